@@ -1,0 +1,80 @@
+//! What is known of a model, and what a provider billed.
+
+use serde::{Deserialize, Serialize};
+
+/// What the budget needs to know of a model.
+///
+/// Where requests are sent to and which modalities a model has is the business of whoever calls it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelCard {
+    /// The provider's id of the model.
+    pub id: String,
+    /// The provider's name, such as `anthropic`.
+    pub provider: String,
+    /// The context window in tokens, prompt and answer together.
+    pub context_window: u64,
+    /// The most tokens that one answer may have; 0 where unknown.
+    pub max_output_tokens: u64,
+    /// Whether the model can reason before it answers.
+    pub reasoning: bool,
+    /// Prices, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+impl ModelCard {
+    /// Builds a card of which only the window, in tokens, is known.
+    pub fn with_window(context_window: u64) -> Self {
+        Self { context_window, ..Self::default() }
+    }
+}
+
+/// Prices in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    /// Uncached prompt tokens.
+    pub input_per_m_tok: f64,
+    /// Answer tokens.
+    pub output_per_m_tok: f64,
+    /// Prompt tokens read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read_per_m_tok: Option<f64>,
+    /// Prompt tokens written to the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_per_m_tok: Option<f64>,
+}
+
+/// The tokens of one request as the provider counted them; the four parts are disjoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Prompt tokens that came from no cache.
+    pub input_tokens: u64,
+    /// Answer tokens, reasoning included.
+    pub output_tokens: u64,
+    /// Prompt tokens read from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Prompt tokens written to the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// No tokens at all.
+    pub const EMPTY: Self =
+        Self { input_tokens: 0, output_tokens: 0, cache_read_tokens: None, cache_write_tokens: None };
+
+    /// Returns the tokens of the whole prompt: the input and both cache parts.
+    pub fn prompt_tokens(&self) -> u64 {
+        let cached = self.cache_read_tokens.unwrap_or(0).saturating_add(self.cache_write_tokens.unwrap_or(0));
+        self.input_tokens.saturating_add(cached)
+    }
+
+    /// Returns the tokens that the window held when the answer was complete: prompt and answer.
+    pub fn context_tokens(&self) -> u64 {
+        self.prompt_tokens().saturating_add(self.output_tokens)
+    }
+}

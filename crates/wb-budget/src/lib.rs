@@ -1,0 +1,5 @@
+//! Token arithmetic.
+
+pub mod card;
+
+pub use card::{Cost, ModelCard, Usage};

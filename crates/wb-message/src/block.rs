@@ -1,0 +1,89 @@
+//! The parts that a message is made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One part of a message's content: text, reasoning, a tool call, a tool result, an image or a slash command.
+///
+/// On the wire the tag is `kind` in `snake_case` and the fields are camelCase; an unknown kind is an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Block {
+    /// Plain text.
+    Text {
+        /// The text itself.
+        text: String,
+    },
+    /// Reasoning that the model showed.
+    Thinking {
+        /// The reasoning, possibly empty when only the signature was given.
+        text: String,
+        /// The provider's opaque signature, to be sent back byte for byte.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// A request of the model to run a tool.
+    ToolCall {
+        /// The id that the result will carry; some providers repeat ids within a session.
+        id: String,
+        /// The tool's name as the model wrote it.
+        name: String,
+        /// The arguments, usually an object; key order is kept.
+        input: Value,
+    },
+    /// A tool's answer nested in a turn.
+    ToolResult {
+        /// The id of the call that is answered.
+        call_id: String,
+        /// The output: a string, an array of blocks or any JSON.
+        output: Value,
+        /// Whether the tool failed, where the host says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+    },
+    /// A picture.
+    Image {
+        /// The MIME type, such as `image/png`.
+        media_type: String,
+        /// The picture's bytes in base64.
+        data_base64: String,
+    },
+    /// A slash command of the host.
+    Command {
+        /// The command's name.
+        command: String,
+        /// Its arguments, where it has any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<Vec<String>>,
+    },
+}
+
+impl Block {
+    /// Builds a text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// Builds a tool call.
+    pub fn call(id: impl Into<String>, name: impl Into<String>, input: Value) -> Self {
+        Self::ToolCall { id: id.into(), name: name.into(), input }
+    }
+
+    /// Builds a picture from base64.
+    pub fn image(media_type: impl Into<String>, data_base64: impl Into<String>) -> Self {
+        Self::Image { media_type: media_type.into(), data_base64: data_base64.into() }
+    }
+
+    /// Returns the text of a text block, nothing for the other kinds.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Tells whether this block answers a tool call.
+    pub fn is_tool_result(&self) -> bool {
+        matches!(self, Self::ToolResult { .. })
+    }
+}

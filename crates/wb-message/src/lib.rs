@@ -1,0 +1,43 @@
+//! Transcripts of LLM agents: what a message is, which result answers which call, and how a transcript is
+//! changed without breaking it.
+//!
+//! A transcript is a `&[Message]`. [`Pairing`] reads it once and tells which cuts are legal; a [`Patch`] says as
+//! data what shall change; [`Patch::apply`] changes it, refuses whatever would separate a tool call from its
+//! result, and returns an [`Undo`]. This crate knows no tokens, models, clocks or files.
+//!
+//! ```
+//! use serde_json::json;
+//! use wb_message::{Block, Edit, Message, Pairing, Patch};
+//!
+//! let mut messages = vec![
+//!     Message::user("What does lib.rs do?"),
+//!     Message::assistant_blocks(vec![Block::call("c1", "read", json!({"path": "lib.rs"}))]),
+//!     Message::tool_result("c1", "read", "pub fn answer() -> u8 { 42 }"),
+//!     Message::assistant("It answers."),
+//! ];
+//! assert!(!Pairing::of(&messages).is_legal(2), "a cut there would orphan the result");
+//!
+//! let patch = Patch::new(vec![Edit::Fold { range: 0..3, with: vec![Message::user("[digest]")] }]);
+//! let undo = patch.apply(&mut messages)?;
+//! assert_eq!(messages.len(), 2);
+//! undo.revert(&mut messages);
+//! assert_eq!(messages.len(), 4);
+//! # Ok::<(), wb_message::PatchError>(())
+//! ```
+
+pub mod block;
+pub mod message;
+pub mod turn;
+pub mod marks;
+pub mod text;
+pub mod tools;
+pub mod pairing;
+pub mod patch;
+pub mod outline;
+
+pub use block::Block;
+pub use message::{Content, Message};
+pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
+pub use patch::{Edit, Origin, Patch, PatchError, Undo};
+pub use tools::{ToolRole, ToolVocabulary};
+pub use turn::{Conversation, ToolDescriptor, Turn};

@@ -1,0 +1,221 @@
+//! The message: what a transcript is a list of.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::block::Block;
+
+/// The body of a user or custom message: plain text or a list of blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// Plain text.
+    Text(String),
+    /// A list of blocks.
+    Blocks(Vec<Block>),
+}
+
+impl Content {
+    /// Returns the blocks, which are none for plain text.
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::Text(_) => &[],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// Visits each piece of text in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let plain = match self {
+            Self::Text(text) => Some(text.as_str()),
+            Self::Blocks(_) => None,
+        };
+        plain.into_iter().chain(self.blocks().iter().filter_map(Block::as_text))
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<Block>> for Content {
+    fn from(blocks: Vec<Block>) -> Self {
+        Self::Blocks(blocks)
+    }
+}
+
+/// One message of an agent's transcript, in seven variants.
+///
+/// Tool results and shell executions stand at the top level, not nested in a turn. On the wire the tag is
+/// `role` and the fields are camelCase; the shape is pinned by a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Message {
+    /// What the user, or the host in the user's role, said.
+    User {
+        /// The body.
+        content: Content,
+        /// Milliseconds since the Unix epoch; 0 where unknown.
+        #[serde(default)]
+        timestamp: i64,
+    },
+    /// What the model said, thought and asked tools to do.
+    Assistant {
+        /// Text, thinking and tool calls in order; a plain string is read as one text block.
+        #[serde(deserialize_with = "blocks_or_text")]
+        content: Vec<Block>,
+        /// The provider's error, where the request failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    },
+    /// A tool's answer to one call.
+    ToolResult {
+        /// The id of the call that is answered.
+        tool_call_id: String,
+        /// The tool's name.
+        tool_name: String,
+        /// Text and images; a plain string is read as one text block.
+        #[serde(deserialize_with = "blocks_or_text")]
+        content: Vec<Block>,
+        /// Whether the tool failed.
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// A shell command that the user ran beside the model.
+    BashExecution {
+        /// The command line.
+        command: String,
+        /// What it printed.
+        output: String,
+        /// Its exit code; none while running or when killed.
+        #[serde(default)]
+        exit_code: Option<i32>,
+    },
+    /// A host's own message; the types of [`crate::marks::PINNED_TYPES`] are never folded.
+    Custom {
+        /// The host's name for the kind of message.
+        custom_type: String,
+        /// The body.
+        content: Content,
+    },
+    /// A digest of a branch that was left.
+    BranchSummary {
+        /// The digest.
+        summary: String,
+        /// The entry that the branch was left from.
+        from_id: String,
+    },
+    /// A digest of older messages.
+    CompactionSummary {
+        /// The digest.
+        summary: String,
+        /// The tokens that the transcript weighed before.
+        #[serde(default)]
+        tokens_before: u64,
+    },
+}
+
+fn blocks_or_text<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
+    Ok(match Content::deserialize(from)? {
+        Content::Text(text) => vec![Block::Text { text }],
+        Content::Blocks(blocks) => blocks,
+    })
+}
+
+impl Message {
+    /// Builds a user message with timestamp 0.
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self::User { content: content.into(), timestamp: 0 }
+    }
+
+    /// Builds an assistant message of one text block.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::assistant_blocks(vec![Block::text(text)])
+    }
+
+    /// Builds an assistant message of the given blocks.
+    pub fn assistant_blocks(content: Vec<Block>) -> Self {
+        Self::Assistant { content, error_message: None }
+    }
+
+    /// Builds a successful tool result of one text block.
+    pub fn tool_result(call_id: impl Into<String>, tool: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::ToolResult {
+            tool_call_id: call_id.into(),
+            tool_name: tool.into(),
+            content: vec![Block::text(text)],
+            is_error: false,
+        }
+    }
+
+    /// Builds a failed tool result of one text block.
+    pub fn tool_error(call_id: impl Into<String>, tool: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::ToolResult {
+            tool_call_id: call_id.into(),
+            tool_name: tool.into(),
+            content: vec![Block::text(text)],
+            is_error: true,
+        }
+    }
+
+    /// Builds a shell execution.
+    pub fn bash(command: impl Into<String>, output: impl Into<String>, exit_code: Option<i32>) -> Self {
+        Self::BashExecution { command: command.into(), output: output.into(), exit_code }
+    }
+
+    /// Builds a host's own message.
+    pub fn custom(custom_type: impl Into<String>, content: impl Into<Content>) -> Self {
+        Self::Custom { custom_type: custom_type.into(), content: content.into() }
+    }
+
+    /// Returns the blocks of the body, which are none where the body is a string.
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::User { content, .. } | Self::Custom { content, .. } => content.blocks(),
+            Self::Assistant { content, .. } | Self::ToolResult { content, .. } => content,
+            Self::BashExecution { .. } | Self::BranchSummary { .. } | Self::CompactionSummary { .. } => &[],
+        }
+    }
+
+    /// Visits the tool calls of an assistant message as (id, name, input); other messages make none.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
+        let blocks: &[Block] = match self {
+            Self::Assistant { content, .. } => content,
+            _ => &[],
+        };
+        blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { id, name, input } => Some((id.as_str(), name.as_str(), input)),
+            _ => None,
+        })
+    }
+
+    /// Visits the ids of the calls that this message answers: a tool result's own, or those of the
+    /// result blocks that a user message carries.
+    pub fn answered_ids(&self) -> impl Iterator<Item = &str> {
+        let (own, nested): (Option<&str>, &[Block]) = match self {
+            Self::ToolResult { tool_call_id, .. } => (Some(tool_call_id), &[]),
+            Self::User { content: Content::Blocks(blocks), .. } => (None, blocks),
+            _ => (None, &[]),
+        };
+        own.into_iter().chain(nested.iter().filter_map(|block| match block {
+            Block::ToolResult { call_id, .. } => Some(call_id.as_str()),
+            _ => None,
+        }))
+    }
+
+    /// Returns the timestamp in milliseconds since the Unix epoch, where the message has one that is not 0.
+    pub fn timestamp(&self) -> Option<i64> {
+        match self {
+            Self::User { timestamp, .. } if *timestamp != 0 => Some(*timestamp),
+            _ => None,
+        }
+    }
+}

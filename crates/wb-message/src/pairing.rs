@@ -1,0 +1,336 @@
+//! Which result answers which call, and where a transcript may be cut.
+//!
+//! A result answers by id *and* position: across messages the nearest earlier open call of its id, inside one
+//! message equal ids first-in first-out. A second result for a call that is answered already stays with that
+//! call. The calls of the last assistant message that have no answer yet are *in flight*.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::marks::is_pinned;
+use crate::message::Message;
+
+/// Where a tool call stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallAt {
+    /// Index of the assistant message.
+    pub message: u32,
+    /// Position among the calls of that message, from 0.
+    pub nth: u32,
+}
+
+/// A call and a result that answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// Where the call stands.
+    pub call: CallAt,
+    /// Index of the message that carries the result.
+    pub result: u32,
+    /// Whether an earlier result answered the call already.
+    pub repeated: bool,
+}
+
+/// What a result answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A call that was open until now.
+    Open(CallAt),
+    /// A call that has an answer already.
+    Repeat(CallAt),
+    /// No earlier call has this id.
+    Orphan,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The calls of one id: a stack of runs, a run being the calls of one message.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    top: u32,
+    run_end: u32,
+    last: CallAt,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    call: CallAt,
+    below: u32,
+}
+
+/// Open calls by id, as a transcript is read from the start; a call and an answer cost O(1).
+///
+/// Ids are kept as 64-bit hashes under a fixed key, so the book owns no strings.
+#[derive(Clone, Debug, Default)]
+pub struct CallBook {
+    slots: HashMap<u64, Slot>,
+    nodes: Vec<Node>,
+}
+
+/// Hashes an id for a [`CallBook`]; equal on every run.
+pub fn id_key(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl CallBook {
+    /// Makes room for the given number of calls.
+    pub fn with_capacity(n_calls: usize) -> Self {
+        Self { slots: HashMap::with_capacity(n_calls), nodes: Vec::with_capacity(n_calls) }
+    }
+
+    /// Notes a call.
+    pub fn call(&mut self, key: u64, call: CallAt) {
+        let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE, last: call });
+        slot.last = call;
+        let same_run = slot.top != NONE && self.nodes[slot.run_end as usize].call.message == call.message;
+        if same_run {
+            let end = slot.run_end as usize;
+            let below = self.nodes[end].below;
+            self.nodes.push(Node { call, below });
+            self.nodes[end].below = node;
+        } else {
+            self.nodes.push(Node { call, below: slot.top });
+            slot.top = node;
+        }
+        slot.run_end = node;
+    }
+
+    /// Notes a result and tells what it answers.
+    pub fn answer(&mut self, key: u64) -> Answer {
+        let Some(slot) = self.slots.get_mut(&key) else { return Answer::Orphan };
+        if slot.top == NONE {
+            return Answer::Repeat(slot.last);
+        }
+        let node = self.nodes[slot.top as usize];
+        if slot.top == slot.run_end {
+            slot.run_end = node.below;
+        }
+        slot.top = node.below;
+        Answer::Open(node.call)
+    }
+
+    /// Returns the calls that no result has answered, in order.
+    pub fn open_calls(&self) -> Vec<CallAt> {
+        let mut open = Vec::new();
+        for slot in self.slots.values() {
+            let mut at = slot.top;
+            while at != NONE {
+                open.push(self.nodes[at as usize].call);
+                at = self.nodes[at as usize].below;
+            }
+        }
+        open.sort_unstable();
+        open
+    }
+}
+
+/// The pairing of a whole transcript, found in one linear pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pairing {
+    pairs: Vec<Pair>,
+    orphans: Vec<u32>,
+    dangling: Vec<CallAt>,
+    in_flight: Option<u32>,
+    legal: Vec<bool>,
+}
+
+impl Pairing {
+    /// Pairs the calls and results of a transcript.
+    pub fn of(messages: &[Message]) -> Self {
+        let n_calls = messages.iter().map(|message| message.calls().count()).sum();
+        let mut book = CallBook::with_capacity(n_calls);
+        let mut pairing = Self { pairs: Vec::with_capacity(n_calls), ..Self::default() };
+        let mut last_assistant = None;
+        for (message, at) in messages.iter().zip(0..) {
+            for ((id, _, _), nth) in message.calls().zip(0..) {
+                book.call(id_key(id), CallAt { message: at, nth });
+            }
+            for id in message.answered_ids() {
+                pairing.note(book.answer(id_key(id)), at);
+            }
+            if matches!(message, Message::Assistant { .. }) {
+                last_assistant = Some(at);
+            }
+        }
+        pairing.dangling = book.open_calls();
+        pairing.in_flight = last_assistant.filter(|at| pairing.dangling.iter().any(|c| c.message == *at));
+        pairing.legal = legal_cuts(messages, &pairing);
+        pairing
+    }
+
+    fn note(&mut self, answer: Answer, result: u32) {
+        match answer {
+            Answer::Open(call) => self.pairs.push(Pair { call, result, repeated: false }),
+            Answer::Repeat(call) => self.pairs.push(Pair { call, result, repeated: true }),
+            Answer::Orphan => self.orphans.push(result),
+        }
+    }
+
+    /// Returns every pair in the order of its result.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// Returns the messages that carry a result without an earlier call, once per such result.
+    pub fn orphans(&self) -> &[u32] {
+        &self.orphans
+    }
+
+    /// Returns the calls without a result, in order; those in flight are among them.
+    pub fn dangling(&self) -> &[CallAt] {
+        &self.dangling
+    }
+
+    /// Returns the last assistant message where calls of it still wait for their results.
+    pub fn in_flight(&self) -> Option<usize> {
+        self.in_flight.map(|at| at as usize)
+    }
+
+    /// Returns the number of messages that were paired.
+    pub fn len(&self) -> usize {
+        self.legal.len().saturating_sub(1)
+    }
+
+    /// Tells whether the transcript was empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Tells whether the transcript may be cut before message `at`: no pair lies across, nothing in flight is
+    /// in the head, and the tail does not start with a tool result.
+    pub fn is_legal(&self, at: usize) -> bool {
+        self.legal.get(at).copied().unwrap_or(false)
+    }
+
+    /// Returns the first legal cut at or after `at` that leaves a tail.
+    pub fn legal_at_or_after(&self, at: usize) -> Option<usize> {
+        (at..self.len()).find(|&cut| self.legal[cut])
+    }
+
+    /// Returns the last legal cut at or before `at` that leaves a tail.
+    pub fn legal_at_or_before(&self, at: usize) -> Option<usize> {
+        (0..self.len().min(at + 1)).rev().find(|&cut| self.legal[cut])
+    }
+}
+
+fn legal_cuts(messages: &[Message], pairing: &Pairing) -> Vec<bool> {
+    let n = messages.len();
+    // How far each message's pairs reach; a running maximum tells which cuts lie inside a pair.
+    let mut reach: Vec<u32> = vec![0; n];
+    for pair in &pairing.pairs {
+        let far = &mut reach[pair.call.message as usize];
+        *far = (*far).max(pair.result);
+    }
+    let flight = pairing.in_flight().unwrap_or(n);
+    let mut legal = Vec::with_capacity(n + 1);
+    let mut open_until = 0;
+    for (cut, message) in messages.iter().enumerate() {
+        let starts_with_result = cut > 0 && matches!(message, Message::ToolResult { .. });
+        legal.push(cut > open_until && cut <= flight && !starts_with_result || cut == 0);
+        open_until = open_until.max(reach[cut] as usize);
+    }
+    legal.push(n == 0 || (pairing.in_flight.is_none() && n > open_until));
+    legal
+}
+
+/// Returns the index of the last message with the user's own words: where a forced compaction cuts.
+pub fn last_prompt_start(messages: &[Message]) -> Option<usize> {
+    messages.iter().rposition(crate::marks::is_prompt)
+}
+
+/// Returns the indices of pinned messages.
+pub fn pinned(messages: &[Message]) -> Vec<usize> {
+    (0..messages.len()).filter(|&at| is_pinned(&messages[at])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Block;
+    use serde_json::json;
+
+    fn calls(ids: &[&str]) -> Message {
+        Message::assistant_blocks(ids.iter().map(|id| Block::call(*id, "read", json!({}))).collect())
+    }
+
+    fn result(id: &str) -> Message {
+        Message::tool_result(id, "read", "x")
+    }
+
+    fn answered(messages: &[Message]) -> Vec<(u32, u32, u32)> {
+        Pairing::of(messages).pairs.iter().map(|p| (p.call.message, p.call.nth, p.result)).collect()
+    }
+
+    fn cuts(messages: &[Message]) -> Vec<usize> {
+        let pairing = Pairing::of(messages);
+        (0..=messages.len()).filter(|&cut| pairing.is_legal(cut)).collect()
+    }
+
+    #[test]
+    fn equal_ids_inside_one_message_are_answered_first_in_first_out() {
+        let messages = [calls(&["x", "x", "x"]), result("x"), result("x"), result("x")];
+        assert_eq!(answered(&messages), [(0, 0, 1), (0, 1, 2), (0, 2, 3)]);
+    }
+
+    #[test]
+    fn across_messages_a_result_answers_the_nearest_earlier_open_call() {
+        let messages = [calls(&["x"]), calls(&["x", "x"]), result("x"), result("x"), result("x")];
+        assert_eq!(answered(&messages), [(1, 0, 2), (1, 1, 3), (0, 0, 4)]);
+    }
+
+    #[test]
+    fn a_cut_never_lies_between_a_call_and_its_result() {
+        let messages =
+            [Message::user("u"), calls(&["a", "b"]), result("a"), Message::user("steer"), result("b")];
+        assert_eq!(cuts(&messages), [0, 1, 5]);
+    }
+
+    #[test]
+    fn calls_of_the_last_assistant_message_are_in_flight_and_hold_the_cut() {
+        let messages = [Message::user("u"), calls(&["a", "b"]), result("a"), Message::user("wait")];
+        let pairing = Pairing::of(&messages);
+        assert_eq!(pairing.in_flight(), Some(1));
+        assert_eq!(cuts(&messages), [0, 1]);
+    }
+
+    #[test]
+    fn an_older_unanswered_call_is_dangling_and_holds_nothing() {
+        let messages = [calls(&["a"]), Message::user("u"), Message::assistant("done"), Message::user("v")];
+        let pairing = Pairing::of(&messages);
+        assert_eq!((pairing.dangling().len(), pairing.in_flight()), (1, None));
+        assert_eq!(cuts(&messages), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_repeated_result_stays_with_its_call_and_a_stray_one_is_an_orphan() {
+        let messages = [calls(&["a"]), result("a"), Message::user("u"), result("a"), result("zzz")];
+        let pairing = Pairing::of(&messages);
+        assert!(pairing.pairs()[1].repeated);
+        assert_eq!(pairing.orphans(), [4]);
+        assert_eq!(cuts(&messages), [0, 5]);
+    }
+
+    #[test]
+    fn results_nested_in_a_user_message_answer_calls() {
+        let nested = Message::user(vec![Block::ToolResult {
+            call_id: "a".into(),
+            output: json!("ok"),
+            is_error: None,
+        }]);
+        let messages = [calls(&["a"]), nested, Message::user("u")];
+        assert_eq!(answered(&messages), [(0, 0, 1)]);
+        assert_eq!(cuts(&messages), [0, 2, 3]);
+    }
+
+    #[test]
+    fn many_calls_of_one_id_cost_linear_time() {
+        let n = 40_000;
+        let messages: Vec<_> =
+            std::iter::once(calls(&vec!["same"; n])).chain((0..n).map(|_| result("same"))).collect();
+        let pairing = Pairing::of(&messages);
+        assert_eq!(pairing.pairs().len(), n);
+        assert!(pairing.dangling().is_empty());
+    }
+}

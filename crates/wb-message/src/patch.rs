@@ -1,0 +1,562 @@
+//! The patch: a compaction as data over the indices of its input.
+//!
+//! A pass plans, it does not rewrite. [`Patch::apply`] moves messages and never clones them, is the one place
+//! that refuses to split a pair, and returns what takes it back.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::Block;
+use crate::marks::is_pinned;
+use crate::message::{Content, Message};
+use crate::pairing::Pairing;
+
+/// One change of a [`Patch`]; indices are those of the transcript that the patch was planned on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "edit", rename_all = "snake_case")]
+pub enum Edit {
+    /// Replaces the body of one message; its role, ids, names and flags stay.
+    Body {
+        /// Index of the message.
+        at: usize,
+        /// The new body.
+        content: Vec<Block>,
+    },
+    /// Replaces a range of messages by others; an empty range inserts.
+    Fold {
+        /// The messages that go.
+        range: Range<usize>,
+        /// The messages that take their place.
+        with: Vec<Message>,
+    },
+}
+
+impl Edit {
+    fn range(&self) -> Range<usize> {
+        match self {
+            Self::Body { at, .. } => *at..*at + 1,
+            Self::Fold { range, .. } => range.clone(),
+        }
+    }
+}
+
+/// A list of edits in ascending order that do not overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patch {
+    /// The edits.
+    pub edits: Vec<Edit>,
+}
+
+/// Why a patch was refused; the transcript is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// An edit lies outside the transcript, overlaps the one before it or stands before it.
+    Misplaced {
+        /// Position in [`Patch::edits`].
+        edit: usize,
+    },
+    /// A fold would take a call and leave its result, or the other way round.
+    SplitPair {
+        /// Message of the call.
+        call: usize,
+        /// Message of the result.
+        result: usize,
+    },
+    /// A fold would take a call that still waits for its result.
+    InFlight {
+        /// Message of the call.
+        call: usize,
+    },
+    /// A fold or a body edit would touch a system or developer text.
+    Pinned {
+        /// Index of the message.
+        at: usize,
+    },
+    /// A new body has other calls or results than the old one.
+    CallsChanged {
+        /// Index of the message.
+        at: usize,
+    },
+    /// A fold brings in a result that answers no call.
+    NewOrphan {
+        /// Position in [`Patch::edits`].
+        edit: usize,
+    },
+    /// The result would weigh more than the input.
+    Heavier {
+        /// Weight of what the patch takes, in tokens.
+        removed_tokens: u64,
+        /// Weight of what the patch brings, in tokens.
+        added_tokens: u64,
+    },
+    /// The pairing was made for a transcript of another length.
+    ForeignPairing,
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misplaced { edit } => write!(f, "edit {edit} is out of range, overlaps or is out of order"),
+            Self::SplitPair { call, result } => {
+                write!(
+                    f,
+                    "the patch separates the call in message {call} from its result in message {result}"
+                )
+            }
+            Self::InFlight { call } => write!(f, "the call in message {call} still waits for its result"),
+            Self::Pinned { at } => write!(f, "message {at} is pinned"),
+            Self::CallsChanged { at } => write!(f, "the new body of message {at} has other calls or results"),
+            Self::NewOrphan { edit } => write!(f, "edit {edit} brings in a result that answers no call"),
+            Self::Heavier { removed_tokens, added_tokens } => {
+                write!(f, "the patch brings {added_tokens} tokens and takes only {removed_tokens}")
+            }
+            Self::ForeignPairing => f.write_str("the pairing belongs to another transcript"),
+        }
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+/// The body that an edit replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Body {
+    Blocks(Vec<Block>),
+    Content(Content),
+    Text(String),
+}
+
+/// What takes a patch back: the replaced bodies and the folded messages.
+#[derive(Debug)]
+#[must_use = "dropping it makes the patch final"]
+pub struct Undo {
+    bodies: Vec<(usize, Body)>,
+    folds: Vec<(Range<usize>, usize)>,
+    /// The input's vector: folded messages in their places, hollow ones where a survivor was moved out.
+    /// Empty where nothing was folded.
+    before: Vec<Message>,
+}
+
+/// Where a message of the output comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The input's message of this index, its body possibly edited.
+    Kept(usize),
+    /// New in this patch.
+    New,
+}
+
+impl Patch {
+    /// Builds a patch from edits in any order of kinds, sorted by position.
+    pub fn new(mut edits: Vec<Edit>) -> Self {
+        edits.sort_by_key(|edit| (edit.range().start, edit.range().end));
+        Self { edits }
+    }
+
+    /// Tells whether the patch changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// Tells for each message of the output, given the input's length, where it comes from.
+    pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
+        let mut origins = Vec::new();
+        let mut next = 0;
+        for (range, n_with) in self.folds() {
+            origins.extend((next..range.start).map(Origin::Kept));
+            origins.extend(std::iter::repeat_n(Origin::New, n_with));
+            next = range.end;
+        }
+        origins.extend((next..n_messages).map(Origin::Kept));
+        origins
+    }
+
+    fn folds(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
+        self.edits.iter().filter_map(|edit| match edit {
+            Edit::Fold { range, with } => Some((range.clone(), with.len())),
+            Edit::Body { .. } => None,
+        })
+    }
+
+    /// Checks the patch against a transcript and its pairing.
+    pub fn check(&self, messages: &[Message], pairing: &Pairing) -> Result<(), PatchError> {
+        if pairing.len() != messages.len() {
+            return Err(PatchError::ForeignPairing);
+        }
+        self.check_places(messages)?;
+        self.check_pairs(pairing)?;
+        for (at, edit) in self.edits.iter().enumerate() {
+            match edit {
+                Edit::Body { at, content } => check_body(*at, &messages[*at], content)?,
+                Edit::Fold { range, with } => self.check_answers(at, range, with, messages, pairing)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_places(&self, messages: &[Message]) -> Result<(), PatchError> {
+        let mut free_from = 0;
+        for (at, edit) in self.edits.iter().enumerate() {
+            let range = edit.range();
+            if range.start < free_from || range.end < range.start || range.end > messages.len() {
+                return Err(PatchError::Misplaced { edit: at });
+            }
+            if let Some(pin) = range.clone().find(|&at| is_pinned(&messages[at])) {
+                return Err(PatchError::Pinned { at: pin });
+            }
+            free_from = range.end;
+        }
+        Ok(())
+    }
+
+    fn check_pairs(&self, pairing: &Pairing) -> Result<(), PatchError> {
+        let folded: Vec<Range<usize>> = self.folds().map(|(range, _)| range).collect();
+        let goes = |at: usize| {
+            let next = folded.partition_point(|range| range.end <= at);
+            folded.get(next).is_some_and(|range| range.contains(&at))
+        };
+        for pair in pairing.pairs() {
+            let (call, result) = (pair.call.message as usize, pair.result as usize);
+            if goes(call) != goes(result) {
+                return Err(PatchError::SplitPair { call, result });
+            }
+        }
+        match pairing.in_flight() {
+            Some(call) if goes(call) => Err(PatchError::InFlight { call }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A folded-in result must answer a call of its own fold or a dangling one that stays before it.
+    fn check_answers(
+        &self,
+        edit: usize,
+        range: &Range<usize>,
+        with: &[Message],
+        messages: &[Message],
+        pairing: &Pairing,
+    ) -> Result<(), PatchError> {
+        let own = Pairing::of(with);
+        let stays = |at: usize| !self.folds().any(|(range, _)| range.contains(&at));
+        for &orphan in own.orphans() {
+            let answers_dangling = with[orphan as usize].answered_ids().all(|id| {
+                pairing.dangling().iter().any(|call| {
+                    let at = call.message as usize;
+                    at < range.start && stays(at) && messages[at].calls().any(|(open, _, _)| open == id)
+                })
+            });
+            if !answers_dangling {
+                return Err(PatchError::NewOrphan { edit });
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the patch after pairing the transcript.
+    pub fn apply(self, messages: &mut Vec<Message>) -> Result<Undo, PatchError> {
+        let pairing = Pairing::of(messages);
+        self.apply_paired(messages, &pairing)
+    }
+
+    /// Applies the patch to a transcript that was paired already, and refuses a result that is not lighter.
+    pub fn apply_weighed(
+        self,
+        messages: &mut Vec<Message>,
+        pairing: &Pairing,
+        weigh: &dyn Fn(&Message) -> u64,
+    ) -> Result<Undo, PatchError> {
+        let removed = self.folds().flat_map(|(range, _)| range).filter_map(|at| messages.get(at));
+        let bodies = self.edits.iter().filter_map(|edit| match edit {
+            Edit::Body { at, .. } => messages.get(*at),
+            Edit::Fold { .. } => None,
+        });
+        let removed_tokens: u64 = removed.chain(bodies).map(weigh).sum();
+        let undo = self.apply_paired(messages, pairing)?;
+        let added_tokens: u64 = undo.brought(messages).map(weigh).sum();
+        if added_tokens >= removed_tokens && (added_tokens, removed_tokens) != (0, 0) {
+            undo.revert(messages);
+            return Err(PatchError::Heavier { removed_tokens, added_tokens });
+        }
+        Ok(undo)
+    }
+
+    /// Applies the patch to a transcript that was paired already; messages are moved, never cloned.
+    pub fn apply_paired(self, messages: &mut Vec<Message>, pairing: &Pairing) -> Result<Undo, PatchError> {
+        self.check(messages, pairing)?;
+        let mut bodies = Vec::new();
+        let mut folds = Vec::new();
+        for edit in self.edits {
+            match edit {
+                Edit::Body { at, content } => bodies.push((at, swap_body(&mut messages[at], content))),
+                Edit::Fold { range, with } => folds.push((range, with)),
+            }
+        }
+        let mut undo = Undo { bodies, folds: Vec::with_capacity(folds.len()), before: Vec::new() };
+        if !folds.is_empty() {
+            undo.fold(messages, folds);
+        }
+        Ok(undo)
+    }
+}
+
+impl Undo {
+    fn fold(&mut self, messages: &mut Vec<Message>, folds: Vec<(Range<usize>, Vec<Message>)>) {
+        self.before = std::mem::take(messages);
+        let n_gone: usize = folds.iter().map(|(range, _)| range.len()).sum();
+        let n_new: usize = folds.iter().map(|(_, with)| with.len()).sum();
+        messages.reserve_exact(self.before.len() - n_gone + n_new);
+        let mut next = 0;
+        for (range, with) in folds {
+            messages.extend(self.before[next..range.start].iter_mut().map(hollow_out));
+            next = range.end;
+            self.folds.push((range, with.len()));
+            messages.extend(with);
+        }
+        messages.extend(self.before[next..].iter_mut().map(hollow_out));
+    }
+
+    /// Visits the messages of the output that the patch brought or changed.
+    fn brought<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
+        let mut shift = 0_isize;
+        let mut spots = Vec::new();
+        for (range, n_with) in &self.folds {
+            let start = range.start.strict_add_signed(shift);
+            spots.extend(start..start + n_with);
+            shift += n_with.cast_signed() - range.len().cast_signed();
+        }
+        let moved = |at: usize| {
+            let before = self.folds.iter().take_while(|(range, _)| range.end <= at);
+            before.fold(at, |at, (range, n_with)| at + n_with - range.len())
+        };
+        spots.extend(self.bodies.iter().map(|(at, _)| moved(*at)));
+        spots.into_iter().map(|at| &messages[at])
+    }
+
+    /// Returns the messages that folds took away, in order.
+    pub fn folded(&self) -> impl Iterator<Item = &Message> {
+        self.folds.iter().flat_map(|(range, _)| &self.before[range.clone()])
+    }
+
+    /// Brings the transcript back to what it was before the patch. Messages appended since stay at the end.
+    pub fn revert(mut self, messages: &mut Vec<Message>) {
+        if !self.folds.is_empty() {
+            self.unfold(messages);
+        }
+        for (at, body) in self.bodies {
+            restore_body(&mut messages[at], body);
+        }
+    }
+
+    fn unfold(&mut self, messages: &mut Vec<Message>) {
+        let mut after = std::mem::replace(messages, std::mem::take(&mut self.before)).into_iter();
+        let mut next = 0;
+        for (range, n_with) in &self.folds {
+            for slot in &mut messages[next..range.start] {
+                *slot = after.next().unwrap_or_else(hollow);
+            }
+            next = range.end;
+            after.by_ref().take(*n_with).for_each(drop);
+        }
+        for slot in &mut messages[next..] {
+            *slot = after.next().unwrap_or_else(hollow);
+        }
+        messages.extend(after);
+    }
+}
+
+/// A message that owns no memory, left where a survivor was moved out.
+fn hollow() -> Message {
+    Message::CompactionSummary { summary: String::new(), tokens_before: 0 }
+}
+
+fn hollow_out(message: &mut Message) -> Message {
+    std::mem::replace(message, hollow())
+}
+
+fn check_body(at: usize, message: &Message, content: &[Block]) -> Result<(), PatchError> {
+    let same_calls = message.blocks().iter().filter_map(call_key).eq(content.iter().filter_map(call_key));
+    if same_calls { Ok(()) } else { Err(PatchError::CallsChanged { at }) }
+}
+
+fn call_key(block: &Block) -> Option<(bool, &str)> {
+    match block {
+        Block::ToolCall { id, .. } => Some((true, id)),
+        Block::ToolResult { call_id, .. } => Some((false, call_id)),
+        _ => None,
+    }
+}
+
+fn joined(content: &[Block]) -> String {
+    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+}
+
+fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
+    use std::mem::replace;
+    match message {
+        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
+            Body::Blocks(replace(content, new))
+        }
+        Message::User { content: content @ Content::Text(_), .. }
+        | Message::Custom { content: content @ Content::Text(_), .. }
+            if new.iter().all(|block| block.as_text().is_some()) =>
+        {
+            Body::Content(replace(content, Content::Text(joined(&new))))
+        }
+        Message::User { content, .. } | Message::Custom { content, .. } => {
+            Body::Content(replace(content, Content::Blocks(new)))
+        }
+        Message::BashExecution { output: text, .. }
+        | Message::BranchSummary { summary: text, .. }
+        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined(&new))),
+    }
+}
+
+fn restore_body(message: &mut Message, body: Body) {
+    match (message, body) {
+        (Message::Assistant { content, .. } | Message::ToolResult { content, .. }, Body::Blocks(old)) => {
+            *content = old;
+        }
+        (Message::User { content, .. } | Message::Custom { content, .. }, Body::Content(old)) => {
+            *content = old
+        }
+        (
+            Message::BashExecution { output: text, .. }
+            | Message::BranchSummary { summary: text, .. }
+            | Message::CompactionSummary { summary: text, .. },
+            Body::Text(old),
+        ) => {
+            *text = old;
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn transcript() -> Vec<Message> {
+        vec![
+            Message::user("first"),
+            Message::assistant_blocks(vec![Block::call("c", "read", json!({"path": "a"}))]),
+            Message::tool_result("c", "read", "long body"),
+            Message::bash("ls", "out", Some(0)),
+            Message::user("second"),
+        ]
+    }
+
+    fn fold(range: Range<usize>) -> Patch {
+        Patch { edits: vec![Edit::Fold { range, with: vec![Message::user("digest")] }] }
+    }
+
+    #[test]
+    fn applying_and_reverting_is_the_identity_for_folds_and_bodies_together() {
+        let before = transcript();
+        let mut messages = before.clone();
+        let patch = Patch::new(vec![
+            Edit::Body { at: 3, content: vec![Block::text("cut")] },
+            Edit::Body { at: 4, content: vec![Block::text("2nd")] },
+            Edit::Fold { range: 0..3, with: vec![Message::user("digest"), Message::user("file")] },
+        ]);
+        let undo = patch.apply(&mut messages).unwrap();
+        let expected = [
+            Message::user("digest"),
+            Message::user("file"),
+            Message::bash("ls", "cut", Some(0)),
+            Message::user("2nd"),
+        ];
+        assert_eq!(messages, expected);
+        assert_eq!(undo.folded().count(), 3);
+        undo.revert(&mut messages);
+        assert_eq!(messages, before);
+    }
+
+    #[test]
+    fn messages_appended_after_a_patch_survive_its_undo() {
+        let before = transcript();
+        let mut messages = before.clone();
+        let undo = fold(0..3).apply(&mut messages).unwrap();
+        messages.push(Message::assistant("late"));
+        undo.revert(&mut messages);
+        assert_eq!(messages[..5], before);
+        assert_eq!(messages[5], Message::assistant("late"));
+    }
+
+    #[test]
+    fn a_split_pair_is_refused_and_nothing_changes() {
+        let mut messages = transcript();
+        assert_eq!(fold(0..2).apply(&mut messages).err(), Some(PatchError::SplitPair { call: 1, result: 2 }));
+        assert_eq!(messages, transcript());
+    }
+
+    #[test]
+    fn a_call_in_flight_cannot_be_folded() {
+        let mut messages = transcript()[..2].to_vec();
+        assert_eq!(fold(0..2).apply(&mut messages).err(), Some(PatchError::InFlight { call: 1 }));
+    }
+
+    #[test]
+    fn pinned_messages_cannot_be_touched() {
+        let mut messages = vec![Message::custom("system", "be kind"), Message::user("a"), Message::user("b")];
+        assert_eq!(fold(0..2).apply(&mut messages).err(), Some(PatchError::Pinned { at: 0 }));
+    }
+
+    #[test]
+    fn edits_out_of_range_or_overlapping_are_refused() {
+        let mut messages = transcript();
+        assert_eq!(fold(3..9).apply(&mut messages).err(), Some(PatchError::Misplaced { edit: 0 }));
+        let twice = Patch {
+            edits: vec![
+                Edit::Fold { range: 0..3, with: vec![] },
+                Edit::Body { at: 2, content: vec![Block::text("x")] },
+            ],
+        };
+        assert_eq!(twice.apply(&mut messages).err(), Some(PatchError::Misplaced { edit: 1 }));
+    }
+
+    #[test]
+    fn a_body_edit_must_keep_the_calls() {
+        let mut messages = transcript();
+        let patch = Patch { edits: vec![Edit::Body { at: 1, content: vec![Block::text("no call")] }] };
+        assert_eq!(patch.apply(&mut messages).err(), Some(PatchError::CallsChanged { at: 1 }));
+    }
+
+    #[test]
+    fn a_fold_may_answer_a_dangling_call_but_bring_no_orphan() {
+        let mut messages = vec![transcript().swap_remove(1), Message::assistant("x"), Message::user("u")];
+        let answer = |id: &str| Patch {
+            edits: vec![Edit::Fold { range: 1..1, with: vec![Message::tool_error(id, "read", "lost")] }],
+        };
+        assert_eq!(answer("other").apply(&mut messages).err(), Some(PatchError::NewOrphan { edit: 0 }));
+        assert!(answer("c").apply(&mut messages).is_ok());
+        assert!(Pairing::of(&messages).dangling().is_empty());
+    }
+
+    #[test]
+    fn a_heavier_result_is_refused_and_taken_back() {
+        let weigh = |message: &Message| format!("{message:?}").len() as u64;
+        let mut messages = transcript();
+        let pairing = Pairing::of(&messages);
+        let heavy =
+            Patch { edits: vec![Edit::Fold { range: 0..1, with: vec![Message::user("x".repeat(900))] }] };
+        let refused = heavy.apply_weighed(&mut messages, &pairing, &weigh);
+        assert!(matches!(refused, Err(PatchError::Heavier { .. })));
+        assert_eq!(messages, transcript());
+        assert!(fold(0..3).apply_weighed(&mut messages, &pairing, &weigh).is_ok());
+    }
+
+    #[test]
+    fn a_patch_survives_json() {
+        let patch = fold(0..3);
+        let wire = serde_json::to_string(&patch).unwrap();
+        assert_eq!(serde_json::from_str::<Patch>(&wire).unwrap(), patch);
+    }
+
+    #[test]
+    fn origins_tell_where_each_message_comes_from() {
+        assert_eq!(fold(1..3).origins(4), [Origin::Kept(0), Origin::New, Origin::Kept(3)]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What tools do, told from their names: which read, edit, write, search, run or fetch, and where the path stands.
+
+use serde_json::Value;
+
+/// What a tool does to the world, as far as compaction cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ToolRole {
+    /// Shows a file.
+    Read,
+    /// Changes part of a file.
+    Edit,
+    /// Replaces or creates a file.
+    Write,
+    /// Lists or searches files.
+    Search,
+    /// Runs a command.
+    Run,
+    /// Fetches from the network.
+    Fetch,
+    /// Keeps the agent's list of tasks.
+    Plan,
+}
+
+/// The names under which a family of agents knows its tools, and the keys of their arguments.
+///
+/// A vocabulary is data: hosts may build their own. Names are matched exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolVocabulary {
+    /// Tool names and their roles.
+    pub tools: &'static [(&'static str, ToolRole)],
+    /// Argument keys that hold the path, in order of preference.
+    pub path_keys: &'static [&'static str],
+    /// Argument keys whose presence makes a read partial.
+    pub part_keys: &'static [&'static str],
+}
+
+use ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
+
+impl ToolVocabulary {
+    /// The set of the main seed: lowercase names, the path under `path`.
+    pub const SEED: Self = Self {
+        tools: &[
+            ("read", Read),
+            ("grep", Search),
+            ("find", Search),
+            ("ls", Search),
+            ("glob", Search),
+            ("bash", Run),
+            ("websearch", Fetch),
+            ("webfetch", Fetch),
+            ("edit", Edit),
+            ("write", Write),
+        ],
+        path_keys: &["path"],
+        part_keys: &["offset", "limit"],
+    };
+
+    /// The tools of Claude Code: capitalised names, the path under `file_path`.
+    pub const CLAUDE_CODE: Self = Self {
+        tools: &[
+            ("Read", Read),
+            ("NotebookRead", Read),
+            ("Edit", Edit),
+            ("MultiEdit", Edit),
+            ("NotebookEdit", Edit),
+            ("Write", Write),
+            ("Grep", Search),
+            ("Glob", Search),
+            ("LS", Search),
+            ("Bash", Run),
+            ("BashOutput", Run),
+            ("WebFetch", Fetch),
+            ("WebSearch", Fetch),
+            ("TodoWrite", Plan),
+        ],
+        path_keys: &["file_path", "notebook_path", "path"],
+        part_keys: &["offset", "limit"],
+    };
+
+    /// Every name that the presets and other widespread agents use; what the engine assumes when it is not told.
+    pub const UNIVERSAL: Self = Self {
+        tools: &[
+            ("read", Read),
+            ("Read", Read),
+            ("read_file", Read),
+            ("ReadFile", Read),
+            ("view_file", Read),
+            ("NotebookRead", Read),
+            ("edit", Edit),
+            ("Edit", Edit),
+            ("edit_file", Edit),
+            ("MultiEdit", Edit),
+            ("NotebookEdit", Edit),
+            ("str_replace", Edit),
+            ("StrReplaceFile", Edit),
+            ("replace", Edit),
+            ("apply_patch", Edit),
+            ("write", Write),
+            ("Write", Write),
+            ("write_file", Write),
+            ("WriteFile", Write),
+            ("write_to_file", Write),
+            ("create_file", Write),
+            ("grep", Search),
+            ("Grep", Search),
+            ("find", Search),
+            ("ls", Search),
+            ("LS", Search),
+            ("glob", Search),
+            ("Glob", Search),
+            ("search_file_content", Search),
+            ("list_directory", Search),
+            ("bash", Run),
+            ("Bash", Run),
+            ("BashOutput", Run),
+            ("shell", Run),
+            ("Shell", Run),
+            ("run_shell_command", Run),
+            ("exec_command", Run),
+            ("websearch", Fetch),
+            ("WebSearch", Fetch),
+            ("webfetch", Fetch),
+            ("WebFetch", Fetch),
+            ("TodoWrite", Plan),
+            ("todowrite", Plan),
+            ("todo", Plan),
+            ("update_plan", Plan),
+        ],
+        path_keys: &[
+            "path",
+            "file_path",
+            "filePath",
+            "notebook_path",
+            "absolute_path",
+            "filename",
+            "target_file",
+        ],
+        part_keys: &["offset", "limit", "view_range", "start_line", "end_line", "pages"],
+    };
+
+    /// Returns what the named tool does, nothing for a tool that the vocabulary does not know.
+    pub fn role(&self, name: &str) -> Option<ToolRole> {
+        self.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
+    }
+
+    /// Tells whether the tool's output can be had again, so that a stale one may be cleared.
+    pub fn is_compactable(&self, name: &str) -> bool {
+        self.role(name).is_some_and(|role| role != Plan)
+    }
+
+    /// Returns the path that a call names: the first path key with a non-blank string.
+    pub fn path<'a>(&self, input: &'a Value) -> Option<&'a str> {
+        self.path_keys.iter().filter_map(|key| input.get(key)?.as_str()).find(|path| !path.trim().is_empty())
+    }
+
+    /// Tells whether a read asks for part of a file only.
+    pub fn is_partial_read(&self, input: &Value) -> bool {
+        self.part_keys.iter().any(|key| input.get(key).is_some_and(|value| !value.is_null()))
+    }
+}
+
+impl Default for ToolVocabulary {
+    fn default() -> Self {
+        Self::UNIVERSAL
+    }
+}
+
+/// Returns the path without `.` segments, doubled slashes and resolved `..`, so that `./a.rs` and `a.rs` are one
+/// file; backslashes are left alone.
+pub fn normal_path(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if rooted => {}
+            _ => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if rooted { format!("/{joined}") } else { joined }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_preset_name_is_in_the_universal_vocabulary_with_the_same_role() {
+        for (name, role) in ToolVocabulary::SEED.tools.iter().chain(ToolVocabulary::CLAUDE_CODE.tools) {
+            assert_eq!(ToolVocabulary::UNIVERSAL.role(name), Some(*role), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_seed_set_is_the_ten_names_of_the_seed() {
+        let names: Vec<_> = ToolVocabulary::SEED.tools.iter().map(|(name, _)| *name).collect();
+        let seed = ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
+        assert_eq!(names, seed);
+    }
+
+    #[test]
+    fn paths_are_found_under_any_key_and_compared_without_detours() {
+        let words = ToolVocabulary::UNIVERSAL;
+        assert_eq!(words.path(&json!({"file_path": "/a.rs"})), Some("/a.rs"));
+        assert_eq!(words.path(&json!({"path": " ", "file_path": "b"})), Some("b"));
+        assert_eq!(words.path(&json!("a.rs")), None);
+        assert_eq!(normal_path("./src//lib.rs"), "src/lib.rs");
+        assert_eq!(normal_path("/a/../b/./c"), "/b/c");
+        assert_eq!(normal_path("../x"), "../x");
+    }
+}

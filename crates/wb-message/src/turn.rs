@@ -1,0 +1,84 @@
+//! The gateway's neutral form: turns and the conversation that a model is sent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::block::Block;
+
+/// One turn of a conversation as gateways exchange it; tool results are blocks of a tool turn.
+///
+/// On the wire the tag is `role` in lowercase.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Turn {
+    /// The user's turn.
+    User {
+        /// Its blocks.
+        blocks: Vec<Block>,
+    },
+    /// The model's turn.
+    Assistant {
+        /// Its blocks.
+        blocks: Vec<Block>,
+    },
+    /// The tools' turn: one or more results.
+    Tool {
+        /// Its blocks.
+        blocks: Vec<Block>,
+    },
+}
+
+impl Turn {
+    /// Builds a user turn of one text block.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { blocks: vec![Block::text(text)] }
+    }
+
+    /// Builds an assistant turn of one text block.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant { blocks: vec![Block::text(text)] }
+    }
+
+    /// Returns the blocks of any turn.
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::User { blocks } | Self::Assistant { blocks } | Self::Tool { blocks } => blocks,
+        }
+    }
+}
+
+/// A tool that a conversation offers to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolDescriptor {
+    /// The tool's name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub parameters: Value,
+}
+
+/// What a model is sent: a system text, turns and tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The system text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// The turns in order.
+    pub turns: Vec<Turn>,
+    /// The tools on offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolDescriptor>>,
+}
+
+impl Conversation {
+    /// Tells whether any turn carries a tool result.
+    pub fn has_tool_result(&self) -> bool {
+        self.turns.iter().any(|turn| turn.blocks().iter().any(Block::is_tool_result))
+    }
+
+    /// Tells whether a tool of this name is on offer.
+    pub fn offers_tool(&self, name: &str) -> bool {
+        self.tools.iter().flatten().any(|tool| tool.name == name)
+    }
+}

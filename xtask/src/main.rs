@@ -1,0 +1,2 @@
+//! The checks of this repository, as one program.
+fn main() {}
