@@ -1,5 +1,35 @@
-//! Token arithmetic.
+//! Token arithmetic for context windows: what a transcript weighs, whether it is over budget, and where to cut.
+//!
+//! Pure arithmetic without clocks, files or models. [`estimate_tokens`] weighs by heuristic, [`is_over_budget`]
+//! tells whether to condense, [`plan_cut`] tells where, without separating a tool call from its result.
+//!
+//! ```
+//! use wb_budget::{AUTO_CONDENSE_POLICY, ModelCard, Tariff, budget_limit, estimate_tokens, is_over_budget};
+//! use wb_message::Message;
+//!
+//! let messages = vec![Message::user("x".repeat(36_000)), Message::assistant("Noted.")];
+//! let card = ModelCard::with_window(12_000);
+//! assert_eq!(estimate_tokens(&messages), 10_006 + 8);
+//! assert_eq!(budget_limit(&card, &AUTO_CONDENSE_POLICY), 7_464.0);
+//! assert!(is_over_budget(&messages, &card, &AUTO_CONDENSE_POLICY));
+//! assert_eq!(Tariff::SEED.chars_per_token, 3.6);
+//! ```
 
 pub mod card;
+pub mod policy;
+pub mod weigh;
+pub mod gate;
+pub mod slice;
 
 pub use card::{Cost, ModelCard, Usage};
+pub use gate::{
+    DIGEST_TOKENS, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
+};
+pub use policy::{
+    AUTO_CONDENSE_POLICY, BudgetPolicy, CompactionPolicy, FRAMEWORK_COMPACTION_POLICY, PolicyError,
+};
+pub use slice::{CondensePlan, View, last_user_turn_start, plan_cut, plan_slice};
+pub use weigh::tariff::{Meter, Tariff};
+pub use weigh::{
+    Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
+};

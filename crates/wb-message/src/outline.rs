@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use crate::block::Block;
 use crate::marks::{digest_body, is_cleared, is_pinned, restored_file};
 use crate::message::{Content, Message};
@@ -88,12 +90,18 @@ fn block(block: &Block) -> String {
     match block {
         Block::Text { text } => quoted(text),
         Block::Thinking { text, .. } => format!("thinking {}", quoted(text)),
-        Block::ToolCall { name, input, .. } => match ToolVocabulary::UNIVERSAL.path(input) {
-            Some(path) => format!("{name}({})", one_line(path, SHOWN_CHARS)),
-            None => format!("{name}({})", one_line(&input.to_string(), SHOWN_CHARS / 2)),
-        },
+        Block::ToolCall { name, input, .. } => format!("{name}({})", arguments(input)),
         Block::ToolResult { output, .. } => format!("result {}", one_line(&output.to_string(), SHOWN_CHARS)),
         Block::Image { media_type, .. } => format!("[{media_type}]"),
         Block::Command { command, .. } => format!("/{command}"),
+    }
+}
+
+/// Returns the argument that tells most: the path, else the command, pattern, query or address, else all of them.
+fn arguments(input: &Value) -> String {
+    let named = || ["command", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());
+    match ToolVocabulary::UNIVERSAL.path(input).or_else(named) {
+        Some(told) => one_line(told, SHOWN_CHARS),
+        None => one_line(&input.to_string(), SHOWN_CHARS / 2),
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::block::Block;
 use crate::marks::is_pinned;
 use crate::message::Message;
 
@@ -15,8 +16,18 @@ use crate::message::Message;
 pub struct CallAt {
     /// Index of the assistant message.
     pub message: u32,
-    /// Position among the calls of that message, from 0.
-    pub nth: u32,
+    /// Index of the call's block in that message.
+    pub block: u32,
+}
+
+impl CallAt {
+    /// Returns the call's id, name and input, nothing where no call stands there.
+    pub fn find(self, messages: &[Message]) -> Option<(&str, &str, &serde_json::Value)> {
+        match messages.get(self.message as usize)?.blocks().get(self.block as usize)? {
+            Block::ToolCall { id, name, input } => Some((id, name, input)),
+            _ => None,
+        }
+    }
 }
 
 /// A call and a result that answers it.
@@ -66,6 +77,21 @@ pub struct CallBook {
     nodes: Vec<Node>,
 }
 
+/// What a [`CallBook`] knew of one id before a call or an answer of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    key: u64,
+    slot: Option<Slot>,
+    n_calls: usize,
+}
+
+impl Page {
+    /// Returns the key of the id.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+}
+
 /// Hashes an id for a [`CallBook`]; equal on every run.
 pub fn id_key(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -111,6 +137,33 @@ impl CallBook {
         Answer::Open(node.call)
     }
 
+    /// Copies what the book knows of an id, for [`CallBook::restore`] to take back the next call or answer of it.
+    pub fn page(&self, key: u64) -> Page {
+        Page { key, slot: self.slots.get(&key).copied(), n_calls: self.nodes.len() }
+    }
+
+    /// Takes back the one call or answer that was noted after the page was copied; newest first, O(1).
+    pub fn restore(&mut self, page: Page) {
+        if self.nodes.len() > page.n_calls {
+            self.forget_call(page.slot);
+        }
+        match page.slot {
+            Some(slot) => self.slots.insert(page.key, slot),
+            None => self.slots.remove(&page.key),
+        };
+    }
+
+    /// Drops the newest node; a run that it ended ends again where it did.
+    fn forget_call(&mut self, before: Option<Slot>) {
+        let Some(node) = self.nodes.pop() else { return };
+        let run_end = before.filter(|slot| slot.top != NONE).map(|slot| slot.run_end as usize);
+        if let Some(end) = run_end.and_then(|end| self.nodes.get_mut(end))
+            && end.call.message == node.call.message
+        {
+            end.below = node.below;
+        }
+    }
+
     /// Returns the calls that no result has answered, in order.
     pub fn open_calls(&self) -> Vec<CallAt> {
         let mut open = Vec::new();
@@ -124,6 +177,15 @@ impl CallBook {
         open.sort_unstable();
         open
     }
+}
+
+/// Visits the ids of a message's calls, each with the index of its block.
+pub fn call_ids(message: &Message) -> impl Iterator<Item = (&str, u32)> {
+    let blocks = if matches!(message, Message::Assistant { .. }) { message.blocks() } else { &[] };
+    blocks.iter().zip(0..).filter_map(|(block, at)| match block {
+        Block::ToolCall { id, .. } => Some((id.as_str(), at)),
+        _ => None,
+    })
 }
 
 /// The pairing of a whole transcript, found in one linear pass.
@@ -144,8 +206,8 @@ impl Pairing {
         let mut pairing = Self { pairs: Vec::with_capacity(n_calls), ..Self::default() };
         let mut last_assistant = None;
         for (message, at) in messages.iter().zip(0..) {
-            for ((id, _, _), nth) in message.calls().zip(0..) {
-                book.call(id_key(id), CallAt { message: at, nth });
+            for (id, block) in call_ids(message) {
+                book.call(id_key(id), CallAt { message: at, block });
             }
             for id in message.answered_ids() {
                 pairing.note(book.answer(id_key(id)), at);
@@ -248,7 +310,6 @@ pub fn pinned(messages: &[Message]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Block;
     use serde_json::json;
 
     fn calls(ids: &[&str]) -> Message {
@@ -260,7 +321,7 @@ mod tests {
     }
 
     fn answered(messages: &[Message]) -> Vec<(u32, u32, u32)> {
-        Pairing::of(messages).pairs.iter().map(|p| (p.call.message, p.call.nth, p.result)).collect()
+        Pairing::of(messages).pairs.iter().map(|p| (p.call.message, p.call.block, p.result)).collect()
     }
 
     fn cuts(messages: &[Message]) -> Vec<usize> {
@@ -322,6 +383,37 @@ mod tests {
         let messages = [calls(&["a"]), nested, Message::user("u")];
         assert_eq!(answered(&messages), [(0, 0, 1)]);
         assert_eq!(cuts(&messages), [0, 2, 3]);
+    }
+
+    /// A small deterministic walk over calls and answers of three ids.
+    fn walk(book: &mut CallBook, n_steps: u32, pages: &mut Vec<Page>) {
+        let mut state = 7_u32;
+        for at in 0..n_steps {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (key, is_call) = (u64::from(state >> 30), state >> 8 & 1 == 1);
+            pages.push(book.page(key));
+            if is_call {
+                book.call(key, CallAt { message: at / 4, block: at });
+            } else {
+                book.answer(key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_restored_book_answers_as_it_did_before() {
+        let (mut long, mut pages) = (CallBook::default(), Vec::new());
+        walk(&mut long, 200, &mut pages);
+        for n_steps in (0..200).rev() {
+            long.restore(pages.pop().unwrap());
+            let mut short = CallBook::default();
+            walk(&mut short, n_steps, &mut Vec::new());
+            assert_eq!(long.open_calls(), short.open_calls());
+            let mut copy = long.clone();
+            for key in (0..4).flat_map(|key| [key; 60]) {
+                assert_eq!(copy.answer(key), short.answer(key), "{n_steps} {key}");
+            }
+        }
     }
 
     #[test]

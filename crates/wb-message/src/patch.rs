@@ -419,7 +419,7 @@ fn restore_body(message: &mut Message, body: Body) {
             *content = old;
         }
         (Message::User { content, .. } | Message::Custom { content, .. }, Body::Content(old)) => {
-            *content = old
+            *content = old;
         }
         (
             Message::BashExecution { output: text, .. }

@@ -1,5 +1,7 @@
 //! What tools do, told from their names: which read, edit, write, search, run or fetch, and where the path stands.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// What a tool does to the world, as far as compaction cares.
@@ -166,9 +168,13 @@ impl Default for ToolVocabulary {
 }
 
 /// Returns the path without `.` segments, doubled slashes and resolved `..`, so that `./a.rs` and `a.rs` are one
-/// file; backslashes are left alone.
-pub fn normal_path(path: &str) -> String {
+/// file; backslashes are left alone. A path that is so already is borrowed.
+pub fn normal_path(path: &str) -> Cow<'_, str> {
+    let plain = |part: &str| !matches!(part, "" | "." | "..");
     let rooted = path.starts_with('/');
+    if path.strip_prefix('/').unwrap_or(path).split('/').all(plain) {
+        return Cow::Borrowed(path);
+    }
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -181,7 +187,7 @@ pub fn normal_path(path: &str) -> String {
         }
     }
     let joined = parts.join("/");
-    if rooted { format!("/{joined}") } else { joined }
+    Cow::Owned(if rooted { format!("/{joined}") } else { joined })
 }
 
 #[cfg(test)]

@@ -1,0 +1,78 @@
+//! Policies as data: when to condense and how much of the recent tail to keep.
+
+use serde::{Deserialize, Serialize};
+
+/// When a transcript is over budget and how much of its tail stays verbatim.
+///
+/// `keep_recent` is in **tokens**, not in turns as in [`CompactionPolicy`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BudgetPolicy {
+    /// Fraction of the usable window, in (0, 1], above which the transcript is over budget.
+    pub trigger_ratio: f64,
+    /// Tokens of the recent tail to keep verbatim.
+    pub keep_recent: u64,
+    /// Tokens carved off the window before the ratio applies; none is 0.
+    pub reserve_tokens: Option<u64>,
+}
+
+/// The policy that the gate and the slicer share by default (seed 0: `AUTO_CONDENSE_POLICY`).
+pub const AUTO_CONDENSE_POLICY: BudgetPolicy =
+    BudgetPolicy { trigger_ratio: 0.75, keep_recent: 6000, reserve_tokens: Some(2048) };
+
+/// The policy of a compactor that counts turns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompactionPolicy {
+    /// Fraction of the window at or above which it compacts.
+    pub trigger_ratio: f64,
+    /// Turns of the recent tail to keep verbatim.
+    pub keep_recent_turns: usize,
+}
+
+/// The numbers of the framework's own compactor (seed 0, "Two Compaction Engines").
+pub const FRAMEWORK_COMPACTION_POLICY: CompactionPolicy =
+    CompactionPolicy { trigger_ratio: 0.8, keep_recent_turns: 8 };
+
+/// Why a policy was refused.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The ratio is not a number in (0, 1].
+    #[error("trigger ratio {0} is not in (0, 1]; 0.75 condenses once three quarters of the window are used")]
+    Ratio(f64),
+}
+
+impl BudgetPolicy {
+    /// Returns the policy if its values make sense: a ratio in (0, 1].
+    ///
+    /// The published arithmetic takes any value; a policy that comes from outside should pass here first.
+    pub fn validated(self) -> Result<Self, PolicyError> {
+        // NaN and the infinities fail the comparison.
+        if self.trigger_ratio > 0.0 && self.trigger_ratio <= 1.0 {
+            Ok(self)
+        } else {
+            Err(PolicyError::Ratio(self.trigger_ratio))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_presets_hold_the_numbers_of_the_seed() {
+        let auto = AUTO_CONDENSE_POLICY;
+        assert_eq!((auto.trigger_ratio, auto.keep_recent, auto.reserve_tokens), (0.75, 6000, Some(2048)));
+        let framework = FRAMEWORK_COMPACTION_POLICY;
+        assert_eq!((framework.trigger_ratio, framework.keep_recent_turns), (0.8, 8));
+    }
+
+    #[test]
+    fn only_finite_ratios_in_the_half_open_unit_interval_pass() {
+        let with = |trigger_ratio| BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY }.validated();
+        assert!(with(1.0).is_ok() && with(f64::MIN_POSITIVE).is_ok());
+        for bad in [0.0, -1.0, 1.000_1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(with(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The heuristic as data: what characters, images and framing cost.
+
+use wb_message::{Block, Content, Message};
+
+use super::json_len::{block_chars, text_chars, value_chars};
+
+/// What the parts of a message cost: `ceil(chars / chars_per_token) + framing + images × image_tokens`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tariff {
+    /// Unicode scalar values per token.
+    pub chars_per_token: f64,
+    /// Tokens of one image, whatever its size.
+    pub image_tokens: u64,
+    /// Tokens of a message's role and frame.
+    pub message_framing_tokens: u64,
+    /// Tokens of one structured block's frame.
+    pub block_framing_tokens: u64,
+    /// Tokens of the id and name around one tool call or result.
+    pub call_envelope_tokens: u64,
+}
+
+impl Tariff {
+    /// The constants of the main seed (`budget/estimate.rs`): 3.6, 1024, 4, 2 and 6.
+    pub const SEED: Self = Self {
+        chars_per_token: 3.6,
+        image_tokens: 1024,
+        message_framing_tokens: 4,
+        block_framing_tokens: 2,
+        call_envelope_tokens: 6,
+    };
+
+    /// Returns the weight of a message in tokens.
+    ///
+    /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
+    /// result's output costs its base64 text, signatures and ids are free.
+    pub fn message_tokens(&self, message: &Message) -> u64 {
+        let mut meter = Meter::new(*self);
+        match message {
+            Message::User { content: Content::Text(text), .. } => meter.framed_text(text),
+            Message::User { content: Content::Blocks(blocks), .. } => meter.blocks(blocks),
+            Message::Assistant { content, error_message } => {
+                meter.assistant(content);
+                meter.add_text(error_message.as_deref().unwrap_or_default());
+            }
+            Message::ToolResult { tool_name, content, .. } => {
+                meter.blocks(content);
+                meter.add_text(tool_name);
+                meter.framing_tokens += self.call_envelope_tokens;
+            }
+            Message::BashExecution { command, output, .. } => {
+                meter.add_text(command);
+                meter.framed_text(output);
+            }
+            Message::Custom { custom_type, content } => meter.custom(custom_type, content),
+            Message::BranchSummary { summary, from_id } => {
+                meter.add_text(from_id);
+                meter.framed_text(summary);
+            }
+            Message::CompactionSummary { summary, .. } => meter.framed_text(summary),
+        }
+        meter.tokens()
+    }
+
+    /// Returns the tokens of a plain text without any framing.
+    pub fn text_tokens(&self, text: &str) -> u64 {
+        self.chars_tokens(text_chars(text))
+    }
+
+    /// Returns the tokens of that many characters, rounded up.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "characters are not negative"
+    )]
+    pub fn chars_tokens(&self, n_chars: u64) -> u64 {
+        (n_chars as f64 / self.chars_per_token).ceil() as u64
+    }
+
+    /// Returns how many characters that many tokens have room for, rounded down.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tokens are not negative")]
+    pub fn chars_within(&self, n_tokens: u64) -> usize {
+        (n_tokens as f64 * self.chars_per_token).floor() as usize
+    }
+}
+
+impl Default for Tariff {
+    fn default() -> Self {
+        Self::SEED
+    }
+}
+
+/// A meter over borrowed parts, for people who keep their own message types: nothing is converted, nothing is
+/// allocated.
+///
+/// ```
+/// use wb_budget::Meter;
+///
+/// let mut meter = Meter::default();
+/// meter.text("What is in lib.rs?").image();
+/// assert_eq!(meter.tokens(), 4 + 2 + 5 + 2 + 1024);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    tariff: Tariff,
+    n_chars: u64,
+    n_images: u64,
+    framing_tokens: u64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new(Tariff::SEED)
+    }
+}
+
+impl Meter {
+    /// Starts one message under a tariff.
+    pub fn new(tariff: Tariff) -> Self {
+        Self { tariff, n_chars: 0, n_images: 0, framing_tokens: tariff.message_framing_tokens }
+    }
+
+    /// Adds a block of text or reasoning.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.framed_text(text);
+        self
+    }
+
+    /// Adds an image.
+    pub fn image(&mut self) -> &mut Self {
+        self.n_images += 1;
+        self.framing_tokens += self.tariff.block_framing_tokens;
+        self
+    }
+
+    /// Adds a tool call with its arguments; JSON `null` is no arguments.
+    pub fn call(&mut self, name: &str, input: &serde_json::Value) -> &mut Self {
+        self.add_call(name, input);
+        self.framing_tokens += self.tariff.block_framing_tokens + self.tariff.call_envelope_tokens;
+        self
+    }
+
+    /// Adds the envelope of a tool result; its body is added by [`Meter::text`] and [`Meter::image`].
+    pub fn result_of(&mut self, tool_name: &str) -> &mut Self {
+        self.add_text(tool_name);
+        self.framing_tokens += self.tariff.call_envelope_tokens;
+        self
+    }
+
+    /// Returns the tokens of the message so far.
+    pub fn tokens(&self) -> u64 {
+        let images = self.n_images * self.tariff.image_tokens;
+        self.tariff.chars_tokens(self.n_chars) + self.framing_tokens + images
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.n_chars += text_chars(text);
+    }
+
+    fn framed_text(&mut self, text: &str) {
+        self.add_text(text);
+        self.framing_tokens += self.tariff.block_framing_tokens;
+    }
+
+    fn add_call(&mut self, name: &str, input: &serde_json::Value) {
+        self.add_text(name);
+        self.n_chars += if input.is_null() { 0 } else { value_chars(input) };
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Text { text } | Block::Thinking { text, .. } => self.add_text(text),
+            Block::Image { .. } => self.n_images += 1,
+            Block::ToolCall { name, input, .. } => self.add_call(name, input),
+            Block::ToolResult { .. } | Block::Command { .. } => self.n_chars += block_chars(block),
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+        }
+        self.framing_tokens += self.tariff.block_framing_tokens * blocks.len() as u64;
+    }
+
+    fn assistant(&mut self, blocks: &[Block]) {
+        self.blocks(blocks);
+        let n_calls = blocks.iter().filter(|block| matches!(block, Block::ToolCall { .. })).count();
+        self.framing_tokens += self.tariff.call_envelope_tokens * n_calls as u64;
+    }
+
+    /// One block of framing however many blocks there are, and images free, as recorded.
+    fn custom(&mut self, custom_type: &str, content: &Content) {
+        self.framed_text(custom_type);
+        match content {
+            Content::Text(text) => self.add_text(text),
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    self.block(block);
+                }
+                self.n_images = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Clears the bodies of stale tool results that can be had again.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use wb_budget::View;
+use wb_message::marks::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
+use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
+
+use crate::pass::{Goal, Pass};
+
+/// How many of the newest compactable results stay as they are.
+pub const DEFAULT_KEEP_RECENT: usize = 6;
+
+/// A body must be longer than the mark that replaces it by more than a token's worth of characters.
+const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
+
+/// Clears tool results that are older than the newest ones and whose tool can be run again.
+///
+/// Only live bodies count: a cleared or empty one uses up no place among the newest. A body that is no longer
+/// than the mark stays. Which tool made a result is told by the call that it answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Microcompact {
+    /// Which tools can be run again.
+    pub vocabulary: ToolVocabulary,
+    /// How many live results stay; at least 1.
+    pub keep_recent_results: usize,
+}
+
+impl Default for Microcompact {
+    fn default() -> Self {
+        Self { vocabulary: ToolVocabulary::default(), keep_recent_results: DEFAULT_KEEP_RECENT }
+    }
+}
+
+impl Microcompact {
+    /// Returns the indices of the results to clear, in ascending order.
+    pub fn stale(&self, view: View<'_>) -> Vec<usize> {
+        let results: Vec<usize> = self.live_results(view);
+        let n_stale = results.len().saturating_sub(self.keep_recent_results.max(1));
+        let worth = |at: &usize| body_chars_exceed(view.messages[*at].blocks(), WORTH_CHARS);
+        results.into_iter().take(n_stale).filter(worth).collect()
+    }
+
+    /// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
+    fn live_results(&self, view: View<'_>) -> Vec<usize> {
+        let mut live: Vec<usize> = Vec::new();
+        for pair in view.pairing.pairs() {
+            let at = pair.result as usize;
+            let Message::ToolResult { content, .. } = &view.messages[at] else { continue };
+            let tool = pair.call.find(view.messages).map(|(_, name, _)| name);
+            let compactable = tool.is_some_and(|name| self.vocabulary.is_compactable(name));
+            if compactable && !is_cleared(content) && body_chars_exceed(content, 0) {
+                live.push(at);
+            }
+        }
+        live
+    }
+}
+
+/// Tells whether a body shows more than that many bytes; an image always does.
+fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
+    let texts = content.iter().filter_map(Block::as_text).map(str::len).sum::<usize>();
+    texts > limit || content.iter().any(|block| matches!(block, Block::Image { .. }))
+}
+
+impl Pass for Microcompact {
+    fn name(&self) -> &'static str {
+        "microcompact"
+    }
+
+    fn plan(&self, view: View<'_>, _: Goal<'_>) -> Option<Patch> {
+        let edits: Vec<_> = self.stale(view).into_iter().map(clear).collect();
+        (!edits.is_empty()).then_some(Patch { edits })
+    }
+}
+
+/// Returns the edit that clears a result.
+pub fn clear(at: usize) -> Edit {
+    Edit::Body { at, content: cleared_body() }
+}
+
+static SEED_NAMES: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| ToolVocabulary::SEED.tools.iter().map(|(name, _)| *name).collect());
+
+/// Returns the tools of the main seed whose output can be had again.
+pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
+    &SEED_NAMES
+}
+
+/// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`]; `None` where
+/// nothing would change.
+///
+/// The recorded behaviour: results are told by call id alone, cleared and empty ones use up places, and a body
+/// shorter than the mark is cleared too. [`Microcompact`] does better.
+pub fn clear_stale_tool_results(mut messages: Vec<Message>, keep_recent: usize) -> Option<Vec<Message>> {
+    let ids = compactable_ids(&messages);
+    let of_compactable = |message: &Message| matches!(message, Message::ToolResult { tool_call_id, .. } if ids.contains(tool_call_id.as_str()));
+    let results: Vec<usize> = (0..messages.len()).filter(|&at| of_compactable(&messages[at])).collect();
+    let n_stale = results.len().saturating_sub(keep_recent.max(1));
+    let stale = results[..n_stale].iter().copied().filter(|&at| !is_cleared(messages[at].blocks()));
+    let stale: Vec<usize> = stale.collect();
+    if stale.is_empty() {
+        return None;
+    }
+    for at in stale {
+        if let Message::ToolResult { content, .. } = &mut messages[at] {
+            *content = cleared_body();
+        }
+    }
+    Some(messages)
+}
+
+fn compactable_ids(messages: &[Message]) -> HashSet<String> {
+    let calls = messages.iter().flat_map(Message::calls);
+    let named = calls.filter(|(id, name, _)| !id.is_empty() && SEED_NAMES.contains(name));
+    named.map(|(id, _, _)| id.to_owned()).collect()
+}

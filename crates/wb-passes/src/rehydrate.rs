@@ -1,0 +1,270 @@
+//! Gives back the files that the agent was just reading.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use wb_budget::{View, Weigher, estimate_message_tokens};
+use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, is_cleared, restored_file};
+use wb_message::tools::normal_path;
+use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
+
+/// What [`rehydrate_recent_reads`] may give back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RehydrateOpts {
+    /// The most files.
+    pub max_files: usize,
+    /// The most tokens of all restored messages together.
+    pub token_budget: u64,
+    /// The name of the read tool.
+    pub read_tool_name: String,
+}
+
+impl Default for RehydrateOpts {
+    fn default() -> Self {
+        Self { max_files: 5, token_budget: 8000, read_tool_name: "read".to_owned() }
+    }
+}
+
+fn restored_message(path: &str, body: &str, timestamp: i64) -> Message {
+    let content = [RESTORED_FILE_PREFIX, " ", path, "\n", body].concat().into();
+    Message::User { content, timestamp }
+}
+
+fn body_of(content: &[Block]) -> String {
+    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+}
+
+/// Builds the freshest dropped reads as messages, oldest first.
+///
+/// The recorded behaviour: calls and results are joined by id alone, a marked or outdated body is restored as it
+/// is, the freshest file goes whole whatever its size, and the first that does not fit ends the list.
+/// [`restore_reads`] does better.
+pub fn rehydrate_recent_reads(dropped: &[Message], kept: &[Message], opts: &RehydrateOpts) -> Vec<Message> {
+    if opts.max_files == 0 || opts.token_budget == 0 {
+        return Vec::new();
+    }
+    let mut reads = dropped_reads(dropped, &opts.read_tool_name);
+    let visible: HashSet<&str> = read_paths(kept, &opts.read_tool_name).map(|(_, path)| path).collect();
+    reads.retain(|read| !visible.contains(read.1));
+    reads.sort_by_key(|read| std::cmp::Reverse(read.0));
+    reads.truncate(opts.max_files);
+    let mut restored: Vec<Message> = Vec::new();
+    let mut spent = 0;
+    for (_, path, body) in reads {
+        let message = restored_message(path, &body, 0);
+        spent += estimate_message_tokens(&message);
+        if spent > opts.token_budget && !restored.is_empty() {
+            break;
+        }
+        restored.push(message);
+        if spent > opts.token_budget {
+            break;
+        }
+    }
+    restored.reverse();
+    restored
+}
+
+fn read_paths<'a>(messages: &'a [Message], tool: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let calls = messages.iter().flat_map(Message::calls);
+    calls.filter_map(move |(id, name, input)| {
+        let path = input.get("path")?.as_str()?;
+        (name == tool && !path.is_empty()).then_some((id, path))
+    })
+}
+
+/// Returns (index of the result, path, body) per path; the latest result wins.
+fn dropped_reads<'a>(dropped: &'a [Message], tool: &'a str) -> Vec<(usize, &'a str, String)> {
+    let paths: HashMap<&str, &str> = read_paths(dropped, tool).filter(|(id, _)| !id.is_empty()).collect();
+    let mut reads: HashMap<&str, (usize, String)> = HashMap::new();
+    for (at, message) in dropped.iter().enumerate() {
+        let Message::ToolResult { tool_call_id, content, is_error: false, .. } = message else { continue };
+        let Some(path) = paths.get(tool_call_id.as_str()) else { continue };
+        let body = body_of(content);
+        if !body.is_empty() {
+            reads.insert(path, (at, body));
+        }
+    }
+    reads.into_iter().map(|(path, (at, body))| (at, path, body)).collect()
+}
+
+/// What [`restore_reads`] may give back.
+#[derive(Clone, Copy)]
+pub struct RestoreLimits<'a> {
+    /// The most files.
+    pub max_files: usize,
+    /// The most tokens of all restored messages together.
+    pub max_tokens: u64,
+    /// Which tools read and which change files.
+    pub vocabulary: &'a ToolVocabulary,
+    /// What the messages are weighed with.
+    pub weigher: &'a dyn Weigher,
+}
+
+impl std::fmt::Debug for RestoreLimits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("RestoreLimits");
+        shown
+            .field("max_files", &self.max_files)
+            .field("max_tokens", &self.max_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A file as the transcript last showed it.
+#[derive(Debug)]
+struct Seen<'a> {
+    /// The path as the call wrote it.
+    path: &'a str,
+    /// The message with the body.
+    body_at: usize,
+    /// The message that showed it last, by which freshness is told.
+    fresh_at: usize,
+    whole: bool,
+}
+
+/// Files by normal path.
+type Files<'a> = HashMap<Cow<'a, str>, Seen<'a>>;
+
+/// A restored file is clipped rather than left out only if this many tokens of it remain.
+const MIN_CLIPPED_TOKENS: u64 = 200;
+
+/// Builds the freshest reads of the head `messages[..cut]` that are still true and no longer visible, as
+/// messages, oldest first.
+///
+/// Not restored are cleared, failed and empty bodies, bodies older than a later edit of their path, and files
+/// that the tail still shows. `hidden` are results of the tail that are about to be cleared (ascending). A full
+/// read is preferred to a later partial one. The freshest file is clipped to what is allowed, a later one that
+/// does not fit makes room for a smaller, older one.
+pub fn restore_reads(
+    view: View<'_>,
+    cut: usize,
+    hidden: &[usize],
+    limits: RestoreLimits<'_>,
+) -> Vec<Message> {
+    let mut seen = last_seen(view, hidden, limits.vocabulary);
+    seen.retain(|file| file.body_at < cut);
+    seen.sort_by_key(|file| std::cmp::Reverse(file.fresh_at));
+    let timestamp = view.messages[..cut].iter().rev().find_map(Message::timestamp).unwrap_or(0);
+    let mut restored = Vec::new();
+    let mut left = limits.max_tokens;
+    for file in seen {
+        if restored.len() == limits.max_files || left == 0 {
+            break;
+        }
+        // A restored file weighs about what its result weighed; one far too large is not even built.
+        if !restored.is_empty() && view.weight(file.body_at) > left.saturating_add(64) {
+            continue;
+        }
+        let message = restored_message(file.path, &shown_body(&view.messages[file.body_at]), timestamp);
+        let weight = limits.weigher.weigh(&message);
+        let fitting = match weight <= left {
+            true => Some((message, weight)),
+            false if restored.is_empty() => clipped(&message, weight, left, limits.weigher),
+            false => None,
+        };
+        if let Some((message, weight)) = fitting {
+            left -= weight;
+            restored.push(message);
+        }
+    }
+    restored.reverse();
+    restored
+}
+
+fn shown_body(message: &Message) -> String {
+    match (message, restored_file(message)) {
+        (_, Some((_, body))) => body.to_owned(),
+        (Message::ToolResult { content, .. }, None) => body_of(content),
+        _ => String::new(),
+    }
+}
+
+/// Clips a restored message to the tokens that are left, if enough of it remains.
+fn clipped(message: &Message, weight: u64, left: u64, weigher: &dyn Weigher) -> Option<(Message, u64)> {
+    let (path, body) = restored_file(message)?;
+    let timestamp = message.timestamp().unwrap_or(0);
+    let mut allowed = left;
+    while allowed >= MIN_CLIPPED_TOKENS {
+        let max_bytes = scaled(body.len(), allowed, weight);
+        let short = restored_message(path, &text::clip(body, max_bytes), timestamp);
+        let short_weight = weigher.weigh(&short);
+        if short_weight <= left {
+            return Some((short, short_weight));
+        }
+        allowed = allowed * 7 / 8;
+    }
+    None
+}
+
+/// Returns `len × part / whole` without overflow.
+fn scaled(len: usize, part: u64, whole: u64) -> usize {
+    usize::try_from(len as u128 * u128::from(part) / u128::from(whole.max(1))).unwrap_or(len)
+}
+
+/// Returns the files whose last known body is true.
+fn last_seen<'a>(view: View<'a>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen<'a>> {
+    let mut files = Files::new();
+    let mut pairs = view.pairing.pairs().iter().peekable();
+    for (at, message) in view.messages.iter().enumerate() {
+        if let Some((path, _)) = restored_file(message) {
+            note(&mut files, Seen { path, body_at: at, fresh_at: at, whole: true });
+        }
+        forget_unanswered(&mut files, view, at, vocabulary);
+        while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
+            let Some((_, name, input)) = pair.call.find(view.messages) else { continue };
+            let (Some(role), Some(path)) = (vocabulary.role(name), vocabulary.path(input)) else { continue };
+            match role {
+                ToolRole::Read if is_shown(message, at, hidden) => {
+                    let whole = !vocabulary.is_partial_read(input);
+                    note(&mut files, Seen { path, body_at: at, fresh_at: at, whole });
+                }
+                ToolRole::Edit | ToolRole::Write
+                    if !matches!(message, Message::ToolResult { is_error: true, .. }) =>
+                {
+                    files.remove(&normal_path(path));
+                }
+                _ => {}
+            }
+        }
+    }
+    files.into_values().collect()
+}
+
+/// A change whose result never came may have happened.
+fn forget_unanswered<'a>(files: &mut Files<'a>, view: View<'a>, at: usize, vocabulary: &ToolVocabulary) {
+    let open = view.pairing.dangling();
+    let first = open.partition_point(|call| (call.message as usize) < at);
+    for call in open[first..].iter().take_while(|call| call.message as usize == at) {
+        let Some((_, name, input)) = call.find(view.messages) else { continue };
+        let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+        if let (true, Some(path)) = (changes, vocabulary.path(input)) {
+            files.remove(&normal_path(path));
+        }
+    }
+}
+
+fn is_shown(message: &Message, at: usize, hidden: &[usize]) -> bool {
+    let Message::ToolResult { content, is_error: false, .. } = message else { return false };
+    let has_text = content.iter().filter_map(Block::as_text).any(|text| !text.trim().is_empty());
+    has_text && !is_cleared(content) && hidden.binary_search(&at).is_err() && !ends_cleared(content)
+}
+
+/// Tells whether a body is the mark with white space around it, as logs that were cleaned by hand have it.
+fn ends_cleared(content: &[Block]) -> bool {
+    matches!(content, [Block::Text { text }] if text.trim() == CLEARED_TOOL_RESULT)
+}
+
+/// Notes a showing; a partial one only refreshes a whole one, and a path on several lines is none.
+fn note<'a>(files: &mut Files<'a>, seen: Seen<'a>) {
+    if seen.path.contains(['\n', '\r']) {
+        return;
+    }
+    match files.get_mut(&normal_path(seen.path)) {
+        Some(known) if known.whole && !seen.whole => known.fresh_at = seen.fresh_at,
+        Some(known) => *known = seen,
+        None => {
+            files.insert(normal_path(seen.path), seen);
+        }
+    }
+}

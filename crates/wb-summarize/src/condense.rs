@@ -1,0 +1,291 @@
+//! Asks for a digest: one path for both scopes, a model where there is one, the local digest where not.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::{Either, pending, select};
+use futures::stream::BoxStream;
+use tokio_util::sync::CancellationToken;
+use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff, Usage};
+use wb_message::{Block, Conversation, Message, Pairing, ToolVocabulary, Turn, text};
+
+use crate::fallback::{carried_digest, local_sections};
+use crate::fit::{input_bytes, scrollbacks};
+use crate::invoker::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, reply_text};
+use crate::prompt::frame_prompt;
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, has_headings};
+
+/// What [`summarize`] works with; all of it is optional.
+#[derive(Default)]
+pub struct SummarizeDeps {
+    /// The model; none gives the local digest.
+    pub invoke: Option<Arc<dyn ModelInvoker>>,
+    /// What the digest stands for.
+    pub scope: CondenseScope,
+    /// An earlier digest to carry.
+    pub prior_digest: Option<String>,
+    /// Stops the request when cancelled.
+    pub cancel: Option<CancellationToken>,
+    /// The most tokens of the digest; [`DIGEST_TOKENS`] where none is given.
+    pub max_tokens: Option<u64>,
+}
+
+impl fmt::Debug for SummarizeDeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("SummarizeDeps");
+        shown.field("invoke", &self.invoke.is_some()).field("scope", &self.scope);
+        shown.field("prior_digest", &self.prior_digest).field("max_tokens", &self.max_tokens);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// A digest as a message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The digest under its header, in the user's role.
+    pub message: Message,
+    /// How many messages it stands for.
+    pub covered_count: usize,
+}
+
+/// Why there is no digest from a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoDigest {
+    /// No model was given.
+    NoModel,
+    /// The request failed.
+    Failed(String),
+    /// The request was cancelled.
+    Cancelled,
+    /// The request took longer than allowed.
+    TimedOut,
+    /// The model refused.
+    Refused,
+    /// The reply was cut off at its limit.
+    Truncated,
+    /// The reply holds no text.
+    Blank,
+    /// The reply holds none of the six headings.
+    Headingless,
+}
+
+impl fmt::Display for NoDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel => f.write_str("no model was given"),
+            Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::TimedOut => f.write_str("the model took too long"),
+            Self::Refused => f.write_str("the model refused"),
+            Self::Truncated => f.write_str("the reply was cut off"),
+            Self::Blank => f.write_str("the reply was blank"),
+            Self::Headingless => f.write_str("the reply had no headings"),
+        }
+    }
+}
+
+/// A digest that a model wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelDigest {
+    /// The text without header.
+    pub text: String,
+    /// What the requests cost together.
+    pub usage: Usage,
+    /// How many requests there were.
+    pub n_requests: usize,
+}
+
+/// Everything that a model needs to write a digest; it owns its text and holds no transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestRequest {
+    /// What the digest stands for.
+    pub scope: CondenseScope,
+    /// The earlier digest to carry.
+    pub prior: Option<String>,
+    /// The rendered transcript, in as many parts as requests.
+    pub scrollbacks: Vec<String>,
+    /// The most tokens of a reply.
+    pub max_output_tokens: u64,
+    /// The model to ask, where the host names one.
+    pub model: Option<String>,
+}
+
+impl DigestRequest {
+    /// Renders messages for a summarizer with the given card.
+    pub fn new(
+        messages: &[Message],
+        scope: CondenseScope,
+        prior: Option<String>,
+        card: Option<&ModelCard>,
+        max_output_tokens: u64,
+    ) -> Self {
+        // A carried digest grows by no more than one reply between requests.
+        let reply_bytes = Tariff::SEED.chars_within(max_output_tokens);
+        let prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes);
+        let max_bytes = input_bytes(card, max_output_tokens, prior_bytes);
+        Self { scope, prior, scrollbacks: scrollbacks(messages, max_bytes), max_output_tokens, model: None }
+    }
+
+    /// Asks the model, once per part; each request carries the digest of the parts before it.
+    ///
+    /// A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason.
+    pub async fn ask(
+        &self,
+        invoker: &dyn ModelInvoker,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<ModelDigest, NoDigest> {
+        let mut digest = ModelDigest { text: String::new(), usage: Usage::EMPTY, n_requests: 0 };
+        for scrollback in &self.scrollbacks {
+            let prior =
+                if digest.n_requests == 0 { self.prior.as_deref() } else { Some(digest.text.as_str()) };
+            let prompt = frame_prompt(self.scope, prior, scrollback);
+            let stream = invoker.invoke(conversation(prompt), self.options(cancel));
+            let (text, usage) = read_reply(stream, cancel).await?;
+            digest = ModelDigest { text, usage: sum(digest.usage, usage), n_requests: digest.n_requests + 1 };
+        }
+        Ok(digest)
+    }
+
+    fn options(&self, cancel: Option<&CancellationToken>) -> StreamOptions {
+        StreamOptions {
+            cancel: cancel.cloned(),
+            thinking: Some(ThinkingLevel::High),
+            max_output_tokens: Some(self.max_output_tokens),
+            model: self.model.clone(),
+        }
+    }
+}
+
+fn conversation(prompt: String) -> Conversation {
+    Conversation {
+        system: Some(CONDENSER_BRIEF.to_owned()),
+        turns: vec![Turn::User { blocks: vec![Block::text(prompt)] }],
+        tools: None,
+    }
+}
+
+fn sum(one: Usage, two: Usage) -> Usage {
+    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        _ => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+    };
+    Usage {
+        input_tokens: one.input_tokens + two.input_tokens,
+        output_tokens: one.output_tokens + two.output_tokens,
+        cache_read_tokens: add(one.cache_read_tokens, two.cache_read_tokens),
+        cache_write_tokens: add(one.cache_write_tokens, two.cache_write_tokens),
+    }
+}
+
+/// What is known of a reply while it streams.
+#[derive(Debug, Default)]
+struct Heard {
+    streamed: String,
+    complete: String,
+    stop: Option<StopReason>,
+    usage: Usage,
+}
+
+/// Reads a reply up to its first terminal emission, or until it is cancelled, and judges it.
+async fn read_reply(
+    mut stream: BoxStream<'static, Emission>,
+    cancel: Option<&CancellationToken>,
+) -> Result<(String, Usage), NoDigest> {
+    let mut heard = Heard::default();
+    let cancelled = async {
+        match cancel {
+            Some(token) => token.cancelled().await,
+            None => pending().await,
+        }
+    };
+    let mut cancelled = Box::pin(cancelled);
+    loop {
+        let emission = match select(cancelled.as_mut(), stream.next()).await {
+            Either::Left(_) => return Err(NoDigest::Cancelled),
+            Either::Right((emission, _)) => emission,
+        };
+        match emission {
+            None => return heard.judged(),
+            Some(Emission::Text { delta }) => heard.streamed.push_str(&delta),
+            Some(Emission::Stop { stop }) => heard.stop = Some(stop),
+            Some(Emission::Usage { usage }) => heard.usage = usage,
+            Some(Emission::Error { error }) => return Err(NoDigest::Failed(error.message)),
+            Some(Emission::Done { reply }) => {
+                heard.complete = reply_text(&reply);
+                heard.stop = Some(reply.stop);
+                heard.usage = if reply.usage == Usage::EMPTY { heard.usage } else { reply.usage };
+                return heard.judged();
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Heard {
+    /// Accepts a complete reply with text and headings; streamed text counts where the reply itself has none.
+    fn judged(self) -> Result<(String, Usage), NoDigest> {
+        match self.stop {
+            Some(StopReason::Refusal) => return Err(NoDigest::Refused),
+            Some(StopReason::MaxOutput) => return Err(NoDigest::Truncated),
+            Some(StopReason::Aborted) => return Err(NoDigest::Cancelled),
+            Some(StopReason::Error) => {
+                return Err(NoDigest::Failed("the reply ended in an error".to_owned()));
+            }
+            Some(StopReason::Complete | StopReason::ToolCalls) | None => {}
+        }
+        let text = if self.complete.trim().is_empty() { self.streamed } else { self.complete };
+        match text.trim() {
+            "" => Err(NoDigest::Blank),
+            text if !has_headings(text) => Err(NoDigest::Headingless),
+            text => Ok((text.to_owned(), self.usage)),
+        }
+    }
+}
+
+/// Builds the message that carries a digest.
+pub fn digest_message(scope: CondenseScope, digest: &str, timestamp: i64) -> Message {
+    let content = [scope.header(), "\n\n", digest].concat().into();
+    Message::User { content, timestamp }
+}
+
+/// Returns the newest timestamp among messages, 0 where none has one.
+pub fn newest_timestamp(messages: &[Message]) -> i64 {
+    messages.iter().rev().find_map(Message::timestamp).unwrap_or(0)
+}
+
+/// Condenses messages into one digest; it always succeeds.
+///
+/// Without a model, or where the model gives no usable digest, the local digest stands in. Earlier digests among
+/// the messages are carried along with `prior_digest`.
+pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
+    let carried: Vec<String> = carried_digest(messages).into_iter().chain(deps.prior_digest).collect();
+    let prior = (!carried.is_empty()).then(|| carried.join("\n\n"));
+    let max_tokens = deps.max_tokens.unwrap_or(DIGEST_TOKENS);
+    let digest = match &deps.invoke {
+        None => Err(NoDigest::NoModel),
+        Some(invoker) => {
+            let card = invoker.card();
+            let request = DigestRequest::new(messages, deps.scope, prior.clone(), card.as_ref(), max_tokens);
+            request.ask(invoker.as_ref(), deps.cancel.as_ref()).await.map(|digest| digest.text)
+        }
+    };
+    let max_chars = Tariff::SEED.chars_within(max_tokens);
+    let digest = digest.map_or_else(
+        |_| {
+            let pairing = Pairing::of(messages);
+            let vocabulary = ToolVocabulary::default();
+            local_sections(messages, &pairing, &vocabulary, prior.as_deref()).render(max_chars)
+        },
+        |digest| text::clip(&digest, max_chars).into_owned(),
+    );
+    let message = digest_message(deps.scope, &digest, newest_timestamp(messages));
+    Summary { message, covered_count: messages.len() }
+}
+
+/// Condenses the messages of a branch that was left; the scope is always [`CondenseScope::Branch`].
+pub async fn condense_scope(messages: &[Message], mut deps: SummarizeDeps) -> Summary {
+    deps.scope = CondenseScope::Branch;
+    summarize(messages, deps).await
+}

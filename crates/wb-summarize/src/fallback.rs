@@ -1,0 +1,421 @@
+//! The local digest: what a reader needs to resume, taken from the transcript without a model.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::iter::{once, repeat};
+
+use serde_json::Value;
+use wb_message::marks::{digest_body, is_pinned, is_prompt, restored_file};
+use wb_message::text::{clip, one_line, tidy};
+use wb_message::tools::normal_path;
+use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
+
+use crate::digest::{Section, Sections};
+
+/// Bytes of a user's request that are kept verbatim.
+const REQUEST_BYTES: usize = 1200;
+/// Characters of any other line.
+const LINE_CHARS: usize = 200;
+/// Requests kept beside the first one.
+const N_REQUESTS: usize = 4;
+/// Entries kept of each other kind.
+const N_ENTRIES: usize = 12;
+/// Errors and decisions kept.
+const N_ERRORS: usize = 6;
+/// Paths kept of each kind.
+const N_PATHS: usize = 40;
+
+/// Takes the local digest of messages from a transcript; the same input gives the same sections.
+///
+/// `pairing` is that of the messages or of a transcript that starts with them. System texts, earlier digests
+/// and restored files are not read; `prior` is the text of earlier digests, which is carried section by section.
+pub fn local_sections(
+    messages: &[Message],
+    pairing: &Pairing,
+    vocabulary: &ToolVocabulary,
+    prior: Option<&str>,
+) -> Sections {
+    let mut notes = Notes::default();
+    let mut pairs = pairing.pairs().iter().peekable();
+    for (at, message) in messages.iter().enumerate() {
+        while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
+            if let Some((_, name, input)) = pair.call.find(messages) {
+                notes.answered(vocabulary.role(name), vocabulary.path(input), Call { name, input }, message);
+            }
+        }
+        notes.message(message, vocabulary);
+    }
+    let n_elided = messages.iter().filter(|message| !is_pinned(message)).count();
+    notes.sections(n_elided, &prior.map(Sections::parse).unwrap_or_default())
+}
+
+/// Keeps the newest entries up to a bound; one that comes again moves to the end.
+#[derive(Debug)]
+struct Newest<T>(VecDeque<T>);
+
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T: PartialEq> Newest<T> {
+    fn push(&mut self, entry: T, bound: usize) {
+        if let Some(known) = self.0.iter().position(|known| *known == entry) {
+            self.0.remove(known);
+        }
+        if self.0.len() == bound {
+            self.0.pop_front();
+        }
+        self.0.push_back(entry);
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().rev()
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Ok,
+    Failed,
+    Exit(i32),
+    Unknown,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::Failed => f.write_str("failed"),
+            Self::Exit(code) => write!(f, "exit {code}"),
+            Self::Unknown => f.write_str("exit n/a"),
+        }
+    }
+}
+
+/// What is noted while the messages are read; every list is bounded and borrows from them.
+#[derive(Debug, Default)]
+struct Notes<'a> {
+    first_request: Option<&'a Message>,
+    requests: Newest<&'a Message>,
+    constraints: Newest<&'a str>,
+    read: Newest<Cow<'a, str>>,
+    modified: Newest<Cow<'a, str>>,
+    commands: Newest<(&'a str, Outcome)>,
+    /// What failed, and a line that tells why.
+    errors: Newest<(&'a str, &'a str)>,
+    said: Option<&'a str>,
+    decided: Newest<&'a str>,
+    todos: Option<&'a Value>,
+    names: Newest<&'a str>,
+}
+
+impl<'a> Notes<'a> {
+    fn message(&mut self, message: &'a Message, vocabulary: &ToolVocabulary) {
+        match message {
+            Message::User { content, .. } if is_prompt(message) => {
+                self.first_request = self.first_request.or(Some(message));
+                self.requests.push(message, N_REQUESTS);
+                for line in content.texts().flat_map(str::lines).filter(|line| is_constraint(line)) {
+                    self.constraints.push(line, N_ENTRIES);
+                }
+                content.texts().for_each(|text| self.name(text));
+            }
+            Message::Assistant { content, error_message } => {
+                self.assistant(content, vocabulary);
+                if let Some(error) = error_message {
+                    self.errors.push(("request failed", error), N_ERRORS);
+                }
+            }
+            Message::BashExecution { command, exit_code, output } => {
+                self.commands.push((command, exit_code.map_or(Outcome::Unknown, Outcome::Exit)), N_ENTRIES);
+                if exit_code.is_some_and(|code| code != 0) {
+                    self.errors.push((command, telling_line(output)), N_ERRORS);
+                }
+            }
+            Message::Custom { content, .. } if !is_pinned(message) => {
+                for text in content.texts().filter(|text| !text.trim().is_empty()) {
+                    self.decided.push(text, N_ERRORS);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(&mut self, content: &'a [Block], vocabulary: &ToolVocabulary) {
+        for block in content {
+            match block {
+                Block::Text { text } if !text.trim().is_empty() => {
+                    self.name(text);
+                    self.said = Some(text);
+                    for line in text.lines().filter(|line| is_decision(line)) {
+                        self.decided.push(line, N_ERRORS);
+                    }
+                }
+                Block::ToolCall { name, input, .. } if vocabulary.role(name) == Some(ToolRole::Plan) => {
+                    self.todos = Some(input);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        role: Option<ToolRole>,
+        path: Option<&'a str>,
+        call: Call<'a>,
+        result: &'a Message,
+    ) {
+        let Message::ToolResult { content, is_error, .. } = result else { return };
+        match (role, path.map(normal_path)) {
+            (Some(ToolRole::Run), _) => {
+                let outcome = if *is_error { Outcome::Failed } else { Outcome::Ok };
+                self.commands.push((call.command(), outcome), N_ENTRIES);
+            }
+            (Some(ToolRole::Read), Some(path)) if !is_error => self.read.push(path, N_PATHS),
+            (Some(ToolRole::Edit | ToolRole::Write), Some(path)) if !is_error => {
+                self.modified.push(path, N_PATHS);
+            }
+            _ => {}
+        }
+        if *is_error {
+            let text = content.iter().find_map(Block::as_text).unwrap_or_default();
+            self.errors.push((call.name, telling_line(text)), N_ERRORS);
+        }
+    }
+
+    /// Notes addresses, commit ids and issue numbers.
+    fn name(&mut self, text: &'a str) {
+        for word in text.split(|c: char| c.is_whitespace() || "()[]<>\"'`,;".contains(c)) {
+            let word = word.trim_end_matches(['.', ':', '!', '?']);
+            if is_identifier(word) {
+                self.names.push(word, N_ENTRIES);
+            }
+        }
+    }
+
+    fn sections(&self, n_elided: usize, prior: &Sections) -> Sections {
+        let mut out = Sections::default();
+        self.objective(&mut out, prior);
+        for line in self.constraints.newest_first() {
+            out.add(Section::Guardrails, bullet("", line));
+        }
+        self.status(&mut out, prior);
+        for line in self.decided.newest_first() {
+            out.add(Section::Rationale, bullet("", line));
+        }
+        for todo in self.todos.map(open_todos).unwrap_or_default() {
+            out.add(Section::Plan, todo);
+        }
+        self.carryover(&mut out, n_elided, prior);
+        carry(&mut out, prior);
+        out
+    }
+
+    /// The first request leads, since the digest that carried it may be gone; then the newest.
+    fn objective(&self, out: &mut Sections, prior: &Sections) {
+        let carried = prior.entries(Section::Objective);
+        let first = carried.iter().find(|entry| entry.starts_with(FIRST));
+        let own_first = self.first_request.filter(|_| carried.is_empty());
+        if let Some(first) = first {
+            out.add(Section::Objective, first.clone());
+        } else if let Some(text) = own_first.and_then(verbatim) {
+            out.add(Section::Objective, format!("{FIRST} {text}"));
+        }
+        let newest = self.requests.newest_first().filter(|request| Some(**request) != own_first);
+        for (text, label) in
+            newest.filter_map(|request| verbatim(request)).zip(once(LATEST).chain(repeat(EARLIER)))
+        {
+            out.add(Section::Objective, format!("{label} {text}"));
+        }
+    }
+
+    fn status(&self, out: &mut Sections, prior: &Sections) {
+        path_entries(out, Section::Status, MODIFIED, &self.modified, prior);
+        if let Some(said) = self.said {
+            out.add(Section::Status, format!("{ACTIVE}{}", one_line(said, LINE_CHARS * 2)));
+        }
+        for (what, line) in self.errors.newest_first() {
+            let what = one_line(what, LINE_CHARS / 4);
+            out.add(Section::Status, bullet("Stuck? ", &format!("{what}: {line}")));
+        }
+    }
+
+    fn carryover(&self, out: &mut Sections, n_elided: usize, prior: &Sections) {
+        out.add(Section::Carryover, elided_line(n_elided, prior));
+        path_entries(out, Section::Carryover, READ, &self.read, prior);
+        for (command, outcome) in self.commands.newest_first() {
+            out.add(Section::Carryover, format!("- `{}` → {outcome}", one_line(command, LINE_CHARS / 2)));
+        }
+        let names: Vec<_> = self.names.newest_first().map(|name| one_line(name, LINE_CHARS / 2)).collect();
+        if !names.is_empty() {
+            out.add(Section::Carryover, format!("{NAMES}{}", names.join(" · ")));
+        }
+    }
+}
+
+/// A call as the digest names it.
+#[derive(Clone, Copy, Debug)]
+struct Call<'a> {
+    name: &'a str,
+    input: &'a Value,
+}
+
+impl<'a> Call<'a> {
+    fn command(self) -> &'a str {
+        self.input.get("command").and_then(Value::as_str).unwrap_or(self.name)
+    }
+}
+
+fn bullet(label: &str, line: &str) -> String {
+    let line = line.trim().trim_start_matches("- ");
+    format!("- {label}{}", one_line(line, LINE_CHARS))
+}
+
+/// Returns the user's words, clipped, with further lines indented; nothing for a blank request.
+fn verbatim(request: &Message) -> Option<String> {
+    let Message::User { content, .. } = request else { return None };
+    let mut words = String::new();
+    for text in content.texts() {
+        // Twice the bound of each text is more than the clip keeps.
+        words.push_str(&clip(text, REQUEST_BYTES * 2));
+        words.push('\n');
+    }
+    let words = tidy(&words);
+    (!words.is_empty()).then(|| clip(&words, REQUEST_BYTES).replace('\n', "\n  "))
+}
+
+const FIRST: &str = "- First request:";
+const LATEST: &str = "- Latest request:";
+const EARLIER: &str = "- Earlier request:";
+const MODIFIED: &str = "- Shipped: modified ";
+const READ: &str = "- read: ";
+const ACTIVE: &str = "- Active: ";
+const NAMES: &str = "- names: ";
+
+/// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
+/// all do.
+fn path_entries(
+    out: &mut Sections,
+    section: Section,
+    label: &str,
+    newest: &Newest<Cow<'_, str>>,
+    prior: &Sections,
+) {
+    let carried = prior.entries(section).iter().filter_map(|entry| entry.strip_prefix(label));
+    let mut paths: Vec<&str> = Vec::new();
+    for path in newest.newest_first().map(Cow::as_ref).chain(carried.flat_map(|line| line.split(", "))) {
+        if !path.is_empty() && !path.contains('\n') && !paths.contains(&path) && paths.len() < N_PATHS {
+            paths.push(path);
+        }
+    }
+    for some in paths.chunks(8) {
+        out.add(section, format!("{label}{}", some.join(", ")));
+    }
+}
+
+/// Tells how many messages are gone; the count of earlier digests is added to the total.
+fn elided_line(n_elided: usize, prior: &Sections) -> String {
+    let before: usize =
+        prior.entries(Section::Carryover).iter().find_map(|entry| elided_total(entry)).unwrap_or(0);
+    format!("{n_elided} messages elided into this digest ({} in all).", before + n_elided)
+}
+
+fn elided_total(entry: &str) -> Option<usize> {
+    let (_, rest) = entry.split_once(" messages elided into this digest (")?;
+    rest.split_once(' ')?.0.parse().ok()
+}
+
+/// Appends what an earlier digest says and this one does not say itself.
+fn carry(out: &mut Sections, prior: &Sections) {
+    for entry in prior.entries(Section::Objective) {
+        let entry = entry.replacen(LATEST, EARLIER, 1);
+        let text = entry.strip_prefix(EARLIER).unwrap_or(&entry);
+        if !out.entries(Section::Objective).iter().any(|known| known.ends_with(text)) {
+            out.add(Section::Objective, entry);
+        }
+    }
+    let own = |entry: &str| {
+        [MODIFIED, READ, ACTIVE, NAMES].iter().any(|label| entry.starts_with(label))
+            || elided_total(entry).is_some()
+    };
+    for section in
+        [Section::Guardrails, Section::Status, Section::Rationale, Section::Plan, Section::Carryover]
+    {
+        let replaced = section == Section::Plan && !out.entries(Section::Plan).is_empty();
+        for entry in prior.entries(section).iter().filter(|entry| !own(entry) && !replaced) {
+            out.add(section, entry.clone());
+        }
+    }
+}
+
+fn is_constraint(line: &str) -> bool {
+    const WORDS: [&str; 8] = ["must", "never", "don't", "always", "only", "without", "avoid", "ensure"];
+    has_word(line, &WORDS, &[("do", "not"), ("make", "sure"), ("should", "not")])
+}
+
+fn is_decision(line: &str) -> bool {
+    const PAIRS: [(&str, &str); 3] = [("instead", "of"), ("root", "cause"), ("the", "reason")];
+    has_word(line, &["because", "decided", "therefore"], &PAIRS)
+}
+
+/// Tells whether a line has one of the words, or two words in a row, in any case of letters.
+fn has_word(line: &str, words: &[&str], pairs: &[(&str, &str)]) -> bool {
+    let mut last = "";
+    line.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).any(|word| {
+        let before = std::mem::replace(&mut last, word);
+        words.iter().any(|known| word.eq_ignore_ascii_case(known))
+            || pairs
+                .iter()
+                .any(|(one, two)| before.eq_ignore_ascii_case(one) && word.eq_ignore_ascii_case(two))
+    })
+}
+
+/// Returns the first line that names an error, else the last line that is not blank.
+fn telling_line(output: &str) -> &str {
+    const WORDS: [&str; 6] = ["error", "failed", "panicked", "exception", "fail", "fatal"];
+    let mut lines = output.lines().filter(|line| !line.trim().is_empty());
+    let names_error = |line: &&str| has_word(line, &WORDS, &[]);
+    lines.clone().find(names_error).or_else(|| lines.next_back()).unwrap_or("no output")
+}
+
+fn is_identifier(word: &str) -> bool {
+    let hex = |word: &str| {
+        (7..=40).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+            && word.bytes().any(|byte| byte.is_ascii_lowercase())
+    };
+    let issue = |word: &str| {
+        word.strip_prefix('#').is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    word.starts_with("https://") || word.starts_with("http://") || hex(word) || issue(word)
+}
+
+/// Returns the tasks of a plan call that are not done: `todos[{content,status}]` or `plan[{step,status}]`.
+fn open_todos(input: &Value) -> Vec<String> {
+    let list = input.get("todos").or_else(|| input.get("plan")).and_then(Value::as_array);
+    let open = list.into_iter().flatten().filter_map(|todo| {
+        let what = ["content", "step", "title"].iter().find_map(|key| todo.get(key)?.as_str())?;
+        let status = todo.get("status").and_then(Value::as_str).unwrap_or("pending");
+        let done = matches!(status, "completed" | "done" | "cancelled");
+        (!done).then(|| format!("- [{status}] {}", one_line(what, LINE_CHARS)))
+    });
+    open.take(N_ENTRIES).collect()
+}
+
+/// Returns what the earlier digests among messages say, oldest first, nothing where there is none.
+pub fn carried_digest(messages: &[Message]) -> Option<String> {
+    let bodies = messages.iter().filter_map(digest_body).map(str::trim).filter(|body| !body.is_empty());
+    let carried = bodies.collect::<Vec<_>>().join("\n\n");
+    (!carried.is_empty()).then_some(carried)
+}
+
+/// Tells whether folding these messages would say anything that digests and restored files do not say already.
+pub fn has_news(messages: &[Message]) -> bool {
+    let old = |message: &Message| digest_body(message).is_some() || restored_file(message).is_some();
+    messages.iter().any(|message| !old(message) && !is_pinned(message))
+}

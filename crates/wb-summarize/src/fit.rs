@@ -1,0 +1,103 @@
+//! Fits the summarizer's input into its own window: bodies clipped first, then several requests.
+
+use std::ops::Range;
+
+use wb_budget::{ModelCard, Tariff};
+use wb_message::{Message, text};
+
+use crate::flatten::{Flattener, MIN_BODY_BYTES};
+
+/// The window, in tokens, that is assumed of a summarizer that tells none.
+pub const ASSUMED_WINDOW_TOKENS: u64 = 128_000;
+
+/// The part of a window that an estimate may fill: real text of code and logs has been measured at about 2.6
+/// bytes per token where the estimate says 3.6.
+const SAFE_RATIO: (u64, u64) = (7, 10);
+
+/// Bytes of the brief, the framing, the fences and the headings, rounded up.
+const FRAME_BYTES: usize = 2_000;
+
+/// Longest bodies in bytes that are tried in turn before a transcript is sent in several requests.
+const BODY_STEPS: [usize; 5] = [usize::MAX, 16_000, 8_000, 4_000, 2_000];
+
+/// Returns the bytes of transcript that one request may carry.
+pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes: usize) -> usize {
+    let window = card.map(|card| card.context_window).filter(|window| *window > 0);
+    let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
+    let tokens = window.saturating_sub(max_output_tokens) * SAFE_RATIO.0 / SAFE_RATIO.1;
+    let bytes = Tariff::SEED.chars_within(tokens).saturating_sub(FRAME_BYTES + prior_bytes);
+    bytes.max(MIN_BODY_BYTES)
+}
+
+/// Renders messages for a summarizer as one text, or as several where they do not fit into one request of
+/// `max_bytes` bytes even with clipped bodies.
+pub fn scrollbacks(messages: &[Message], max_bytes: usize) -> Vec<String> {
+    for max_body in BODY_STEPS {
+        let flattener = Flattener::guarded(max_body.min(max_bytes));
+        if flattener.rendered_hint(messages) <= max_bytes {
+            let mut whole = String::new();
+            flattener.flatten(&mut whole, messages);
+            if whole.len() <= max_bytes {
+                return vec![whole];
+            }
+        }
+    }
+    let flattener = Flattener::guarded(BODY_STEPS[4].min(max_bytes));
+    let render = |range: Range<usize>| {
+        let mut part = String::new();
+        flattener.flatten(&mut part, &messages[range]);
+        text::clip(&part, max_bytes).into_owned()
+    };
+    chunks(messages, flattener, max_bytes).into_iter().map(render).collect()
+}
+
+/// Divides messages into runs that render to about `max_bytes` bytes each.
+fn chunks(messages: &[Message], flattener: Flattener, max_bytes: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut size) = (0, 0);
+    for (at, message) in messages.iter().enumerate() {
+        let hint = flattener.rendered_hint(std::slice::from_ref(message));
+        if size + hint > max_bytes && at > start {
+            ranges.push(start..at);
+            (start, size) = (at, 0);
+        }
+        size += hint;
+    }
+    ranges.push(start..messages.len());
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_sent_whole_in_one_request() {
+        let messages = [Message::user("hello"), Message::assistant("hi")];
+        assert_eq!(scrollbacks(&messages, 10_000), ["» you: hello\n» agent: hi"]);
+    }
+
+    #[test]
+    fn giant_bodies_are_clipped_before_the_transcript_is_divided() {
+        let messages = [Message::tool_result("c", "bash", "x".repeat(2_000_000)), Message::user("and?")];
+        let texts = scrollbacks(&messages, 100_000);
+        assert_eq!(texts.len(), 1);
+        assert!(texts[0].len() <= 100_000 && texts[0].ends_with("» you: and?"));
+    }
+
+    #[test]
+    fn every_request_fits_and_every_message_is_sent() {
+        let messages: Vec<_> =
+            (0..300).map(|n| Message::user(format!("{n:04} {}", "y".repeat(3_600)))).collect();
+        let texts = scrollbacks(&messages, 50_000);
+        assert!(texts.len() > 1 && texts.iter().all(|text| text.len() <= 50_000));
+        let joined = texts.concat();
+        assert!((0..300).all(|n| joined.contains(&format!("» you: {n:04} "))));
+    }
+
+    #[test]
+    fn an_unknown_window_is_assumed_and_a_tiny_one_leaves_room_for_something() {
+        assert!(input_bytes(None, 2_000, 0) > 300_000);
+        assert_eq!(input_bytes(Some(&ModelCard::with_window(100)), 2_000, 0), MIN_BODY_BYTES);
+    }
+}

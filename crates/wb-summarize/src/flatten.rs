@@ -1,0 +1,264 @@
+//! Renders messages into the lines that a summarizer reads.
+
+use wb_message::marks::{CLIP_MARK, digest_body, restored_file};
+use wb_message::text::{json_into, tidy_into};
+use wb_message::{Block, Content, Message, text};
+
+/// Starts every line that names who speaks.
+pub const TURN_MARK: char = '»';
+
+/// Tags that fence parts of the prompt.
+const FENCES: [&str; 4] = ["<scrollback>", "</scrollback>", "<carried-digest>", "</carried-digest>"];
+
+/// Renders a transcript as `» role: …` lines; messages with nothing to show are skipped.
+///
+/// The recorded rendering, in which a body may contain anything, a mark or a fence included. What the runner
+/// sends is rendered by [`Flattener::guarded`].
+pub fn flatten_transcript(messages: &[Message]) -> String {
+    let mut out = String::new();
+    flatten_into(&mut out, messages);
+    out
+}
+
+/// Appends what [`flatten_transcript`] returns to a caller's buffer.
+pub fn flatten_into(out: &mut String, messages: &[Message]) {
+    Flattener::plain().flatten(out, messages);
+}
+
+/// How messages are rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct Flattener {
+    /// Longest body in bytes; what exceeds it keeps its head and tail.
+    max_body_bytes: usize,
+    /// Whether marks and fences inside bodies are made harmless.
+    guard: bool,
+}
+
+impl Flattener {
+    /// Renders as recorded: whole bodies, nothing neutralised.
+    pub fn plain() -> Self {
+        Self { max_body_bytes: usize::MAX, guard: false }
+    }
+
+    /// Renders for a model: bodies of at most that many bytes, in which no line can open with the turn mark and
+    /// no fence can be closed; earlier digests are left out and restored files are named only.
+    pub fn guarded(max_body_bytes: usize) -> Self {
+        Self { max_body_bytes, guard: true }
+    }
+
+    /// Appends the lines of a transcript.
+    pub fn flatten(self, out: &mut String, messages: &[Message]) {
+        out.reserve(self.rendered_hint(messages));
+        let start = out.len();
+        for message in messages {
+            let before = out.len();
+            if before > start {
+                out.push('\n');
+            }
+            if !self.message(out, message) {
+                out.truncate(before);
+            }
+        }
+    }
+
+    /// Returns about how many bytes messages render to.
+    pub fn rendered_hint(self, messages: &[Message]) -> usize {
+        messages.iter().map(|message| self.size_hint(message)).sum()
+    }
+
+    /// Returns about how many bytes a message renders to, so that a fresh buffer seldom grows.
+    fn size_hint(self, message: &Message) -> usize {
+        const LABEL: usize = 24;
+        let texts = |content: &Content| content.texts().map(|text| text.len() + 1).sum::<usize>();
+        let bytes = match message {
+            Message::User { content, .. } => texts(content),
+            Message::Custom { custom_type, content } => custom_type.len() + texts(content),
+            Message::Assistant { content, .. } => {
+                return content.iter().map(|block| block_hint(block).min(self.max_body_bytes)).sum();
+            }
+            Message::ToolResult { tool_name, content, .. } => {
+                tool_name.len() + content.iter().filter_map(Block::as_text).map(str::len).sum::<usize>()
+            }
+            Message::BashExecution { command, output, .. } => command.len() + output.len(),
+            Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+                summary.len()
+            }
+        };
+        LABEL + bytes.min(self.max_body_bytes.saturating_add(LABEL))
+    }
+
+    /// Appends one message; false where it has nothing to show.
+    fn message(self, out: &mut String, message: &Message) -> bool {
+        if self.guard && digest_body(message).is_some() {
+            return false;
+        }
+        match message {
+            Message::User { content, .. } => match restored_file(message) {
+                Some((path, _)) if self.guard => self.labelled(out, "» note (restored file): ", path),
+                _ => self.content(out, &["» you: "], content),
+            },
+            Message::Assistant { content, .. } => self.assistant(out, content),
+            Message::ToolResult { tool_name, content, is_error, .. } => {
+                let label = if *is_error { "» tool!err (" } else { "» tool (" };
+                push_all(out, &[label, tool_name, "): "]);
+                self.blocks(out, content);
+                true
+            }
+            Message::BashExecution { command, output, exit_code } => {
+                self.shell(out, command, output, *exit_code);
+                true
+            }
+            Message::Custom { custom_type, content } => {
+                self.content(out, &["» note (", custom_type, "): "], content)
+            }
+            Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+                self.labelled(out, "» digest: ", summary)
+            }
+        }
+    }
+
+    fn labelled(self, out: &mut String, label: &str, body: &str) -> bool {
+        out.push_str(label);
+        let start = out.len();
+        self.body(out, body);
+        out.len() > start
+    }
+
+    fn content(self, out: &mut String, label: &[&str], content: &Content) -> bool {
+        push_all(out, label);
+        let start = out.len();
+        match content {
+            Content::Text(text) => self.body(out, text),
+            Content::Blocks(blocks) => self.blocks(out, blocks),
+        }
+        out.len() > start
+    }
+
+    /// Appends text blocks and `[image]` marks, one per line, tidied as one text.
+    fn blocks(self, out: &mut String, blocks: &[Block]) {
+        let mut shown = blocks.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            Block::Image { .. } => Some("[image]"),
+            _ => None,
+        });
+        match (shown.next(), shown.next()) {
+            (None, _) => {}
+            (Some(only), None) => self.body(out, only),
+            (Some(first), Some(second)) => {
+                let joined = [first, second].into_iter().chain(shown).collect::<Vec<_>>().join("\n");
+                self.body(out, &joined);
+            }
+        }
+    }
+
+    fn assistant(self, out: &mut String, content: &[Block]) -> bool {
+        let start = out.len();
+        for block in content {
+            let before = out.len();
+            if before > start {
+                out.push('\n');
+            }
+            let shown = match block {
+                Block::Text { text } => self.labelled(out, "» agent: ", text),
+                Block::Thinking { text, .. } => self.labelled(out, "» agent.plan: ", text),
+                Block::ToolCall { name, input, .. } => {
+                    push_all(out, &["» agent.call ", name, ": "]);
+                    self.json(out, input);
+                    true
+                }
+                _ => false,
+            };
+            if !shown {
+                out.truncate(before);
+            }
+        }
+        out.len() > start
+    }
+
+    fn json(self, out: &mut String, input: &serde_json::Value) {
+        let start = out.len();
+        json_into(out, input);
+        // JSON text holds no line ends, so only a fence can do harm.
+        if self.guard
+            && (out.len() - start > self.max_body_bytes || FENCES.iter().any(|f| out[start..].contains(f)))
+        {
+            let whole = out.split_off(start);
+            self.body(out, &whole);
+        }
+    }
+
+    fn shell(self, out: &mut String, command: &str, output: &str, exit_code: Option<i32>) {
+        out.push_str("» shell$ ");
+        self.body(out, command);
+        match exit_code {
+            Some(code) => push_all(out, &[" [exit ", &code.to_string(), "]\n"]),
+            None => out.push_str(" [exit n/a]\n"),
+        }
+        self.body(out, output);
+    }
+
+    /// Appends one body: clipped, tidied, made harmless.
+    fn body(self, out: &mut String, body: &str) {
+        let start = out.len();
+        tidy_into(out, &text::clip(body, self.max_body_bytes));
+        if self.guard && is_harmful(&out[start..]) {
+            let raw = out.split_off(start);
+            neutralise_into(out, &raw);
+        }
+    }
+}
+
+fn push_all(out: &mut String, parts: &[&str]) {
+    for part in parts {
+        out.push_str(part);
+    }
+}
+
+fn block_hint(block: &Block) -> usize {
+    const LABEL: usize = 24;
+    match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len() + LABEL,
+        Block::ToolCall { name, input, .. } => name.len() + json_hint(input) + LABEL,
+        _ => 0,
+    }
+}
+
+/// Returns about how many bytes a value has as JSON: strings with a tenth for escapes.
+fn json_hint(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => text.len() + text.len() / 10 + 3,
+        Value::Array(items) => 2 + items.iter().map(json_hint).sum::<usize>(),
+        Value::Object(map) => {
+            2 + map.iter().map(|(key, value)| key.len() + 4 + json_hint(value)).sum::<usize>()
+        }
+        _ => 8,
+    }
+}
+
+fn is_harmful(body: &str) -> bool {
+    body.contains(TURN_MARK) || FENCES.iter().any(|fence| body.contains(fence))
+}
+
+/// Appends a body in which a mark that opens a line becomes `>` and a fence loses its angle bracket.
+pub(crate) fn neutralise_into(out: &mut String, body: &str) {
+    for (at, line) in body.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        let indent = line.len() - line.trim_start().len();
+        out.push_str(&line[..indent]);
+        let rest = &line[indent..];
+        match rest.strip_prefix(TURN_MARK) {
+            Some(rest) => push_all(out, &[">", &unfenced(rest)]),
+            None => out.push_str(&unfenced(rest)),
+        }
+    }
+}
+
+fn unfenced(line: &str) -> String {
+    FENCES.iter().fold(line.to_owned(), |line, fence| line.replace(fence, &fence.replace('<', "&lt;")))
+}
+
+/// Returns the bytes that a clipped body has at least, so that callers do not ask for less.
+pub const MIN_BODY_BYTES: usize = CLIP_MARK.len() * 8;

@@ -1,0 +1,49 @@
+//! Digests of agent transcripts.
+//!
+//! [`summarize`] turns messages into one digest under six headings. With a model behind [`ModelInvoker`] the
+//! digest is the model's; without one, or where the model fails, it is taken from the transcript itself: last
+//! requests verbatim, constraints, files read and modified, commands with their outcome, errors, open tasks.
+//! What a model is sent is fitted to its window, and text from tools cannot speak as the user in it.
+//!
+//! ```
+//! use futures::executor::block_on;
+//! use wb_message::{Content, Message};
+//! use wb_summarize::{SummarizeDeps, summarize};
+//!
+//! let head = vec![
+//!     Message::user("Make the importer skip blank lines, but never change its public API."),
+//!     Message::assistant("Done: the parser drops them because the reader counts them already."),
+//! ];
+//! let summary = block_on(summarize(&head, SummarizeDeps::default()));
+//! let Message::User { content: Content::Text(digest), .. } = summary.message else { unreachable!() };
+//! assert!(digest.starts_with("[session digest — older turns condensed]\n\n# Objective\n- First request: Make"));
+//! assert!(digest.contains("# Guardrails\n- Make the importer skip blank lines, but never change"));
+//! assert_eq!(summary.covered_count, 2);
+//! ```
+
+pub mod scope;
+pub mod flatten;
+pub mod fit;
+pub mod digest;
+pub mod prompt;
+pub mod fallback;
+pub mod invoker;
+pub mod condense;
+#[cfg(feature = "scripted")]
+pub mod scripted;
+
+pub use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
+
+pub use condense::{
+    DigestRequest, ModelDigest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message,
+    newest_timestamp, summarize,
+};
+pub use digest::{Section, Sections};
+pub use fallback::{carried_digest, has_news, local_sections};
+pub use fit::ASSUMED_WINDOW_TOKENS;
+pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
+pub use invoker::{
+    Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
+};
+pub use prompt::build_summary_prompt;
+pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
