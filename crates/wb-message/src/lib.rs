@@ -38,6 +38,6 @@ pub mod outline;
 pub use block::Block;
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
-pub use patch::{Edit, Origin, Patch, PatchError, Undo};
+pub use patch::{Edit, Origin, Patch, PatchError, Undo, Weighed};
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};

@@ -139,6 +139,17 @@ pub struct Undo {
     before: Vec<Message>,
 }
 
+/// A patch that was applied and made the transcript lighter.
+#[derive(Debug)]
+pub struct Weighed {
+    /// What takes it back.
+    pub undo: Undo,
+    /// Weight of what the patch took, in tokens.
+    pub removed_tokens: u64,
+    /// Weight of what the patch brought, in tokens.
+    pub added_tokens: u64,
+}
+
 /// Where a message of the output comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -162,15 +173,7 @@ impl Patch {
 
     /// Tells for each message of the output, given the input's length, where it comes from.
     pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
-        let mut origins = Vec::new();
-        let mut next = 0;
-        for (range, n_with) in self.folds() {
-            origins.extend((next..range.start).map(Origin::Kept));
-            origins.extend(std::iter::repeat_n(Origin::New, n_with));
-            next = range.end;
-        }
-        origins.extend((next..n_messages).map(Origin::Kept));
-        origins
+        origins(self.folds(), n_messages)
     }
 
     fn folds(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
@@ -260,26 +263,31 @@ impl Patch {
         self.apply_paired(messages, &pairing)
     }
 
-    /// Applies the patch to a transcript that was paired already, and refuses a result that is not lighter.
+    /// Applies the patch to a transcript that was paired and weighed already, and refuses a result that is not
+    /// lighter.
+    ///
+    /// `prefix` holds the running sums of the weights, one entry more than messages; `weigh` weighs what is new.
     pub fn apply_weighed(
         self,
         messages: &mut Vec<Message>,
         pairing: &Pairing,
+        prefix: &[u64],
         weigh: &dyn Fn(&Message) -> u64,
-    ) -> Result<Undo, PatchError> {
-        let removed = self.folds().flat_map(|(range, _)| range).filter_map(|at| messages.get(at));
-        let bodies = self.edits.iter().filter_map(|edit| match edit {
-            Edit::Body { at, .. } => messages.get(*at),
-            Edit::Fold { .. } => None,
-        });
-        let removed_tokens: u64 = removed.chain(bodies).map(weigh).sum();
+    ) -> Result<Weighed, PatchError> {
+        if prefix.len() != messages.len() + 1 {
+            return Err(PatchError::ForeignPairing);
+        }
+        let gone = |range: Range<usize>| {
+            prefix.get(range.end).zip(prefix.get(range.start)).map(|(end, start)| end - start)
+        };
+        let removed_tokens: u64 = self.edits.iter().filter_map(|edit| gone(edit.range())).sum();
         let undo = self.apply_paired(messages, pairing)?;
         let added_tokens: u64 = undo.brought(messages).map(weigh).sum();
-        if added_tokens >= removed_tokens && (added_tokens, removed_tokens) != (0, 0) {
+        if added_tokens >= removed_tokens {
             undo.revert(messages);
             return Err(PatchError::Heavier { removed_tokens, added_tokens });
         }
-        Ok(undo)
+        Ok(Weighed { undo, removed_tokens, added_tokens })
     }
 
     /// Applies the patch to a transcript that was paired already; messages are moved, never cloned.
@@ -301,7 +309,29 @@ impl Patch {
     }
 }
 
+fn origins(folds: impl Iterator<Item = (Range<usize>, usize)>, n_messages: usize) -> Vec<Origin> {
+    let mut origins = Vec::new();
+    let mut next = 0;
+    for (range, n_with) in folds {
+        origins.extend((next..range.start).map(Origin::Kept));
+        origins.extend(std::iter::repeat_n(Origin::New, n_with));
+        next = range.end;
+    }
+    origins.extend((next..n_messages).map(Origin::Kept));
+    origins
+}
+
 impl Undo {
+    /// Tells for each message of the output, given the input's length, where it comes from.
+    pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
+        origins(self.folds.iter().cloned(), n_messages)
+    }
+
+    /// Tells whether the body of the input's message `at` was replaced.
+    pub fn replaced(&self, at: usize) -> bool {
+        self.bodies.binary_search_by_key(&at, |(at, _)| *at).is_ok()
+    }
+
     fn fold(&mut self, messages: &mut Vec<Message>, folds: Vec<(Range<usize>, Vec<Message>)>) {
         self.before = std::mem::take(messages);
         let n_gone: usize = folds.iter().map(|(range, _)| range.len()).sum();
@@ -540,12 +570,19 @@ mod tests {
         let weigh = |message: &Message| format!("{message:?}").len() as u64;
         let mut messages = transcript();
         let pairing = Pairing::of(&messages);
+        let mut prefix = vec![0];
+        for message in &messages {
+            prefix.push(prefix[prefix.len() - 1] + weigh(message));
+        }
         let heavy =
             Patch { edits: vec![Edit::Fold { range: 0..1, with: vec![Message::user("x".repeat(900))] }] };
-        let refused = heavy.apply_weighed(&mut messages, &pairing, &weigh);
+        let refused = heavy.apply_weighed(&mut messages, &pairing, &prefix, &weigh);
         assert!(matches!(refused, Err(PatchError::Heavier { .. })));
         assert_eq!(messages, transcript());
-        assert!(fold(0..3).apply_weighed(&mut messages, &pairing, &weigh).is_ok());
+        let before: u64 = messages.iter().map(weigh).sum();
+        let lighter = fold(0..3).apply_weighed(&mut messages, &pairing, &prefix, &weigh).unwrap();
+        let after: u64 = messages.iter().map(weigh).sum();
+        assert_eq!(before - lighter.removed_tokens + lighter.added_tokens, after);
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! The bare condenser of the seed: gate, slice and summary in one boxed function.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use wb_message::Message;
+use wb_summarize::{CondenseScope, SummarizeDeps, Summary, summarize};
+
+use crate::runner::condense_in_place;
+use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
+
+/// An async function from a transcript to a condensed one.
+pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>> + Send + Sync>;
+
+/// Builds a condenser: where the transcript is over the card's budget, its head becomes one digest.
+///
+/// Without a card it returns its input. It neither clears tool results nor restores files; the runner does.
+pub fn create_condenser(deps: CondenserDeps) -> Condenser {
+    let has_window = deps.card.is_some();
+    let settings = CondenseSettings::from(deps).bare();
+    Box::new(move |mut messages| {
+        let settings = settings.clone();
+        async move {
+            if has_window {
+                condense_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
+            }
+            messages
+        }
+        .boxed()
+    })
+}
+
+/// Condenses messages into one digest of the running session; the scope is always [`CondenseScope::Session`].
+pub async fn condense(messages: &[Message], mut deps: SummarizeDeps) -> Summary {
+    deps.scope = CondenseScope::Session;
+    summarize(messages, deps).await
+}

@@ -1,0 +1,44 @@
+//! Where the stages of a compaction meet.
+//!
+//! A compaction is three steps, the same in the foreground, in the background and for a preview: [`prepare`]
+//! looks at the transcript and plans (sync), [`run`] asks the model (async, holds no transcript), [`apply`]
+//! changes the transcript and reports (sync). [`condense_in_place`] does all three, [`WindowBudgetCondense`] does
+//! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
+//!
+//! ```
+//! use futures::executor::block_on;
+//! use wb_budget::ModelCard;
+//! use wb_conductor::{CondenseOpts, CondenseSettings, apply, prepare, run};
+//! use wb_message::Message;
+//!
+//! let mut messages: Vec<Message> = (0..40)
+//!     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
+//!     .collect();
+//! let settings = CondenseSettings::new().card(ModelCard::with_window(12_000));
+//! let prepared = prepare(&messages, &settings, &CondenseOpts::default()).expect("over budget");
+//! let proposal = block_on(run(prepared));
+//! let report = apply(&mut messages, proposal);
+//! assert!(report.tokens_after <= report.target_tokens.unwrap());
+//! assert_eq!(messages.len(), report.messages_after);
+//!
+//! report.undo.expect("it was changed").revert(&mut messages);
+//! assert_eq!(messages.len(), 80);
+//! ```
+
+pub mod settings;
+pub mod report;
+mod plan;
+mod timer;
+pub mod prepare;
+pub mod runner;
+pub mod condenser;
+pub mod bridge;
+pub mod binding;
+
+pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
+pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
+pub use condenser::{Condenser, condense, create_condenser};
+pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};
+pub use report::{CondenseReport, DigestSource, Irreducible, Stage, Unchanged};
+pub use runner::{BREAKER_AFTER, Runner, condense_in_place, condense_transcript};
+pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_MAX_RESTORED, DEFAULT_TIMEOUT};

@@ -1,0 +1,327 @@
+//! The plan of a compaction: pure arithmetic over weights and pairs, before any text is written.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use wb_budget::{Shares, View, budget_limit, is_over, plan_cut, prefix_sums};
+use wb_message::marks::{cleared_body, is_pinned, restored_file};
+use wb_message::{Edit, Message, Pairing, last_prompt_start};
+use wb_passes::{Goal, Microcompact, Pass, Preview};
+use wb_summarize::has_news;
+
+use crate::report::{CondenseReport, Unchanged};
+use crate::settings::{CondenseOpts, CondenseSettings};
+
+/// A transcript, weighed and paired once, and what was decided about it.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) messages: &'a [Message],
+    settings: &'a CondenseSettings,
+    /// Running sums of the weights.
+    pub(crate) prefix: Vec<u64>,
+    pub(crate) pairing: Pairing,
+    /// Running sums in which pinned messages are 0 and stale results weigh what they will when cleared.
+    light: Vec<u64>,
+    /// Results to clear, ascending.
+    pub(crate) stale: Vec<usize>,
+    /// Bodies to shorten, and what each will weigh.
+    pub(crate) previews: Vec<(Edit, u64)>,
+    /// What is in the window beside the transcript.
+    pub(crate) extra_tokens: u64,
+    pub(crate) shares: Shares,
+    pub(crate) cut: usize,
+    pub(crate) report: CondenseReport,
+}
+
+/// A digest needs about this much to be more than a count.
+const USEFUL_DIGEST_TOKENS: u64 = 120;
+
+impl<'a> Plan<'a> {
+    /// Decides what to clear, where to cut and what to shorten, or tells why nothing is to be done.
+    pub(crate) fn make(
+        messages: &'a [Message],
+        settings: &'a CondenseSettings,
+        opts: &CondenseOpts,
+    ) -> Result<Self, Box<CondenseReport>> {
+        let weights = messages.iter().map(|message| settings.weigher.weigh(message));
+        let mut plan = Self {
+            messages,
+            settings,
+            prefix: prefix_sums(weights),
+            pairing: Pairing::default(),
+            light: Vec::new(),
+            stale: Vec::new(),
+            previews: Vec::new(),
+            extra_tokens: settings.overhead_tokens,
+            shares: Shares::unbounded(&settings.policy),
+            cut: 0,
+            report: CondenseReport::default(),
+        };
+        match plan.gate(opts) {
+            None => Ok(plan.cut_and_fit(opts)),
+            Some(reason) => Err(Box::new(plan.report.unchanged(reason))),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.prefix[self.messages.len()]
+    }
+
+    /// Measures, and tells why nothing is to be done.
+    fn gate(&mut self, opts: &CondenseOpts) -> Option<Unchanged> {
+        self.report.tokens_before = self.total();
+        self.report.messages_before = self.messages.len();
+        self.report.context_tokens = self.total() + self.settings.overhead_tokens;
+        if let Err(error) = self.settings.policy.validated() {
+            return Some(Unchanged::BadPolicy(error));
+        }
+        self.anchor(opts.context_tokens);
+        let Some(card) = &self.settings.card else {
+            let tight = self.total() <= self.settings.policy.keep_recent;
+            return (tight && !opts.force).then_some(Unchanged::UnderBudget);
+        };
+        self.report.limit_tokens = Some(floor(budget_limit(card, &self.settings.policy)));
+        let over = is_over(self.report.context_tokens, card, &self.settings.policy);
+        (!over && !opts.force).then_some(Unchanged::UnderBudget)
+    }
+
+    /// Believes the provider's figure unless the window could not have held it; what it has over the estimate
+    /// counts as fixed, so that the result fits even if none of it can be removed.
+    fn anchor(&mut self, context_tokens: u64) {
+        let window = self.settings.card.as_ref().map_or(u64::MAX, |card| card.context_window);
+        if context_tokens > window {
+            let refused = format!("usage of {context_tokens} tokens refused: the window holds {window}");
+            self.report.refused = Some(refused);
+        } else if context_tokens > 0 {
+            self.extra_tokens += context_tokens.saturating_sub(self.report.context_tokens);
+            self.report.context_tokens = context_tokens;
+            self.report.anchored = true;
+        }
+    }
+
+    fn cut_and_fit(mut self, opts: &CondenseOpts) -> Self {
+        self.pairing = Pairing::of(self.messages);
+        self.share();
+        self.lighten();
+        let free_is_enough = !self.stale.is_empty() && !opts.force && self.fits(self.light_total());
+        if !free_is_enough {
+            self.cut = self.choose_cut(opts.force);
+            self.preview();
+        }
+        self
+    }
+
+    fn view<'b>(&'b self, prefix: &'b [u64]) -> View<'b> {
+        View { messages: self.messages, prefix, pairing: &self.pairing }
+    }
+
+    fn weight(&self, at: usize) -> u64 {
+        self.prefix[at + 1] - self.prefix[at]
+    }
+
+    fn pinned_tokens(&self) -> u64 {
+        let pinned = (0..self.messages.len()).filter(|&at| is_pinned(&self.messages[at]));
+        pinned.map(|at| self.weight(at)).sum()
+    }
+
+    pub(crate) fn fixed_tokens(&self) -> u64 {
+        self.extra_tokens + self.pinned_tokens()
+    }
+
+    fn share(&mut self) {
+        if let Some(card) = &self.settings.card {
+            self.shares = Shares::of(card, &self.settings.policy, self.fixed_tokens());
+            self.report.target_tokens = Some(self.shares.target_tokens);
+        }
+    }
+
+    /// Finds the stale results and what the transcript weighs without them and without pinned messages.
+    fn lighten(&mut self) {
+        let vocabulary = self.settings.vocabulary;
+        let keep_recent_results = self.settings.keep_recent_results();
+        let pass = Microcompact { vocabulary, keep_recent_results };
+        let mut cleared = ClearedWeights::default();
+        let mut stale = pass.stale(self.view(&self.prefix));
+        stale.retain(|&at| cleared.of(&self.messages[at], self.settings) < self.weight(at));
+        let mut next = stale.iter().copied().peekable();
+        let light = self.messages.iter().enumerate().map(|(at, message)| {
+            if next.next_if_eq(&at).is_some() {
+                cleared.of(message, self.settings)
+            } else if is_pinned(message) {
+                0
+            } else {
+                self.weight(at)
+            }
+        });
+        self.light = prefix_sums(light);
+        self.stale = stale;
+    }
+
+    fn light_total(&self) -> u64 {
+        self.light[self.messages.len()]
+    }
+
+    /// Tells whether that much beside the fixed parts is within the target; without a window, within the tail.
+    fn fits(&self, tokens: u64) -> bool {
+        match self.report.target_tokens {
+            Some(target) => self.fixed_tokens() + tokens <= target,
+            None => tokens <= self.settings.policy.keep_recent,
+        }
+    }
+
+    /// Returns the cut, 0 where folding would say nothing new.
+    fn choose_cut(&self, force: bool) -> usize {
+        let by_tokens = || plan_cut(&self.light, &self.pairing, self.shares.tail_tokens);
+        let cut = if force { self.forced_cut().max(self.cut_inside(by_tokens)) } else { by_tokens() };
+        let head = &self.messages[..cut];
+        // Restored files alone are folded only to make room.
+        let sheds =
+            head.iter().any(|message| restored_file(message).is_some()) && !self.fits(self.light_total());
+        if has_news(head) || (sheds && self.settings.card.is_some()) { cut } else { 0 }
+    }
+
+    fn forced_cut(&self) -> usize {
+        let prompt = last_prompt_start(self.messages).unwrap_or(0);
+        self.pairing.legal_at_or_before(prompt).unwrap_or(0)
+    }
+
+    /// A forced cut goes inside the last turn only where that turn leaves no room for a digest.
+    fn cut_inside(&self, by_tokens: impl Fn() -> usize) -> usize {
+        let last_turn = self.light_total() - self.light[self.forced_cut()];
+        let roomy = self.settings.card.is_none() || self.fits(last_turn + self.needed_digest());
+        if roomy { 0 } else { by_tokens() }
+    }
+
+    fn needed_digest(&self) -> u64 {
+        self.shares.digest_tokens.min(USEFUL_DIGEST_TOKENS)
+    }
+
+    /// Weight of what stays after the cut, pinned messages apart.
+    pub(crate) fn tail_tokens(&self) -> u64 {
+        let saved: u64 =
+            self.previews.iter().map(|(edit, after)| self.light_weight(edit_at(edit)) - after).sum();
+        self.light_total() - self.light[self.cut] - saved
+    }
+
+    fn light_weight(&self, at: usize) -> u64 {
+        self.light[at + 1] - self.light[at]
+    }
+
+    /// Shortens giant bodies of the tail where it would not fit otherwise.
+    fn preview(&mut self) {
+        let Some(target) = self.report.target_tokens.filter(|_| self.settings.passes) else { return };
+        let digest = if self.cut > 0 { self.needed_digest() } else { 0 };
+        let allowed = target.saturating_sub(self.fixed_tokens() + digest);
+        let mut goal = allowed;
+        // The pass estimates what a shortened body weighs; what is short of the goal is asked for again.
+        for _ in 0..4 {
+            if self.tail_tokens() <= allowed {
+                return;
+            }
+            self.previews = self.plan_previews(goal);
+            goal = goal.saturating_sub(self.tail_tokens().saturating_sub(allowed) + 8);
+        }
+    }
+
+    fn plan_previews(&self, tail_goal: u64) -> Vec<(Edit, u64)> {
+        let goal =
+            Goal { target_tokens: self.light[self.cut] + tail_goal, weigher: self.settings.weigher.as_ref() };
+        let patch = Preview { from: self.cut }.plan(self.view(&self.light), goal).unwrap_or_default();
+        let weighed = patch.edits.into_iter().map(|edit| {
+            let weight = self.edited_weight(&edit);
+            (edit, weight)
+        });
+        weighed.filter(|(edit, weight)| *weight < self.light_weight(edit_at(edit))).collect()
+    }
+
+    fn edited_weight(&self, edit: &Edit) -> u64 {
+        let Edit::Body { at, content } = edit else { return 0 };
+        let text: String = content.iter().filter_map(wb_message::Block::as_text).collect();
+        let short = match &self.messages[*at] {
+            Message::BashExecution { command, exit_code, .. } => Message::bash(command, text, *exit_code),
+            Message::ToolResult { tool_call_id, tool_name, .. } => {
+                Message::tool_result(tool_call_id, tool_name, text)
+            }
+            other => return self.settings.weigher.weigh(other),
+        };
+        self.settings.weigher.weigh(&short)
+    }
+
+    /// Returns the runs of messages before the cut that are not pinned.
+    pub(crate) fn folds(&self) -> Vec<Range<usize>> {
+        let mut folds: Vec<Range<usize>> = Vec::new();
+        for at in (0..self.cut).filter(|&at| !is_pinned(&self.messages[at])) {
+            match folds.last_mut() {
+                Some(run) if run.end == at => run.end += 1,
+                _ => folds.push(at..at + 1),
+            }
+        }
+        folds
+    }
+
+    /// Returns the stale results that stay and are to be cleared.
+    pub(crate) fn cleared(&self) -> Vec<usize> {
+        let shortened = |at: &usize| self.previews.iter().any(|(edit, _)| edit_at(edit) == *at);
+        let stays = |at: &&usize| **at >= self.cut && !shortened(at);
+        self.stale.iter().filter(stays).copied().collect()
+    }
+
+    /// Returns the tokens that clearing and shortening save.
+    pub(crate) fn saved_tokens(&self) -> u64 {
+        let cleared = self.cleared();
+        let by_clearing: u64 = cleared.iter().map(|&at| self.weight(at) - self.light_weight(at)).sum();
+        let by_previews = self.previews.iter().map(|(edit, after)| self.weight(edit_at(edit)) - after);
+        by_clearing + by_previews.sum::<u64>()
+    }
+
+    /// Moves the edits of bodies that stay out of the plan and notes them in its report.
+    pub(crate) fn take_body_edits(&mut self) -> Vec<Edit> {
+        self.report.cleared = self.cleared();
+        self.report.previewed = self.previews.iter().map(|(edit, _)| edit_at(edit)).collect();
+        let cleared = self.report.cleared.iter().copied().map(wb_passes::microcompact::clear);
+        std::mem::take(&mut self.previews).into_iter().map(|(edit, _)| edit).chain(cleared).collect()
+    }
+
+    /// Decides anew without a fold.
+    pub(crate) fn keep_whole(&mut self) {
+        self.cut = 0;
+        self.previews.clear();
+        self.preview();
+    }
+}
+
+fn edit_at(edit: &Edit) -> usize {
+    match edit {
+        Edit::Body { at, .. } => *at,
+        Edit::Fold { range, .. } => range.start,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+fn floor(limit: f64) -> u64 {
+    limit as u64
+}
+
+/// What a cleared result weighs, by tool: nothing else of it is left.
+#[derive(Debug, Default)]
+struct ClearedWeights(HashMap<String, u64>);
+
+impl ClearedWeights {
+    fn of(&mut self, message: &Message, settings: &CondenseSettings) -> u64 {
+        let Message::ToolResult { tool_call_id, tool_name, is_error, .. } = message else {
+            return settings.weigher.weigh(message);
+        };
+        if let Some(weight) = self.0.get(tool_name) {
+            return *weight;
+        }
+        let cleared = Message::ToolResult {
+            tool_call_id: tool_call_id.clone(),
+            tool_name: tool_name.clone(),
+            content: cleared_body(),
+            is_error: *is_error,
+        };
+        let weight = settings.weigher.weigh(&cleared);
+        self.0.insert(tool_name.clone(), weight);
+        weight
+    }
+}

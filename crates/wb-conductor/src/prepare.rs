@@ -1,0 +1,319 @@
+//! The three steps of a compaction: prepare (what to ask), run (ask the model), apply (change the transcript).
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use wb_budget::{Tariff, Weigher};
+use wb_message::marks::restored_file;
+use wb_message::{Edit, Message, Pairing, Patch, PatchError, text};
+use wb_passes::{RestoreLimits, restore_reads};
+use wb_summarize::{
+    CondenseScope, DigestRequest, ModelDigest, ModelInvoker, NoDigest, Sections, carried_digest,
+    digest_message, local_sections, newest_timestamp,
+};
+
+use crate::plan::Plan;
+use crate::report::{CondenseReport, DigestSource, Irreducible, Stage, Unchanged};
+use crate::settings::{CondenseOpts, CondenseSettings, DEFAULT_MAX_RESTORED};
+use crate::timer::within;
+
+/// Everything of a compaction but the model's words; it owns its data and holds no transcript.
+struct Draft {
+    n_messages: usize,
+    fingerprint: Option<u64>,
+    prefix: Vec<u64>,
+    pairing: Pairing,
+    weigher: Arc<dyn Weigher>,
+    bodies: Vec<Edit>,
+    fold: Option<Fold>,
+    extra_tokens: u64,
+    cancel: Option<CancellationToken>,
+    report: CondenseReport,
+}
+
+/// The head that becomes one digest.
+#[derive(Debug)]
+struct Fold {
+    ranges: Vec<Range<usize>>,
+    restored: Vec<Message>,
+    local: Sections,
+    /// The most tokens of the digest message.
+    max_tokens: u64,
+    timestamp: i64,
+}
+
+/// A compaction that is ready to be run.
+pub struct Prepared {
+    draft: Draft,
+    ask: Option<Ask>,
+}
+
+/// What a model is asked, and by whom.
+struct Ask {
+    invoker: Arc<dyn ModelInvoker>,
+    request: DigestRequest,
+    timeout: Option<Duration>,
+}
+
+/// A compaction with its digest, ready to be applied.
+pub struct Proposal {
+    draft: Draft,
+    digest: Result<ModelDigest, NoDigest>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("report", &self.draft.report).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proposal").field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+/// Plans a compaction of a transcript; a report with the reason comes back where nothing is to be done.
+///
+/// Weighs, gates, pairs, plans the cut, renders what a model is to be asked, takes the local digest and a
+/// fingerprint of the transcript. No message is cloned.
+pub fn prepare(
+    messages: &[Message],
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> Result<Prepared, Box<CondenseReport>> {
+    let mut prepared = prepare_owned(messages, settings, opts)?;
+    prepared.draft.fingerprint = Some(fingerprint(messages));
+    Ok(prepared)
+}
+
+/// As [`prepare`], for a transcript that nobody else can change until the compaction is applied.
+pub(crate) fn prepare_owned(
+    messages: &[Message],
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> Result<Prepared, Box<CondenseReport>> {
+    let mut plan = Plan::make(messages, settings, opts)?;
+    let fold = if plan.cut > 0 { fold_of(&plan, settings) } else { None };
+    if fold.is_none() && plan.cut > 0 {
+        plan.keep_whole();
+    }
+    let bodies = plan.take_body_edits();
+    let ask = fold.as_ref().and_then(|fold| ask_of(&plan, settings, opts, fold));
+    let mut report = plan.report;
+    report.cut = plan.cut;
+    let draft = Draft {
+        n_messages: messages.len(),
+        fingerprint: None,
+        prefix: plan.prefix,
+        pairing: plan.pairing,
+        weigher: settings.weigher.clone(),
+        bodies,
+        fold,
+        extra_tokens: plan.extra_tokens,
+        cancel: settings.cancel.clone(),
+        report,
+    };
+    if draft.bodies.is_empty() && draft.fold.is_none() {
+        return Err(Box::new(draft.nothing_to_do()));
+    }
+    Ok(Prepared { draft, ask })
+}
+
+/// Decides what a fold may give back and how long its digest may be; `None` where it could not be lighter.
+fn fold_of(plan: &Plan<'_>, settings: &CondenseSettings) -> Option<Fold> {
+    let head = &plan.messages[..plan.cut];
+    let ranges = plan.folds();
+    let n_folded: usize = ranges.iter().map(Range::len).sum();
+    let head_tokens: u64 = ranges.iter().map(|range| plan.prefix[range.end] - plan.prefix[range.start]).sum();
+    let allowance = head_tokens + plan.saved_tokens();
+    let room = match plan.report.target_tokens {
+        Some(target) => target.saturating_sub(plan.fixed_tokens() + plan.tail_tokens()),
+        None => u64::MAX,
+    };
+    let digest_share = plan.shares.digest_tokens;
+    let limits = RestoreLimits {
+        max_files: if settings.passes { DEFAULT_MAX_RESTORED.min(n_folded - 1) } else { 0 },
+        max_tokens: plan.shares.restored_tokens.min(room.saturating_sub(digest_share)).min(allowance / 2),
+        vocabulary: &settings.vocabulary,
+        weigher: settings.weigher.as_ref(),
+    };
+    let view = wb_budget::View { messages: plan.messages, prefix: &plan.prefix, pairing: &plan.pairing };
+    let restored = restore_reads(view, plan.cut, &plan.cleared(), limits);
+    let restored_tokens: u64 = restored.iter().map(|message| settings.weigher.weigh(message)).sum();
+    let prior = carried_digest(head);
+    let local = local_sections(head, &plan.pairing, &settings.vocabulary, prior.as_deref());
+    let timestamp = newest_timestamp(head);
+    let least = settings.weigher.weigh(&digest_message(CondenseScope::Session, &local.render(0), timestamp));
+    let left = allowance - restored_tokens;
+    let max_tokens = digest_share.min(room - restored_tokens.min(room)).min(left / 2).max(least);
+    (max_tokens < left).then_some(Fold { ranges, restored, local, max_tokens, timestamp })
+}
+
+fn ask_of(plan: &Plan<'_>, settings: &CondenseSettings, opts: &CondenseOpts, fold: &Fold) -> Option<Ask> {
+    let invoker = settings.invoke.clone()?;
+    let head = &plan.messages[..plan.cut];
+    let card = invoker.card().or_else(|| settings.card.clone());
+    let scope = CondenseScope::Session;
+    let mut request = DigestRequest::new(head, scope, carried_digest(head), card.as_ref(), fold.max_tokens);
+    request.model.clone_from(&opts.model);
+    Some(Ask { invoker, request, timeout: settings.timeout })
+}
+
+/// Asks the model, where there is one. A cancel and the timeout end the request.
+pub async fn run(prepared: Prepared) -> Proposal {
+    let Prepared { draft, ask } = prepared;
+    let digest = match ask {
+        None => Err(NoDigest::NoModel),
+        Some(Ask { invoker, request, timeout }) => {
+            let asked = request.ask(invoker.as_ref(), draft.cancel.as_ref());
+            within(timeout, asked).await.unwrap_or(Err(NoDigest::TimedOut))
+        }
+    };
+    Proposal { draft, digest }
+}
+
+/// Applies a proposal to the transcript that it was prepared on, to which messages may have been appended since.
+///
+/// Where the prepared messages have changed, the digest would not be lighter, or the host cancelled, the
+/// transcript stays as it is and the report says why.
+pub fn apply(messages: &mut Vec<Message>, proposal: Proposal) -> CondenseReport {
+    let Proposal { draft, digest } = proposal;
+    let same = messages.len() >= draft.n_messages
+        && draft.fingerprint.is_none_or(|known| known == fingerprint(&messages[..draft.n_messages]));
+    let cancelled = digest.as_ref().err() == Some(&NoDigest::Cancelled)
+        || draft.cancel.as_ref().is_some_and(CancellationToken::is_cancelled);
+    if !same {
+        return draft.report.unchanged(Unchanged::PrefixChanged);
+    }
+    if cancelled {
+        return draft.report.unchanged(Unchanged::Cancelled);
+    }
+    draft.splice(messages, digest)
+}
+
+/// Hashes messages under a fixed key, so that a change is noticed.
+pub fn fingerprint(messages: &[Message]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    messages.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Draft {
+    fn nothing_to_do(self) -> CondenseReport {
+        let reached_tokens = self.extra_tokens + self.report.tokens_before;
+        let mut report = self.report.unchanged(Unchanged::NothingToFold);
+        report.irreducible = irreducible(report.target_tokens, reached_tokens);
+        report
+    }
+
+    fn splice(
+        mut self,
+        messages: &mut Vec<Message>,
+        digest: Result<ModelDigest, NoDigest>,
+    ) -> CondenseReport {
+        let n_appended = messages.len() - self.n_messages;
+        if n_appended > 0 {
+            self.take_in(messages);
+        }
+        let mut edits = std::mem::take(&mut self.bodies);
+        self.note_stages(edits.is_empty());
+        if let Some(fold) = self.fold.take() {
+            edits.extend(self.fold_edits(fold, digest));
+        }
+        let weigh = |message: &Message| self.weigher.weigh(message);
+        match Patch::new(edits).apply_weighed(messages, &self.pairing, &self.prefix, &weigh) {
+            Ok(done) => self.done(messages, done),
+            Err(PatchError::Heavier { .. }) => self.report.unchanged(Unchanged::NotLighter),
+            Err(error) => self.report.unchanged(Unchanged::Refused(error)),
+        }
+    }
+
+    /// Weighs and pairs what was appended since the compaction was prepared.
+    fn take_in(&mut self, messages: &[Message]) {
+        self.pairing = Pairing::of(messages);
+        let mut total = self.prefix[self.n_messages];
+        let weights = messages[self.n_messages..].iter().map(|message| self.weigher.weigh(message));
+        self.prefix.extend(weights.map(|weight| {
+            total += weight;
+            total
+        }));
+        self.report.tokens_before = total;
+        self.report.messages_before = messages.len();
+    }
+
+    fn note_stages(&mut self, no_edits: bool) {
+        let stages = &mut self.report.stages;
+        if !self.report.cleared.is_empty() {
+            stages.push(Stage::Microcompact);
+        }
+        if !no_edits && !self.report.previewed.is_empty() {
+            stages.push(Stage::Preview);
+        }
+    }
+
+    /// The head's runs make room; the digest and the restored files stand where the last run stood.
+    fn fold_edits(&mut self, fold: Fold, digest: Result<ModelDigest, NoDigest>) -> Vec<Edit> {
+        let message = self.digest_message(&fold, digest);
+        let Fold { mut ranges, restored, .. } = fold;
+        self.report.stages.push(Stage::Condense);
+        if !restored.is_empty() {
+            self.report.stages.push(Stage::Rehydrate);
+        }
+        let paths = restored.iter().filter_map(restored_file);
+        self.report.restored = paths.map(|(path, _)| path.to_owned()).collect();
+        let with: Vec<Message> = std::iter::once(message).chain(restored).collect();
+        let last = ranges.pop().unwrap_or(0..0);
+        let mut edits: Vec<_> =
+            ranges.into_iter().map(|range| Edit::Fold { range, with: Vec::new() }).collect();
+        edits.push(Edit::Fold { range: last, with });
+        edits
+    }
+
+    fn digest_message(&mut self, fold: &Fold, digest: Result<ModelDigest, NoDigest>) -> Message {
+        let message = match digest {
+            Ok(model) => {
+                self.report.usage = model.usage;
+                self.report.n_requests = model.n_requests;
+                self.report.digest = Some(DigestSource::Model);
+                self.fitted(fold, |max_chars| text::clip(&model.text, max_chars).into_owned())
+            }
+            Err(reason) => {
+                self.report.digest = Some(DigestSource::Local(reason));
+                self.fitted(fold, |max_chars| fold.local.render(max_chars))
+            }
+        };
+        self.report.digest_tokens = self.weigher.weigh(&message);
+        message
+    }
+
+    /// Renders ever shorter until the message weighs what it may.
+    fn fitted(&self, fold: &Fold, render: impl Fn(usize) -> String) -> Message {
+        let mut max_chars = Tariff::SEED.chars_within(fold.max_tokens);
+        loop {
+            let message = digest_message(CondenseScope::Session, &render(max_chars), fold.timestamp);
+            if self.weigher.weigh(&message) <= fold.max_tokens || max_chars < 16 {
+                return message;
+            }
+            max_chars -= max_chars / 16 + 1;
+        }
+    }
+
+    fn done(mut self, messages: &[Message], done: wb_message::Weighed) -> CondenseReport {
+        let report = &mut self.report;
+        report.tokens_after = report.tokens_before - done.removed_tokens + done.added_tokens;
+        report.messages_after = messages.len();
+        report.irreducible = irreducible(report.target_tokens, self.extra_tokens + report.tokens_after);
+        report.undo = Some(done.undo);
+        self.report
+    }
+}
+
+fn irreducible(target_tokens: Option<u64>, reached_tokens: u64) -> Option<Irreducible> {
+    let target_tokens = target_tokens.filter(|target| reached_tokens > *target)?;
+    Some(Irreducible { target_tokens, reached_tokens })
+}

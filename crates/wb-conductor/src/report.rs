@@ -1,0 +1,216 @@
+//! What a compaction did, what it gave up and why.
+
+use std::fmt;
+
+use wb_budget::{PolicyError, Usage};
+use wb_message::{PatchError, Undo};
+use wb_summarize::NoDigest;
+
+/// A step that changed the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Stale tool results were cleared.
+    Microcompact,
+    /// The head was folded into a digest.
+    Condense,
+    /// Files were given back.
+    Rehydrate,
+    /// Giant bodies were shortened.
+    Preview,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Microcompact => "microcompact",
+            Self::Condense => "condense",
+            Self::Rehydrate => "rehydrate",
+            Self::Preview => "preview",
+        })
+    }
+}
+
+/// Why the input came back as it was.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Unchanged {
+    /// The transcript is within its budget.
+    UnderBudget,
+    /// There is no window to measure, and nothing was forced.
+    NoWindow,
+    /// Nothing before the tail is worth folding, and nothing in it can be shortened.
+    NothingToFold,
+    /// The result would not be lighter.
+    NotLighter,
+    /// The host cancelled.
+    Cancelled,
+    /// The transcript is no longer the one that was prepared.
+    PrefixChanged,
+    /// The policy makes no sense.
+    BadPolicy(PolicyError),
+    /// The patch was refused.
+    Refused(PatchError),
+}
+
+impl fmt::Display for Unchanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnderBudget => f.write_str("within budget"),
+            Self::NoWindow => f.write_str("no window to measure"),
+            Self::NothingToFold => f.write_str("nothing left to fold"),
+            Self::NotLighter => f.write_str("the result would not be lighter"),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::PrefixChanged => f.write_str("the transcript changed meanwhile"),
+            Self::BadPolicy(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+/// The transcript cannot be brought to its target; the figures are in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("irreducible: {reached_tokens} tokens remain where {target_tokens} are allowed")]
+pub struct Irreducible {
+    /// Where it should have landed: seven eighths of the limit.
+    pub target_tokens: u64,
+    /// What it weighs at the least, fixed parts included.
+    pub reached_tokens: u64,
+}
+
+/// Who wrote the digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DigestSource {
+    /// The model.
+    Model,
+    /// The engine itself, and why.
+    Local(NoDigest),
+}
+
+/// What a compaction did. [`fmt::Display`] gives it in one line.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct CondenseReport {
+    /// The steps that changed something, in order.
+    pub stages: Vec<Stage>,
+    /// Weight of the input in tokens, by estimate.
+    pub tokens_before: u64,
+    /// Weight of the output in tokens, by estimate.
+    pub tokens_after: u64,
+    /// Messages of the input.
+    pub messages_before: usize,
+    /// Messages of the output.
+    pub messages_after: usize,
+    /// Tokens that the gate went by: what the provider reported, else the estimate and the overhead.
+    pub context_tokens: u64,
+    /// Whether [`Self::context_tokens`] is what the provider reported.
+    pub anchored: bool,
+    /// Tokens above which the gate fires, where there is a window.
+    pub limit_tokens: Option<u64>,
+    /// Tokens at or below which the output should land, where there is a window.
+    pub target_tokens: Option<u64>,
+    /// Messages before this index were folded; 0 where none were.
+    pub cut: usize,
+    /// Indices in the input of tool results that were cleared.
+    pub cleared: Vec<usize>,
+    /// Indices in the input of bodies that were shortened.
+    pub previewed: Vec<usize>,
+    /// Paths of the files that were given back, oldest first.
+    pub restored: Vec<String>,
+    /// The digest's weight in tokens, 0 where nothing was folded.
+    pub digest_tokens: u64,
+    /// Who wrote the digest, where there is one.
+    pub digest: Option<DigestSource>,
+    /// What the model's requests cost.
+    pub usage: Usage,
+    /// How many requests were made.
+    pub n_requests: usize,
+    /// Why a figure that the host gave was not believed.
+    pub refused: Option<String>,
+    /// Why the output is not within its target.
+    pub irreducible: Option<Irreducible>,
+    /// Whether runs that did not help have opened the breaker, so that no model is asked.
+    pub breaker_open: bool,
+    /// Why the input came back as it was; none where it was changed.
+    pub unchanged: Option<Unchanged>,
+    /// What takes the change back.
+    pub undo: Option<Undo>,
+}
+
+impl CondenseReport {
+    /// Tells whether the transcript was changed.
+    pub fn is_changed(&self) -> bool {
+        self.unchanged.is_none()
+    }
+
+    /// Returns why a local digest stands where a model was asked for one.
+    pub fn degraded(&self) -> Option<&NoDigest> {
+        match &self.digest {
+            Some(DigestSource::Local(reason)) if *reason != NoDigest::NoModel => Some(reason),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn unchanged(mut self, reason: Unchanged) -> Self {
+        self.stages.clear();
+        self.cleared.clear();
+        self.previewed.clear();
+        self.restored.clear();
+        self.cut = 0;
+        self.tokens_after = self.tokens_before;
+        self.messages_after = self.messages_before;
+        self.unchanged = Some(reason);
+        self
+    }
+}
+
+impl fmt::Display for CondenseReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.unchanged {
+            Some(reason) => {
+                write!(
+                    f,
+                    "unchanged ({reason}): {} tokens in {} messages",
+                    self.tokens_before, self.messages_before
+                )?;
+            }
+            None => self.fmt_changed(f)?,
+        }
+        if let Some(irreducible) = &self.irreducible {
+            write!(f, "; {irreducible}")?;
+        }
+        if let Some(refused) = &self.refused {
+            write!(f, "; {refused}")?;
+        }
+        if self.breaker_open {
+            f.write_str("; breaker open: no model is asked")?;
+        }
+        Ok(())
+    }
+}
+
+impl CondenseReport {
+    fn fmt_changed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tokens, messages) = (self.tokens_after, self.messages_after);
+        write!(
+            f,
+            "{} → {tokens} tokens, {} → {messages} messages",
+            self.tokens_before, self.messages_before
+        )?;
+        if self.cut > 0 {
+            write!(f, "; folded {} into {} tokens", self.cut, self.digest_tokens)?;
+        }
+        let counts = [("cleared", self.cleared.len()), ("restored", self.restored.len())];
+        for (what, count) in counts.into_iter().chain([("shortened", self.previewed.len())]) {
+            if count > 0 {
+                write!(f, "; {what} {count}")?;
+            }
+        }
+        match &self.digest {
+            Some(DigestSource::Model) => f.write_str("; digest by the model"),
+            Some(DigestSource::Local(reason)) => write!(f, "; local digest: {reason}"),
+            None => Ok(()),
+        }
+    }
+}

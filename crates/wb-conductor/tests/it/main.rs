@@ -1,0 +1,3 @@
+//! Integration tests of the conductor.
+
+mod vectors;
