@@ -20,15 +20,18 @@ pub mod policy;
 pub mod weigh;
 pub mod gate;
 pub mod slice;
+pub mod ledger;
 
 pub use card::{Cost, ModelCard, Usage};
 pub use gate::{
     DIGEST_TOKENS, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
 };
+pub use ledger::{Ledger, StepError, one_step_errors};
 pub use policy::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CompactionPolicy, FRAMEWORK_COMPACTION_POLICY, PolicyError,
 };
 pub use slice::{CondensePlan, View, last_user_turn_start, plan_cut, plan_slice};
+pub use weigh::anchor::{Calibration, UsageRefused};
 pub use weigh::tariff::{Meter, Tariff};
 pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,

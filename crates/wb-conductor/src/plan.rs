@@ -111,7 +111,7 @@ impl<'a> Plan<'a> {
         self
     }
 
-    fn view<'b>(&'b self, prefix: &'b [u64]) -> View<'b> {
+    pub(crate) fn view<'b>(&'b self, prefix: &'b [u64]) -> View<'b> {
         View { messages: self.messages, prefix, pairing: &self.pairing }
     }
 
@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
         pinned.map(|at| self.weight(at)).sum()
     }
 
-    pub(crate) fn fixed_tokens(&self) -> u64 {
+    fn fixed_tokens(&self) -> u64 {
         self.extra_tokens + self.pinned_tokens()
     }
 
@@ -197,10 +197,16 @@ impl<'a> Plan<'a> {
     }
 
     /// Weight of what stays after the cut, pinned messages apart.
-    pub(crate) fn tail_tokens(&self) -> u64 {
+    fn tail_tokens(&self) -> u64 {
         let saved: u64 =
             self.previews.iter().map(|(edit, after)| self.light_weight(edit_at(edit)) - after).sum();
         self.light_total() - self.light[self.cut] - saved
+    }
+
+    /// Returns what the target leaves beside the tail.
+    pub(crate) fn room_tokens(&self) -> u64 {
+        let held = self.fixed_tokens() + self.tail_tokens();
+        self.report.target_tokens.map_or(u64::MAX, |target| target.saturating_sub(held))
     }
 
     fn light_weight(&self, at: usize) -> u64 {

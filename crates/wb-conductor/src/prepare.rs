@@ -125,33 +125,39 @@ pub(crate) fn prepare_owned(
 }
 
 /// Decides what a fold may give back and how long its digest may be; `None` where it could not be lighter.
+///
+/// Restored files take at most half of what the fold frees and the digest half of the rest, so that a fold is
+/// always a gain.
 fn fold_of(plan: &Plan<'_>, settings: &CondenseSettings) -> Option<Fold> {
     let head = &plan.messages[..plan.cut];
     let ranges = plan.folds();
-    let n_folded: usize = ranges.iter().map(Range::len).sum();
+    let weigh = |message: &Message| settings.weigher.weigh(message);
+    let local = local_sections(head, &plan.pairing, &settings.vocabulary, carried_digest(head).as_deref());
+    let timestamp = newest_timestamp(head);
+    let least = weigh(&digest_message(CondenseScope::Session, &local.render(0), timestamp));
+    let digest_share = plan.shares.digest_tokens.max(least);
     let head_tokens: u64 = ranges.iter().map(|range| plan.prefix[range.end] - plan.prefix[range.start]).sum();
-    let allowance = head_tokens + plan.saved_tokens();
-    let room = match plan.report.target_tokens {
-        Some(target) => target.saturating_sub(plan.fixed_tokens() + plan.tail_tokens()),
-        None => u64::MAX,
-    };
-    let digest_share = plan.shares.digest_tokens;
+    let freed = head_tokens + plan.saved_tokens();
+    let room = plan.room_tokens();
+
+    let max_restored = plan.shares.restored_tokens.min(room.saturating_sub(digest_share)).min(freed / 2);
+    let n_folded: usize = ranges.iter().map(Range::len).sum();
+    let restored =
+        if settings.passes { restore(plan, settings, n_folded - 1, max_restored) } else { Vec::new() };
+    let restored_tokens: u64 = restored.iter().map(weigh).sum();
+    let left = freed - restored_tokens;
+    let max_tokens = digest_share.min(room.saturating_sub(restored_tokens)).min(left / 2).max(least);
+    (max_tokens < left).then_some(Fold { ranges, restored, local, max_tokens, timestamp })
+}
+
+fn restore(plan: &Plan<'_>, settings: &CondenseSettings, max_files: usize, max_tokens: u64) -> Vec<Message> {
     let limits = RestoreLimits {
-        max_files: if settings.passes { DEFAULT_MAX_RESTORED.min(n_folded - 1) } else { 0 },
-        max_tokens: plan.shares.restored_tokens.min(room.saturating_sub(digest_share)).min(allowance / 2),
+        max_files: DEFAULT_MAX_RESTORED.min(max_files),
+        max_tokens,
         vocabulary: &settings.vocabulary,
         weigher: settings.weigher.as_ref(),
     };
-    let view = wb_budget::View { messages: plan.messages, prefix: &plan.prefix, pairing: &plan.pairing };
-    let restored = restore_reads(view, plan.cut, &plan.cleared(), limits);
-    let restored_tokens: u64 = restored.iter().map(|message| settings.weigher.weigh(message)).sum();
-    let prior = carried_digest(head);
-    let local = local_sections(head, &plan.pairing, &settings.vocabulary, prior.as_deref());
-    let timestamp = newest_timestamp(head);
-    let least = settings.weigher.weigh(&digest_message(CondenseScope::Session, &local.render(0), timestamp));
-    let left = allowance - restored_tokens;
-    let max_tokens = digest_share.min(room - restored_tokens.min(room)).min(left / 2).max(least);
-    (max_tokens < left).then_some(Fold { ranges, restored, local, max_tokens, timestamp })
+    restore_reads(plan.view(&plan.prefix), plan.cut, &plan.cleared(), limits)
 }
 
 fn ask_of(plan: &Plan<'_>, settings: &CondenseSettings, opts: &CondenseOpts, fold: &Fold) -> Option<Ask> {

@@ -2,6 +2,7 @@
 
 pub mod json_len;
 pub mod tariff;
+pub mod anchor;
 
 use wb_message::Message;
 

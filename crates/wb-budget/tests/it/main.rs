@@ -1,3 +1,5 @@
 //! Integration tests of the budget.
 
 mod vectors;
+mod ledger;
+mod anchor;

@@ -1,3 +1,4 @@
 //! Integration tests of the conductor.
 
+mod laws;
 mod vectors;

@@ -1,0 +1,294 @@
+//! The ledger: the weights of a growing transcript, without its messages.
+//!
+//! A host that appends a message per turn weighs it once, here, and asks as often as it likes: whether the
+//! context is over budget in O(1), where to cut in O(log n). What the provider counts, told by
+//! [`Ledger::anchor`], takes the place of the estimate.
+//!
+//! ```
+//! use wb_budget::{AUTO_CONDENSE_POLICY, Ledger, ModelCard, Usage};
+//! use wb_message::Message;
+//!
+//! let card = ModelCard::with_window(200_000);
+//! let mut ledger = Ledger::new();
+//! ledger.push(&Message::user("why is the build red?"));
+//! let at = ledger.push(&Message::assistant("A test fails."));
+//! // 9 000 tokens of system prompt and tools that no message shows.
+//! let usage = Usage { input_tokens: 9_020, output_tokens: 6, ..Usage::EMPTY };
+//! ledger.anchor(at, &usage, Some(&card))?;
+//! ledger.push(&Message::user("fix it"));
+//! let estimate = ledger.estimate(&card);
+//! assert_eq!((estimate.context_tokens, estimate.anchored), (9_026 + 8, true));
+//! assert!(!ledger.is_over(&card, &AUTO_CONDENSE_POLICY));
+//! # Ok::<(), wb_budget::UsageRefused>(())
+//! ```
+
+mod sums;
+mod cuts;
+mod replay;
+
+use std::fmt;
+use std::sync::Arc;
+
+use wb_message::{Edit, Message, Origin, Patch};
+
+pub use replay::{StepError, one_step_errors};
+
+use crate::card::{ModelCard, Usage};
+use crate::gate::{TokenEstimate, is_over};
+use crate::policy::BudgetPolicy;
+use crate::weigh::Weigher;
+use crate::weigh::anchor::{Anchors, Calibration, UsageRefused};
+use crate::weigh::tariff::Tariff;
+use cuts::Cuts;
+use sums::Sums;
+
+/// The weights, legal cuts and real usage of a transcript that its host owns.
+///
+/// The host tells every change: [`push`](Self::push), [`pop`](Self::pop), [`truncate`](Self::truncate),
+/// [`replace`](Self::replace), and [`apply`](Self::apply) or [`rebuild`](Self::rebuild) after a compaction.
+#[derive(Clone)]
+pub struct Ledger {
+    weigher: Arc<dyn Weigher>,
+    sums: Sums,
+    cuts: Cuts,
+    anchors: Anchors,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::with_weigher(Arc::new(Tariff::SEED))
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger")
+            .field("len", &self.len())
+            .field("total_tokens", &self.total_tokens())
+            .field("anchors", &self.anchors)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Extend<&'a Message> for Ledger {
+    fn extend<I: IntoIterator<Item = &'a Message>>(&mut self, messages: I) {
+        for message in messages {
+            self.push(message);
+        }
+    }
+}
+
+impl Ledger {
+    /// Starts an empty ledger that weighs by [`Tariff::SEED`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Starts an empty ledger that weighs by another weigher.
+    pub fn with_weigher(weigher: Arc<dyn Weigher>) -> Self {
+        Self { weigher, sums: Sums::default(), cuts: Cuts::default(), anchors: Anchors::default() }
+    }
+
+    /// Starts a ledger over messages that exist already, weighed by [`Tariff::SEED`].
+    pub fn of(messages: &[Message]) -> Self {
+        let mut ledger = Self::new();
+        ledger.extend(messages);
+        ledger
+    }
+
+    /// Tells how many tokens the system prompt and the tool schemas take, for as long as no usage tells it.
+    #[must_use]
+    pub fn with_overhead_tokens(mut self, overhead_tokens: u64) -> Self {
+        self.anchors.overhead_tokens = overhead_tokens;
+        self
+    }
+
+    /// Appends a message and returns its index; weighs it once, allocates nothing but growth.
+    pub fn push(&mut self, message: &Message) -> usize {
+        self.sums.push(self.weigher.weigh(message));
+        self.cuts.push(message);
+        self.len() - 1
+    }
+
+    /// Takes back the newest message and returns its weight in tokens.
+    pub fn pop(&mut self) -> Option<u64> {
+        let weight = self.sums.pop()?;
+        self.cuts.pop();
+        self.anchors.truncated(self.len());
+        Some(weight)
+    }
+
+    /// Takes back all but the first `n` messages; O(1) for each message taken back.
+    pub fn truncate(&mut self, n: usize) {
+        for _ in n..self.len() {
+            self.cuts.pop();
+        }
+        self.sums.truncate(n);
+        self.anchors.truncated(self.len());
+    }
+
+    /// Weighs a message anew that the host changed, and returns the old weight; none where `at` is too large.
+    ///
+    /// O(log n) where its calls and results stay, as after a cleared or clipped body; else O(n − at). Counts
+    /// that covered the message are void; those of answers after it are refused from now on.
+    pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
+        self.sums.weight(at)?;
+        let old = self.sums.set(at, self.weigher.weigh(message));
+        if !self.cuts.fits(at, message) {
+            self.pair_anew(at, message);
+        }
+        if at + 1 == self.len() {
+            self.anchors.forget_from(at);
+        } else {
+            self.anchors.changed(at, self.len(), self.total_tokens());
+        }
+        Some(old)
+    }
+
+    fn pair_anew(&mut self, at: usize, message: &Message) {
+        let before = self.cuts.clone();
+        for _ in at..self.len() {
+            self.cuts.pop();
+        }
+        self.cuts.push(message);
+        for later in at + 1..self.len() {
+            self.cuts.push_from(&before, later);
+        }
+    }
+
+    /// Follows a patch that was applied: `after` is the whole transcript as it is now.
+    ///
+    /// Only what the patch brought is weighed. Where an edit stands in what was counted, the counts are void, and
+    /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
+    /// the patch does not lead from the ledger's transcript to `after`, this is [`Ledger::rebuild`].
+    pub fn apply(&mut self, patch: &Patch, after: &[Message]) {
+        let origins = patch.origins(self.len());
+        let strays = origins.iter().any(|origin| matches!(origin, Origin::Kept(at) if *at >= self.len()));
+        if strays || origins.len() != after.len() {
+            return self.rebuild(after);
+        }
+        let Some(first) = patch.edits.iter().map(first_of).min() else { return };
+        let edited = edited_bodies(patch);
+        let (sums, cuts) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.cuts));
+        for (origin, message) in origins.into_iter().zip(after) {
+            match origin {
+                Origin::Kept(at) if edited.binary_search(&at).is_err() => {
+                    self.sums.push(sums.weight(at).unwrap_or(0));
+                    self.cuts.push_from(&cuts, at);
+                }
+                _ => _ = self.push(message),
+            }
+        }
+        self.follow_change(first);
+    }
+
+    /// Weighs a transcript anew that was changed in any way, such as by a compaction of the host's own.
+    ///
+    /// All counts are void, and those of the given messages are refused from now on. The calibration and the
+    /// learned overhead stay.
+    pub fn rebuild(&mut self, messages: &[Message]) {
+        self.sums = Sums::default();
+        self.cuts = Cuts::default();
+        self.extend(messages);
+        self.follow_change(0);
+    }
+
+    fn follow_change(&mut self, first: usize) {
+        self.anchors.changed(first, self.len(), self.total_tokens());
+    }
+
+    /// Takes what the provider counted for the request whose answer is message `at`.
+    ///
+    /// The prompt is `messages[..at]` with the unseen system prompt and tools. The card is that of the model
+    /// that answered: its window bounds what is possible (0 is unknown), and another id than before restarts the
+    /// calibration. Usage that cannot be true is refused; a second one that agrees with a refused jump is taken.
+    pub fn anchor(&mut self, at: usize, usage: &Usage, card: Option<&ModelCard>) -> Result<(), UsageRefused> {
+        if !self.cuts.is_answer(at) {
+            return Err(UsageRefused::NotAnAnswer { at });
+        }
+        let estimates = (self.prefix_tokens(at), self.prefix_tokens(at + 1));
+        self.anchors.observe(at, usage, card, estimates)
+    }
+
+    /// Returns the number of messages.
+    pub fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Tells whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the estimated weight of all messages in tokens, uncalibrated; O(1).
+    pub fn total_tokens(&self) -> u64 {
+        self.sums.total()
+    }
+
+    /// Returns the estimated weight of `messages[..at]` in tokens, of all where `at` is too large; O(log n).
+    pub fn prefix_tokens(&self, at: usize) -> u64 {
+        self.sums.prefix(at)
+    }
+
+    /// Returns the tokens of the whole context, system prompt and tools included as far as they are known; O(1).
+    ///
+    /// Anchored: what the provider counted plus the calibrated estimate of the messages since. Else the
+    /// calibrated estimate of all messages plus the learned overhead, or the host's.
+    pub fn context_tokens(&self) -> u64 {
+        self.anchors.context_tokens(self.total_tokens())
+    }
+
+    /// Tells how full a model's window is; O(1).
+    pub fn estimate(&self, card: &ModelCard) -> TokenEstimate {
+        TokenEstimate {
+            context_tokens: self.context_tokens(),
+            context_window: card.context_window,
+            anchored: self.anchors.is_anchored(),
+        }
+    }
+
+    /// Tells whether the context is over budget; O(1).
+    pub fn is_over(&self, card: &ModelCard, policy: &BudgetPolicy) -> bool {
+        is_over(self.context_tokens(), card, policy)
+    }
+
+    /// Returns what no message shows (system prompt, tool schemas) in tokens: as learned, else as the host said.
+    pub fn overhead_tokens(&self) -> u64 {
+        self.anchors.unseen_tokens(self.total_tokens())
+    }
+
+    /// Returns the running ratio of real to estimated tokens.
+    pub fn calibration(&self) -> Calibration {
+        self.anchors.calibration()
+    }
+
+    /// Tells whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.
+    pub fn is_legal_cut(&self, at: usize) -> bool {
+        at <= self.len() && self.cuts.is_legal(at)
+    }
+
+    /// Plans a cut whose tail weighs at most `tail_tokens`, as [`crate::plan_cut`] does; O(log n).
+    pub fn cut(&self, tail_tokens: u64) -> usize {
+        match self.total_tokens().checked_sub(tail_tokens) {
+            None | Some(0) => 0,
+            Some(head_tokens) => self.cuts.snap(self.sums.first_reaching(head_tokens)),
+        }
+    }
+}
+
+fn first_of(edit: &Edit) -> usize {
+    match edit {
+        Edit::Body { at, .. } => *at,
+        Edit::Fold { range, .. } => range.start,
+    }
+}
+
+fn edited_bodies(patch: &Patch) -> Vec<usize> {
+    let bodies = patch.edits.iter().filter_map(|edit| match edit {
+        Edit::Body { at, .. } => Some(*at),
+        Edit::Fold { .. } => None,
+    });
+    let mut edited: Vec<usize> = bodies.collect();
+    edited.sort_unstable();
+    edited
+}

@@ -1,0 +1,352 @@
+//! Anchoring: the provider's own count of a prefix takes the place of its estimate.
+//!
+//! The request that message `at` answers had the prompt `messages[..at]` plus what no transcript shows, system
+//! prompt and tool schemas; once answered, prompt and answer are counted exactly. Only what came after is still
+//! estimated, and that by a running ratio of real growth to estimated growth. When a compaction voids the
+//! anchor, what the estimate cannot see (real minus estimated) is carried over.
+
+use wb_message::pairing::id_key;
+
+use crate::card::{ModelCard, Usage};
+
+/// How much a fresh ratio of 1 weighs, in estimated tokens: about one file that was read. Between 1 000 and
+/// 8 000 the mean one-step error over the recorded sessions differs by 2 %.
+const PRIOR_TOKENS: u64 = 4096;
+/// The growth that the ratio remembers, in estimated tokens; above it, what was learned counts half. Memories of
+/// 25 000, 50 000, 100 000 and of everything: the mean one-step error over the recorded sessions differs by 2 %.
+const MEMORY_TOKENS: u64 = 65_536;
+/// The most real tokens that one estimated token stands for. The worst measured text is emoji, 5 426 real
+/// against 834 estimated (`spec/window-budget.md` WC1), a factor of 6.5.
+const REAL_PER_ESTIMATED: u64 = 8;
+/// The most estimated tokens that one real token stands for. The least dense measured text has 4.3 bytes per
+/// token (`spec/formats.md` §0), a factor of 1.2; answers that are not resent lower it further.
+const ESTIMATED_PER_REAL: u64 = 4;
+/// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached files), in
+/// tokens. The most in the recorded sessions is 8 608.
+const UNSEEN_GROWTH_TOKENS: u64 = 32_768;
+/// A prompt below one such part of the one before it was compacted. In the recorded sessions none that was not
+/// compacted falls below 0.80 of it, and compactions land at 0.49 or lower (`spec/formats.md` §0).
+const BACKWARDS_PART: u64 = 2;
+
+/// Why reported usage was not believed; the estimate stands on what was known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UsageRefused {
+    /// No assistant message stands there.
+    #[error("message {at} is no answer of the model, so no request can be counted up to it")]
+    NotAnAnswer {
+        /// Index of the message.
+        at: usize,
+    },
+    /// The prompt has no tokens: the request failed or was aborted, or the provider does not count.
+    #[error("the usage counts no prompt tokens")]
+    Zero,
+    /// More tokens than the model's window holds.
+    #[error("{context_tokens} tokens do not fit the model's window of {context_window}")]
+    AboveWindow {
+        /// Prompt and answer as reported.
+        context_tokens: u64,
+        /// The window on the card of the model that answered.
+        context_window: u64,
+    },
+    /// The message was there before a compaction, so its usage counts messages that are gone.
+    #[error("message {at} is older than the last compaction, its usage counts what was removed")]
+    BeforeCompaction {
+        /// Index of the message.
+        at: usize,
+    },
+    /// A later message is anchored already.
+    #[error("message {at} is not later than message {anchored_at}, which is anchored already")]
+    OutOfOrder {
+        /// Index of the message.
+        at: usize,
+        /// Index of the message whose usage is known.
+        anchored_at: usize,
+    },
+    /// The prompt grew by more than the messages since can explain, as a cumulative count would.
+    #[error("the prompt grew by {grown_tokens} tokens, the new messages explain at most {explained_tokens}")]
+    Jump {
+        /// Growth since the earlier prompt and its answer.
+        grown_tokens: u64,
+        /// The most that the messages since and unseen additions explain.
+        explained_tokens: u64,
+    },
+    /// The prompt shrank to less than half without a compaction, as the count of another conversation would.
+    #[error("the prompt shrank from {before_tokens} to {prompt_tokens} tokens without a compaction")]
+    Backwards {
+        /// The prompt as reported.
+        prompt_tokens: u64,
+        /// The earlier prompt.
+        before_tokens: u64,
+    },
+}
+
+/// The running ratio of real to estimated growth.
+///
+/// Each growth between two requests counts by its size, held between a quarter and eight times its estimate; it
+/// starts at 1 and forgets by halves. Integers only: the same input gives the same ratio everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calibration {
+    real_tokens: u64,
+    estimated_tokens: u64,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Self { real_tokens: PRIOR_TOKENS, estimated_tokens: PRIOR_TOKENS }
+    }
+}
+
+impl Calibration {
+    /// Returns real tokens per estimated token, 1 as long as nothing is known.
+    pub fn ratio(&self) -> f64 {
+        self.real_tokens as f64 / self.estimated_tokens as f64
+    }
+
+    /// Turns estimated tokens into the real ones to expect, rounded.
+    pub fn scale(&self, estimated_tokens: u64) -> u64 {
+        let divisor = u128::from(self.estimated_tokens);
+        let product = u128::from(estimated_tokens) * u128::from(self.real_tokens);
+        u64::try_from((product + divisor / 2) / divisor).unwrap_or(u64::MAX)
+    }
+
+    /// Learns from a growth that was estimated and then counted, in tokens.
+    pub fn learn(&mut self, grown_tokens: u64, estimated_tokens: u64) {
+        let most = estimated_tokens.saturating_mul(REAL_PER_ESTIMATED);
+        let grown = grown_tokens.clamp(estimated_tokens / ESTIMATED_PER_REAL, most);
+        self.real_tokens = self.real_tokens.saturating_add(grown);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(estimated_tokens);
+        while self.estimated_tokens > MEMORY_TOKENS {
+            self.real_tokens /= 2;
+            self.estimated_tokens /= 2;
+        }
+    }
+}
+
+/// A request whose usage is known.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    /// Index of the answer.
+    at: usize,
+    prompt_tokens: u64,
+    /// Prompt and answer.
+    context_tokens: u64,
+    /// The estimate of the messages before the answer.
+    estimated_prompt: u64,
+    /// The estimate of the same with the answer.
+    estimated_context: u64,
+    /// How far `context_tokens` may be off: 0 where it was counted.
+    doubt_tokens: u64,
+}
+
+/// A transcript that was both estimated and counted.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    estimated_tokens: u64,
+    real_tokens: u64,
+}
+
+/// All that was learned from reported usage.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Anchors {
+    model: Option<u64>,
+    calibration: Calibration,
+    /// Counted requests in the order of their answers.
+    counted: Vec<Anchor>,
+    /// The last usage that was refused as a jump; a second one that agrees with it outvotes the past.
+    suspect: Option<Anchor>,
+    /// The estimate right after a compaction, which a count from before it would exceed.
+    resumed: Option<Anchor>,
+    /// The shortest prompt that was counted.
+    lowest: Option<Point>,
+    /// The last anchor that was voided.
+    voided: Option<Point>,
+    /// Messages below are older than the last compaction.
+    fresh_from: usize,
+    /// What the host says the transcript does not show, until usage tells.
+    pub(crate) overhead_tokens: u64,
+}
+
+impl Anchors {
+    pub(crate) fn calibration(&self) -> Calibration {
+        self.calibration
+    }
+
+    pub(crate) fn is_anchored(&self) -> bool {
+        !self.counted.is_empty()
+    }
+
+    /// Returns the tokens of the context, given the estimate of all messages.
+    pub(crate) fn context_tokens(&self, total_tokens: u64) -> u64 {
+        match self.counted.last() {
+            Some(anchor) => {
+                let since = total_tokens.saturating_sub(anchor.estimated_context);
+                anchor.context_tokens.saturating_add(self.calibration.scale(since))
+            }
+            None => self.unanchored(total_tokens),
+        }
+    }
+
+    fn unanchored(&self, total_tokens: u64) -> u64 {
+        self.unseen_tokens(total_tokens).saturating_add(self.calibration.scale(total_tokens))
+    }
+
+    /// Returns what the estimate of that many tokens does not see, as learned from the count of the most similar
+    /// size: between two sizes only the difference rests on the ratio.
+    pub(crate) fn unseen_tokens(&self, total_tokens: u64) -> u64 {
+        let current = self.counted.last().map(Anchor::point);
+        let points = [self.lowest, self.voided, current];
+        let nearest =
+            points.into_iter().flatten().min_by_key(|point| point.estimated_tokens.abs_diff(total_tokens));
+        nearest.map_or(self.overhead_tokens, |point| {
+            point.real_tokens.saturating_sub(self.calibration.scale(point.estimated_tokens))
+        })
+    }
+
+    /// Takes the usage of the request that message `at` answers; the estimates are those of the messages before
+    /// it, and with it.
+    pub(crate) fn observe(
+        &mut self,
+        at: usize,
+        usage: &Usage,
+        card: Option<&ModelCard>,
+        (estimated_prompt, estimated_context): (u64, u64),
+    ) -> Result<(), UsageRefused> {
+        self.check_alone(at, usage, card)?;
+        let next = Anchor {
+            at,
+            prompt_tokens: usage.prompt_tokens(),
+            context_tokens: usage.context_tokens(),
+            estimated_prompt,
+            estimated_context,
+            doubt_tokens: 0,
+        };
+        if self.switches_model(card) {
+            self.calibration = Calibration::default();
+        } else {
+            self.compare(&next)?;
+        }
+        self.accept(next);
+        Ok(())
+    }
+
+    fn check_alone(&self, at: usize, usage: &Usage, card: Option<&ModelCard>) -> Result<(), UsageRefused> {
+        let context_tokens = usage.context_tokens();
+        let context_window = card.map_or(0, |card| card.context_window);
+        if usage.prompt_tokens() == 0 {
+            return Err(UsageRefused::Zero);
+        }
+        if context_window > 0 && context_tokens > context_window {
+            return Err(UsageRefused::AboveWindow { context_tokens, context_window });
+        }
+        if at < self.fresh_from {
+            return Err(UsageRefused::BeforeCompaction { at });
+        }
+        match self.counted.last() {
+            Some(last) if at <= last.at => Err(UsageRefused::OutOfOrder { at, anchored_at: last.at }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the model, where the card names one; another than before counts in other tokens.
+    fn switches_model(&mut self, card: Option<&ModelCard>) -> bool {
+        let Some(card) = card.filter(|card| !card.id.is_empty()) else { return false };
+        let before = self.model.replace(id_key(&card.id));
+        before.is_some_and(|before| Some(before) != self.model)
+    }
+
+    /// Compares a count with the one before it and learns from the growth.
+    fn compare(&mut self, next: &Anchor) -> Result<(), UsageRefused> {
+        let Some(before) = self.counted.last().copied().or(self.resumed) else { return Ok(()) };
+        let before = match (next.follows(&before), self.suspect) {
+            (Ok(()), _) => before,
+            (Err(_), Some(suspect)) if next.at > suspect.at && next.follows(&suspect).is_ok() => suspect,
+            (Err(refused), _) => {
+                self.suspect = Some(*next);
+                return Err(refused);
+            }
+        };
+        if before.doubt_tokens == 0 {
+            let grown = next.prompt_tokens.saturating_sub(before.context_tokens);
+            self.calibration.learn(grown, next.estimated_since(&before));
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, next: Anchor) {
+        let point = Point { estimated_tokens: next.estimated_prompt, real_tokens: next.prompt_tokens };
+        if self.lowest.is_none_or(|lowest| point.estimated_tokens <= lowest.estimated_tokens) {
+            self.lowest = Some(point);
+        }
+        self.suspect = None;
+        self.resumed = None;
+        self.counted.push(next);
+    }
+
+    /// Voids every count that covers message `first` or a later one.
+    pub(crate) fn forget_from(&mut self, first: usize) {
+        let kept = self.counted.partition_point(|anchor| anchor.at < first);
+        if let Some(last) = self.counted.last().filter(|last| last.at >= first) {
+            self.voided = Some(last.point());
+        }
+        self.counted.truncate(kept);
+        self.suspect = self.suspect.filter(|suspect| suspect.at < first);
+    }
+
+    /// Follows a transcript that was shortened to `n` messages.
+    pub(crate) fn truncated(&mut self, n: usize) {
+        self.forget_from(n);
+        self.resumed = self.resumed.filter(|resumed| resumed.at <= n);
+        self.fresh_from = self.fresh_from.min(n);
+    }
+
+    /// Follows a transcript that was changed from message `first` on and now has `n` messages. Where the last
+    /// count covers the change, all are void: what it tells of the size is nearer the truth than an older one.
+    pub(crate) fn changed(&mut self, first: usize, n: usize, total_tokens: u64) {
+        if self.counted.last().is_some_and(|last| last.at >= first) {
+            self.forget_from(0);
+        }
+        self.fresh_from = n;
+        (self.resumed, self.suspect) = (None, None);
+        if self.counted.is_empty() && self.lowest.is_some() {
+            let context_tokens = self.unanchored(total_tokens);
+            self.resumed = Some(Anchor {
+                at: n,
+                prompt_tokens: 0,
+                context_tokens,
+                estimated_prompt: total_tokens,
+                estimated_context: total_tokens,
+                doubt_tokens: context_tokens,
+            });
+        }
+    }
+}
+
+impl Anchor {
+    fn point(&self) -> Point {
+        Point { estimated_tokens: self.estimated_context, real_tokens: self.context_tokens }
+    }
+
+    /// Returns the estimate of what was appended since an earlier count.
+    fn estimated_since(&self, before: &Self) -> u64 {
+        self.estimated_prompt.saturating_sub(before.estimated_context)
+    }
+
+    /// Tells whether this count can come after an earlier one.
+    fn follows(&self, before: &Self) -> Result<(), UsageRefused> {
+        let grown_tokens = self.prompt_tokens.saturating_sub(before.context_tokens);
+        let explained_tokens = self
+            .estimated_since(before)
+            .saturating_mul(REAL_PER_ESTIMATED)
+            .saturating_add(UNSEEN_GROWTH_TOKENS)
+            .saturating_add(before.doubt_tokens);
+        if grown_tokens > explained_tokens {
+            return Err(UsageRefused::Jump { grown_tokens, explained_tokens });
+        }
+        let (prompt_tokens, before_tokens) = (self.prompt_tokens, before.prompt_tokens);
+        if prompt_tokens < before_tokens / BACKWARDS_PART {
+            return Err(UsageRefused::Backwards { prompt_tokens, before_tokens });
+        }
+        Ok(())
+    }
+}

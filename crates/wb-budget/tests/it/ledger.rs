@@ -1,0 +1,234 @@
+//! The ledger against the naive walk over whole transcripts.
+
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, BudgetPolicy, Ledger, ModelCard, Tariff, estimate_message_tokens, is_over_budget,
+    plan_cut, prefix_tokens,
+};
+use wb_message::{Edit, Message, Pairing, Patch};
+use wb_testkit::{script, strategies};
+
+/// One change that a host makes; indices are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Op {
+    /// Appends the pool's next messages in order, so that pairs arise.
+    PushNext(usize),
+    PushAny(Index),
+    Pop,
+    Truncate(Index),
+    Replace(Index, Index),
+    /// Replaces a message by itself with a body of another size.
+    Resize(Index),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (1..12_usize).prop_map(Op::PushNext),
+        1 => any::<Index>().prop_map(Op::PushAny),
+        2 => Just(Op::Pop),
+        1 => any::<Index>().prop_map(Op::Truncate),
+        1 => (any::<Index>(), any::<Index>()).prop_map(|(at, with)| Op::Replace(at, with)),
+        2 => any::<Index>().prop_map(Op::Resize),
+    ]
+}
+
+fn resized(message: &Message) -> Message {
+    let mut message = message.clone();
+    match &mut message {
+        Message::ToolResult { content, .. } => *content = vec![wb_message::Block::text("x".repeat(999))],
+        Message::BashExecution { output, .. } => output.clear(),
+        _ => {}
+    }
+    message
+}
+
+/// Makes the change to both; `next` is the pool's next message.
+fn make(op: &Op, pool: &[Message], next: &mut usize, messages: &mut Vec<Message>, ledger: &mut Ledger) {
+    let push = |message: &Message, messages: &mut Vec<Message>, ledger: &mut Ledger| {
+        assert_eq!(ledger.push(message), messages.len());
+        messages.push(message.clone());
+    };
+    match op {
+        Op::PushNext(n) => {
+            for _ in 0..*n {
+                push(&pool[*next % pool.len()], messages, ledger);
+                *next += 1;
+            }
+        }
+        Op::PushAny(at) => push(at.get(pool), messages, ledger),
+        Op::Pop => assert_eq!(ledger.pop(), messages.pop().as_ref().map(estimate_message_tokens)),
+        Op::Truncate(to) => {
+            let n = to.index(messages.len() + 1);
+            messages.truncate(n);
+            ledger.truncate(n);
+        }
+        Op::Replace(at, with) if !messages.is_empty() => {
+            let (at, with) = (at.index(messages.len()), with.get(pool));
+            let old = std::mem::replace(&mut messages[at], with.clone());
+            assert_eq!(ledger.replace(at, with), Some(estimate_message_tokens(&old)));
+        }
+        Op::Resize(at) if !messages.is_empty() => {
+            let at = at.index(messages.len());
+            messages[at] = resized(&messages[at]);
+            ledger.replace(at, &messages[at]);
+        }
+        Op::Replace(..) | Op::Resize(_) => assert_eq!(ledger.replace(0, &pool[0]), None),
+    }
+}
+
+#[track_caller]
+fn assert_agrees(ledger: &Ledger, messages: &[Message]) {
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let total = prefix[messages.len()];
+    assert_eq!((ledger.len(), ledger.total_tokens()), (messages.len(), total));
+    for (at, sum) in prefix.iter().enumerate() {
+        assert_eq!(ledger.prefix_tokens(at), *sum);
+        assert_eq!(ledger.is_legal_cut(at), pairing.is_legal(at), "legal {at}");
+    }
+    let edges = prefix.iter().flat_map(|&sum| [total - sum, (total - sum).saturating_add(1)]);
+    for tail_tokens in edges.chain([0, 1, 50, 6000, u64::MAX]) {
+        assert_eq!(ledger.cut(tail_tokens), plan_cut(&prefix, &pairing, tail_tokens), "tail {tail_tokens}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn after_any_changes_the_ledger_agrees_with_the_naive_walk(
+        pool in strategies::transcript(),
+        ops in vec(op(), 0..24),
+    ) {
+        let pool = if pool.is_empty() { script("u") } else { pool };
+        let (mut next, mut messages, mut ledger) = (0, Vec::new(), Ledger::new());
+        for op in &ops {
+            make(op, &pool, &mut next, &mut messages, &mut ledger);
+            assert_agrees(&ledger, &messages);
+        }
+    }
+
+    #[test]
+    fn popping_everything_again_passes_through_every_earlier_state(messages in strategies::transcript()) {
+        let mut ledger = Ledger::of(&messages);
+        for n in (0..=messages.len()).rev() {
+            assert_agrees(&ledger, &messages[..n]);
+            ledger.pop();
+        }
+    }
+
+    #[test]
+    fn after_a_patch_the_ledger_agrees_with_the_new_transcript((mut messages, patch) in strategies::patched()) {
+        let mut ledger = Ledger::of(&messages);
+        if patch.clone().apply(&mut messages).is_ok() {
+            ledger.apply(&patch, &messages);
+            assert_agrees(&ledger, &messages);
+            messages.pop();
+            ledger.pop();
+            assert_agrees(&ledger, &messages);
+        }
+    }
+
+    #[test]
+    fn a_transcript_that_the_patch_does_not_lead_to_is_taken_as_it_is(
+        messages in strategies::transcript(),
+        (_, patch) in strategies::patched(),
+        after in strategies::transcript(),
+    ) {
+        let mut ledger = Ledger::of(&messages);
+        let n_after = patch.origins(messages.len()).len();
+        ledger.apply(&patch, &after);
+        assert_eq!(ledger.len(), after.len());
+        if n_after != after.len() {
+            assert_agrees(&ledger, &after);
+        }
+    }
+
+    #[test]
+    fn without_usage_the_gate_is_that_of_the_whole_transcript(messages in strategies::transcript()) {
+        let ledger = Ledger::of(&messages);
+        let total = ledger.total_tokens();
+        for context_window in [0, 1, total, total + 1, 2 * total + 4096] {
+            let (card, policy) = (ModelCard::with_window(context_window), AUTO_CONDENSE_POLICY);
+            assert_eq!(ledger.is_over(&card, &policy), is_over_budget(&messages, &card, &policy));
+        }
+    }
+}
+
+/// A transcript as a script, the tail in tokens, the cut.
+#[track_caller]
+fn check_cut(line: &str, tail_tokens: u64, cut: usize) {
+    let messages = script(line);
+    assert_eq!(Ledger::of(&messages).cut(tail_tokens), cut, "{line}");
+    assert_agrees(&Ledger::of(&messages), &messages);
+}
+
+#[test]
+fn a_cut_snaps_forward_over_results_and_steers_between_a_call_and_its_result() {
+    check_cut("u*400 a*400 a:read t*40 u*40", 100, 4);
+    check_cut("u*400 a:read#a,read#b t#a u*40 t#b*20 a*40 u*40", 150, 5);
+}
+
+#[test]
+fn a_cut_that_would_keep_nothing_snaps_backward() {
+    check_cut("u*400 a*400 u*40 a:read t*9000", 6000, 3);
+    check_cut("u*400 a*400 u*40 a:read,read t*9000 u*40", 60, 3);
+    check_cut("a:read t*9000", 100, 0);
+}
+
+#[test]
+fn two_runs_of_cuts_that_touch_are_one() {
+    check_cut("u*400 a:read#x t#x t#x*900 t#x*900 u*40", 1000, 5);
+    check_cut("u*400 a:read#x a:read#y t#y*500 t#x*500 t#orphan*500", 600, 1);
+}
+
+#[test]
+fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
+    let mut messages = script("u a:read a u");
+    let mut ledger = Ledger::of(&messages);
+    messages[2] = Message::user("the model's last word was the call");
+    ledger.replace(2, &messages[2]);
+    assert_agrees(&ledger, &messages);
+    assert_eq!(ledger.cut(0), 1);
+}
+
+#[test]
+fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
+    let mut ledger = Ledger::new();
+    assert!(ledger.is_empty() && ledger.is_legal_cut(0) && !ledger.is_legal_cut(1));
+    assert_eq!((ledger.cut(0), ledger.pop(), ledger.replace(0, &Message::user("x"))), (0, None, None));
+    ledger.truncate(5);
+    assert_eq!(ledger.context_tokens(), 0);
+}
+
+#[test]
+fn another_weigher_is_asked_once_for_each_message() {
+    let tariff = Tariff { chars_per_token: 1.0, ..Tariff::SEED };
+    let mut ledger = Ledger::with_weigher(Arc::new(tariff));
+    ledger.extend(&script("u*10 a*10"));
+    assert_eq!(
+        ledger.total_tokens(),
+        script("u*10 a*10").iter().map(|m| tariff.message_tokens(m)).sum::<u64>()
+    );
+}
+
+#[test]
+fn the_overhead_that_the_host_tells_counts_in_the_gate() {
+    let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: 0, reserve_tokens: None };
+    let ledger = Ledger::of(&script("u*90")).with_overhead_tokens(1000);
+    assert_eq!(ledger.context_tokens(), 1000 + ledger.total_tokens());
+    assert!(ledger.is_over(&ModelCard::with_window(1000), &policy));
+}
+
+#[test]
+fn only_what_a_patch_brings_is_weighed_again() {
+    let mut messages = script("u*400 a:read t*900 a u*40 a");
+    let mut ledger = Ledger::of(&messages);
+    let digest = vec![Message::user("[digest]")];
+    let patch = Patch::new(vec![Edit::Fold { range: 0..4, with: digest }]);
+    let _undo = patch.clone().apply(&mut messages).unwrap();
+    ledger.apply(&patch, &messages);
+    assert_agrees(&ledger, &messages);
+    assert_eq!(ledger.len(), 3);
+}

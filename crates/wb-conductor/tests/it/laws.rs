@@ -1,0 +1,202 @@
+//! The laws of every compaction, over transcripts that are made up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::executor::block_on;
+use proptest::prelude::*;
+use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_message::Message;
+use wb_message::outline::outline;
+use wb_summarize::scripted::{Script, ScriptedInvoker};
+use wb_summarize::{SECTION_TEMPLATE, StopReason};
+use wb_testkit::{laws, strategies};
+
+/// How the summarizer behaves.
+#[derive(Clone, Debug)]
+enum Model {
+    None,
+    Good,
+    Empty,
+    Echo,
+    Endless,
+    Hangs,
+    Fails,
+    CutOff,
+}
+
+fn digest() -> String {
+    SECTION_TEMPLATE.lines().map(|heading| format!("{heading}\n- something\n")).collect()
+}
+
+impl Model {
+    fn invoker(&self) -> Option<Arc<ScriptedInvoker>> {
+        let script = match self {
+            Self::None => return None,
+            Self::Good => Script::says(digest()),
+            Self::Empty => Script::says(" \n"),
+            Self::Echo => Script::Echo,
+            Self::Endless => Script::says(digest().repeat(3_000)),
+            Self::Hangs => Script::Hang,
+            Self::Fails => Script::fails("429"),
+            Self::CutOff => Script::stops(digest(), StopReason::MaxOutput),
+        };
+        Some(Arc::new(ScriptedInvoker::new([script])))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    window: Option<u64>,
+    policy: BudgetPolicy,
+    model: Model,
+    force: bool,
+    overhead_tokens: u64,
+    context_tokens: u64,
+}
+
+impl Case {
+    fn settings(&self) -> CondenseSettings {
+        let mut settings = CondenseSettings::new()
+            .policy(self.policy)
+            .overhead_tokens(self.overhead_tokens)
+            .timeout(Some(Duration::from_millis(1)));
+        if let Some(window) = self.window {
+            settings = settings.card(ModelCard::with_window(window));
+        }
+        match self.model.invoker() {
+            Some(invoker) => settings.invoke(invoker),
+            None => settings,
+        }
+    }
+
+    fn run(&self, messages: &[Message]) -> (Vec<Message>, CondenseReport) {
+        let mut after = messages.to_vec();
+        let opts = CondenseOpts { force: self.force, model: None, context_tokens: self.context_tokens };
+        let report = block_on(condense_in_place(&mut after, &self.settings(), &opts));
+        (after, report)
+    }
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    prop_oneof![
+        6 => Just(Model::None),
+        3 => Just(Model::Good),
+        1 => Just(Model::Empty),
+        1 => Just(Model::Echo),
+        1 => Just(Model::Endless),
+        1 => Just(Model::Hangs),
+        1 => Just(Model::Fails),
+        1 => Just(Model::CutOff),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let window = prop_oneof![
+        2 => Just(None),
+        3 => (2_000_u64..8_000).prop_map(Some),
+        3 => (8_000_u64..60_000).prop_map(Some),
+        1 => (0_u64..2_000).prop_map(Some),
+    ];
+    let policy = (
+        0.2..=1.0,
+        prop_oneof![0_u64..200, 200_u64..8_000],
+        prop_oneof![Just(None), (0_u64..3_000).prop_map(Some)],
+    );
+    let policy = policy.prop_map(|(trigger_ratio, keep_recent, reserve_tokens)| BudgetPolicy {
+        trigger_ratio,
+        keep_recent,
+        reserve_tokens,
+    });
+    let extra = prop_oneof![4 => Just(0_u64), 1 => 1_u64..3_000];
+    let usage = prop_oneof![3 => Just(0_u64), 1 => 1_u64..100_000];
+    (window, policy, model(), any::<bool>(), extra, usage).prop_map(
+        |(window, policy, model, force, overhead_tokens, context_tokens)| Case {
+            window,
+            policy,
+            model,
+            force,
+            overhead_tokens,
+            context_tokens,
+        },
+    )
+}
+
+fn check(messages: &[Message], case: &Case) {
+    let (after, report) = case.run(messages);
+    let told = || format!("{report}\n{}\n→\n{}", outline(messages), outline(&after));
+    laws::pairs_intact(messages, &after);
+    laws::order_preserved(messages, &after);
+    laws::pinned_untouched(messages, &after);
+    assert_eq!(report.tokens_before, estimate_tokens(messages));
+    assert_eq!(report.tokens_after, estimate_tokens(&after), "{}", told());
+    assert_eq!(report.messages_after, after.len());
+    if report.is_changed() {
+        assert!(report.tokens_after < report.tokens_before, "not lighter: {}", told());
+        assert!(after.len() <= messages.len(), "longer: {}", told());
+    } else {
+        assert_eq!(after, messages, "changed without saying so: {report}");
+    }
+    kept_is_identical(messages, &after, &report);
+    fits_or_says_so(case, &after, &report);
+
+    let (again, _) = case.run(messages);
+    assert_eq!(again, after, "not deterministic");
+    if let Some(undo) = report.undo {
+        let mut undone = after.clone();
+        undo.revert(&mut undone);
+        assert_eq!(undone, messages, "undo is not the identity");
+    }
+}
+
+fn kept_is_identical(before: &[Message], after: &[Message], report: &CondenseReport) {
+    let n_tail = before.len() - report.cut;
+    let tail = &after[after.len() - n_tail..];
+    for (offset, message) in tail.iter().enumerate() {
+        let at = report.cut + offset;
+        if !report.cleared.contains(&at) && !report.previewed.contains(&at) {
+            assert_eq!(message, &before[at], "message {at} of the tail was changed");
+        }
+    }
+}
+
+fn fits_or_says_so(case: &Case, after: &[Message], report: &CondenseReport) {
+    let Some(target) = report.target_tokens else { return };
+    let held = case.overhead_tokens + estimate_tokens(after);
+    assert!(
+        held <= target || report.irreducible.is_some(),
+        "{held} > {target}: {report}\n{}",
+        outline(after)
+    );
+}
+
+/// Without figures of the provider, which belong to the transcript before.
+fn second_is_identity(messages: &[Message], case: &Case) {
+    let case = Case { context_tokens: 0, ..case.clone() };
+    let (after, first) = case.run(messages);
+    let (twice, second) = case.run(&after);
+    assert_eq!(outline(&twice), outline(&after), "first: {first}\nsecond: {second}");
+    assert_eq!(twice, after, "first: {first}\nsecond: {second}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_compaction_keeps_the_laws(messages in strategies::transcript(), case in case()) {
+        check(&messages, &case);
+    }
+
+    #[test]
+    fn a_second_compaction_changes_nothing(messages in strategies::transcript(), case in case()) {
+        second_is_identity(&messages, &case);
+    }
+
+    #[test]
+    fn what_a_provider_accepts_stays_acceptable(messages in strategies::valid_transcript(), case in case()) {
+        let (after, _) = case.run(&messages);
+        laws::pairs_intact(&messages, &after);
+        laws::no_loose_ends(&after);
+    }
+}

@@ -1,0 +1,5 @@
+//! The formats, one file each.
+
+pub mod native;
+pub mod pi;
+pub mod claude_code;

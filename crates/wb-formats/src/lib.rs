@@ -1,0 +1,47 @@
+//! Transcripts of other agents: their session files read into messages and real usage.
+//!
+//! [`read`] looks at the start of a file, tells its [`Format`] and gives it [`Opened`]: the messages that the next
+//! request would send, what the provider counted for earlier ones, the model, and [`Note`]s about what was passed
+//! over. [`epochs`] gives every stretch of a session, those before its compactions too, for whoever wants to measure.
+//!
+//! | format | files | what becomes of compactions | usage |
+//! |---|---|---|---|
+//! | [`ClaudeCode`] | session JSONL, web export | digest, preserved lines, cleared results | per answer |
+//! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
+//! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
+//!
+//! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
+//! last line of a log may be cut off. To add a format, write one file in [`formats`] and name it in [`FORMATS`].
+//!
+//! ```
+//! use wb_message::outline::outline;
+//!
+//! let file = r#"
+//! {"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"list"}}
+//! {"type":"assistant","uuid":"2","parentUuid":"1","message":{"id":"m","model":"claude-x","content":[
+//! {"type":"tool_use","id":"t","name":"LS","input":{"path":"src"}}],"usage":{"input_tokens":900,"output_tokens":9}}}
+//! {"type":"user","uuid":"3","parentUuid":"2","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"a.rs"}]}}
+//! "#.replace("[\n", "[");
+//! let opened = wb_formats::read(&mut file.as_bytes())?;
+//! assert_eq!(opened.format, "claude-code");
+//! assert_eq!(outline(&opened.messages), "\
+//! \u{20}  0 user      \"list\"
+//! \u{20}  1 assistant LS(src)
+//! \u{20}  2 result    LS \"a.rs\"
+//! ");
+//! assert_eq!((opened.usage[0].at, opened.usage[0].usage.prompt_tokens()), (1, 900));
+//! # Ok::<(), wb_formats::FormatError>(())
+//! ```
+
+pub mod error;
+pub mod opened;
+mod glance;
+pub mod detect;
+pub mod formats;
+
+pub use detect::{FORMATS, Format, detect, epochs, read};
+pub use error::FormatError;
+pub use formats::claude_code::ClaudeCode;
+pub use formats::native::{Native, write_jsonl};
+pub use formats::pi::Pi;
+pub use opened::{Epoch, Epochs, Note, Opened, UsageAt};

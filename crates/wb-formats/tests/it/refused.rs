@@ -1,0 +1,92 @@
+//! What is refused, and how.
+
+use wb_formats::{FORMATS, Format, FormatError, Opened, detect};
+
+use crate::support::{FIXTURES, fixture, open};
+
+fn refused(bytes: &[u8]) -> String {
+    open(bytes).map(|opened: Opened| opened.format).unwrap_err().to_string()
+}
+
+#[test]
+fn a_bad_line_is_named() {
+    for (name, line, begins) in [
+        ("claude-code/bad-middle.jsonl", 2, "line 2, column "),
+        ("pi/bad-middle.jsonl", 2, "line 2, column "),
+        ("native/bad-middle.jsonl", 2, "line 2: not a message: missing field `toolCallId`"),
+    ] {
+        let error = open(fixture(name)).unwrap_err();
+        assert_eq!(error.line(), Some(line), "{name}");
+        assert!(error.to_string().starts_with(begins), "{error}");
+        assert!(!error.hint().is_empty());
+    }
+}
+
+#[test]
+fn an_empty_file_and_a_file_that_is_no_transcript_list_the_formats() {
+    assert_eq!(refused(b""), "the file is empty");
+    assert_eq!(refused(b"\xEF\xBB\xBF \n\n"), "the file is empty");
+    for (bytes, begins) in [
+        (&b"# A readme\nwith text"[..], "# A readme"),
+        (b"\x00\x01\x02", "\0\u{1}\u{2}"),
+        (b"{\"name\":\"a package\"}", "{\"name\":\"a package\"}"),
+        (b"{\"a\":1}\n{\"a\":2}\n", "{\"a\":1}"),
+        (b"[1,2]", "[1,2]"),
+        (b"\xFF\xFE{", "\u{FFFD}\u{FFFD}{"),
+    ] {
+        let error = open(bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("not a transcript of a known format; it begins with {begins:?}")
+        );
+        for format in FORMATS {
+            assert!(error.hint().contains(format.name()), "{}", format.name());
+        }
+    }
+}
+
+#[test]
+fn the_format_is_told_by_the_content() {
+    for (name, bytes) in FIXTURES {
+        let format = detect(bytes).unwrap().name();
+        assert!(name.starts_with(format), "{name} is taken for {format}");
+        let with_blanks = [b"\xEF\xBB\xBF\n \r\n", *bytes].concat();
+        assert_eq!(detect(&with_blanks).unwrap().name(), format, "{name}");
+        assert_eq!(open(&with_blanks).is_ok(), open(bytes).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_first_line_that_is_longer_than_the_head_is_told_all_the_same() {
+    let long = "x".repeat(200_000);
+    for (format, line) in [
+        (
+            "claude-code",
+            format!(r#"{{"parentUuid":null,"message":{{"role":"user","content":"{long}"}},"type":"user"}}"#),
+        ),
+        (
+            "claude-code",
+            format!(r#"{{"type":"user","uuid":"u","message":{{"role":"user","content":"{long}"}}}}"#),
+        ),
+        ("native", format!(r#"{{"role":"user","content":"{long}"}}"#)),
+        ("native", format!(r#"[{{"role":"user","content":"{long}"}}]"#)),
+        ("native", format!(r#"{{"messages":[{{"role":"user","content":"{long}"}}]}}"#)),
+    ] {
+        let opened = open(line.as_bytes()).unwrap();
+        assert_eq!((opened.format, opened.messages.len()), (format, 1), "{}", &line[..60]);
+    }
+}
+
+#[test]
+fn an_input_that_gives_one_byte_at_a_time_is_told_too() {
+    let mut slow = std::io::BufReader::with_capacity(1, fixture("claude-code/split.jsonl"));
+    assert_eq!(wb_formats::read(&mut slow).unwrap().format, "claude-code");
+}
+
+#[test]
+fn formats_and_errors_can_be_shared_between_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<FormatError>();
+    check::<Opened>();
+    check::<Box<dyn Format>>();
+}

@@ -1,0 +1,268 @@
+//! The context: the messages that a model sees of a log.
+
+use std::collections::{HashMap, HashSet};
+
+use wb_budget::Usage;
+use wb_message::{Block, Content, Message, Pairing};
+
+use crate::entry::{Entry, EntryKind, Logged, Replacement, Request};
+use crate::error::SessionError;
+use crate::id::EntryId;
+use crate::log::SessionLog;
+
+/// The messages that a model sees at one leaf of a log, and where they come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Context {
+    /// The messages in order.
+    pub messages: Vec<Message>,
+    /// The entry that each message comes from; as many as there are messages.
+    pub entries: Vec<EntryId>,
+    /// What providers counted, one for each assistant message whose usage is known and not zero.
+    pub requests: Vec<RequestAt>,
+    /// The model that the session goes on with: the last one that was chosen or that answered.
+    pub model: Option<String>,
+    /// The thinking level that was chosen last.
+    pub thinking_level: Option<String>,
+}
+
+/// What a provider counted for the request that one assistant message answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestAt {
+    /// The index of the assistant message.
+    pub at: usize,
+    /// The tokens.
+    pub usage: Usage,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Whether the prompt was the messages before `at`, besides a system prompt and tools that the log does not
+    /// hold. It was not where a compaction or an edit came after the request.
+    pub is_current: bool,
+}
+
+/// Builds the context at a leaf; no leaf is the place before the first entry.
+///
+/// The path from the root decides. The last compaction on it puts its digest first, then come the entries
+/// from the first kept one up to the compaction, then all that follow it; where the first kept entry does not
+/// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
+/// entry among those selected applies.
+///
+/// An answer that ended with an error or was aborted stays in the log and may be incomplete. Tool calls in it that
+/// no result answers are left out, since providers refuse them; what remains of it is kept if it holds text or a
+/// call, and left out alone otherwise. Answers that ended well are not touched, their open calls neither.
+pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
+    let path = log.path(leaf)?;
+    let mut draft = Draft::new(&path, Selection::of(&path));
+    for at in draft.selection.kept.clone() {
+        draft.push(path[at].id.clone(), path[at].kind.clone(), at);
+    }
+    Ok(draft.finish())
+}
+
+impl SessionLog {
+    /// Turns the log into its context at a leaf without copying bodies; see [`build_context`].
+    pub fn into_context(mut self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
+        let indices = self.path_indices(leaf)?;
+        let path: Vec<&Entry> = indices.iter().map(|at| &self.entries[*at]).collect();
+        let mut draft = Draft::new(&path, Selection::of(&path));
+        for at in draft.selection.kept.clone() {
+            let entry = &mut self.entries[indices[at]];
+            let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
+            draft.push(entry.id.clone(), kind, at);
+        }
+        Ok(draft.finish())
+    }
+
+    /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
+    pub fn selected(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
+        let path = self.path(leaf)?;
+        Ok(Selection::of(&path).kept.into_iter().map(|at| path[at]).collect())
+    }
+
+    /// Returns the leaves at which the stretches between compactions ended, on the path to a leaf.
+    ///
+    /// Each is the place right before a compaction; the last is the leaf itself. The context at each of them, with
+    /// the requests that are current there, is one stretch of what was really sent; together they tell every
+    /// request on the path once.
+    pub fn stretches(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
+        let path = self.path(leaf)?;
+        let is_compaction = |entry: &Entry| matches!(entry.kind, EntryKind::Compaction(_));
+        let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());
+        let ends = (0..path.len()).filter(|at| is_compaction(path[*at])).map(before);
+        Ok(ends.chain([leaf.cloned()]).collect())
+    }
+}
+
+/// Which entries of a path make the context.
+struct Selection {
+    /// Places in the path, in the order of the context.
+    kept: Vec<usize>,
+    /// The first place of which a request saw this context.
+    current_from: usize,
+}
+
+impl Selection {
+    fn of(path: &[&Entry]) -> Self {
+        let compaction = path.iter().rposition(|entry| matches!(entry.kind, EntryKind::Compaction(_)));
+        let kept = match compaction {
+            None => (0..path.len()).collect(),
+            Some(at) => {
+                let first = first_kept(&path[..at], path[at]);
+                let is_older = |old: &usize| !matches!(path[*old].kind, EntryKind::Compaction(_));
+                [at].into_iter().chain((first..at).filter(is_older)).chain(at + 1..path.len()).collect()
+            }
+        };
+        let is_break =
+            |entry: &&Entry| matches!(entry.kind, EntryKind::Compaction(_) | EntryKind::ContextEdit(_));
+        Self { kept, current_from: path.iter().rposition(is_break).unwrap_or(0) }
+    }
+}
+
+/// Returns the place of the first entry that a compaction keeps, or that of the compaction.
+fn first_kept(before: &[&Entry], compaction: &Entry) -> usize {
+    let EntryKind::Compaction(compaction) = &compaction.kind else { return before.len() };
+    let Some(id) = &compaction.first_kept_entry_id else { return before.len() };
+    before.iter().position(|entry| entry.id == *id).unwrap_or(before.len())
+}
+
+/// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
+struct Draft {
+    selection: Selection,
+    edits: HashMap<EntryId, Option<Replacement>>,
+    messages: Vec<Message>,
+    entries: Vec<EntryId>,
+    requests: Vec<Option<(Request, bool)>>,
+    model: Option<String>,
+    thinking_level: Option<String>,
+}
+
+impl Draft {
+    fn new(path: &[&Entry], selection: Selection) -> Self {
+        let edits = selection.kept.iter().filter_map(|at| match &path[*at].kind {
+            EntryKind::ContextEdit(edit) => Some((edit.target_id.clone(), edit.replacement.clone())),
+            _ => None,
+        });
+        Self {
+            edits: edits.collect(),
+            messages: Vec::new(),
+            entries: Vec::new(),
+            requests: Vec::new(),
+            model: last(path, model),
+            thinking_level: last(path, thinking_level),
+            selection,
+        }
+    }
+
+    fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
+        let Some((mut message, request)) = into_message(kind) else { return };
+        match self.edits.get(&id) {
+            Some(None) => return,
+            Some(Some(replacement)) => replace(&mut message, &replacement.content),
+            None => {}
+        }
+        self.messages.push(message);
+        self.entries.push(id);
+        self.requests.push(request.map(|request| (request, at >= self.selection.current_from)));
+    }
+
+    fn finish(self) -> Context {
+        let dead = dead_calls(&self.messages, &self.requests);
+        let mut context =
+            Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
+        let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
+        for (at, ((mut message, entry), request)) in parts.enumerate() {
+            if is_failure(request.as_ref()) && !keep_failed(&mut message, at, &dead) {
+                continue;
+            }
+            if let Some((Request { usage: Some(usage), model, .. }, is_current)) = request
+                && usage.prompt_tokens() > 0
+            {
+                context.requests.push(RequestAt { at: context.messages.len(), usage, model, is_current });
+            }
+            context.messages.push(message);
+            context.entries.push(entry);
+        }
+        context
+    }
+}
+
+/// Returns the last thing of its kind that a path tells.
+fn last<'a>(path: &[&'a Entry], find: fn(&'a Entry) -> Option<&'a String>) -> Option<String> {
+    path.iter().rev().find_map(|entry| find(entry)).cloned()
+}
+
+fn model(entry: &Entry) -> Option<&String> {
+    match &entry.kind {
+        EntryKind::ModelChange(change) => Some(&change.model_id),
+        EntryKind::Message(Logged { request: Some(request), .. }) => request.model.as_ref(),
+        _ => None,
+    }
+}
+
+fn thinking_level(entry: &Entry) -> Option<&String> {
+    match &entry.kind {
+        EntryKind::ThinkingLevelChange(change) => Some(&change.thinking_level),
+        _ => None,
+    }
+}
+
+/// Returns the message of an entry, and the request that it answers.
+fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
+    let message = match kind {
+        EntryKind::Message(Logged { is_excluded: true, .. }) => return None,
+        EntryKind::Message(logged) => return Some((logged.message, logged.request)),
+        EntryKind::Compaction(it) => {
+            Message::CompactionSummary { summary: it.summary, tokens_before: it.tokens_before }
+        }
+        EntryKind::BranchSummary(it) if it.summary.is_empty() => return None,
+        EntryKind::BranchSummary(it) => Message::BranchSummary { summary: it.summary, from_id: it.from_id },
+        EntryKind::CustomMessage(it) => Message::custom(it.custom_type, it.content),
+        _ => return None,
+    };
+    Some((message, None))
+}
+
+/// Puts another body into a message; one that is made of something else is left alone.
+fn replace(message: &mut Message, new: &Content) {
+    match message {
+        Message::User { content, .. } | Message::Custom { content, .. } => *content = new.clone(),
+        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
+            *content = match new.clone() {
+                Content::Text(text) => vec![Block::Text { text }],
+                Content::Blocks(blocks) => blocks,
+            };
+        }
+        Message::BashExecution { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {
+        }
+    }
+}
+
+fn is_failure(request: Option<&(Request, bool)>) -> bool {
+    request.is_some_and(|(request, _)| request.stop_reason.is_failure())
+}
+
+/// Returns the calls of failed answers that no result answers, as (message, block).
+fn dead_calls(messages: &[Message], requests: &[Option<(Request, bool)>]) -> HashSet<(usize, usize)> {
+    if !requests.iter().any(|request| is_failure(request.as_ref())) {
+        return HashSet::new();
+    }
+    let pairing = Pairing::of(messages);
+    let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
+    places.filter(|(at, _)| is_failure(requests[*at].as_ref())).collect()
+}
+
+/// Takes the dead calls out of a failed answer and tells whether the rest says anything.
+fn keep_failed(message: &mut Message, at: usize, dead: &HashSet<(usize, usize)>) -> bool {
+    let Message::Assistant { content, .. } = message else { return true };
+    let mut block = 0;
+    content.retain(|_| {
+        block += 1;
+        !dead.contains(&(at, block - 1))
+    });
+    content.iter().any(|block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Thinking { .. } => false,
+        _ => true,
+    })
+}

@@ -1,0 +1,198 @@
+//! The log: entries in the order of the file, and the tree that they form.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::entry::{self, Compaction, Entry, EntryKind, Envelope};
+use crate::error::SessionError;
+use crate::id::EntryId;
+use crate::lines::{Line, Lines};
+
+/// The version of the layout that this crate knows.
+pub const NEWEST_VERSION: u64 = 3;
+
+/// The first line of a session log.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// The session's name.
+    pub id: String,
+    /// The version of the layout: 1 where the line tells none.
+    #[serde(default = "first_version")]
+    pub version: u64,
+    /// When the session began, in milliseconds since the Unix epoch; 0 where unknown.
+    #[serde(default, deserialize_with = "entry::stamp")]
+    pub timestamp: i64,
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The session that this one was forked from.
+    pub parent_session: Option<String>,
+    /// The provider at the start, in files of version 1.
+    pub provider: Option<String>,
+    /// The model at the start, in files of version 1.
+    pub model_id: Option<String>,
+}
+
+fn first_version() -> u64 {
+    1
+}
+
+/// Something that was passed over while reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogNote {
+    /// The last line was cut off while it was written, and was skipped.
+    TruncatedLastLine {
+        /// Its line.
+        line: usize,
+    },
+    /// The log says that it has a newer layout than this crate knows; it was read all the same.
+    NewerVersion {
+        /// The version that the header tells.
+        version: u64,
+    },
+}
+
+/// A session log in memory.
+///
+/// It holds what its entries say and no text of the file, so its size is about that of the bodies in it.
+#[derive(Clone, Debug)]
+pub struct SessionLog {
+    header: Header,
+    pub(crate) entries: Vec<Entry>,
+    by_id: HashMap<EntryId, usize>,
+    notes: Vec<LogNote>,
+}
+
+impl SessionLog {
+    /// Reads a log line by line.
+    ///
+    /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off while it was
+    /// written; it is skipped and [noted](Self::notes). Any other line that is not an entry is an error. Layouts of
+    /// version 1 and 2 are brought to version 3: entries get ids and form one chain, `firstKeptEntryIndex` becomes
+    /// an id, `hookMessage` a custom message. Of entries with one id the last is found by it.
+    pub fn read(input: impl BufRead) -> Result<Self, SessionError> {
+        let mut lines = Lines::new(input);
+        let mut log = Self::with_header(read_header(&mut lines)?);
+        loop {
+            let number = lines.number() + 1;
+            let line = lines.next_line().map_err(|source| SessionError::Io { line: number, source })?;
+            let Some(line) = line else { return Ok(log) };
+            match log.read_entry(line) {
+                Ok(entry) => log.push(entry),
+                Err(_) if line.is_truncated() => {
+                    log.notes.push(LogNote::TruncatedLastLine { line: line.number });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn with_header(header: Header) -> Self {
+        let mut notes = Vec::new();
+        if header.version > NEWEST_VERSION {
+            notes.push(LogNote::NewerVersion { version: header.version });
+        }
+        Self { header, entries: Vec::new(), by_id: HashMap::new(), notes }
+    }
+
+    fn read_entry(&self, line: Line<'_>) -> Result<Entry, SessionError> {
+        let mut envelope: Envelope =
+            line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
+        let mut kind = entry::read_kind(line, &envelope)?;
+        if self.header.version < 2 {
+            envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
+            envelope.parent_id = self.leaf().cloned();
+            if let EntryKind::Compaction(compaction) = &mut kind {
+                self.name_first_kept(compaction);
+            }
+        }
+        let id = envelope.id.ok_or_else(|| SessionError::BadEntry {
+            line: line.number,
+            what: "missing field `id`".to_owned(),
+        })?;
+        let Envelope { parent_id, timestamp, .. } = envelope;
+        Ok(Entry { id, parent_id, timestamp, line: line.number, kind })
+    }
+
+    /// Turns the index of version 1, which counts the header as 0, into an id of an entry before this one.
+    fn name_first_kept(&self, compaction: &mut Compaction) {
+        if let Some(index) = compaction.first_kept_entry_index.take() {
+            let at = index.as_u64().and_then(|index| usize::try_from(index).ok()?.checked_sub(1));
+            compaction.first_kept_entry_id = at.and_then(|at| Some(self.entries.get(at)?.id.clone()));
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.by_id.insert(entry.id.clone(), self.entries.len());
+        self.entries.push(entry);
+    }
+
+    /// Returns the first line.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns all entries in the order of the file, those on other branches among them.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns what was passed over while reading.
+    pub fn notes(&self) -> &[LogNote] {
+        &self.notes
+    }
+
+    /// Returns the entry of a name; of several the last.
+    pub fn entry(&self, id: &EntryId) -> Option<&Entry> {
+        Some(&self.entries[*self.by_id.get(id)?])
+    }
+
+    /// Returns the entry that the session stands at: the last one of the file, whatever it says.
+    pub fn leaf(&self) -> Option<&EntryId> {
+        self.entries.last().map(|entry| &entry.id)
+    }
+
+    /// Returns the entries from a root to the leaf; no leaf is the place before the first entry.
+    ///
+    /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an entry that is its
+    /// own ancestor are errors.
+    pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
+        Ok(self.path_indices(leaf)?.into_iter().map(|at| &self.entries[at]).collect())
+    }
+
+    pub(crate) fn path_indices(&self, leaf: Option<&EntryId>) -> Result<Vec<usize>, SessionError> {
+        let Some(leaf) = leaf else { return Ok(Vec::new()) };
+        let start = self.by_id.get(leaf).ok_or_else(|| SessionError::UnknownLeaf { id: leaf.clone() })?;
+        let mut path = vec![*start];
+        let mut at = *start;
+        while let Some(parent) = self.entries[at].parent_id.as_ref().and_then(|id| self.by_id.get(id)) {
+            if path.len() == self.entries.len() {
+                let Entry { line, id, .. } = &self.entries[at];
+                return Err(SessionError::Cycle { line: *line, id: id.clone() });
+            }
+            at = *parent;
+            path.push(at);
+        }
+        path.reverse();
+        Ok(path)
+    }
+}
+
+fn read_header<R: BufRead>(lines: &mut Lines<R>) -> Result<Header, SessionError> {
+    let number = lines.number() + 1;
+    let line = lines.next_line().map_err(|source| SessionError::Io { line: number, source })?;
+    let line = line.ok_or(SessionError::Empty)?;
+    let value: Value = line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
+    let no_header = |found: &str| SessionError::NoHeader { line: line.number, found: found.to_owned() };
+    match value.get("type").and_then(Value::as_str) {
+        Some("session") => {
+            Header::deserialize(value).map_err(|error| no_header(&crate::lines::fault(&error)))
+        }
+        Some(other) => Err(no_header(&format!("an object of type {other:?}"))),
+        None => Err(no_header("JSON without a \"type\"")),
+    }
+}

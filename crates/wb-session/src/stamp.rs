@@ -1,0 +1,125 @@
+//! Points in time: ISO 8601 text to milliseconds since the Unix epoch, without a calendar library.
+
+/// Reads a time such as `2026-01-31T23:59:59.123Z` or `2026-01-31T23:59:59+02:00` as milliseconds since the Unix
+/// epoch, digits below a millisecond cut off.
+///
+/// A date without a time, a time without a zone (taken as UTC) and a blank for the `T` are read too. Anything
+/// else is nothing.
+///
+/// ```
+/// assert_eq!(wb_session::parse_iso_ms("1970-01-02T00:00:00.5Z"), Some(86_400_500));
+/// assert_eq!(wb_session::parse_iso_ms("yesterday"), None);
+/// ```
+pub fn parse_iso_ms(text: &str) -> Option<i64> {
+    let (date, clock) = match text.split_once(['T', 't', ' ']) {
+        Some((date, clock)) => (date, clock),
+        None => (text, "00:00:00"),
+    };
+    let (clock, offset_ms) = split_zone(clock)?;
+    Some(days(date)? * 86_400_000 + clock_ms(clock)? - offset_ms)
+}
+
+/// Returns the days from the Unix epoch to a date of the Gregorian calendar.
+fn days(date: &str) -> Option<i64> {
+    let mut parts = date.splitn(3, '-').map(|part| number(part, part.len()));
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let n_days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if date.len() != 10 || day == 0 || day > n_days {
+        return None;
+    }
+    // Years begin in March, so that the leap day is the last of its year.
+    let year = if month > 2 { year } else { year - 1 };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
+fn clock_ms(clock: &str) -> Option<i64> {
+    let mut parts = clock.splitn(3, ':');
+    let hours = number(parts.next()?, 2)?;
+    let minutes = number(parts.next()?, 2)?;
+    let (seconds, fraction) = match parts.next() {
+        Some(rest) => rest.split_once('.').unwrap_or((rest, "")),
+        None => ("00", ""),
+    };
+    let seconds = number(seconds, 2)?;
+    if hours > 24 || minutes > 59 || seconds > 60 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let padded: String = fraction.chars().chain("000".chars()).take(3).collect();
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1000 + number(&padded, 3)?)
+}
+
+/// Cuts the zone off a clock time and returns how far it is ahead of UTC.
+fn split_zone(clock: &str) -> Option<(&str, i64)> {
+    if let Some(clock) = clock.strip_suffix(['Z', 'z']) {
+        return Some((clock, 0));
+    }
+    let Some(at) = clock.find(['+', '-']) else { return Some((clock, 0)) };
+    let (clock, zone) = clock.split_at(at);
+    let (sign, zone) = zone.split_at(1);
+    let (hours, minutes) = zone.split_once(':').or_else(|| zone.split_at_checked(2))?;
+    let minutes = if minutes.is_empty() { 0 } else { number(minutes, 2)? };
+    let ahead = (number(hours, 2)? * 60 + minutes) * 60_000;
+    Some((clock, if sign == "-" { -ahead } else { ahead }))
+}
+
+/// Reads exactly `n_digits` decimal digits, at most nine.
+fn number(text: &str, n_digits: usize) -> Option<i64> {
+    let is_number = text.len() == n_digits && (1..=9).contains(&n_digits);
+    if is_number && text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_iso_ms;
+
+    #[test]
+    fn known_instants_are_read_to_the_millisecond() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1969-12-31T23:59:59.999Z", -1),
+            ("2000-02-29T12:00:00.000Z", 951_825_600_000),
+            ("2024-12-31T23:59:59.123456Z", 1_735_689_599_123),
+            ("2025-12-09T00:53:29.825Z", 1_765_241_609_825),
+            ("2025-12-09T02:53:29.825+02:00", 1_765_241_609_825),
+            ("2025-12-08T19:23:29.825-0530", 1_765_241_609_825),
+            ("2025-12-09 00:53:29", 1_765_241_609_000),
+            ("2025-12-09", 1_765_238_400_000),
+        ] {
+            assert_eq!(parse_iso_ms(text), Some(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_nothing() {
+        for text in [
+            "",
+            "T",
+            "Z",
+            "now",
+            "2025-13-01T00:00:00Z",
+            "2025-02-30T00:00:00Z",
+            "2025-1-1T00:00:00Z",
+            "2025-01-01T00:00:00.1x3Z",
+            "2025-01-01T99:00:00Z",
+            "2025-01-01T00:00:00+é",
+            "١٩٧٠-01-01",
+            "99999999999-01-01",
+            "2025-01-01T",
+            "2025-01-01T00",
+            "[trimmed for fixture]",
+        ] {
+            assert_eq!(parse_iso_ms(text), None, "{text}");
+        }
+    }
+}
