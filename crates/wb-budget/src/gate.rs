@@ -38,6 +38,8 @@ pub fn is_over(context_tokens: u64, card: &ModelCard, policy: &BudgetPolicy) -> 
 /// Of the room that fixed parts (system prompt, tool schemas, pinned messages) leave in seven eighths of the
 /// limit, the tail takes at most four sevenths, restored files two, the digest one: with nothing fixed these
 /// are a half, a quarter and an eighth of the limit. What lands there is a real distance below the next trigger.
+/// Where the fixed parts leave no room at all, nothing can fit; an eighth of the limit is divided then, so that
+/// what remains is still of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// The limit of the gate, rounded down.
@@ -63,7 +65,10 @@ impl Shares {
     pub fn of(card: &ModelCard, policy: &BudgetPolicy, fixed_tokens: u64) -> Self {
         let limit_tokens = budget_limit(card, policy) as u64;
         let target_tokens = limit_tokens - limit_tokens.div_ceil(8);
-        let room = target_tokens.saturating_sub(fixed_tokens);
+        let room = match target_tokens.saturating_sub(fixed_tokens) {
+            0 => limit_tokens / 8,
+            room => room,
+        };
         Self {
             limit_tokens,
             target_tokens,
@@ -119,6 +124,7 @@ mod tests {
             3_000 + shares.tail_tokens + shares.restored_tokens + shares.digest_tokens
                 <= shares.target_tokens
         );
-        assert_eq!(Shares::of(&card, &policy, u64::MAX).tail_tokens, 0);
+        let hopeless = Shares::of(&card, &policy, u64::MAX);
+        assert_eq!((hopeless.tail_tokens, hopeless.digest_tokens), (7_500 / 8 * 4 / 7, 7_500 / 8 / 7));
     }
 }

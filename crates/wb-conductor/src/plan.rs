@@ -203,30 +203,47 @@ impl<'a> Plan<'a> {
         self.light_total() - self.light[self.cut] - saved
     }
 
-    /// Returns what the target leaves beside the tail.
+    /// Returns what is left for digest and restored files; where nothing can fit, the digest's share alone.
     pub(crate) fn room_tokens(&self) -> u64 {
-        let held = self.fixed_tokens() + self.tail_tokens();
-        self.report.target_tokens.map_or(u64::MAX, |target| target.saturating_sub(held))
+        if self.is_hopeless() {
+            return self.shares.digest_tokens;
+        }
+        self.budget_tokens().map_or(u64::MAX, |budget| budget.saturating_sub(self.tail_tokens()))
+    }
+
+    /// Tells whether the fixed parts alone reach the target.
+    fn is_hopeless(&self) -> bool {
+        self.report.target_tokens.is_some_and(|target| self.fixed_tokens() >= target)
     }
 
     fn light_weight(&self, at: usize) -> u64 {
         self.light[at + 1] - self.light[at]
     }
 
-    /// Shortens giant bodies of the tail where it would not fit otherwise.
+    /// Shortens giant bodies of the tail to its share where it would not fit otherwise.
     fn preview(&mut self) {
-        let Some(target) = self.report.target_tokens.filter(|_| self.settings.passes) else { return };
+        let Some(budget) = self.budget_tokens().filter(|_| self.settings.passes) else { return };
         let digest = if self.cut > 0 { self.needed_digest() } else { 0 };
-        let allowed = target.saturating_sub(self.fixed_tokens() + digest);
+        if self.tail_tokens() + digest <= budget {
+            return;
+        }
+        let allowed = budget.saturating_sub(digest).min(self.shares.tail_tokens);
         let mut goal = allowed;
         // The pass estimates what a shortened body weighs; what is short of the goal is asked for again.
         for _ in 0..4 {
+            self.previews = self.plan_previews(goal);
             if self.tail_tokens() <= allowed {
                 return;
             }
-            self.previews = self.plan_previews(goal);
-            goal = goal.saturating_sub(self.tail_tokens().saturating_sub(allowed) + 8);
+            goal = goal.saturating_sub(self.tail_tokens() - allowed + 8);
         }
+    }
+
+    /// Returns what the target leaves beside the fixed parts; where that is nothing, what the shares leave.
+    fn budget_tokens(&self) -> Option<u64> {
+        let target = self.report.target_tokens?;
+        let shares = self.shares.tail_tokens + self.shares.digest_tokens;
+        Some(if self.is_hopeless() { shares } else { target - self.fixed_tokens() })
     }
 
     fn plan_previews(&self, tail_goal: u64) -> Vec<(Edit, u64)> {

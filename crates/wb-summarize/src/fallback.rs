@@ -357,9 +357,12 @@ fn is_constraint(line: &str) -> bool {
     has_word(line, &WORDS, &[("do", "not"), ("make", "sure"), ("should", "not")])
 }
 
+/// Tells whether a line gives a reason: a sentence, not a heading or the start of a list.
 fn is_decision(line: &str) -> bool {
     const PAIRS: [(&str, &str); 3] = [("instead", "of"), ("root", "cause"), ("the", "reason")];
-    has_word(line, &["because", "decided", "therefore"], &PAIRS)
+    let line = line.trim();
+    let is_sentence = line.len() > 32 && !line.starts_with('#') && !line.ends_with(':');
+    is_sentence && has_word(line, &["because", "decided", "therefore"], &PAIRS)
 }
 
 /// Tells whether a line has one of the words, or two words in a row, in any case of letters.

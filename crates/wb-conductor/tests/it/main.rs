@@ -1,4 +1,6 @@
 //! Integration tests of the conductor.
 
+mod support;
 mod laws;
 mod vectors;
+mod regressions;

@@ -1,0 +1,137 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
+
+/// Weighs, previews and condenses the sessions of coding agents, so that they stay inside the context window.
+///
+/// Reads session files of Claude Code and pi, and messages as JSON or JSON lines; the format is told from the
+/// content. Works without a key and without a network.
+#[derive(Debug, Parser)]
+#[command(name = "wb", version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Shows how full the window is, by what, and whether it would condense
+    Weigh(Weigh),
+    /// Shows what a condense would drop, keep, clear and restore; writes nothing
+    Plan(Plan),
+    /// Condenses a session: the transcript goes to OUT or stdout, the report to stderr
+    Condense(Condense),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Weigh {
+    /// Session files; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// Session file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Condense {
+    /// Session file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Where the condensed transcript goes, as JSON lines
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Policy {
+    /// Context window in tokens, such as 200000, 200k or 1m [default: the file's, else 200k]
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    /// Part of the usable window, in (0, 1], above which a session is over budget
+    #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio)]
+    pub(crate) trigger_ratio: f64,
+    /// Tokens of the recent tail to keep verbatim
+    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.keep_recent, value_parser = tokens)]
+    pub(crate) keep_recent_tokens: u64,
+    /// Tokens to hold back for the answer
+    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0), value_parser = tokens)]
+    pub(crate) reserve_tokens: u64,
+    /// Fold everything before the last prompt, even within budget
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print one JSON object per file
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Policy {
+    pub(crate) fn budget(&self) -> BudgetPolicy {
+        BudgetPolicy {
+            trigger_ratio: self.trigger_ratio,
+            keep_recent: self.keep_recent_tokens,
+            reserve_tokens: Some(self.reserve_tokens),
+        }
+    }
+}
+
+/// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` may group digits.
+fn tokens(text: &str) -> Result<u64, String> {
+    let plain = text.replace('_', "").to_ascii_lowercase();
+    let (digits, factor) = match plain.strip_suffix('k') {
+        Some(digits) => (digits, 1_000),
+        None => plain.strip_suffix('m').map_or((plain.as_str(), 1), |digits| (digits, 1_000_000)),
+    };
+    let count: Option<u64> = digits.parse().ok();
+    count
+        .and_then(|count| count.checked_mul(factor))
+        .ok_or_else(|| "expected tokens such as 200000 or 200k".to_owned())
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let trigger_ratio: f64 = text.parse().map_err(|_| "expected a number such as 0.75".to_owned())?;
+    let policy = BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY };
+    policy.validated().map(|policy| policy.trigger_ratio).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        clap::CommandFactory::command();
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn tokens_may_be_grouped_and_abbreviated() {
+        assert_eq!(tokens("200_000"), Ok(200_000));
+        assert_eq!(tokens("32k"), Ok(32_000));
+        assert_eq!(tokens("1M"), Ok(1_000_000));
+        for bad in ["", "k", "-1", "1.5k", "99999999999999999999", "9999999999999999m"] {
+            assert!(tokens(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ratios_outside_of_the_unit_interval_are_refused() {
+        assert_eq!(ratio("0.5"), Ok(0.5));
+        for bad in ["0", "1.5", "-1", "NaN", "inf", "much"] {
+            assert!(ratio(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What machines read: one object per file.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wb_message::Message;
+
+use crate::outcome::Outcome;
+use crate::session::Session;
+
+/// The answer of `wb weigh --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Weighed<'a> {
+    file: &'a str,
+    format: &'a str,
+    messages: usize,
+    tokens: u64,
+    window: u64,
+    limit: u64,
+    over_budget: bool,
+    anchored: bool,
+    by_kind: BTreeMap<&'static str, u64>,
+    estimated_tokens: u64,
+    would_cut: usize,
+    notes: Vec<String>,
+}
+
+impl<'a> Weighed<'a> {
+    pub(crate) fn of(session: &'a Session, would_cut: usize) -> Self {
+        let by_kind = by_kind(&session.opened.messages);
+        Self {
+            file: &session.file,
+            format: session.opened.format,
+            messages: session.opened.messages.len(),
+            tokens: session.context_tokens,
+            window: session.window,
+            limit: limit(session),
+            over_budget: session.is_over(),
+            anchored: session.anchored,
+            estimated_tokens: by_kind.values().sum(),
+            by_kind,
+            would_cut,
+            notes: notes(session),
+        }
+    }
+}
+
+/// The answer of `wb plan --json` and `wb condense --json`.
+#[derive(Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "a flat object is what machines read")]
+pub(crate) struct Condensed<'a> {
+    file: &'a str,
+    format: &'a str,
+    messages_before: usize,
+    messages_after: usize,
+    tokens_before: u64,
+    tokens_after: u64,
+    cut: usize,
+    cleared: usize,
+    restored: usize,
+    changed: bool,
+    degraded: bool,
+    reason: Option<String>,
+    shortened: usize,
+    restored_paths: &'a [String],
+    digest_tokens: u64,
+    window: u64,
+    limit: u64,
+    target: Option<u64>,
+    irreducible: bool,
+    anchored: bool,
+    estimated_before: u64,
+    estimated_after: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Condensed<'a> {
+    pub(crate) fn of(session: &'a Session, outcome: &'a Outcome) -> Self {
+        let report = &outcome.report;
+        Self {
+            file: &session.file,
+            format: session.opened.format,
+            messages_before: report.messages_before,
+            messages_after: report.messages_after,
+            tokens_before: outcome.tokens_before,
+            tokens_after: outcome.tokens_after,
+            cut: report.cut,
+            cleared: report.cleared.len(),
+            restored: report.restored.len(),
+            changed: report.is_changed(),
+            degraded: report.degraded().is_some(),
+            reason: outcome.reason(),
+            shortened: report.previewed.len(),
+            restored_paths: &report.restored,
+            digest_tokens: report.digest_tokens,
+            window: session.window,
+            limit: limit(session),
+            target: report.target_tokens,
+            irreducible: report.irreducible.is_some(),
+            anchored: session.anchored,
+            estimated_before: report.tokens_before,
+            estimated_after: report.tokens_after,
+            notes: notes(session),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+pub(crate) fn limit(session: &Session) -> u64 {
+    session.limit_tokens() as u64
+}
+
+fn notes(session: &Session) -> Vec<String> {
+    session.opened.notes.iter().map(ToString::to_string).collect()
+}
+
+/// Adds the estimated tokens up by what kind of message they stand in.
+pub(crate) fn by_kind(messages: &[Message]) -> BTreeMap<&'static str, u64> {
+    let mut kinds = BTreeMap::new();
+    for message in messages {
+        *kinds.entry(kind(message)).or_default() += wb_budget::estimate_message_tokens(message);
+    }
+    kinds
+}
+
+fn kind(message: &Message) -> &'static str {
+    if wb_message::marks::is_synthetic(message) {
+        return "digests_and_restored_files";
+    }
+    match message {
+        Message::User { .. } => "user",
+        Message::Assistant { .. } => "assistant",
+        Message::ToolResult { .. } => "tool_results",
+        Message::BashExecution { .. } => "shell",
+        Message::Custom { .. } => "custom",
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digests_and_restored_files",
+    }
+}

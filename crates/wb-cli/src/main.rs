@@ -1,0 +1,144 @@
+//! The `wb` command: weighs, plans and condenses the sessions of coding agents.
+//!
+//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, 2 usage.
+
+mod args;
+mod session;
+mod outcome;
+mod json;
+mod show;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+
+use crate::args::{Cli, Command, Condense, Plan, Weigh};
+use crate::json::{Condensed, Weighed};
+use crate::outcome::Outcome;
+use crate::session::{Session, write_whole};
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Weigh(args) => return weigh_all(&args),
+        Command::Plan(args) => plan(&args),
+        Command::Condense(args) => condense(&args),
+    };
+    code_of(&done)
+}
+
+/// Reports a failure on stderr; a reader that went away is none.
+fn code_of(done: &Result<()>) -> ExitCode {
+    let Err(error) = done else { return ExitCode::SUCCESS };
+    let closed =
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+    if closed {
+        return ExitCode::SUCCESS;
+    }
+    // Where stderr is gone too, nobody can be told.
+    let _ = writeln!(anstream::stderr(), "error: {error:#}");
+    ExitCode::from(1)
+}
+
+/// Weighs every file; a bad one does not keep the others from being weighed.
+fn weigh_all(args: &Weigh) -> ExitCode {
+    let codes: Vec<ExitCode> = args.files.iter().map(|file| code_of(&weigh(file, args))).collect();
+    codes.into_iter().find(|code| *code != ExitCode::SUCCESS).unwrap_or(ExitCode::SUCCESS)
+}
+
+fn weigh(file: &Path, args: &Weigh) -> Result<()> {
+    let mut session = Session::open(file, args.policy)?;
+    let mut out = anstream::stdout().lock();
+    if args.policy.json {
+        let cut = preview(&mut session).report.cut;
+        return Ok(print_json(&mut out, &Weighed::of(&session, cut))?);
+    }
+    show::meter::heading(&mut out, &session, session.opened.messages.len())?;
+    show::meter::bar(&mut out, "  ", &session, session.context_tokens)?;
+    show::meter::facts(&mut out, &session)?;
+    show::meter::breakdown(&mut out, &session)?;
+    verdict(&mut out, &preview(&mut session))?;
+    Ok(writeln!(out)?)
+}
+
+/// Condenses in memory and takes it back, so that the session is as it was.
+fn preview(session: &mut Session) -> Outcome {
+    let mut outcome = Outcome::of(session);
+    let mut messages = std::mem::take(&mut outcome.messages);
+    if let Some(undo) = outcome.report.undo.take() {
+        undo.revert(&mut messages);
+    }
+    session.opened.messages = messages;
+    outcome
+}
+
+fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
+    let report = &outcome.report;
+    match &report.unchanged {
+        Some(unchanged) => writeln!(out, "  would not condense: {unchanged}"),
+        None if report.cut == 0 => writeln!(out, "  would clear {} stale tool results", report.cleared.len()),
+        None => writeln!(
+            out,
+            "  would condense: messages 0 to {} become a digest, {} stay",
+            report.cut - 1,
+            report.messages_before - report.cut
+        ),
+    }
+}
+
+fn plan(args: &Plan) -> Result<()> {
+    let mut session = Session::open(&args.file, args.policy)?;
+    let outcome = Outcome::of(&mut session);
+    let mut out = anstream::stdout().lock();
+    if args.policy.json {
+        return Ok(print_json(&mut out, &Condensed::of(&session, &outcome))?);
+    }
+    show::report::summary(&mut out, &session, &outcome)?;
+    writeln!(out)?;
+    show::outline::legend(&mut out)?;
+    Ok(show::outline::write(&mut out, &outcome.outline, true)?)
+}
+
+fn condense(args: &Condense) -> Result<()> {
+    let mut session = Session::open(&args.file, args.policy)?;
+    if let Some(path) = &args.out {
+        refuse_same(&args.file, path)?;
+    }
+    let outcome = Outcome::of(&mut session);
+    if let Some(path) = &args.out {
+        write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out))?;
+    }
+    let mut stdout = anstream::stdout().lock();
+    if args.policy.json {
+        return Ok(print_json(&mut stdout, &Condensed::of(&session, &outcome))?);
+    }
+    if args.out.is_none() && io::stdout().is_terminal() {
+        return Ok(show::report::whole(&mut stdout, &session, &outcome)?);
+    }
+    let mut talk = anstream::stderr().lock();
+    show::report::summary(&mut talk, &session, &outcome)?;
+    show::report::digest(&mut talk, &outcome)?;
+    if args.out.is_none() {
+        let mut raw = io::BufWriter::new(io::stdout().lock());
+        wb_formats::write_jsonl(&outcome.messages, &mut raw)?;
+        raw.flush()?;
+    }
+    Ok(())
+}
+
+/// The session that was read is never written over: its format holds more than messages.
+fn refuse_same(input: &Path, out: &Path) -> Result<()> {
+    let same =
+        input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
+    if same {
+        bail!("{}: is the session itself\nhint: write to another file with -o", out.display());
+    }
+    Ok(())
+}
+
+fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}

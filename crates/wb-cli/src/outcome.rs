@@ -1,0 +1,125 @@
+//! A condense that was carried out in memory, and its figures.
+
+use futures::executor::block_on;
+use wb_conductor::{CondenseReport, DigestSource, condense_in_place};
+use wb_message::outline;
+use wb_message::{Message, Origin};
+
+use crate::session::Session;
+
+/// What became of a line of the outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Dropped,
+    Cleared,
+    Shortened,
+    Added,
+}
+
+/// One message of the outline.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) fate: Fate,
+    /// Index in the input, where it comes from there.
+    pub(crate) at: Option<usize>,
+    pub(crate) text: String,
+}
+
+/// The outcome of a condense.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) report: CondenseReport,
+    /// Dropped messages first, then what stays.
+    pub(crate) outline: Vec<Line>,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+}
+
+impl Outcome {
+    /// Condenses the session's messages; nothing is written.
+    pub(crate) fn of(session: &mut Session) -> Self {
+        let (settings, opts) = (session.settings(), session.opts());
+        let mut messages = std::mem::take(&mut session.opened.messages);
+        let lines: Vec<String> = messages.iter().map(outline::line).collect();
+        let report = block_on(condense_in_place(&mut messages, &settings, &opts));
+        let outline = fates(lines, &messages, &report);
+        let tokens_before = session.context_tokens;
+        let tokens_after = context_after(tokens_before, &report);
+        Self { messages, report, outline, tokens_before, tokens_after }
+    }
+
+    /// Returns the digest's text, where one was written.
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.report.digest.as_ref()?;
+        let n_new = 1 + self.report.restored.len();
+        let kept = self.report.messages_before - self.report.cut;
+        let at = self.messages.len().checked_sub(kept + n_new)?;
+        wb_message::marks::digest_body(self.messages.get(at)?)
+    }
+
+    /// Returns in words why the outcome is what it is, where that needs words.
+    pub(crate) fn reason(&self) -> Option<String> {
+        if let Some(unchanged) = &self.report.unchanged {
+            return Some(match &self.report.irreducible {
+                Some(irreducible) => format!("{unchanged}; {irreducible}"),
+                None => unchanged.to_string(),
+            });
+        }
+        let digest = match &self.report.digest {
+            Some(DigestSource::Local(reason)) => Some(format!("local digest: {reason}")),
+            _ => None,
+        };
+        match (&self.report.irreducible, digest) {
+            (Some(irreducible), _) => Some(irreducible.to_string()),
+            (None, digest) => digest,
+        }
+    }
+}
+
+/// What the context holds after: as counted before, less what the estimate says was saved. Where the estimate was
+/// too high, the saving shrinks with it.
+fn context_after(tokens_before: u64, report: &CondenseReport) -> u64 {
+    let saved = report.tokens_before - report.tokens_after;
+    let estimated = report.tokens_before.max(1);
+    let scaled = u128::from(saved) * u128::from(tokens_before.min(estimated)) / u128::from(estimated);
+    tokens_before - u64::try_from(scaled).unwrap_or(0)
+}
+
+fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport) -> Vec<Line> {
+    let n_before = lines.len();
+    let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
+    let origins = match &report.undo {
+        Some(undo) => undo.origins(n_before),
+        None => (0..n_before).map(Origin::Kept).collect(),
+    };
+    let kept: std::collections::HashSet<usize> =
+        origins.iter().filter_map(|origin| kept_at(*origin)).collect();
+    let dropped = (0..n_before).filter(|at| !kept.contains(at));
+    let mut outline: Vec<Line> = dropped
+        .map(|at| Line { fate: Fate::Dropped, at: Some(at), text: lines[at].take().unwrap_or_default() })
+        .collect();
+    outline.extend(origins.iter().zip(after).map(|(origin, message)| match kept_at(*origin) {
+        None => Line { fate: Fate::Added, at: None, text: outline::line(message) },
+        Some(at) => Line { fate: fate(at, report), at: Some(at), text: lines[at].take().unwrap_or_default() },
+    }));
+    outline
+}
+
+fn kept_at(origin: Origin) -> Option<usize> {
+    match origin {
+        Origin::Kept(at) => Some(at),
+        Origin::New => None,
+    }
+}
+
+fn fate(at: usize, report: &CondenseReport) -> Fate {
+    if report.cleared.contains(&at) {
+        Fate::Cleared
+    } else if report.previewed.contains(&at) {
+        Fate::Shortened
+    } else {
+        Fate::Kept
+    }
+}

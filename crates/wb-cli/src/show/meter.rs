@@ -1,0 +1,95 @@
+//! The meter of a window.
+
+use std::io::{self, Write};
+
+use super::style::{BAD, DIM, GOOD, HEAD, WARN, grouped};
+use crate::json::{by_kind, limit};
+use crate::session::Session;
+
+const WIDTH: u64 = 40;
+
+/// Writes the name of the file and what was read.
+pub(crate) fn heading(out: &mut dyn Write, session: &Session, n_messages: usize) -> io::Result<()> {
+    write!(out, "{HEAD}{}{HEAD:#}  {DIM}{} · {n_messages} messages", session.file, session.opened.format)?;
+    if let Some(model) = &session.opened.model {
+        write!(out, " · {model}")?;
+    }
+    writeln!(out, "{DIM:#}")
+}
+
+/// Writes one line: a bar of the window with the limit marked, and the figures.
+pub(crate) fn bar(out: &mut dyn Write, label: &str, session: &Session, tokens: u64) -> io::Result<()> {
+    let window = session.window.max(1);
+    let scaled =
+        |part: u64| u64::try_from(u128::from(part) * u128::from(WIDTH) / u128::from(window)).unwrap_or(WIDTH);
+    let (filled, mark) = (scaled(tokens), scaled(limit(session)));
+    let over = tokens as f64 > session.limit_tokens();
+    let style = if over { BAD } else { GOOD };
+    let cells: String = (0..WIDTH).map(|cell| cell_of(cell, filled, mark)).collect();
+    let percent = tokens as f64 * 100.0 / window as f64;
+    let (tokens, window) = (grouped(tokens), grouped(session.window));
+    writeln!(out, "{label}▕{style}{cells}{style:#}▏ {tokens} of {window} tokens ({percent:.0} %)")
+}
+
+fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
+    match (cell < filled, cell == mark) {
+        (_, true) => '┊',
+        (true, false) => '█',
+        (false, false) => '░',
+    }
+}
+
+/// Writes where the figure comes from and how far the limit is.
+pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    let source =
+        if session.anchored { "counted by the provider, later messages estimated" } else { "estimated" };
+    let limit = limit(session);
+    let policy = &session.policy;
+    let verdict = match session.context_tokens.checked_sub(limit).filter(|_| session.is_over()) {
+        Some(excess) => format!("{WARN}over by {}{WARN:#}", grouped(excess)),
+        None => format!("{} to go", grouped(limit.saturating_sub(session.context_tokens))),
+    };
+    writeln!(
+        out,
+        "  {source}; limit ┊ {} = (window − {}) × {}: {verdict}",
+        grouped(limit),
+        grouped(policy.reserve_tokens),
+        policy.trigger_ratio
+    )?;
+    if session.window_assumed {
+        writeln!(
+            out,
+            "  {DIM}the file tells no window; {} is assumed, --window sets it{DIM:#}",
+            grouped(session.window)
+        )?;
+    }
+    if let Some(counted) = session.disbelieved {
+        let counted = grouped(counted);
+        writeln!(
+            out,
+            "  {DIM}the provider counted {counted} tokens, which this window cannot hold; the estimate stands{DIM:#}"
+        )?;
+    }
+    notes(out, session)
+}
+
+/// Writes what was passed over while reading.
+pub(crate) fn notes(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    session.opened.notes.iter().try_for_each(|note| writeln!(out, "  {DIM}note: {note}{DIM:#}"))
+}
+
+/// Writes what the tokens stand in, the heaviest kind first.
+pub(crate) fn breakdown(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    let mut kinds: Vec<_> = by_kind(&session.opened.messages).into_iter().collect();
+    let estimated: u64 = kinds.iter().map(|(_, tokens)| tokens).sum();
+    if let Some(unseen) = session.context_tokens.checked_sub(estimated).filter(|unseen| *unseen > 0) {
+        kinds.push(("system prompt, tools, and what the estimate misses", unseen));
+    }
+    kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+    let most = kinds.first().map_or(1, |(_, tokens)| *tokens).max(1);
+    for (kind, tokens) in kinds {
+        let bar = "▇".repeat(usize::try_from(tokens * 24 / most).unwrap_or(0));
+        writeln!(out, "  {:>10}  {bar:<24} {}", grouped(tokens), kind.replace('_', " "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! What people read.
+
+pub(crate) mod style;
+pub(crate) mod meter;
+pub(crate) mod outline;
+pub(crate) mod report;

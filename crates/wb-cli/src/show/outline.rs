@@ -1,0 +1,46 @@
+//! The outline of what stays and what goes.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use super::style::{BAD, DIM, GOOD, WARN};
+use crate::outcome::{Fate, Line};
+
+/// Lines of a long run that are shown at its start and at its end.
+const SHOWN: usize = 6;
+
+/// Writes the outline; the middle of a long run of one fate is counted instead, unless all is wanted.
+pub(crate) fn write(out: &mut dyn Write, lines: &[Line], all: bool) -> io::Result<()> {
+    for run in lines.chunk_by(|one, two| one.fate == two.fate) {
+        if all || run.len() <= SHOWN * 2 + 1 {
+            run.iter().try_for_each(|line| write_line(out, line))?;
+            continue;
+        }
+        run[..SHOWN].iter().try_for_each(|line| write_line(out, line))?;
+        writeln!(out, "    {DIM}  … {} more{DIM:#}", run.len() - SHOWN * 2)?;
+        run[run.len() - SHOWN..].iter().try_for_each(|line| write_line(out, line))?;
+    }
+    Ok(())
+}
+
+fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    let (mark, style) = look(line.fate);
+    let at = line.at.map_or_else(String::new, |at| at.to_string());
+    writeln!(out, "  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} {}", line.text)
+}
+
+fn look(fate: Fate) -> (char, Style) {
+    match fate {
+        Fate::Kept => (' ', Style::new()),
+        Fate::Dropped => ('-', BAD),
+        Fate::Cleared => ('~', WARN),
+        Fate::Shortened => ('<', WARN),
+        Fate::Added => ('+', GOOD),
+    }
+}
+
+/// Writes what the marks mean.
+pub(crate) fn legend(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "  {DIM}- folded into the digest  + new  ~ body cleared  < body shortened{DIM:#}")
+}

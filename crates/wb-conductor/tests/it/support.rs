@@ -1,0 +1,89 @@
+//! What the tests of the conductor share.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, ModelCard};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_message::marks::{digest_body, restored_file};
+use wb_message::outline::outline;
+use wb_message::{Block, Content, Message};
+use wb_summarize::scripted::{Script, ScriptedInvoker};
+
+/// A manual `/compact`.
+pub(crate) const FORCE: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0 };
+
+/// The automatic path.
+pub(crate) const AUTO: CondenseOpts = CondenseOpts { force: false, model: None, context_tokens: 0 };
+
+/// A reply with all six headings and one fact.
+pub(crate) fn good_reply(fact: &str) -> String {
+    format!(
+        "# Objective\n- {fact}\n# Guardrails\nnone\n# Status (Shipped / Active / Stuck)\n- Active: tests\n\
+         # Rationale\nnone\n# Plan\n- go on\n# Carryover\nnone"
+    )
+}
+
+/// A model that gives the same reply to every request.
+pub(crate) fn model(reply: Script) -> Arc<ScriptedInvoker> {
+    Arc::new(ScriptedInvoker::new([reply]))
+}
+
+/// Settings with a window of that many tokens under the seed's policy.
+pub(crate) fn window(context_window: u64) -> CondenseSettings {
+    CondenseSettings::new().card(ModelCard::with_window(context_window))
+}
+
+/// The seed's policy with a tail of that many tokens.
+pub(crate) fn keep(keep_recent: u64) -> BudgetPolicy {
+    BudgetPolicy { keep_recent, ..AUTO_CONDENSE_POLICY }
+}
+
+/// Condenses a copy of a transcript outside of a runtime.
+pub(crate) fn condensed(
+    messages: &[Message],
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> (Vec<Message>, CondenseReport) {
+    let mut after = messages.to_vec();
+    let report = block_on(condense_in_place(&mut after, settings, opts));
+    (after, report)
+}
+
+/// Returns the text of a user message, pieces joined by line ends.
+pub(crate) fn text_of(message: &Message) -> String {
+    match message {
+        Message::User { content, .. } | Message::Custom { content, .. } => {
+            content.texts().collect::<Vec<_>>().join("\n")
+        }
+        Message::ToolResult { content, .. } => {
+            Content::Blocks(content.clone()).texts().collect::<Vec<_>>().join("\n")
+        }
+        other => panic!("not a message of one text: {}", outline(std::slice::from_ref(other))),
+    }
+}
+
+/// Returns what the only digest of a transcript says.
+pub(crate) fn digest_of(messages: &[Message]) -> &str {
+    let digests: Vec<&str> = messages.iter().filter_map(digest_body).collect();
+    assert_eq!(digests.len(), 1, "{}", outline(messages));
+    digests[0]
+}
+
+/// Returns path and body of every file that was given back, in order.
+pub(crate) fn files_of(messages: &[Message]) -> Vec<(&str, &str)> {
+    messages.iter().filter_map(restored_file).collect()
+}
+
+/// Builds a reply with one call and its result.
+pub(crate) fn call(id: &str, tool: &str, input: serde_json::Value, output: &str) -> [Message; 2] {
+    [
+        Message::assistant_blocks(vec![Block::call(id, tool, input)]),
+        Message::tool_result(id, tool, output),
+    ]
+}
+
+/// A text of so many lines, each with its number, about 54 characters long.
+pub(crate) fn lines(label: &str, n_lines: usize) -> String {
+    (0..n_lines).map(|n| format!("{label} {n:04}: the quick brown fox jumps over it all\n")).collect()
+}

@@ -1,0 +1,140 @@
+//! Keeps long-running LLM agents inside their model's context window.
+//!
+//! A transcript is weighed; when it is over budget, its head is condensed into one digest, the recent tail stays
+//! verbatim, and the files that the agent was just reading are given back. No output separates a tool call from
+//! its result. Without a model the digest is taken from the transcript itself, so everything here works without a
+//! key or a network.
+//!
+//! The names at the root are those of the published window budget that this engine continues; each crate stands
+//! under its own name for everything beyond them.
+//!
+//! # Examples
+//!
+//! A condenser without a network; without a card there is no window to measure, so it is the identity:
+//!
+//! ```
+//! use window_budget::{CondenserDeps, Message, create_condenser};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let messages = vec![Message::user("hello"), Message::assistant("hi")];
+//! let condenser = create_condenser(CondenserDeps::default()); // no card bound
+//! let out = condenser(messages.clone()).await;
+//! assert_eq!(out, messages);
+//! # }
+//! ```
+//!
+//! A condenser with a model, here one that plays back a script:
+//!
+#![cfg_attr(feature = "scripted", doc = "```")]
+#![cfg_attr(not(feature = "scripted"), doc = "```ignore")]
+//! use std::sync::Arc;
+//! use window_budget::summarize::scripted::{Script, ScriptedInvoker};
+//! use window_budget::{AUTO_CONDENSE_POLICY, CondenserDeps, Message, ModelCard, create_condenser};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let scripted_model = Arc::new(ScriptedInvoker::new([Script::says("# Objective\nShip the importer.")]));
+//! let my_card = ModelCard::with_window(20_000);
+//! let long_transcript: Vec<Message> = (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(2_000)))).collect();
+//!
+//! let condenser = create_condenser(CondenserDeps {
+//!     invoke: Some(scripted_model),
+//!     card: Some(my_card),
+//!     policy: Some(AUTO_CONDENSE_POLICY),
+//! });
+//! let rebuilt = condenser(long_transcript.clone()).await; // -> [digest_message, ...recent_tail]
+//! assert_eq!(rebuilt[0], Message::user("[session digest — older turns condensed]\n\n# Objective\nShip the importer."));
+//! assert_eq!(rebuilt.last(), long_transcript.last());
+//! # }
+//! ```
+//!
+//! The arithmetic alone:
+//!
+//! ```
+//! use window_budget::{AUTO_CONDENSE_POLICY, Message, ModelCard, budget_limit, estimate_tokens, is_over_budget, plan_slice};
+//!
+//! let card = ModelCard::with_window(8_000);
+//! let messages: Vec<Message> = (0..40).map(|n| Message::user(format!("{n} {}", "x".repeat(1_000)))).collect();
+//! let total = estimate_tokens(&messages); // heuristic total
+//! let limit = budget_limit(&card, &AUTO_CONDENSE_POLICY); // (context_window - 2048) * 0.75
+//! assert_eq!((total, limit), (11_400, 4_464.0));
+//! if is_over_budget(&messages, &card, &AUTO_CONDENSE_POLICY) {
+//!     let plan = plan_slice(&messages, &AUTO_CONDENSE_POLICY);
+//!     assert_eq!((plan.cut, plan.dropped.len(), plan.kept.len()), (19, 19, 21));
+//! }
+//! ```
+//!
+//! A branch that was left, archived as one digest:
+//!
+//! ```
+//! use window_budget::{Content, Message, SummarizeDeps, condense_scope};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let abandoned_branch = vec![Message::user("try it with a regex"), Message::assistant("That is too slow.")];
+//! let summary = condense_scope(&abandoned_branch, SummarizeDeps { ..SummarizeDeps::default() }).await;
+//! let Message::User { content: Content::Text(text), .. } = summary.message else { panic!("a user message") };
+//! assert!(text.starts_with("[branch digest — archived from a path not taken]"));
+//! # }
+//! ```
+//!
+//! Clearing stale results before a cut and restoring files after it:
+//!
+//! ```
+//! use window_budget::{DEFAULT_KEEP_RECENT, Message, RehydrateOpts, clear_stale_tool_results, rehydrate_recent_reads};
+//!
+//! let messages = vec![Message::user("hello")];
+//! // None: nothing was stale, use the input again.
+//! let lighter = clear_stale_tool_results(messages.clone(), DEFAULT_KEEP_RECENT).unwrap_or(messages);
+//! let (dropped, kept) = lighter.split_at(1);
+//! let restored = rehydrate_recent_reads(dropped, kept, &RehydrateOpts::default());
+//! assert!(restored.is_empty());
+//! ```
+//!
+//! Bound to an agent host that speaks in turns:
+//!
+//! ```
+//! use window_budget::conductor::{CondenseFn, CondenseOpts, WindowBudgetCondense};
+//! use window_budget::message::Turn;
+//! use window_budget::{CondenserDeps, ModelCard};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let card = Some(ModelCard::with_window(200_000));
+//! let condense = WindowBudgetCondense::new(CondenserDeps { card, ..CondenserDeps::default() });
+//! let turns = vec![Turn::user("hello"), Turn::assistant("hi")];
+//! let same = condense.condense(turns.clone(), CondenseOpts { context_tokens: 900, ..CondenseOpts::default() }).await;
+//! assert_eq!(same, turns);
+//! # }
+//! ```
+
+pub use wb_budget as budget;
+pub use wb_conductor as conductor;
+#[cfg(feature = "formats")]
+pub use wb_formats as formats;
+pub use wb_message as message;
+pub use wb_passes as passes;
+#[cfg(feature = "formats")]
+pub use wb_session as session;
+pub use wb_summarize as summarize;
+
+pub use wb_budget::{
+    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ModelCard, TokenEstimate, Usage, budget_limit,
+    estimate_message_tokens, estimate_tokens, is_over_budget, last_user_turn_start, plan_slice,
+    prefix_tokens,
+};
+pub use wb_conductor::{Condenser, CondenserDeps, condense, create_condenser};
+pub use wb_message::{Block, Content, Message};
+pub use wb_passes::{
+    CLEARED_TOOL_RESULT, DEFAULT_KEEP_RECENT, RESTORED_FILE_PREFIX, RehydrateOpts, clear_stale_tool_results,
+    compactable_tool_names, rehydrate_recent_reads,
+};
+pub use wb_summarize::{
+    CONDENSER_BRIEF, CondenseScope, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
+    condense_scope, flatten_transcript,
+};
+
+/// Condenses one digest of a transcript; the module [`summarize`] holds everything around it.
+#[doc(inline)]
+pub use wb_summarize::summarize;
