@@ -16,16 +16,16 @@ const PRIOR_TOKENS: u64 = 4096;
 /// 25 000, 50 000, 100 000 and of everything: the mean one-step error over the recorded sessions differs by 2 %.
 const MEMORY_TOKENS: u64 = 65_536;
 /// The most real tokens that one estimated token stands for. The worst measured text is emoji, 5 426 real
-/// against 834 estimated (`spec/window-budget.md` WC1), a factor of 6.5.
+/// against 834 estimated, a factor of 6.5.
 const REAL_PER_ESTIMATED: u64 = 8;
 /// The most estimated tokens that one real token stands for. The least dense measured text has 4.3 bytes per
-/// token (`spec/formats.md` §0), a factor of 1.2; answers that are not resent lower it further.
+/// token over the recorded sessions, a factor of 1.2; answers that are not resent lower it further.
 const ESTIMATED_PER_REAL: u64 = 4;
 /// Growth beyond [`REAL_PER_ESTIMATED`] that a host may have added unseen (reminders, attached files), in
 /// tokens. The most in the recorded sessions is 8 608.
 const UNSEEN_GROWTH_TOKENS: u64 = 32_768;
 /// A prompt below one such part of the one before it was compacted. In the recorded sessions none that was not
-/// compacted falls below 0.80 of it, and compactions land at 0.49 or lower (`spec/formats.md` §0).
+/// compacted falls below 0.80 of it, and compactions land at 0.49 or lower.
 const BACKWARDS_PART: u64 = 2;
 
 /// Why reported usage was not believed; the estimate stands on what was known before.

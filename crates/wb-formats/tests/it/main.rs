@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
+#[path = "../../examples/one_step_error/errors.rs"]
+mod errors;
 mod composed;
 mod refused;
 mod native;
 mod damaged;
 mod sessions;
+mod usage;

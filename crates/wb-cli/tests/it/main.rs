@@ -1,0 +1,7 @@
+//! Integration tests of the `wb` command.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+mod sessions;
+mod commands;

@@ -1,0 +1,71 @@
+//! Every real session, condensed at three windows.
+
+use std::io::BufReader;
+use std::path::Path;
+
+use futures::executor::block_on;
+use wb_budget::{ModelCard, estimate_tokens};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_formats::Opened;
+use wb_message::Pairing;
+use wb_message::outline::outline;
+
+use crate::support::real_sessions;
+
+const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
+
+fn open(path: &Path) -> Opened {
+    let mut reader = BufReader::new(std::fs::File::open(path).unwrap());
+    wb_formats::read(&mut reader).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn condense(opened: &mut Opened, window: u64, force: bool) -> CondenseReport {
+    let settings = CondenseSettings::new().card(ModelCard::with_window(window)).vocabulary(opened.vocabulary);
+    let opts = CondenseOpts { force, ..CondenseOpts::default() };
+    block_on(condense_in_place(&mut opened.messages, &settings, &opts))
+}
+
+/// Condenses a file, checks what comes out and condenses that again.
+fn check(path: &Path, window: u64, force: bool) -> CondenseReport {
+    let mut opened = open(path);
+    let before = Pairing::of(&opened.messages);
+    let report = condense(&mut opened, window, force);
+    let told = format!("{} at {window}, force {force}: {report}", path.display());
+
+    let after = Pairing::of(&opened.messages);
+    assert!(after.orphans().len() <= before.orphans().len(), "{told}");
+    assert!(after.dangling().len() <= before.dangling().len(), "{told}");
+    let tokens = estimate_tokens(&opened.messages);
+    assert_eq!(report.tokens_after, tokens, "{told}");
+    if let Some(target) = report.target_tokens {
+        assert!(tokens <= target || report.irreducible.is_some(), "{told}");
+    }
+
+    let once = opened.messages.clone();
+    let second = condense(&mut opened, window, force);
+    assert_eq!(outline(&opened.messages), outline(&once), "{told}\nthen {second}");
+    assert_eq!(opened.messages, once, "{told}\nthen {second}");
+    report
+}
+
+#[test]
+fn every_real_session_condenses_to_its_target_without_an_orphan_and_a_second_time_to_itself() {
+    let folders = ["claude-code", "pi"].map(real_sessions);
+    let mut n_folded = 0;
+    let mut cleared_and_restored = false;
+    for path in folders.iter().flatten() {
+        for window in WINDOWS {
+            for force in [false, true] {
+                let report = check(path, window, force);
+                n_folded += usize::from(report.cut > 0);
+                let of_claude_code = folders[0].contains(path);
+                cleared_and_restored |=
+                    of_claude_code && !report.cleared.is_empty() && !report.restored.is_empty();
+            }
+        }
+    }
+    if folders.iter().all(|files| !files.is_empty()) {
+        assert!(n_folded > 30, "{n_folded}");
+        assert!(cleared_and_restored, "a Claude Code file shows results cleared and files restored");
+    }
+}

@@ -1,0 +1,56 @@
+//! Running the command, and where test data lies.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What the command answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs `wb` at the root of the repository.
+pub(crate) fn wb<S: AsRef<OsStr>>(args: &[S]) -> Answer {
+    wb_with(args, b"")
+}
+
+/// Runs `wb` with a standard input.
+pub(crate) fn wb_with<S: AsRef<OsStr>>(args: &[S], stdin: &[u8]) -> Answer {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wb"))
+        .args(args)
+        .current_dir(root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The command may refuse its arguments before it reads anything.
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    let output = child.wait_with_output().unwrap();
+    Answer {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns the files of a folder of real sessions, none where they are absent.
+#[expect(clippy::print_stderr, reason = "says what was not tested")]
+pub(crate) fn real_sessions(folder: &str) -> Vec<PathBuf> {
+    let path = root().join("../shared/sessions").join(folder);
+    let Ok(entries) = path.read_dir() else {
+        eprintln!("skipped: there is no {}", path.display());
+        return Vec::new();
+    };
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,48 @@
+//! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
+
+use wb_budget::{Ledger, ModelCard, StepError};
+use wb_formats::Epoch;
+
+/// Replays the stretches of one session. Before each request the ledger tells what the next prompt will hold, from
+/// earlier counts and the messages since; the first request, about which nothing is known, is left out.
+pub(crate) fn one_step_errors(epochs: impl Iterator<Item = Epoch>) -> Vec<StepError> {
+    let mut ledger = Ledger::new();
+    let mut errors = Vec::new();
+    let mut known = false;
+    for (nth, epoch) in epochs.enumerate() {
+        let mut requests = epoch.usage.iter().peekable();
+        let n_start = requests.peek().map_or(epoch.messages.len(), |first| first.at);
+        if nth > 0 {
+            ledger.rebuild(&epoch.messages[..n_start]);
+        }
+        for (at, message) in epoch.messages.iter().enumerate() {
+            let predicted_tokens = ledger.context_tokens();
+            if nth == 0 || at >= n_start {
+                ledger.push(message);
+            }
+            while let Some(request) = requests.next_if(|request| request.at == at) {
+                let real_tokens = request.usage.prompt_tokens();
+                if known {
+                    errors.push(StepError { at, real_tokens, predicted_tokens });
+                }
+                let id = request.model.clone().unwrap_or_default();
+                let card = ModelCard { id, ..ModelCard::default() };
+                known |= ledger.anchor(at, &request.usage, Some(&card)).is_ok();
+            }
+        }
+    }
+    errors
+}
+
+/// Returns how far off the relative errors are in percent, either way, ascending.
+pub(crate) fn percents(errors: &[StepError]) -> Vec<f64> {
+    let mut percents: Vec<f64> = errors.iter().map(|error| error.relative().abs() * 100.0).collect();
+    percents.sort_by(f64::total_cmp);
+    percents
+}
+
+/// Returns a percentile by nearest rank, 0 where there is nothing.
+pub(crate) fn percentile(ascending: &[f64], percent: usize) -> f64 {
+    let rank = (ascending.len() * percent).div_ceil(100);
+    ascending.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+}
