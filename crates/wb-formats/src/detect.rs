@@ -6,27 +6,10 @@ use memchr::memchr;
 use wb_message::text;
 
 use crate::error::FormatError;
+use crate::format::Format;
 use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
 use crate::glance::Peeked;
-use crate::opened::{Epoch, Epochs, Opened};
-
-/// A way in which an agent writes its transcripts.
-pub trait Format: Send + Sync {
-    /// Returns the name of the format, in kebab-case.
-    fn name(&self) -> &'static str;
-
-    /// Tells whether a file that begins with these bytes has this format; the last line may be cut off.
-    fn sniff(&self, head: &[u8]) -> bool;
-
-    /// Reads the conversation as it would go on.
-    fn read(&self, input: &mut dyn BufRead) -> Result<Opened, FormatError>;
-
-    /// Reads every stretch of the session; a format without compactions has one.
-    fn epochs(&self, input: &mut dyn BufRead) -> Result<Epochs, FormatError> {
-        let Opened { messages, usage, .. } = self.read(input)?;
-        Ok(Epochs::new([Epoch { messages, usage }].into_iter()))
-    }
-}
+use crate::opened::{Epochs, Opened};
 
 /// The formats that are read, the most particular first.
 pub const FORMATS: [&dyn Format; 3] = [&Pi, &ClaudeCode, &Native];

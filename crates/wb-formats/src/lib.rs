@@ -36,11 +36,13 @@
 pub mod error;
 pub mod opened;
 mod glance;
-pub mod detect;
+pub mod format;
 pub mod formats;
+pub mod detect;
 
-pub use detect::{FORMATS, Format, detect, epochs, read};
+pub use detect::{FORMATS, detect, epochs, read};
 pub use error::FormatError;
+pub use format::Format;
 pub use formats::claude_code::ClaudeCode;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::pi::Pi;

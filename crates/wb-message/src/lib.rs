@@ -32,12 +32,14 @@ pub mod marks;
 pub mod text;
 pub mod tools;
 pub mod pairing;
+pub mod undo;
 pub mod patch;
 pub mod outline;
 
 pub use block::Block;
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
-pub use patch::{Edit, Origin, Patch, PatchError, Undo, Weighed};
+pub use patch::{Edit, Patch, PatchError, Weighed};
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};
+pub use undo::{Origin, Undo};

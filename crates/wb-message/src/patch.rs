@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::marks::is_pinned;
-use crate::message::{Content, Message};
+use crate::message::Message;
 use crate::pairing::Pairing;
+use crate::undo::{Origin, Undo, origins};
 
 /// One change of a [`Patch`]; indices are those of the transcript that the patch was planned on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,25 +121,6 @@ impl fmt::Display for PatchError {
 
 impl std::error::Error for PatchError {}
 
-/// The body that an edit replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Body {
-    Blocks(Vec<Block>),
-    Content(Content),
-    Text(String),
-}
-
-/// What takes a patch back: the replaced bodies and the folded messages.
-#[derive(Debug)]
-#[must_use = "dropping it makes the patch final"]
-pub struct Undo {
-    bodies: Vec<(usize, Body)>,
-    folds: Vec<(Range<usize>, usize)>,
-    /// The input's vector: folded messages in their places, hollow ones where a survivor was moved out.
-    /// Empty where nothing was folded.
-    before: Vec<Message>,
-}
-
 /// A patch that was applied and made the transcript lighter.
 #[derive(Debug)]
 pub struct Weighed {
@@ -148,15 +130,6 @@ pub struct Weighed {
     pub removed_tokens: u64,
     /// Weight of what the patch brought, in tokens.
     pub added_tokens: u64,
-}
-
-/// Where a message of the output comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The input's message of this index, its body possibly edited.
-    Kept(usize),
-    /// New in this patch.
-    New,
 }
 
 impl Patch {
@@ -293,116 +266,19 @@ impl Patch {
     /// Applies the patch to a transcript that was paired already; messages are moved, never cloned.
     pub fn apply_paired(self, messages: &mut Vec<Message>, pairing: &Pairing) -> Result<Undo, PatchError> {
         self.check(messages, pairing)?;
-        let mut bodies = Vec::new();
+        let mut undo = Undo::default();
         let mut folds = Vec::new();
         for edit in self.edits {
             match edit {
-                Edit::Body { at, content } => bodies.push((at, swap_body(&mut messages[at], content))),
+                Edit::Body { at, content } => undo.replace_body(messages, at, content),
                 Edit::Fold { range, with } => folds.push((range, with)),
             }
         }
-        let mut undo = Undo { bodies, folds: Vec::with_capacity(folds.len()), before: Vec::new() };
         if !folds.is_empty() {
             undo.fold(messages, folds);
         }
         Ok(undo)
     }
-}
-
-fn origins(folds: impl Iterator<Item = (Range<usize>, usize)>, n_messages: usize) -> Vec<Origin> {
-    let mut origins = Vec::new();
-    let mut next = 0;
-    for (range, n_with) in folds {
-        origins.extend((next..range.start).map(Origin::Kept));
-        origins.extend(std::iter::repeat_n(Origin::New, n_with));
-        next = range.end;
-    }
-    origins.extend((next..n_messages).map(Origin::Kept));
-    origins
-}
-
-impl Undo {
-    /// Tells for each message of the output, given the input's length, where it comes from.
-    pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
-        origins(self.folds.iter().cloned(), n_messages)
-    }
-
-    /// Tells whether the body of the input's message `at` was replaced.
-    pub fn replaced(&self, at: usize) -> bool {
-        self.bodies.binary_search_by_key(&at, |(at, _)| *at).is_ok()
-    }
-
-    fn fold(&mut self, messages: &mut Vec<Message>, folds: Vec<(Range<usize>, Vec<Message>)>) {
-        self.before = std::mem::take(messages);
-        let n_gone: usize = folds.iter().map(|(range, _)| range.len()).sum();
-        let n_new: usize = folds.iter().map(|(_, with)| with.len()).sum();
-        messages.reserve_exact(self.before.len() - n_gone + n_new);
-        let mut next = 0;
-        for (range, with) in folds {
-            messages.extend(self.before[next..range.start].iter_mut().map(hollow_out));
-            next = range.end;
-            self.folds.push((range, with.len()));
-            messages.extend(with);
-        }
-        messages.extend(self.before[next..].iter_mut().map(hollow_out));
-    }
-
-    /// Visits the messages of the output that the patch brought or changed.
-    fn brought<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
-        let mut shift = 0_isize;
-        let mut spots = Vec::new();
-        for (range, n_with) in &self.folds {
-            let start = range.start.strict_add_signed(shift);
-            spots.extend(start..start + n_with);
-            shift += n_with.cast_signed() - range.len().cast_signed();
-        }
-        let moved = |at: usize| {
-            let before = self.folds.iter().take_while(|(range, _)| range.end <= at);
-            before.fold(at, |at, (range, n_with)| at + n_with - range.len())
-        };
-        spots.extend(self.bodies.iter().map(|(at, _)| moved(*at)));
-        spots.into_iter().map(|at| &messages[at])
-    }
-
-    /// Returns the messages that folds took away, in order.
-    pub fn folded(&self) -> impl Iterator<Item = &Message> {
-        self.folds.iter().flat_map(|(range, _)| &self.before[range.clone()])
-    }
-
-    /// Brings the transcript back to what it was before the patch. Messages appended since stay at the end.
-    pub fn revert(mut self, messages: &mut Vec<Message>) {
-        if !self.folds.is_empty() {
-            self.unfold(messages);
-        }
-        for (at, body) in self.bodies {
-            restore_body(&mut messages[at], body);
-        }
-    }
-
-    fn unfold(&mut self, messages: &mut Vec<Message>) {
-        let mut after = std::mem::replace(messages, std::mem::take(&mut self.before)).into_iter();
-        let mut next = 0;
-        for (range, n_with) in &self.folds {
-            for slot in &mut messages[next..range.start] {
-                *slot = after.next().unwrap_or_else(hollow);
-            }
-            next = range.end;
-            after.by_ref().take(*n_with).for_each(drop);
-        }
-        for slot in &mut messages[next..] {
-            *slot = after.next().unwrap_or_else(hollow);
-        }
-        messages.extend(after);
-    }
-}
-
-/// A message that owns no memory, left where a survivor was moved out.
-fn hollow() -> Message {
-    Message::CompactionSummary { summary: String::new(), tokens_before: 0 }
-}
-
-fn hollow_out(message: &mut Message) -> Message {
-    std::mem::replace(message, hollow())
 }
 
 fn check_body(at: usize, message: &Message, content: &[Block]) -> Result<(), PatchError> {
@@ -415,51 +291,6 @@ fn call_key(block: &Block) -> Option<(bool, &str)> {
         Block::ToolCall { id, .. } => Some((true, id)),
         Block::ToolResult { call_id, .. } => Some((false, call_id)),
         _ => None,
-    }
-}
-
-fn joined(content: &[Block]) -> String {
-    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
-}
-
-fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
-    use std::mem::replace;
-    match message {
-        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
-            Body::Blocks(replace(content, new))
-        }
-        Message::User { content: content @ Content::Text(_), .. }
-        | Message::Custom { content: content @ Content::Text(_), .. }
-            if new.iter().all(|block| block.as_text().is_some()) =>
-        {
-            Body::Content(replace(content, Content::Text(joined(&new))))
-        }
-        Message::User { content, .. } | Message::Custom { content, .. } => {
-            Body::Content(replace(content, Content::Blocks(new)))
-        }
-        Message::BashExecution { output: text, .. }
-        | Message::BranchSummary { summary: text, .. }
-        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined(&new))),
-    }
-}
-
-fn restore_body(message: &mut Message, body: Body) {
-    match (message, body) {
-        (Message::Assistant { content, .. } | Message::ToolResult { content, .. }, Body::Blocks(old)) => {
-            *content = old;
-        }
-        (Message::User { content, .. } | Message::Custom { content, .. }, Body::Content(old)) => {
-            *content = old;
-        }
-        (
-            Message::BashExecution { output: text, .. }
-            | Message::BranchSummary { summary: text, .. }
-            | Message::CompactionSummary { summary: text, .. },
-            Body::Text(old),
-        ) => {
-            *text = old;
-        }
-        _ => {}
     }
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use wb_message::{Message, ToolVocabulary};
 use wb_session::Lines;
 
-use crate::detect::Format;
 use crate::error::FormatError;
+use crate::format::Format;
 use crate::glance::{Glance, Peeked};
 use crate::opened::{Note, Opened};
 

@@ -5,8 +5,8 @@ use std::io::BufRead;
 use wb_message::ToolVocabulary;
 use wb_session::{Context, LogNote, SessionLog, build_context};
 
-use crate::detect::Format;
 use crate::error::FormatError;
+use crate::format::Format;
 use crate::glance::Glance;
 use crate::opened::{Epoch, Epochs, Note, Opened, UsageAt};
 

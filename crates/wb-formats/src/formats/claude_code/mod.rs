@@ -18,8 +18,8 @@ use wb_session::Lines;
 use self::assemble::{Assembled, assemble};
 use self::row::Row;
 use self::rows::Rows;
-use crate::detect::Format;
 use crate::error::FormatError;
+use crate::format::Format;
 use crate::glance::{Glance, Peeked};
 use crate::opened::{Epochs, Opened};
 
