@@ -1,2 +1,60 @@
-//! The checks of this repository, as one program.
-fn main() {}
+//! The checks of this repository, as one program: `cargo xtask ci` runs them all, in the order of [`ci::STEPS`].
+//!
+//! Each rule is a function from text to findings, so that its test can show it failing.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+mod tree;
+mod lines;
+mod order;
+mod links;
+mod manifests;
+mod tidy;
+mod layers;
+mod ci;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
+  layers  dependencies between the crates point downwards, and those outwards are on the list
+  tidy    small rules about files: length, order of modules, links, leftovers
+";
+
+fn main() -> ExitCode {
+    let root = root();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => ci::run(&root),
+        ["layers"] => layers::run(&root),
+        ["tidy"] => tidy::run(&root),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{}", why.trim_end());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the root of the checkout that cargo runs this from.
+///
+/// It is asked for at run time: checkouts that share a target directory may share this very program too.
+fn root() -> PathBuf {
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    xtask.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// Turns findings into an outcome: one line each.
+fn judged(name: &str, findings: &[String]) -> Result<(), String> {
+    if findings.is_empty() {
+        println!("{name}: nothing found");
+        return Ok(());
+    }
+    Err(format!("{}\n{name}: {} found", findings.join("\n"), findings.len()))
+}

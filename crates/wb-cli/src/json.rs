@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use wb_budget::Weigher;
 use wb_message::Message;
 
 use crate::outcome::Outcome;
@@ -20,25 +21,24 @@ pub(crate) struct Weighed<'a> {
     over_budget: bool,
     anchored: bool,
     by_kind: BTreeMap<&'static str, u64>,
-    estimated_tokens: u64,
+    overhead: u64,
     would_cut: usize,
     notes: Vec<String>,
 }
 
 impl<'a> Weighed<'a> {
     pub(crate) fn of(session: &'a Session, would_cut: usize) -> Self {
-        let by_kind = by_kind(&session.opened.messages);
         Self {
             file: &session.file,
             format: session.opened.format,
             messages: session.opened.messages.len(),
-            tokens: session.context_tokens,
+            tokens: session.measure.context_tokens,
             window: session.window,
             limit: limit(session),
             over_budget: session.is_over(),
-            anchored: session.anchored,
-            estimated_tokens: by_kind.values().sum(),
-            by_kind,
+            anchored: session.measure.anchored,
+            by_kind: by_kind(session),
+            overhead: session.measure.overhead_tokens,
             would_cut,
             notes: notes(session),
         }
@@ -69,8 +69,7 @@ pub(crate) struct Condensed<'a> {
     target: Option<u64>,
     irreducible: bool,
     anchored: bool,
-    estimated_before: u64,
-    estimated_after: u64,
+    overhead: u64,
     notes: Vec<String>,
 }
 
@@ -97,9 +96,8 @@ impl<'a> Condensed<'a> {
             limit: limit(session),
             target: report.target_tokens,
             irreducible: report.irreducible.is_some(),
-            anchored: session.anchored,
-            estimated_before: report.tokens_before,
-            estimated_after: report.tokens_after,
+            anchored: session.measure.anchored,
+            overhead: session.measure.overhead_tokens,
             notes: notes(session),
         }
     }
@@ -114,14 +112,22 @@ fn notes(session: &Session) -> Vec<String> {
     session.opened.notes.iter().map(ToString::to_string).collect()
 }
 
-/// Adds the estimated tokens up by what kind of message they stand in.
-pub(crate) fn by_kind(messages: &[Message]) -> BTreeMap<&'static str, u64> {
+/// Adds the tokens up by what kind of message they stand in; what was sent beside the messages is a kind too.
+pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
-    for message in messages {
-        *kinds.entry(kind(message)).or_default() += wb_budget::estimate_message_tokens(message);
+    for message in &session.opened.messages {
+        *kinds.entry(kind(message)).or_default() += session.measure.weigher.weigh(message);
+    }
+    let seen: u64 = kinds.values().sum();
+    let unseen = session.measure.context_tokens.saturating_sub(seen);
+    if unseen > 0 {
+        kinds.insert(UNSEEN, unseen);
     }
     kinds
 }
+
+/// What the provider counted and no message shows.
+const UNSEEN: &str = "system_prompt_and_tools";
 
 fn kind(message: &Message) -> &'static str {
     if wb_message::marks::is_synthetic(message) {

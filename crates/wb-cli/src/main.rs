@@ -56,7 +56,7 @@ fn weigh(file: &Path, args: &Weigh) -> Result<()> {
         return Ok(print_json(&mut out, &Weighed::of(&session, cut))?);
     }
     show::meter::heading(&mut out, &session, session.opened.messages.len())?;
-    show::meter::bar(&mut out, "  ", &session, session.context_tokens)?;
+    show::meter::bar(&mut out, "  ", &session, session.measure.context_tokens)?;
     show::meter::facts(&mut out, &session)?;
     show::meter::breakdown(&mut out, &session)?;
     verdict(&mut out, &preview(&mut session))?;
@@ -79,12 +79,10 @@ fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     match &report.unchanged {
         Some(unchanged) => writeln!(out, "  would not condense: {unchanged}"),
         None if report.cut == 0 => writeln!(out, "  would clear {} stale tool results", report.cleared.len()),
-        None => writeln!(
-            out,
-            "  would condense: messages 0 to {} become a digest, {} stay",
-            report.cut - 1,
-            report.messages_before - report.cut
-        ),
+        None => {
+            let stay = report.messages_before - report.folded;
+            writeln!(out, "  would condense: {} messages become a digest, {stay} stay", report.folded)
+        }
     }
 }
 

@@ -45,8 +45,8 @@ impl Outcome {
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let report = block_on(condense_in_place(&mut messages, &settings, &opts));
         let outline = fates(lines, &messages, &report);
-        let tokens_before = session.context_tokens;
-        let tokens_after = context_after(tokens_before, &report);
+        let tokens_before = session.measure.context_tokens;
+        let tokens_after = tokens_before.saturating_sub(report.tokens_before - report.tokens_after);
         Self { messages, report, outline, tokens_before, tokens_after }
     }
 
@@ -76,15 +76,6 @@ impl Outcome {
             (None, digest) => digest,
         }
     }
-}
-
-/// What the context holds after: as counted before, less what the estimate says was saved. Where the estimate was
-/// too high, the saving shrinks with it.
-fn context_after(tokens_before: u64, report: &CondenseReport) -> u64 {
-    let saved = report.tokens_before - report.tokens_after;
-    let estimated = report.tokens_before.max(1);
-    let scaled = u128::from(saved) * u128::from(tokens_before.min(estimated)) / u128::from(estimated);
-    tokens_before - u64::try_from(scaled).unwrap_or(0)
 }
 
 fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport) -> Vec<Line> {

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use wb_budget::{Ledger, ModelCard, budget_limit};
+use wb_budget::{Calibrated, Ledger, ModelCard, Weigher, budget_limit};
 use wb_conductor::{CondenseOpts, CondenseSettings};
 use wb_formats::{FormatError, Opened};
 
@@ -44,58 +45,68 @@ pub(crate) struct Session {
     pub(crate) window: u64,
     /// Whether the window was assumed.
     pub(crate) window_assumed: bool,
-    /// Tokens that the context holds: counted by the provider where it told, else estimated.
+    pub(crate) measure: Measure,
+}
+
+/// What a session weighs.
+#[derive(Debug)]
+pub(crate) struct Measure {
+    /// Tokens that the context holds.
     pub(crate) context_tokens: u64,
+    /// Whether that rests on what the provider counted.
     pub(crate) anchored: bool,
-    /// What the provider counted, where the window could not have held it.
-    pub(crate) disbelieved: Option<u64>,
+    /// What was sent beside the messages, as far as the provider's counts tell: system prompt and tools.
+    pub(crate) overhead_tokens: u64,
+    /// Such an overhead, where it is left out since it would not leave room in a smaller window.
+    pub(crate) left_out_tokens: u64,
+    /// The heuristic on the provider's scale.
+    pub(crate) weigher: Calibrated,
+}
+
+impl Measure {
+    /// Weighs messages and anchors the weight on what providers counted.
+    fn of(opened: &Opened, card: &ModelCard, policy: &Policy) -> Self {
+        let mut ledger = Ledger::new();
+        let mut usage = opened.usage.iter().peekable();
+        for (at, message) in opened.messages.iter().enumerate() {
+            ledger.push(message);
+            while let Some(counted) = usage.next_if(|usage| usage.at == at) {
+                let id = counted.model.clone().unwrap_or_default();
+                // A refused count leaves the estimate as it is, which is what the meter then shows.
+                let _ = ledger.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+            }
+        }
+        let weigher = ledger.calibrated();
+        let overhead_tokens = ledger.overhead_tokens();
+        let fits = overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
+        if fits {
+            let anchored = ledger.estimate(card).anchored;
+            let context_tokens = ledger.context_tokens();
+            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, weigher };
+        }
+        let context_tokens = opened.messages.iter().map(|message| weigher.weigh(message)).sum();
+        Self {
+            context_tokens,
+            anchored: false,
+            overhead_tokens: 0,
+            left_out_tokens: overhead_tokens,
+            weigher,
+        }
+    }
 }
 
 impl Session {
     pub(crate) fn open(path: &Path, policy: Policy) -> Result<Self> {
         let file = path.display().to_string();
         let opened = read(path).map_err(|error| BadInput { file: file.clone(), error })?;
-        let (window, window_assumed) = match policy.window.or(opened.context_window) {
-            Some(window) => (window, false),
-            None => (DEFAULT_WINDOW, true),
-        };
-        let mut session = Self {
-            file,
-            opened,
-            policy,
-            window,
-            window_assumed,
-            context_tokens: 0,
-            anchored: false,
-            disbelieved: None,
-        };
-        session.measure();
-        Ok(session)
-    }
-
-    /// Weighs the messages and anchors the weight on what providers counted.
-    fn measure(&mut self) {
-        let mut ledger = Ledger::new();
-        let mut usage = self.opened.usage.iter().peekable();
-        for (at, message) in self.opened.messages.iter().enumerate() {
-            ledger.push(message);
-            while let Some(counted) = usage.next_if(|usage| usage.at == at) {
-                let card =
-                    ModelCard { id: counted.model.clone().unwrap_or_default(), ..ModelCard::default() };
-                // A refused count leaves the estimate as it is, which is what the meter then shows.
-                let _ = ledger.anchor(at, &counted.usage, Some(&card));
-            }
-        }
-        let anchored = ledger.estimate(&self.card()).anchored;
-        let fits = ledger.context_tokens() <= self.window;
-        self.anchored = anchored && fits;
-        self.disbelieved = (anchored && !fits).then(|| ledger.context_tokens());
-        self.context_tokens = if self.anchored { ledger.context_tokens() } else { ledger.total_tokens() };
+        let told = policy.window.or(opened.context_window);
+        let window = told.unwrap_or(DEFAULT_WINDOW);
+        let measure = Measure::of(&opened, &card(&opened, window), &policy);
+        Ok(Self { file, opened, policy, window, window_assumed: told.is_none(), measure })
     }
 
     pub(crate) fn card(&self) -> ModelCard {
-        let id = self.opened.model.clone().unwrap_or_default();
-        ModelCard { id, ..ModelCard::with_window(self.window) }
+        card(&self.opened, self.window)
     }
 
     pub(crate) fn limit_tokens(&self) -> f64 {
@@ -103,7 +114,7 @@ impl Session {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.context_tokens as f64 > self.limit_tokens()
+        self.measure.context_tokens as f64 > self.limit_tokens()
     }
 
     pub(crate) fn settings(&self) -> CondenseSettings {
@@ -111,12 +122,22 @@ impl Session {
             .card(self.card())
             .policy(self.policy.budget())
             .vocabulary(self.opened.vocabulary)
+            .weigher(Arc::new(self.measure.weigher.clone()))
+            .overhead_tokens(self.measure.overhead_tokens)
     }
 
+    /// The provider's own count goes to the gate where the window can have held it; a smaller window that is only
+    /// tried out is measured by the same figures without it.
     pub(crate) fn opts(&self) -> CondenseOpts {
-        let context_tokens = if self.anchored { self.context_tokens } else { 0 };
+        let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
+        let context_tokens = if counted { self.measure.context_tokens } else { 0 };
         CondenseOpts { force: self.policy.force, model: None, context_tokens }
     }
+}
+
+fn card(opened: &Opened, window: u64) -> ModelCard {
+    let id = opened.model.clone().unwrap_or_default();
+    ModelCard { id, ..ModelCard::with_window(window) }
 }
 
 fn read(path: &Path) -> Result<Opened, FormatError> {

@@ -68,7 +68,7 @@
 //! A branch that was left, archived as one digest:
 //!
 //! ```
-//! use window_budget::{Content, Message, SummarizeDeps, condense_scope};
+//! use window_budget::{Content, Message, SummarizeDeps, condense_scope, summarize};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -76,6 +76,9 @@
 //! let summary = condense_scope(&abandoned_branch, SummarizeDeps { ..SummarizeDeps::default() }).await;
 //! let Message::User { content: Content::Text(text), .. } = summary.message else { panic!("a user message") };
 //! assert!(text.starts_with("[branch digest — archived from a path not taken]"));
+//!
+//! let whole = summarize(&abandoned_branch, SummarizeDeps::default()).await; // of the running session
+//! assert_eq!(whole.covered_count, 2);
 //! # }
 //! ```
 //!
@@ -132,9 +135,5 @@ pub use wb_passes::{
 };
 pub use wb_summarize::{
     CONDENSER_BRIEF, CondenseScope, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
-    condense_scope, flatten_transcript,
+    condense_scope, flatten_transcript, summarize,
 };
-
-/// Condenses one digest of a transcript; the module [`summarize`] holds everything around it.
-#[doc(inline)]
-pub use wb_summarize::summarize;

@@ -41,33 +41,25 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
 
 /// Writes where the figure comes from and how far the limit is.
 pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    let source =
-        if session.anchored { "counted by the provider, later messages estimated" } else { "estimated" };
+    let measure = &session.measure;
+    let source = if measure.anchored { "counted by the provider" } else { "estimated" };
     let limit = limit(session);
-    let policy = &session.policy;
-    let verdict = match session.context_tokens.checked_sub(limit).filter(|_| session.is_over()) {
-        Some(excess) => format!("{WARN}over by {}{WARN:#}", grouped(excess)),
-        None => format!("{} to go", grouped(limit.saturating_sub(session.context_tokens))),
+    let verdict = if session.is_over() {
+        format!("{WARN}over by {}{WARN:#}", grouped(measure.context_tokens - limit))
+    } else {
+        format!("{} to go", grouped(limit - measure.context_tokens))
     };
-    writeln!(
-        out,
-        "  {source}; limit ┊ {} = (window − {}) × {}: {verdict}",
-        grouped(limit),
-        grouped(policy.reserve_tokens),
-        policy.trigger_ratio
-    )?;
+    let (reserve, ratio) = (grouped(session.policy.reserve_tokens), session.policy.trigger_ratio);
+    writeln!(out, "  {source}; limit ┊ {} = (window − {reserve}) × {ratio}: {verdict}", grouped(limit))?;
     if session.window_assumed {
-        writeln!(
-            out,
-            "  {DIM}the file tells no window; {} is assumed, --window sets it{DIM:#}",
-            grouped(session.window)
-        )?;
+        let window = grouped(session.window);
+        writeln!(out, "  {DIM}the file tells no window: {window} is assumed, --window sets it{DIM:#}")?;
     }
-    if let Some(counted) = session.disbelieved {
-        let counted = grouped(counted);
+    if measure.left_out_tokens > 0 {
+        let left_out = grouped(measure.left_out_tokens);
         writeln!(
             out,
-            "  {DIM}the provider counted {counted} tokens, which this window cannot hold; the estimate stands{DIM:#}"
+            "  {DIM}left out: the session's system prompt and tools of about {left_out} tokens, too large for this window{DIM:#}"
         )?;
     }
     notes(out, session)
@@ -80,11 +72,7 @@ pub(crate) fn notes(out: &mut dyn Write, session: &Session) -> io::Result<()> {
 
 /// Writes what the tokens stand in, the heaviest kind first.
 pub(crate) fn breakdown(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    let mut kinds: Vec<_> = by_kind(&session.opened.messages).into_iter().collect();
-    let estimated: u64 = kinds.iter().map(|(_, tokens)| tokens).sum();
-    if let Some(unseen) = session.context_tokens.checked_sub(estimated).filter(|unseen| *unseen > 0) {
-        kinds.push(("system prompt, tools, and what the estimate misses", unseen));
-    }
+    let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
     kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
     let most = kinds.first().map_or(1, |(_, tokens)| *tokens).max(1);
     for (kind, tokens) in kinds {

@@ -10,9 +10,9 @@ use crate::outcome::{Fate, Line};
 /// Lines of a long run that are shown at its start and at its end.
 const SHOWN: usize = 6;
 
-/// Writes the outline; the middle of a long run of one fate is counted instead, unless all is wanted.
+/// Writes the outline; the middle of a long part is counted instead, unless all is wanted.
 pub(crate) fn write(out: &mut dyn Write, lines: &[Line], all: bool) -> io::Result<()> {
-    for run in lines.chunk_by(|one, two| one.fate == two.fate) {
+    for run in lines.chunk_by(|one, two| part(one.fate) == part(two.fate)) {
         if all || run.len() <= SHOWN * 2 + 1 {
             run.iter().try_for_each(|line| write_line(out, line))?;
             continue;
@@ -22,6 +22,15 @@ pub(crate) fn write(out: &mut dyn Write, lines: &[Line], all: bool) -> io::Resul
         run[run.len() - SHOWN..].iter().try_for_each(|line| write_line(out, line))?;
     }
     Ok(())
+}
+
+/// Tells the parts of the outline apart: what goes, what is new, what stays.
+fn part(fate: Fate) -> u8 {
+    match fate {
+        Fate::Dropped => 0,
+        Fate::Added => 1,
+        Fate::Kept | Fate::Cleared | Fate::Shortened => 2,
+    }
 }
 
 fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {

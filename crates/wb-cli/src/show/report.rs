@@ -37,14 +37,14 @@ fn told(stage: Stage, outcome: &Outcome) -> String {
     match stage {
         Stage::Microcompact => format!("cleared {} stale tool results", report.cleared.len()),
         Stage::Preview => format!("shortened {} giant bodies to head and tail", report.previewed.len()),
-        Stage::Rehydrate => format!("gave back {}", report.restored.join(", ")),
+        Stage::Rehydrate => format!("gave back {} files that were read last", report.restored.len()),
         Stage::Condense => {
             let by = match &report.digest {
                 Some(DigestSource::Local(reason)) => format!("taken locally: {reason}"),
                 _ => "by the model".to_owned(),
             };
             let digest = grouped(report.digest_tokens);
-            format!("folded messages 0 to {} into a digest of {digest} tokens, {by}", report.cut - 1)
+            format!("folded {} messages into a digest of {digest} tokens, {by}", report.folded)
         }
         _ => String::new(),
     }

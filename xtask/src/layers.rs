@@ -1,0 +1,215 @@
+//! `cargo xtask layers`: dependencies point to a smaller layer, and those of the core outwards are few.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::judged;
+
+/// What a crate may depend on outside of the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Diet {
+    /// [`SYNC`] and the named crates.
+    Sync(&'static [&'static str]),
+    /// [`SYNC`], [`ASYNC`] and the named crates.
+    Async(&'static [&'static str]),
+    /// Whatever serves.
+    Free,
+}
+
+/// External crates that every layer may use.
+const SYNC: [&str; 3] = ["serde", "serde_json", "thiserror"];
+/// External crates for the crates that wait for something.
+const ASYNC: [&str; 4] = ["async-trait", "futures", "tokio", "tokio-util"];
+
+/// A crate's place: its layer, none for what only tests and developers use.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    name: &'static str,
+    layer: Option<u8>,
+    diet: Diet,
+}
+
+const fn room(name: &'static str, layer: u8, diet: Diet) -> Room {
+    Room { name, layer: Some(layer), diet }
+}
+
+const fn dev(name: &'static str) -> Room {
+    Room { name, layer: None, diet: Diet::Free }
+}
+
+/// The layers of the workspace; `docs/architecture.md` draws them.
+const ROOMS: [Room; 15] = [
+    room("wb-message", 0, Diet::Sync(&["memchr"])),
+    room("wb-budget", 1, Diet::Sync(&["bytecount"])),
+    room("wb-summarize", 2, Diet::Async(&[])),
+    room("wb-passes", 2, Diet::Sync(&[])),
+    room("wb-conductor", 3, Diet::Async(&[])),
+    room("wb-session", 3, Diet::Sync(&[])),
+    room("wb-tokens", 3, Diet::Free),
+    room("wb-providers", 3, Diet::Free),
+    room("wb-host", 4, Diet::Async(&[])),
+    room("wb-formats", 4, Diet::Sync(&["memchr"])),
+    room("wb-lab", 5, Diet::Free),
+    room("wb-cli", 6, Diet::Free),
+    room("window-budget", 6, Diet::Free),
+    dev("wb-testkit"),
+    dev("xtask"),
+];
+
+/// Checks the workspace below the root.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    judged("layers", &findings(&metadata(root)?))
+}
+
+fn metadata(root: &Path) -> Result<Value, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// A dependency that is compiled into a crate or into its build script.
+#[derive(Clone, Copy, Debug)]
+struct Edge<'a> {
+    from: &'a str,
+    to: &'a str,
+    /// Whether it points to a crate of this workspace.
+    inside: bool,
+}
+
+fn findings(metadata: &Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = packages.iter().filter_map(|package| package["name"].as_str());
+    let unknown = names.filter(|name| find(name).is_none());
+    let unknown = unknown.map(|name| format!("{name}: has no layer; give it one in xtask/src/layers.rs"));
+    unknown.chain(packages.iter().flat_map(edges).filter_map(judge)).collect()
+}
+
+fn find(name: &str) -> Option<Room> {
+    ROOMS.into_iter().find(|room| room.name == name)
+}
+
+fn edges<'a>(package: &'a Value) -> Vec<Edge<'a>> {
+    let from = package["name"].as_str().unwrap_or_default();
+    let dependencies = package["dependencies"].as_array().map_or(&[][..], Vec::as_slice);
+    let compiled = dependencies.iter().filter(|dependency| dependency["kind"] != "dev");
+    let edge = |dependency: &'a Value| Edge {
+        from,
+        to: dependency["name"].as_str().unwrap_or_default(),
+        inside: dependency["path"].is_string(),
+    };
+    compiled.map(edge).collect()
+}
+
+fn judge(edge: Edge<'_>) -> Option<String> {
+    let Edge { from, to, inside } = edge;
+    let own = find(from)?;
+    if !inside {
+        return (!allows(own.diet, to)).then(|| format!("{from} -> {to}: not on the diet of {from}"));
+    }
+    // A crate without a layer is reported once, as such.
+    let other = find(to)?;
+    let Some(below) = other.layer else {
+        return Some(format!("{from} -> {to}: only tests may depend on {to}"));
+    };
+    let layer = own.layer?;
+    (below >= layer).then(|| {
+        format!("{from} -> {to}: layer {layer} may not depend on layer {below}, only on smaller ones")
+    })
+}
+
+fn allows(diet: Diet, name: &str) -> bool {
+    match diet {
+        Diet::Sync(more) => SYNC.contains(&name) || more.contains(&name),
+        Diet::Async(more) => SYNC.contains(&name) || ASYNC.contains(&name) || more.contains(&name),
+        Diet::Free => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Value {
+        let path = |name| find(name).map(|_| format!("/crates/{name}"));
+        let dependencies =
+            dependencies.iter().map(|(name, kind)| json!({ "name": name, "kind": kind, "path": path(name) }));
+        json!({ "name": name, "dependencies": dependencies.collect::<Vec<_>>() })
+    }
+
+    /// Checks one crate with normal dependencies.
+    fn check(name: &str, normal: &[&str]) -> Vec<String> {
+        let dependencies: Vec<_> = normal.iter().map(|name| (*name, None)).collect();
+        findings(&json!({ "packages": [package(name, &dependencies)] }))
+    }
+
+    #[test]
+    fn edges_downwards_are_fine() {
+        assert!(check("wb-conductor", &["wb-message", "wb-budget", "wb-passes", "wb-summarize"]).is_empty());
+        assert!(check("wb-testkit", &["wb-message", "proptest"]).is_empty());
+    }
+
+    #[test]
+    fn an_edge_upwards_is_found() {
+        let found = check("wb-budget", &["wb-message", "wb-conductor"]);
+        assert_eq!(
+            found,
+            ["wb-budget -> wb-conductor: layer 1 may not depend on layer 3, only on smaller ones"]
+        );
+    }
+
+    #[test]
+    fn an_edge_sideways_is_found() {
+        let found = check("wb-passes", &["wb-summarize"]);
+        assert_eq!(
+            found,
+            ["wb-passes -> wb-summarize: layer 2 may not depend on layer 2, only on smaller ones"]
+        );
+    }
+
+    #[test]
+    fn a_dev_crate_as_a_normal_or_build_dependency_is_found_and_as_a_dev_dependency_is_not() {
+        assert_eq!(
+            check("wb-cli", &["wb-testkit"]),
+            ["wb-cli -> wb-testkit: only tests may depend on wb-testkit"]
+        );
+        let of_kind =
+            |kind| findings(&json!({ "packages": [package("wb-cli", &[("wb-testkit", Some(kind))])] }));
+        assert_eq!(of_kind("build").len(), 1);
+        assert!(of_kind("dev").is_empty());
+        assert_eq!(check("xtask", &["wb-testkit"]).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_a_layer_is_found() {
+        let found = check("wb-misc", &["wb-message"]);
+        assert_eq!(found, ["wb-misc: has no layer; give it one in xtask/src/layers.rs"]);
+    }
+
+    #[test]
+    fn a_foreign_crate_that_is_not_on_the_diet_is_found() {
+        assert_eq!(
+            check("wb-message", &["serde", "memchr", "rand"]),
+            ["wb-message -> rand: not on the diet of wb-message"]
+        );
+        assert_eq!(check("wb-session", &["tokio"]).len(), 1, "the session is sync");
+        assert!(check("wb-conductor", &["tokio", "async-trait"]).is_empty());
+        assert!(check("wb-cli", &["clap", "anyhow"]).is_empty());
+    }
+
+    #[test]
+    fn this_workspace_keeps_its_layers() {
+        let root = crate::root();
+        assert_eq!(findings(&metadata(&root).expect("metadata")), [""; 0]);
+    }
+}

@@ -1,0 +1,108 @@
+//! The files of the repository with their texts.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A file of the repository.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// The path from the root, with slashes.
+    pub(crate) path: String,
+    /// The text; empty where the file is not UTF-8.
+    pub(crate) text: String,
+}
+
+impl File {
+    /// Tells whether the path ends in one of these.
+    pub(crate) fn is(&self, ends: &[&str]) -> bool {
+        ends.iter().any(|end| self.path.ends_with(end))
+    }
+
+    /// Splits the path of a crate's file into the crate's directory and the path below its `src`.
+    pub(crate) fn in_crate(&self) -> Option<(&str, &str)> {
+        let (dir, below) = self.path.split_once("/src/")?;
+        let is_crate = dir == "xtask" || dir.strip_prefix("crates/").is_some_and(|name| !name.contains('/'));
+        is_crate.then_some((dir, below))
+    }
+}
+
+/// Every file that git tracks or would track.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The files in the order of their paths.
+    pub(crate) files: Vec<File>,
+}
+
+impl Tree {
+    /// Reads the files below the root that git knows or does not ignore.
+    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for path in listed(root)? {
+            // A file that git still lists may be gone from the disk.
+            let Ok(bytes) = std::fs::read(root.join(&path)) else { continue };
+            files.push(File { path, text: String::from_utf8(bytes).unwrap_or_default() });
+        }
+        Ok(Self { files })
+    }
+
+    /// Tells whether a file or a directory of this path is there.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        path.is_empty()
+            || self.files.iter().any(|file| {
+                file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    }
+
+    /// Builds a tree for a test.
+    #[cfg(test)]
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let file = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
+        Self { files: files.iter().map(file).collect() }
+    }
+}
+
+fn listed(root: &Path) -> Result<Vec<String>, String> {
+    // A checkout that belongs to another user, as in a container, is read all the same.
+    let output = Command::new("git")
+        .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("git ls-files: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut paths: Vec<String> =
+        text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_there_where_a_file_is_below_them() {
+        let tree = Tree::of(&[("docs/adr/0001.md", "")]);
+        assert!(tree.has("docs/adr/0001.md") && tree.has("docs/adr/") && tree.has("docs") && tree.has(""));
+        assert!(!tree.has("docs/ad") && !tree.has("docs/adr/0002.md"));
+    }
+
+    #[test]
+    fn the_crate_of_a_file_is_told_from_its_path() {
+        let tree = Tree::of(&[("crates/a/src/x/y.rs", ""), ("xtask/src/main.rs", ""), ("docs/src/z.md", "")]);
+        let places: Vec<_> = tree.files.iter().map(File::in_crate).collect();
+        assert_eq!(places, [Some(("crates/a", "x/y.rs")), Some(("xtask", "main.rs")), None]);
+    }
+
+    #[test]
+    fn this_repository_is_read() {
+        let root = crate::root();
+        let tree = Tree::read(&root).expect("a checkout");
+        assert!(tree.has("xtask/src/tree.rs") && !tree.has("target"));
+    }
+}
