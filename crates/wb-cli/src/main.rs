@@ -140,3 +140,49 @@ fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
 }
+
+#[cfg(test)]
+mod readme {
+    use clap::Parser;
+
+    use super::*;
+
+    const README: &str = include_str!("../../../README.md");
+
+    /// What `[…]` stands for in the README is passed over; every other line is printed, in that order.
+    fn shows(block: &str, printed: &str) -> Result<(), String> {
+        let mut printed = printed.lines();
+        let mut may_skip = false;
+        for line in block.lines() {
+            if line.trim() == "[…]" {
+                may_skip = true;
+                continue;
+            }
+            let next = if may_skip { printed.find(|shown| *shown == line) } else { printed.next() };
+            if next != Some(line) {
+                return Err(format!("the README says {line:?}, the command {next:?}"));
+            }
+            may_skip = false;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_first_screen_is_what_the_command_prints() {
+        let command = README.lines().find_map(|line| line.strip_prefix("cargo wb ")).unwrap();
+        let words = command.split_once('#').map_or(command, |(words, _)| words).split_whitespace();
+        let Command::Condense(args) = Cli::parse_from(std::iter::once("wb").chain(words)).command else {
+            panic!("the first command condenses")
+        };
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut session = Session::open(&root.join(&args.file), args.policy).unwrap();
+        session.file = args.file.display().to_string();
+        let outcome = Outcome::of(&mut session);
+        let mut printed = anstream::StripStream::new(Vec::new());
+        show::report::whole(&mut printed, &session, &outcome).unwrap();
+        let printed = String::from_utf8(printed.into_inner()).unwrap();
+        let (_, block) = README.split_once("```text\n").unwrap();
+        let (block, _) = block.split_once("```").unwrap();
+        shows(block, &printed).unwrap_or_else(|why| panic!("{why}\n{printed}"));
+    }
+}

@@ -137,3 +137,8 @@ pub use wb_summarize::{
     CONDENSER_BRIEF, CondenseScope, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
     condense_scope, flatten_transcript, summarize,
 };
+
+/// The README's example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -70,7 +70,7 @@ pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -
 pub(crate) fn digest(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     let Some(digest) = outcome.digest() else { return Ok(()) };
     writeln!(out, "\n{HEAD}Digest{HEAD:#}")?;
-    digest.lines().try_for_each(|line| writeln!(out, "  {line}"))
+    digest.lines().try_for_each(|line| writeln!(out, "{}", format!("  {line}").trim_end()))
 }
 
 fn hint_unchanged(out: &mut dyn Write, session: &Session) -> io::Result<()> {
