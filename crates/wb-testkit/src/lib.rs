@@ -63,7 +63,9 @@ mod text;
 mod steps;
 pub mod strategies;
 pub mod laws;
+pub mod pass_laws;
 pub mod vectors;
+pub mod shared;
 pub mod workload;
 
 pub use script::{script, script_turns, to_turns};

@@ -9,8 +9,7 @@ use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_p
 use wb_formats::Opened;
 use wb_message::Pairing;
 use wb_message::outline::outline;
-
-use crate::support::real_sessions;
+use wb_testkit::shared::shared_files;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
@@ -50,7 +49,7 @@ fn check(path: &Path, window: u64, force: bool) -> CondenseReport {
 
 #[test]
 fn every_real_session_condenses_to_its_target_without_an_orphan_and_a_second_time_to_itself() {
-    let folders = ["claude-code", "pi"].map(real_sessions);
+    let folders = ["sessions/claude-code", "sessions/pi"].map(shared_files);
     let mut n_folded = 0;
     let mut cleared_and_restored = false;
     for path in folders.iter().flatten() {

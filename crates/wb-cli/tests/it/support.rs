@@ -41,16 +41,3 @@ pub(crate) fn wb_with<S: AsRef<OsStr>>(args: &[S], stdin: &[u8]) -> Answer {
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
-
-/// Returns the files of a folder of real sessions, none where they are absent.
-#[expect(clippy::print_stderr, reason = "says what was not tested")]
-pub(crate) fn real_sessions(folder: &str) -> Vec<PathBuf> {
-    let path = root().join("../shared/sessions").join(folder);
-    let Ok(entries) = path.read_dir() else {
-        eprintln!("skipped: there is no {}", path.display());
-        return Vec::new();
-    };
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files
-}

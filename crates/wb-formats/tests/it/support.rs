@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use wb_formats::{FormatError, Opened};
+pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
 macro_rules! fixtures {
     ($($name:literal),* $(,)?) => {
@@ -39,22 +40,6 @@ pub(crate) fn fixture(name: &str) -> &'static [u8] {
 
 pub(crate) fn open(mut bytes: &[u8]) -> Result<Opened, FormatError> {
     wb_formats::read(&mut bytes)
-}
-
-/// Returns a file or folder beside the repository, nothing where it is absent.
-#[expect(clippy::print_stderr, reason = "says what was not tested")]
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
-        return None;
-    }
-    Some(path)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
-pub(crate) fn bytes_of(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap()
 }
 
 /// Returns the files of a folder in order, with their names.

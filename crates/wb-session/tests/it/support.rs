@@ -1,8 +1,7 @@
 //! Where test data lies.
 
-use std::path::PathBuf;
-
 use wb_session::{SessionError, SessionLog};
+pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
 /// The composed logs.
 pub(crate) const FIXTURES: [(&str, &str); 8] = [
@@ -25,20 +24,4 @@ pub(crate) fn read(name: &str) -> Result<SessionLog, SessionError> {
 pub(crate) fn log_of(entries: &[&str]) -> SessionLog {
     let header = r#"{"type":"session","version":3,"id":"s"}"#;
     SessionLog::read([&[header], entries].concat().join("\n").as_bytes()).unwrap()
-}
-
-/// Returns a file or folder beside the repository, nothing where it is absent.
-#[expect(clippy::print_stderr, reason = "says what was not tested")]
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
-        return None;
-    }
-    Some(path)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
-pub(crate) fn bytes_of(path: &std::path::Path) -> Vec<u8> {
-    std::fs::read(path).unwrap()
 }
