@@ -33,8 +33,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) report: CondenseReport,
 }
 
-/// A digest needs about this much to be more than a count.
-const USEFUL_DIGEST_TOKENS: u64 = 120;
+/// A digest needs about this much to be more than a count; for less no model is asked.
+pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
+/// The weight of a digest that is only a count, which is never left out.
+const LEAST_DIGEST_TOKENS: u64 = 45;
 
 impl<'a> Plan<'a> {
     /// Decides what to clear, where to cut and what to shorten, or tells why nothing is to be done.
@@ -193,7 +195,7 @@ impl<'a> Plan<'a> {
     }
 
     fn needed_digest(&self) -> u64 {
-        self.shares.digest_tokens.min(USEFUL_DIGEST_TOKENS)
+        self.shares.digest_tokens.clamp(LEAST_DIGEST_TOKENS, USEFUL_DIGEST_TOKENS)
     }
 
     /// Weight of what stays after the cut, pinned messages apart.
@@ -285,8 +287,10 @@ impl<'a> Plan<'a> {
     /// Returns the stale results that stay and are to be cleared.
     pub(crate) fn cleared(&self) -> Vec<usize> {
         let shortened = |at: &usize| self.previews.iter().any(|(edit, _)| edit_at(edit) == *at);
-        let stays = |at: &&usize| **at >= self.cut && !shortened(at);
-        self.stale.iter().filter(stays).copied().collect()
+        let kept = &self.stale[self.stale.partition_point(|&at| at < self.cut)..];
+        let mut cleared = Vec::with_capacity(kept.len());
+        cleared.extend(kept.iter().filter(|at| !shortened(at)));
+        cleared
     }
 
     /// Returns the tokens that clearing and shortening save.

@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Tariff, Weigher};
 use wb_message::marks::restored_file;
-use wb_message::{Edit, Message, Pairing, Patch, PatchError, text};
+use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 use wb_passes::{RestoreLimits, restore_reads};
 use wb_summarize::{
     CondenseScope, DigestRequest, ModelDigest, ModelInvoker, NoDigest, Sections, carried_digest,
-    digest_message, local_sections, newest_timestamp,
+    digest_message, local_sections, newest_timestamp, shortened_digest,
 };
 
-use crate::plan::Plan;
+use crate::plan::{Plan, USEFUL_DIGEST_TOKENS};
 use crate::report::{CondenseReport, DigestSource, Irreducible, Stage, Unchanged};
 use crate::settings::{CondenseOpts, CondenseSettings, DEFAULT_MAX_RESTORED};
 use crate::timer::within;
@@ -49,7 +49,7 @@ struct Fold {
 /// A compaction that is ready to be run.
 pub struct Prepared {
     draft: Draft,
-    ask: Option<Ask>,
+    ask: Result<Ask, NoDigest>,
 }
 
 /// What a model is asked, and by whom.
@@ -103,7 +103,7 @@ pub(crate) fn prepare_owned(
         plan.keep_whole();
     }
     let bodies = plan.take_body_edits();
-    let ask = fold.as_ref().and_then(|fold| ask_of(&plan, settings, opts, fold));
+    let ask = fold.as_ref().map_or(Err(NoDigest::NoRoom), |fold| ask_of(&plan, settings, opts, fold));
     let mut report = plan.report;
     report.cut = plan.cut;
     let draft = Draft {
@@ -134,7 +134,7 @@ fn fold_of(plan: &Plan<'_>, settings: &CondenseSettings) -> Option<Fold> {
     let weigh = |message: &Message| settings.weigher.weigh(message);
     let local = local_sections(head, &plan.pairing, &settings.vocabulary, carried_digest(head).as_deref());
     let timestamp = newest_timestamp(head);
-    let least = weigh(&digest_message(CondenseScope::Session, &local.render(0), timestamp));
+    let least = weigh(&digest_message(CondenseScope::Session, local.render(0), timestamp));
     let digest_share = plan.shares.digest_tokens.max(least);
     let head_tokens: u64 = ranges.iter().map(|range| plan.prefix[range.end] - plan.prefix[range.start]).sum();
     let freed = head_tokens + plan.saved_tokens();
@@ -160,22 +160,30 @@ fn restore(plan: &Plan<'_>, settings: &CondenseSettings, max_files: usize, max_t
     restore_reads(plan.view(&plan.prefix), plan.cut, &plan.cleared(), limits)
 }
 
-fn ask_of(plan: &Plan<'_>, settings: &CondenseSettings, opts: &CondenseOpts, fold: &Fold) -> Option<Ask> {
-    let invoker = settings.invoke.clone()?;
+fn ask_of(
+    plan: &Plan<'_>,
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+    fold: &Fold,
+) -> Result<Ask, NoDigest> {
+    let invoker = settings.invoke.clone().ok_or(NoDigest::NoModel)?;
+    if fold.max_tokens < USEFUL_DIGEST_TOKENS {
+        return Err(NoDigest::NoRoom);
+    }
     let head = &plan.messages[..plan.cut];
     let card = invoker.card().or_else(|| settings.card.clone());
     let scope = CondenseScope::Session;
     let mut request = DigestRequest::new(head, scope, carried_digest(head), card.as_ref(), fold.max_tokens);
     request.model.clone_from(&opts.model);
-    Some(Ask { invoker, request, timeout: settings.timeout })
+    Ok(Ask { invoker, request, timeout: settings.timeout })
 }
 
 /// Asks the model, where there is one. A cancel and the timeout end the request.
 pub async fn run(prepared: Prepared) -> Proposal {
     let Prepared { draft, ask } = prepared;
     let digest = match ask {
-        None => Err(NoDigest::NoModel),
-        Some(Ask { invoker, request, timeout }) => {
+        Err(reason) => Err(reason),
+        Ok(Ask { invoker, request, timeout }) => {
             let asked = request.ask(invoker.as_ref(), draft.cancel.as_ref());
             within(timeout, asked).await.unwrap_or(Err(NoDigest::TimedOut))
         }
@@ -266,6 +274,7 @@ impl Draft {
     fn fold_edits(&mut self, fold: Fold, digest: Result<ModelDigest, NoDigest>) -> Vec<Edit> {
         let message = self.digest_message(&fold, digest);
         let Fold { mut ranges, restored, .. } = fold;
+        self.report.folded = ranges.iter().map(Range::len).sum();
         self.report.stages.push(Stage::Condense);
         if !restored.is_empty() {
             self.report.stages.push(Stage::Rehydrate);
@@ -286,7 +295,7 @@ impl Draft {
                 self.report.usage = model.usage;
                 self.report.n_requests = model.n_requests;
                 self.report.digest = Some(DigestSource::Model);
-                self.fitted(fold, |max_chars| text::clip(&model.text, max_chars).into_owned())
+                self.fitted(fold, |max_chars| shortened_digest(&model.text, max_chars).into_owned())
             }
             Err(reason) => {
                 self.report.digest = Some(DigestSource::Local(reason));
@@ -301,7 +310,7 @@ impl Draft {
     fn fitted(&self, fold: &Fold, render: impl Fn(usize) -> String) -> Message {
         let mut max_chars = Tariff::SEED.chars_within(fold.max_tokens);
         loop {
-            let message = digest_message(CondenseScope::Session, &render(max_chars), fold.timestamp);
+            let message = digest_message(CondenseScope::Session, render(max_chars), fold.timestamp);
             if self.weigher.weigh(&message) <= fold.max_tokens || max_chars < 16 {
                 return message;
             }

@@ -37,8 +37,6 @@ impl fmt::Display for Stage {
 pub enum Unchanged {
     /// The transcript is within its budget.
     UnderBudget,
-    /// There is no window to measure, and nothing was forced.
-    NoWindow,
     /// Nothing before the tail is worth folding, and nothing in it can be shortened.
     NothingToFold,
     /// The result would not be lighter.
@@ -57,7 +55,6 @@ impl fmt::Display for Unchanged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnderBudget => f.write_str("within budget"),
-            Self::NoWindow => f.write_str("no window to measure"),
             Self::NothingToFold => f.write_str("nothing left to fold"),
             Self::NotLighter => f.write_str("the result would not be lighter"),
             Self::Cancelled => f.write_str("cancelled"),
@@ -110,8 +107,11 @@ pub struct CondenseReport {
     pub limit_tokens: Option<u64>,
     /// Tokens at or below which the output should land, where there is a window.
     pub target_tokens: Option<u64>,
-    /// Messages before this index were folded; 0 where none were.
+    /// Index of the first message of the tail; what stands before it was folded, pinned messages excepted. 0 where
+    /// nothing was folded.
     pub cut: usize,
+    /// Messages that were folded.
+    pub folded: usize,
     /// Indices in the input of tool results that were cleared.
     pub cleared: Vec<usize>,
     /// Indices in the input of bodies that were shortened.
@@ -147,8 +147,10 @@ impl CondenseReport {
     /// Returns why a local digest stands where a model was asked for one.
     pub fn degraded(&self) -> Option<&NoDigest> {
         match &self.digest {
-            Some(DigestSource::Local(reason)) if *reason != NoDigest::NoModel => Some(reason),
-            _ => None,
+            Some(DigestSource::Local(NoDigest::NoModel | NoDigest::NoRoom) | DigestSource::Model) | None => {
+                None
+            }
+            Some(DigestSource::Local(reason)) => Some(reason),
         }
     }
 
@@ -158,6 +160,9 @@ impl CondenseReport {
         self.previewed.clear();
         self.restored.clear();
         self.cut = 0;
+        self.folded = 0;
+        self.digest = None;
+        self.digest_tokens = 0;
         self.tokens_after = self.tokens_before;
         self.messages_after = self.messages_before;
         self.unchanged = Some(reason);
@@ -169,11 +174,9 @@ impl fmt::Display for CondenseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.unchanged {
             Some(reason) => {
-                write!(
-                    f,
-                    "unchanged ({reason}): {} tokens in {} messages",
-                    self.tokens_before, self.messages_before
-                )?;
+                let (tokens, n_messages) = (self.tokens_before, self.messages_before);
+                let plural = if n_messages == 1 { "" } else { "s" };
+                write!(f, "unchanged ({reason}): {tokens} tokens in {n_messages} message{plural}")?;
             }
             None => self.fmt_changed(f)?,
         }
@@ -199,7 +202,7 @@ impl CondenseReport {
             self.tokens_before, self.messages_before
         )?;
         if self.cut > 0 {
-            write!(f, "; folded {} into {} tokens", self.cut, self.digest_tokens)?;
+            write!(f, "; folded {} into {} tokens", self.folded, self.digest_tokens)?;
         }
         let counts = [("cleared", self.cleared.len()), ("restored", self.restored.len())];
         for (what, count) in counts.into_iter().chain([("shortened", self.previewed.len())]) {

@@ -69,7 +69,9 @@ impl Runner {
         } else {
             condense_in_place(messages, &self.settings, opts).await
         };
-        self.learn(&report);
+        if !(opts.force && report.unchanged.is_some()) {
+            self.learn(&report);
+        }
         report.breaker_open = breaker_open;
         report
     }

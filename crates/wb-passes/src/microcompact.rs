@@ -12,7 +12,7 @@ use crate::pass::{Goal, Pass};
 /// How many of the newest compactable results stay as they are.
 pub const DEFAULT_KEEP_RECENT: usize = 6;
 
-/// A body must be longer than the mark that replaces it by more than a token's worth of characters.
+/// A body must have more characters than the mark that replaces it, by more than a token's worth.
 const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
@@ -44,7 +44,7 @@ impl Microcompact {
 
     /// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
     fn live_results(&self, view: View<'_>) -> Vec<usize> {
-        let mut live: Vec<usize> = Vec::new();
+        let mut live: Vec<usize> = Vec::with_capacity(view.pairing.pairs().len());
         for pair in view.pairing.pairs() {
             let at = pair.result as usize;
             let Message::ToolResult { content, .. } = &view.messages[at] else { continue };
@@ -58,10 +58,10 @@ impl Microcompact {
     }
 }
 
-/// Tells whether a body shows more than that many bytes; an image always does.
+/// Tells whether a body shows more than that many characters; an image always does.
 fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
-    let texts = content.iter().filter_map(Block::as_text).map(str::len).sum::<usize>();
-    texts > limit || content.iter().any(|block| matches!(block, Block::Image { .. }))
+    let chars = content.iter().filter_map(Block::as_text).flat_map(str::chars);
+    chars.take(limit + 1).count() > limit || content.iter().any(|block| matches!(block, Block::Image { .. }))
 }
 
 impl Pass for Microcompact {

@@ -1,6 +1,8 @@
 //! Shortens giant tool bodies to their head and tail.
 
-use wb_budget::View;
+use std::borrow::Cow;
+
+use wb_budget::{View, Weigher};
 use wb_message::{Block, Edit, Message, Patch, text};
 
 use crate::pass::{Goal, Pass};
@@ -17,31 +19,45 @@ pub struct Preview {
     pub from: usize,
 }
 
-/// A body that may be shortened: where it stands, its bytes and its weight.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
+/// A body that may be shortened: its message, what it shows and its weight.
+#[derive(Debug)]
+struct Candidate<'a> {
     at: usize,
+    message: &'a Message,
+    body: Cow<'a, str>,
     n_bytes: usize,
     tokens: u64,
 }
 
-impl Candidate {
-    /// Estimates the tokens that shortening to `cap` bytes saves; a few are left for the mark.
-    fn saving(&self, cap: usize) -> u64 {
+impl Candidate<'_> {
+    /// Returns the tokens that shortening to `cap` bytes saves; none where the mark costs more.
+    fn saving(&self, cap: usize, weigher: &dyn Weigher) -> u64 {
         if self.n_bytes <= cap {
             return 0;
         }
-        let kept = u128::from(self.tokens) * cap as u128 / self.n_bytes as u128;
-        self.tokens.saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX).saturating_add(2))
+        let clipped = text::clip(&self.body, cap).into_owned();
+        let short = match self.message {
+            Message::BashExecution { command, exit_code, .. } => {
+                Message::bash(command.as_str(), clipped, *exit_code)
+            }
+            Message::ToolResult { tool_call_id, tool_name, .. } => {
+                Message::tool_result(tool_call_id.as_str(), tool_name.as_str(), clipped)
+            }
+            _ => return 0,
+        };
+        self.tokens.saturating_sub(weigher.weigh(&short))
     }
 }
 
 impl Preview {
-    fn candidates(self, view: View<'_>) -> Vec<Candidate> {
+    fn candidates(self, view: View<'_>) -> Vec<Candidate<'_>> {
         let bodies = view.messages.iter().enumerate().skip(self.from);
-        let sized = bodies.filter_map(|(at, message)| Some((at, body_bytes(message)?)));
-        let large = sized.filter(|(_, n_bytes)| *n_bytes > MIN_PREVIEW_BYTES);
-        large.map(|(at, n_bytes)| Candidate { at, n_bytes, tokens: view.weight(at) }).collect()
+        let sized = bodies.filter_map(|(at, message)| Some((at, message, body_bytes(message)?)));
+        let large = sized.filter(|(_, _, n_bytes)| *n_bytes > MIN_PREVIEW_BYTES);
+        let known = large.filter_map(|(at, message, n_bytes)| {
+            Some(Candidate { at, message, body: body(message)?, n_bytes, tokens: view.weight(at) })
+        });
+        known.collect()
     }
 }
 
@@ -53,16 +69,18 @@ impl Pass for Preview {
     fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
         let excess = view.total_tokens().checked_sub(goal.target_tokens).filter(|excess| *excess > 0)?;
         let candidates = self.candidates(view);
-        let cap = common_cap(&candidates, excess);
-        let short = candidates.iter().filter(|body| body.n_bytes > cap && body.saving(cap) > 0);
-        let edits: Vec<_> = short.filter_map(|body| shorten(body.at, &view.messages[body.at], cap)).collect();
+        let cap = common_cap(&candidates, excess, goal.weigher);
+        let short = candidates.iter().filter(|candidate| candidate.saving(cap, goal.weigher) > 0);
+        let edits: Vec<_> = short.map(|candidate| shorten(candidate, cap)).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }
 }
 
 /// Returns the largest cap in bytes that saves the excess, or the smallest one allowed.
-fn common_cap(candidates: &[Candidate], excess: u64) -> usize {
-    let saves = |cap: usize| candidates.iter().map(|body| body.saving(cap)).sum::<u64>() >= excess;
+///
+/// Each try weighs what would be left, so that a second plan on the result finds nothing to do.
+fn common_cap(candidates: &[Candidate<'_>], excess: u64, weigher: &dyn Weigher) -> usize {
+    let saves = |cap: usize| candidates.iter().map(|body| body.saving(cap, weigher)).sum::<u64>() >= excess;
     let (mut low, mut high) =
         (MIN_PREVIEW_BYTES, candidates.iter().map(|body| body.n_bytes).max().unwrap_or(0));
     if !saves(low) {
@@ -100,20 +118,26 @@ fn block_bytes(block: &Block) -> usize {
     }
 }
 
-fn shorten(at: usize, message: &Message, cap: usize) -> Option<Edit> {
-    let body = match message {
-        Message::ToolResult { content, .. } => joined(content),
-        Message::BashExecution { output, .. } => output.clone(),
-        _ => return None,
-    };
-    Some(Edit::Body { at, content: vec![Block::text(text::clip(&body, cap))] })
+fn shorten(candidate: &Candidate<'_>, cap: usize) -> Edit {
+    Edit::Body { at: candidate.at, content: vec![Block::text(text::clip(&candidate.body, cap))] }
 }
 
-fn joined(content: &[Block]) -> String {
+fn body(message: &Message) -> Option<Cow<'_, str>> {
+    match message {
+        Message::ToolResult { content, .. } => Some(joined(content)),
+        Message::BashExecution { output, .. } => Some(Cow::Borrowed(output)),
+        _ => None,
+    }
+}
+
+fn joined(content: &[Block]) -> Cow<'_, str> {
+    if let [Block::Text { text }] = content {
+        return Cow::Borrowed(text);
+    }
     let shown = content.iter().filter_map(|block| match block {
         Block::Text { text } => Some(text.as_str()),
         Block::Image { .. } => Some(IMAGE_MARK),
         _ => None,
     });
-    shown.collect::<Vec<_>>().join("\n")
+    Cow::Owned(shown.collect::<Vec<_>>().join("\n"))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use wb_budget::{View, Weigher, estimate_message_tokens};
-use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, is_cleared, restored_file};
+use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
 
@@ -111,20 +111,42 @@ impl std::fmt::Debug for RestoreLimits<'_> {
     }
 }
 
-/// A file as the transcript last showed it.
-#[derive(Debug)]
-struct Seen<'a> {
-    /// The path as the call wrote it.
-    path: &'a str,
+/// A file as the transcript last showed it; small, since a transcript shows many.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
     /// The message with the body.
-    body_at: usize,
+    body_at: u32,
     /// The message that showed it last, by which freshness is told.
-    fresh_at: usize,
+    fresh_at: u32,
     whole: bool,
 }
 
+impl Seen {
+    fn body_at(self) -> usize {
+        self.body_at as usize
+    }
+
+    fn body(self, view: View<'_>) -> &Message {
+        &view.messages[self.body_at()]
+    }
+
+    /// Returns the path as the call or the restored file wrote it.
+    fn path<'a>(self, view: View<'a>, vocabulary: &ToolVocabulary) -> &'a str {
+        if let Some((path, _)) = restored_file(self.body(view)) {
+            return path;
+        }
+        let pairs = view.pairing.pairs();
+        let pair = pairs.get(pairs.partition_point(|pair| pair.result < self.body_at));
+        let call = pair.and_then(|pair| pair.call.find(view.messages));
+        call.and_then(|(_, _, input)| vocabulary.path(input)).unwrap_or_default()
+    }
+}
+
 /// Files by normal path.
-type Files<'a> = HashMap<Cow<'a, str>, Seen<'a>>;
+type Files<'a> = HashMap<Cow<'a, str>, Seen>;
+
+/// Room for the files of a long session, so that the map need not grow.
+const N_FILES: usize = 200;
 
 /// A restored file is clipped rather than left out only if this many tokens of it remain.
 const MIN_CLIPPED_TOKENS: u64 = 200;
@@ -134,8 +156,8 @@ const MIN_CLIPPED_TOKENS: u64 = 200;
 ///
 /// Not restored are cleared, failed and empty bodies, bodies older than a later edit of their path, and files
 /// that the tail still shows. `hidden` are results of the tail that are about to be cleared (ascending). A full
-/// read is preferred to a later partial one. The freshest file is clipped to what is allowed, a later one that
-/// does not fit makes room for a smaller, older one.
+/// read is preferred to a later partial one. The freshest file is clipped to what is allowed, up to half of which
+/// it leaves to smaller, older ones; a later one that does not fit makes room for those too.
 pub fn restore_reads(
     view: View<'_>,
     cut: usize,
@@ -143,24 +165,29 @@ pub fn restore_reads(
     limits: RestoreLimits<'_>,
 ) -> Vec<Message> {
     let mut seen = last_seen(view, hidden, limits.vocabulary);
-    seen.retain(|file| file.body_at < cut);
-    seen.sort_by_key(|file| std::cmp::Reverse(file.fresh_at));
+    seen.retain(|file| file.body_at() < cut);
+    // A message shows one file, so no two are equally fresh.
+    seen.sort_unstable_by_key(|file| std::cmp::Reverse(file.fresh_at));
     let timestamp = view.messages[..cut].iter().rev().find_map(Message::timestamp).unwrap_or(0);
     let mut restored = Vec::new();
     let mut left = limits.max_tokens;
-    for file in seen {
+    for (nth, file) in seen.iter().enumerate() {
         if restored.len() == limits.max_files || left == 0 {
             break;
         }
-        // A restored file weighs about what its result weighed; one far too large is not even built.
-        if !restored.is_empty() && view.weight(file.body_at) > left.saturating_add(64) {
+        // A restored file weighs about what a result of one text weighed; one far too large is not even built.
+        let known = is_one_text(file.body(view));
+        if !restored.is_empty() && known && view.weight(file.body_at()) > left.saturating_add(64) {
             continue;
         }
-        let message = restored_message(file.path, &shown_body(&view.messages[file.body_at]), timestamp);
+        let message = restored_from(file.body(view), file.path(view, limits.vocabulary), timestamp);
         let weight = limits.weigher.weigh(&message);
         let fitting = match weight <= left {
             true => Some((message, weight)),
-            false if restored.is_empty() => clipped(&message, weight, left, limits.weigher),
+            false if restored.is_empty() => {
+                let allowed = left - needed_by(view, &seen[nth + 1..], limits, left / 2);
+                clipped(&message, weight, allowed, limits.weigher)
+            }
             false => None,
         };
         if let Some((message, weight)) = fitting {
@@ -172,11 +199,52 @@ pub fn restore_reads(
     restored
 }
 
-fn shown_body(message: &Message) -> String {
+/// Returns about what the freshest of the files that fit into `max_tokens` weigh.
+fn needed_by(view: View<'_>, files: &[Seen], limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
+    let (mut needed, mut n_files) = (0, 0);
+    for file in files {
+        // A restored message carries a mark and the path where a result has its tool's name.
+        let path = file.path(view, limits.vocabulary);
+        let tokens = view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
+        if n_files + 1 < limits.max_files && needed + tokens <= max_tokens {
+            needed += tokens;
+            n_files += 1;
+        }
+    }
+    needed
+}
+
+/// Tells whether a message shows one text and nothing else that weighs, such as images.
+fn is_one_text(message: &Message) -> bool {
+    restored_file(message).is_some() || matches!(message.blocks(), [Block::Text { .. }])
+}
+
+/// Builds the message that gives back what another one shows, in one piece.
+fn restored_from(shown: &Message, path: &str, timestamp: i64) -> Message {
+    let mut text = String::with_capacity(RESTORED_FILE_PREFIX.len() + path.len() + 2 + body_bytes(shown));
+    for part in [RESTORED_FILE_PREFIX, " ", path, "\n"] {
+        text.push_str(part);
+    }
+    match (shown, restored_file(shown)) {
+        (_, Some((_, body))) => text.push_str(body),
+        (Message::ToolResult { content, .. }, None) => {
+            for (nth, part) in content.iter().filter_map(Block::as_text).enumerate() {
+                text.push_str(if nth > 0 { "\n" } else { "" });
+                text.push_str(part);
+            }
+        }
+        _ => {}
+    }
+    Message::User { content: text.into(), timestamp }
+}
+
+fn body_bytes(message: &Message) -> usize {
     match (message, restored_file(message)) {
-        (_, Some((_, body))) => body.to_owned(),
-        (Message::ToolResult { content, .. }, None) => body_of(content),
-        _ => String::new(),
+        (_, Some((_, body))) => body.len(),
+        (Message::ToolResult { content, .. }, None) => {
+            content.iter().filter_map(Block::as_text).map(str::len).sum()
+        }
+        _ => 0,
     }
 }
 
@@ -203,12 +271,12 @@ fn scaled(len: usize, part: u64, whole: u64) -> usize {
 }
 
 /// Returns the files whose last known body is true.
-fn last_seen<'a>(view: View<'a>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen<'a>> {
-    let mut files = Files::new();
+fn last_seen(view: View<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen> {
+    let mut files = Files::with_capacity(view.pairing.pairs().len().min(N_FILES));
     let mut pairs = view.pairing.pairs().iter().peekable();
-    for (at, message) in view.messages.iter().enumerate() {
+    for ((at, message), index) in view.messages.iter().enumerate().zip(0..) {
         if let Some((path, _)) = restored_file(message) {
-            note(&mut files, Seen { path, body_at: at, fresh_at: at, whole: true });
+            note(&mut files, path, Seen { body_at: index, fresh_at: index, whole: true });
         }
         forget_unanswered(&mut files, view, at, vocabulary);
         while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
@@ -217,7 +285,7 @@ fn last_seen<'a>(view: View<'a>, hidden: &[usize], vocabulary: &ToolVocabulary) 
             match role {
                 ToolRole::Read if is_shown(message, at, hidden) => {
                     let whole = !vocabulary.is_partial_read(input);
-                    note(&mut files, Seen { path, body_at: at, fresh_at: at, whole });
+                    note(&mut files, path, Seen { body_at: index, fresh_at: index, whole });
                 }
                 ToolRole::Edit | ToolRole::Write
                     if !matches!(message, Message::ToolResult { is_error: true, .. }) =>
@@ -246,25 +314,25 @@ fn forget_unanswered<'a>(files: &mut Files<'a>, view: View<'a>, at: usize, vocab
 
 fn is_shown(message: &Message, at: usize, hidden: &[usize]) -> bool {
     let Message::ToolResult { content, is_error: false, .. } = message else { return false };
-    let has_text = content.iter().filter_map(Block::as_text).any(|text| !text.trim().is_empty());
-    has_text && !is_cleared(content) && hidden.binary_search(&at).is_err() && !ends_cleared(content)
+    content.iter().filter_map(Block::as_text).any(is_file_text) && hidden.binary_search(&at).is_err()
 }
 
-/// Tells whether a body is the mark with white space around it, as logs that were cleaned by hand have it.
-fn ends_cleared(content: &[Block]) -> bool {
-    matches!(content, [Block::Text { text }] if text.trim() == CLEARED_TOOL_RESULT)
+/// Tells whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
+/// logs that were cleaned by hand have it.
+fn is_file_text(text: &str) -> bool {
+    !matches!(text.trim(), "" | CLEARED_TOOL_RESULT)
 }
 
 /// Notes a showing; a partial one only refreshes a whole one, and a path on several lines is none.
-fn note<'a>(files: &mut Files<'a>, seen: Seen<'a>) {
-    if seen.path.contains(['\n', '\r']) {
+fn note<'a>(files: &mut Files<'a>, path: &'a str, seen: Seen) {
+    if path.contains(['\n', '\r']) {
         return;
     }
-    match files.get_mut(&normal_path(seen.path)) {
+    match files.get_mut(&normal_path(path)) {
         Some(known) if known.whole && !seen.whole => known.fresh_at = seen.fresh_at,
         Some(known) => *known = seen,
         None => {
-            files.insert(normal_path(seen.path), seen);
+            files.insert(normal_path(path), seen);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Asks for a digest: one path for both scopes, a model where there is one, the local digest where not.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff, Usage};
 use wb_message::{Block, Conversation, Message, Pairing, ToolVocabulary, Turn, text};
 
+use crate::digest::shortened_digest;
 use crate::fallback::{carried_digest, local_sections};
 use crate::fit::{input_bytes, scrollbacks};
 use crate::invoker::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, reply_text};
@@ -55,6 +57,8 @@ pub struct Summary {
 pub enum NoDigest {
     /// No model was given.
     NoModel,
+    /// No model was asked: what it may write would be too short to be worth its price.
+    NoRoom,
     /// The request failed.
     Failed(String),
     /// The request was cancelled.
@@ -75,6 +79,7 @@ impl fmt::Display for NoDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoModel => f.write_str("no model was given"),
+            Self::NoRoom => f.write_str("too small for a model"),
             Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
             Self::Cancelled => f.write_str("the request was cancelled"),
             Self::TimedOut => f.write_str("the model took too long"),
@@ -104,6 +109,8 @@ pub struct DigestRequest {
     pub scope: CondenseScope,
     /// The earlier digest to carry.
     pub prior: Option<String>,
+    /// The most bytes of a carried digest; what exceeds them is shortened by its entries.
+    pub max_prior_bytes: usize,
     /// The rendered transcript, in as many parts as requests.
     pub scrollbacks: Vec<String>,
     /// The most tokens of a reply.
@@ -121,16 +128,21 @@ impl DigestRequest {
         card: Option<&ModelCard>,
         max_output_tokens: u64,
     ) -> Self {
-        // A carried digest grows by no more than one reply between requests.
         let reply_bytes = Tariff::SEED.chars_within(max_output_tokens);
-        let prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes);
+        // However long an earlier digest is or a model answers, half of the input is left to the transcript.
+        let max_prior_bytes = input_bytes(card, max_output_tokens, 0) / 2;
+        let prior = prior.map(|prior| carried(&prior, max_prior_bytes).into_owned());
+        let prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes.min(max_prior_bytes));
         let max_bytes = input_bytes(card, max_output_tokens, prior_bytes);
-        Self { scope, prior, scrollbacks: scrollbacks(messages, max_bytes), max_output_tokens, model: None }
+        let scrollbacks = scrollbacks(messages, max_bytes);
+        let max_prior_bytes = prior_bytes;
+        Self { scope, prior, max_prior_bytes, scrollbacks, max_output_tokens, model: None }
     }
 
     /// Asks the model, once per part; each request carries the digest of the parts before it.
     ///
-    /// A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason.
+    /// A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason. What is
+    /// cancelled before it is asked costs nothing.
     pub async fn ask(
         &self,
         invoker: &dyn ModelInvoker,
@@ -138,9 +150,13 @@ impl DigestRequest {
     ) -> Result<ModelDigest, NoDigest> {
         let mut digest = ModelDigest { text: String::new(), usage: Usage::EMPTY, n_requests: 0 };
         for scrollback in &self.scrollbacks {
+            if cancel.is_some_and(CancellationToken::is_cancelled) {
+                return Err(NoDigest::Cancelled);
+            }
             let prior =
                 if digest.n_requests == 0 { self.prior.as_deref() } else { Some(digest.text.as_str()) };
-            let prompt = frame_prompt(self.scope, prior, scrollback);
+            let prior = prior.map(|prior| carried(prior, self.max_prior_bytes));
+            let prompt = frame_prompt(self.scope, prior.as_deref(), scrollback);
             let stream = invoker.invoke(conversation(prompt), self.options(cancel));
             let (text, usage) = read_reply(stream, cancel).await?;
             digest = ModelDigest { text, usage: sum(digest.usage, usage), n_requests: digest.n_requests + 1 };
@@ -156,6 +172,14 @@ impl DigestRequest {
             model: self.model.clone(),
         }
     }
+}
+
+/// Shortens a digest by its entries, and where that is not enough in bytes, to its head and tail.
+fn carried(digest: &str, max_bytes: usize) -> Cow<'_, str> {
+    if digest.len() <= max_bytes {
+        return Cow::Borrowed(digest);
+    }
+    Cow::Owned(text::clip(&shortened_digest(digest, max_bytes), max_bytes).into_owned())
 }
 
 fn conversation(prompt: String) -> Conversation {
@@ -244,10 +268,12 @@ impl Heard {
     }
 }
 
-/// Builds the message that carries a digest.
-pub fn digest_message(scope: CondenseScope, digest: &str, timestamp: i64) -> Message {
-    let content = [scope.header(), "\n\n", digest].concat().into();
-    Message::User { content, timestamp }
+/// Builds the message that carries a digest; a string with room for the header is used as it is.
+pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp: i64) -> Message {
+    let mut text = digest.into();
+    text.insert_str(0, "\n\n");
+    text.insert_str(0, scope.header());
+    Message::User { content: text.into(), timestamp }
 }
 
 /// Returns the newest timestamp among messages, 0 where none has one.
@@ -278,9 +304,9 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
             let vocabulary = ToolVocabulary::default();
             local_sections(messages, &pairing, &vocabulary, prior.as_deref()).render(max_chars)
         },
-        |digest| text::clip(&digest, max_chars).into_owned(),
+        |digest| shortened_digest(&digest, max_chars).into_owned(),
     );
-    let message = digest_message(deps.scope, &digest, newest_timestamp(messages));
+    let message = digest_message(deps.scope, digest, newest_timestamp(messages));
     Summary { message, covered_count: messages.len() }
 }
 

@@ -1,5 +1,10 @@
 //! A digest as six sections of lines: parsed, merged and rendered within a size.
 
+use std::borrow::Cow;
+
+use wb_message::marks::CLIP_MARK;
+use wb_message::text::{clip, head, one_line};
+
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
@@ -17,15 +22,19 @@ pub enum Section {
     Plan,
     /// Everything else that is worth keeping, and what was elided.
     Carryover,
+    /// What earlier digests say that is of none of the other kinds; it ends the carryover.
+    Carried,
 }
 
 /// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; 6] = [34, 10, 26, 8, 8, 14];
+const SHARES: [usize; N_SECTIONS] = [34, 9, 20, 7, 6, 10, 14];
+
+const N_SECTIONS: usize = 7;
 
 /// The lines of a digest by section; an entry may span lines, the most important one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
-    entries: [Vec<String>; 6],
+    entries: [Vec<String>; N_SECTIONS],
 }
 
 impl Sections {
@@ -43,9 +52,14 @@ impl Sections {
         &self.entries[section as usize]
     }
 
+    /// Tells whether no section has an entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.iter().all(Vec::is_empty)
+    }
+
     /// Reads a digest; what stands before the first heading counts as carryover, `none` is nothing.
     ///
-    /// A line that is indented continues the entry before it.
+    /// A line that is indented continues the entry before it, whatever it says.
     pub fn parse(digest: &str) -> Self {
         const ORDER: [Section; 6] = [
             Section::Objective,
@@ -58,7 +72,8 @@ impl Sections {
         let mut sections = Self::default();
         let mut current = Section::Carryover;
         for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            if let Some(at) = heading_at(line) {
+            let heading = if line.starts_with("  ") { None } else { heading_at(line) };
+            if let Some(at) = heading {
                 current = ORDER[at];
                 continue;
             }
@@ -76,51 +91,135 @@ impl Sections {
     }
 
     /// Renders all six headings with as many entries as fit into that many characters; an empty section says
-    /// `none`. Where not even the headings fit, only the carryover is rendered.
+    /// `none`. Where not even the headings and a line fit, only the carryover is rendered.
+    ///
+    /// Where not all fit, an entry that is longer than half of its section's share keeps its head and tail, so
+    /// that one long request does not push out all others.
     pub fn render(&self, max_chars: usize) -> String {
         let frame = SECTION_TEMPLATE.chars().count() + 1 + "none\n".len() * 6;
-        let Some(room) = max_chars.checked_sub(frame) else {
+        let Some(room) = max_chars.checked_sub(frame).filter(|room| *room >= LEAST_ROOM_CHARS) else {
             return self.render_carryover(max_chars);
         };
-        let counts = self.fitting(room);
-        let mut out = String::new();
-        for ((heading, entries), count) in SECTION_TEMPLATE.lines().zip(&self.entries).zip(counts) {
+        let chosen = self.chosen(room);
+        let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
+        let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
+        let [sections @ .., carryover, carried] = &chosen;
+        let carryover = [carryover.as_slice(), carried].concat();
+        for (heading, entries) in SECTION_TEMPLATE.lines().zip(sections.iter().chain([&carryover])) {
             out.push_str(heading);
             out.push('\n');
-            push_entries(&mut out, &entries[..count]);
+            push_entries(&mut out, entries);
         }
         out.truncate(out.trim_end().len());
         out
     }
 
-    /// Tells how many entries of each section fit: first within its share, then in order with what is left.
-    fn fitting(&self, room: usize) -> [usize; 6] {
-        let mut counts = [0; 6];
+    /// Returns the entries of each section that fit: first that which leads the carryover and says what is gone, then
+    /// each section within its share of what the sections with entries divide, then in order with what is left.
+    fn chosen(&self, room: usize) -> [Vec<Cow<'_, str>>; N_SECTIONS] {
+        let all: usize = self.entries.iter().flatten().map(|entry| size(entry)).sum();
+        if all <= room {
+            return self.entries.each_ref().map(|entries| entries.iter().map(Cow::from).collect());
+        }
+        let mut chosen = <[Vec<Cow<'_, str>>; N_SECTIONS]>::default();
         let mut left = room;
-        for ((entries, count), percent) in self.entries.iter().zip(&mut counts).zip(SHARES) {
-            let mut share = room * percent / 100;
-            take_fitting(entries, count, &mut share, &mut left);
+        let at = Section::Carryover as usize;
+        take_fitting(
+            &self.entries[at][..1.min(self.entries[at].len())],
+            &mut chosen[at],
+            room,
+            &mut room.clone(),
+            &mut left,
+        );
+        let claimed = self.entries.iter().zip(SHARES).filter(|(entries, _)| !entries.is_empty());
+        let whole: usize = claimed.map(|(_, percent)| percent).sum();
+        for ((entries, chosen), percent) in self.entries.iter().zip(&mut chosen).zip(SHARES) {
+            let mut share = room * percent / whole.max(1);
+            take_fitting(entries, chosen, entry_chars(room, percent), &mut share, &mut left);
         }
-        for (entries, count) in self.entries.iter().zip(&mut counts) {
+        for ((entries, chosen), percent) in self.entries.iter().zip(&mut chosen).zip(SHARES) {
             let mut rest = left;
-            take_fitting(entries, count, &mut rest, &mut left);
+            take_fitting(entries, chosen, entry_chars(room, percent), &mut rest, &mut left);
         }
-        counts
+        chosen
     }
 
     fn render_carryover(&self, max_chars: usize) -> String {
         let entries = &self.entries[Section::Carryover as usize];
         let mut out = String::from("# Carryover\n");
         let mut left = max_chars.saturating_sub(out.len());
-        let mut count = 0;
-        take_fitting(entries, &mut count, &mut left, &mut max_chars.clone());
-        push_entries(&mut out, &entries[..count.max(1).min(entries.len())]);
+        let mut chosen = Vec::new();
+        take_fitting(entries, &mut chosen, LEAST_ENTRY_CHARS, &mut left, &mut max_chars.clone());
+        if chosen.is_empty() {
+            chosen.extend(entries.first().map(|entry| shortened(entry, LEAST_ENTRY_CHARS)));
+        }
+        push_entries(&mut out, &chosen);
         out.truncate(out.trim_end().len());
         out
     }
 }
 
-fn push_entries(out: &mut String, entries: &[String]) {
+/// Shortens a digest to that many characters by its entries, so that its headings stay whole; one that fits comes
+/// back as it is.
+pub fn shortened_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
+    if digest.chars().count() <= max_chars {
+        return Cow::Borrowed(digest);
+    }
+    let rendered = Sections::parse(digest).render(max_chars);
+    Cow::Owned(if rendered.chars().count() <= max_chars {
+        rendered
+    } else {
+        clip(digest, max_chars).into_owned()
+    })
+}
+
+/// Room for the header that the message of a digest starts with.
+const HEADER_BYTES: usize = 64;
+
+/// What is left beside the headings must hold a line or two.
+const LEAST_ROOM_CHARS: usize = 80;
+
+/// The characters that even the longest entry may have, so that what is left of it is of use.
+const LEAST_ENTRY_CHARS: usize = 120;
+
+/// How entries begin that are lists, and what separates their items.
+pub(crate) const MODIFIED: &str = "- Shipped: modified ";
+pub(crate) const READ: &str = "- read: ";
+pub(crate) const NAMES: &str = "- names: ";
+const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, " · ")];
+
+/// Returns how long an entry may be where not all fit.
+fn entry_chars(room: usize, percent: usize) -> usize {
+    (room * percent / 200).max(LEAST_ENTRY_CHARS)
+}
+
+/// Characters of an entry and of its line end.
+fn size(entry: &str) -> usize {
+    entry.chars().count() + 1
+}
+
+/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its middle.
+fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
+    if size(entry) <= max_chars {
+        return Cow::Borrowed(entry);
+    }
+    let separator = LISTS.iter().find(|(label, _)| entry.starts_with(label)).map(|(_, separator)| *separator);
+    if let Some(end) = separator.and_then(|separator| head(entry, max_chars).rfind(separator)) {
+        return Cow::Borrowed(&entry[..end]);
+    }
+    if !entry.contains('\n') {
+        return Cow::Owned(one_line(entry, max_chars - 1));
+    }
+    // What continues an entry is indented. The clip counts bytes, of which there are never fewer than characters.
+    let mark = CLIP_MARK.replace('\n', "\n  ");
+    let clipped = clip(entry, max_chars - 1 - (mark.len() - CLIP_MARK.len()));
+    match clipped.split_once(CLIP_MARK) {
+        Some((head, tail)) => Cow::Owned([head.trim_end(), &mark, tail.trim_start()].concat()),
+        None => clipped,
+    }
+}
+
+fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {
     if entries.is_empty() {
         out.push_str("none\n");
     }
@@ -130,15 +229,22 @@ fn push_entries(out: &mut String, entries: &[String]) {
     }
 }
 
-fn take_fitting(entries: &[String], count: &mut usize, share: &mut usize, left: &mut usize) {
-    for entry in &entries[*count..] {
-        let size = entry.chars().count() + 1;
-        if size > *share || size > *left {
+/// Takes entries in order, long ones shortened, as long as they fit.
+fn take_fitting<'a>(
+    entries: &'a [String],
+    chosen: &mut Vec<Cow<'a, str>>,
+    max_entry_chars: usize,
+    share: &mut usize,
+    left: &mut usize,
+) {
+    for entry in &entries[chosen.len()..] {
+        let entry = shortened(entry, max_entry_chars);
+        if size(&entry) > (*share).min(*left) {
             break;
         }
-        *share -= size;
-        *left -= size;
-        *count += 1;
+        *share -= size(&entry);
+        *left -= size(&entry);
+        chosen.push(entry);
     }
 }
 

@@ -10,7 +10,7 @@ use wb_message::text::{clip, one_line, tidy};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 
-use crate::digest::{Section, Sections};
+use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 
 /// Bytes of a user's request that are kept verbatim.
 const REQUEST_BYTES: usize = 1200;
@@ -67,6 +67,9 @@ impl<T: PartialEq> Newest<T> {
         if self.0.len() == bound {
             self.0.pop_front();
         }
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(bound);
+        }
         self.0.push_back(entry);
     }
 
@@ -116,8 +119,10 @@ impl<'a> Notes<'a> {
     fn message(&mut self, message: &'a Message, vocabulary: &ToolVocabulary) {
         match message {
             Message::User { content, .. } if is_prompt(message) => {
-                self.first_request = self.first_request.or(Some(message));
-                self.requests.push(message, N_REQUESTS);
+                if self.requests.0.is_empty() || !is_nod(message) {
+                    self.first_request = self.first_request.or(Some(message));
+                    self.requests.push(message, N_REQUESTS);
+                }
                 for line in content.texts().flat_map(str::lines).filter(|line| is_constraint(line)) {
                     self.constraints.push(line, N_ENTRIES);
                 }
@@ -219,28 +224,30 @@ impl<'a> Notes<'a> {
     fn objective(&self, out: &mut Sections, prior: &Sections) {
         let carried = prior.entries(Section::Objective);
         let first = carried.iter().find(|entry| entry.starts_with(FIRST));
-        let own_first = self.first_request.filter(|_| carried.is_empty());
+        let own_first = self.first_request.filter(|_| prior.is_empty());
         if let Some(first) = first {
             out.add(Section::Objective, first.clone());
         } else if let Some(text) = own_first.and_then(verbatim) {
-            out.add(Section::Objective, format!("{FIRST} {text}"));
+            out.add(Section::Objective, [FIRST, " ", &text].concat());
         }
         let newest = self.requests.newest_first().filter(|request| Some(**request) != own_first);
         for (text, label) in
             newest.filter_map(|request| verbatim(request)).zip(once(LATEST).chain(repeat(EARLIER)))
         {
-            out.add(Section::Objective, format!("{label} {text}"));
+            out.add(Section::Objective, [label, " ", &text].concat());
         }
     }
 
     fn status(&self, out: &mut Sections, prior: &Sections) {
         path_entries(out, Section::Status, MODIFIED, &self.modified, prior);
-        if let Some(said) = self.said {
-            out.add(Section::Status, format!("{ACTIVE}{}", one_line(said, LINE_CHARS * 2)));
+        let carried = prior.entries(Section::Status).iter().find(|entry| entry.starts_with(ACTIVE));
+        let said = self.said.map(|said| [ACTIVE, &one_line(said, LINE_CHARS * 2)].concat());
+        if let Some(active) = said.or_else(|| carried.cloned()) {
+            out.add(Section::Status, active);
         }
         for (what, line) in self.errors.newest_first() {
             let what = one_line(what, LINE_CHARS / 4);
-            out.add(Section::Status, bullet("Stuck? ", &format!("{what}: {line}")));
+            out.add(Section::Status, bullet("Stuck? ", &[&what, ": ", line].concat()));
         }
     }
 
@@ -250,9 +257,16 @@ impl<'a> Notes<'a> {
         for (command, outcome) in self.commands.newest_first() {
             out.add(Section::Carryover, format!("- `{}` → {outcome}", one_line(command, LINE_CHARS / 2)));
         }
-        let names: Vec<_> = self.names.newest_first().map(|name| one_line(name, LINE_CHARS / 2)).collect();
+        let own = self.names.newest_first().map(|name| one_line(name, LINE_CHARS / 2));
+        let carried = prior.entries(Section::Carryover).iter().filter_map(|entry| entry.strip_prefix(NAMES));
+        let mut names: Vec<String> = Vec::new();
+        for name in own.chain(carried.flat_map(|line| line.split(" · ")).map(str::to_owned)) {
+            if !names.contains(&name) && names.len() < N_ENTRIES {
+                names.push(name);
+            }
+        }
         if !names.is_empty() {
-            out.add(Section::Carryover, format!("{NAMES}{}", names.join(" · ")));
+            out.add(Section::Carryover, [NAMES, &names.join(" · ")].concat());
         }
     }
 }
@@ -272,29 +286,39 @@ impl<'a> Call<'a> {
 
 fn bullet(label: &str, line: &str) -> String {
     let line = line.trim().trim_start_matches("- ");
-    format!("- {label}{}", one_line(line, LINE_CHARS))
+    ["- ", label, &one_line(line, LINE_CHARS)].concat()
 }
 
 /// Returns the user's words, clipped, with further lines indented; nothing for a blank request.
 fn verbatim(request: &Message) -> Option<String> {
     let Message::User { content, .. } = request else { return None };
-    let mut words = String::new();
-    for text in content.texts() {
-        // Twice the bound of each text is more than the clip keeps.
-        words.push_str(&clip(text, REQUEST_BYTES * 2));
-        words.push('\n');
+    // Twice the bound of each text is more than the clip keeps.
+    let mut texts = content.texts().map(|text| clip(text, REQUEST_BYTES * 2));
+    let mut words = texts.next().unwrap_or_default();
+    for text in texts {
+        words.to_mut().push('\n');
+        words.to_mut().push_str(&text);
     }
     let words = tidy(&words);
-    (!words.is_empty()).then(|| clip(&words, REQUEST_BYTES).replace('\n', "\n  "))
+    (!words.is_empty()).then(|| indented(&clip(&words, REQUEST_BYTES)))
+}
+
+/// Indents all lines but the first and the empty ones.
+fn indented(words: &str) -> String {
+    let mut out = String::with_capacity(words.len() + words.matches('\n').count() * 2);
+    for (nth, line) in words.split('\n').enumerate() {
+        if nth > 0 {
+            out.push_str(if line.is_empty() { "\n" } else { "\n  " });
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 const FIRST: &str = "- First request:";
 const LATEST: &str = "- Latest request:";
 const EARLIER: &str = "- Earlier request:";
-const MODIFIED: &str = "- Shipped: modified ";
-const READ: &str = "- read: ";
 const ACTIVE: &str = "- Active: ";
-const NAMES: &str = "- names: ";
 
 /// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
 /// all do.
@@ -306,14 +330,14 @@ fn path_entries(
     prior: &Sections,
 ) {
     let carried = prior.entries(section).iter().filter_map(|entry| entry.strip_prefix(label));
-    let mut paths: Vec<&str> = Vec::new();
+    let mut paths: Vec<&str> = Vec::with_capacity(N_PATHS);
     for path in newest.newest_first().map(Cow::as_ref).chain(carried.flat_map(|line| line.split(", "))) {
         if !path.is_empty() && !path.contains('\n') && !paths.contains(&path) && paths.len() < N_PATHS {
             paths.push(path);
         }
     }
     for some in paths.chunks(8) {
-        out.add(section, format!("{label}{}", some.join(", ")));
+        out.add(section, [label, &some.join(", ")].concat());
     }
 }
 
@@ -321,19 +345,21 @@ fn path_entries(
 fn elided_line(n_elided: usize, prior: &Sections) -> String {
     let before: usize =
         prior.entries(Section::Carryover).iter().find_map(|entry| elided_total(entry)).unwrap_or(0);
-    format!("{n_elided} messages elided into this digest ({} in all).", before + n_elided)
+    let plural = if n_elided == 1 { "" } else { "s" };
+    format!("{n_elided} message{plural} elided into this digest ({} in all).", before + n_elided)
 }
 
 fn elided_total(entry: &str) -> Option<usize> {
-    let (_, rest) = entry.split_once(" messages elided into this digest (")?;
+    let (_, rest) = entry.split_once(" elided into this digest (")?;
     rest.split_once(' ')?.0.parse().ok()
 }
 
 /// Appends what an earlier digest says and this one does not say itself.
 fn carry(out: &mut Sections, prior: &Sections) {
+    let has_newer = out.entries(Section::Objective).iter().any(|entry| entry.starts_with(LATEST));
     for entry in prior.entries(Section::Objective) {
-        let entry = entry.replacen(LATEST, EARLIER, 1);
-        let text = entry.strip_prefix(EARLIER).unwrap_or(&entry);
+        let entry = if has_newer { entry.replacen(LATEST, EARLIER, 1) } else { entry.clone() };
+        let text = [EARLIER, LATEST].iter().find_map(|label| entry.strip_prefix(label)).unwrap_or(&entry);
         if !out.entries(Section::Objective).iter().any(|known| known.ends_with(text)) {
             out.add(Section::Objective, entry);
         }
@@ -347,9 +373,22 @@ fn carry(out: &mut Sections, prior: &Sections) {
     {
         let replaced = section == Section::Plan && !out.entries(Section::Plan).is_empty();
         for entry in prior.entries(section).iter().filter(|entry| !own(entry) && !replaced) {
-            out.add(section, entry.clone());
+            let foreign = section == Section::Carryover && !is_command(entry);
+            out.add(if foreign { Section::Carried } else { section }, entry.clone());
         }
     }
+}
+
+/// Tells whether an entry is one of ours that names a command and how it ended.
+fn is_command(entry: &str) -> bool {
+    entry.starts_with("- `") && entry.contains("` → ")
+}
+
+/// Tells whether a prompt says no more than "ok" or that the user pressed a key.
+fn is_nod(message: &Message) -> bool {
+    let Message::User { content, .. } = message else { return false };
+    let n_bytes: usize = content.texts().map(|text| text.trim().len()).sum();
+    n_bytes < 8 || content.texts().all(|text| text.trim_start().starts_with("[Request interrupted"))
 }
 
 fn is_constraint(line: &str) -> bool {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use wb_budget::{ModelCard, Tariff};
+use wb_message::marks::CLIP_MARK;
 use wb_message::{Message, text};
 
 use crate::flatten::{Flattener, MIN_BODY_BYTES};
@@ -34,8 +35,9 @@ pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes
 pub fn scrollbacks(messages: &[Message], max_bytes: usize) -> Vec<String> {
     for max_body in BODY_STEPS {
         let flattener = Flattener::guarded(max_body.min(max_bytes));
-        if flattener.rendered_hint(messages) <= max_bytes {
-            let mut whole = String::new();
+        let hint = flattener.rendered_hint(messages);
+        if hint <= max_bytes {
+            let mut whole = String::with_capacity(hint);
             flattener.flatten(&mut whole, messages);
             if whole.len() <= max_bytes {
                 return vec![whole];
@@ -44,11 +46,23 @@ pub fn scrollbacks(messages: &[Message], max_bytes: usize) -> Vec<String> {
     }
     let flattener = Flattener::guarded(BODY_STEPS[4].min(max_bytes));
     let render = |range: Range<usize>| {
-        let mut part = String::new();
-        flattener.flatten(&mut part, &messages[range]);
-        text::clip(&part, max_bytes).into_owned()
+        let messages = &messages[range];
+        let mut part = String::with_capacity(flattener.rendered_hint(messages));
+        flattener.flatten(&mut part, messages);
+        clip_lines(part, max_bytes)
     };
     chunks(messages, flattener, max_bytes).into_iter().map(render).collect()
+}
+
+/// Keeps whole lines from the start and the end: a cut inside a line could leave a mark at the start of one.
+fn clip_lines(part: String, max_bytes: usize) -> String {
+    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()).filter(|_| part.len() > max_bytes) else {
+        return part;
+    };
+    let (head, tail) = (text::head(&part, room - room / 3), text::tail(&part, room / 3));
+    let head = head.rfind('\n').map_or(head, |end| &head[..end]);
+    let tail = tail.find('\n').map_or("", |end| &tail[end + 1..]);
+    [head, CLIP_MARK, tail].concat()
 }
 
 /// Divides messages into runs that render to about `max_bytes` bytes each.

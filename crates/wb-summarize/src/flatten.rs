@@ -1,11 +1,16 @@
 //! Renders messages into the lines that a summarizer reads.
 
+use std::borrow::Cow;
+
 use wb_message::marks::{CLIP_MARK, digest_body, restored_file};
 use wb_message::text::{json_into, tidy_into};
 use wb_message::{Block, Content, Message, text};
 
 /// Starts every line that names who speaks.
 pub const TURN_MARK: char = '»';
+
+/// Longest name of a tool or note in a label.
+const MAX_NAME_BYTES: usize = 80;
 
 /// Tags that fence parts of the prompt.
 const FENCES: [&str; 4] = ["<scrollback>", "</scrollback>", "<carried-digest>", "</carried-digest>"];
@@ -15,12 +20,13 @@ const FENCES: [&str; 4] = ["<scrollback>", "</scrollback>", "<carried-digest>", 
 /// The recorded rendering, in which a body may contain anything, a mark or a fence included. What the runner
 /// sends is rendered by [`Flattener::guarded`].
 pub fn flatten_transcript(messages: &[Message]) -> String {
-    let mut out = String::new();
-    flatten_into(&mut out, messages);
+    let flattener = Flattener::plain();
+    let mut out = String::with_capacity(flattener.rendered_hint(messages));
+    flattener.flatten(&mut out, messages);
     out
 }
 
-/// Appends what [`flatten_transcript`] returns to a caller's buffer.
+/// Appends what [`flatten_transcript`] returns to a caller's buffer; allocates nothing where it has room.
 pub fn flatten_into(out: &mut String, messages: &[Message]) {
     Flattener::plain().flatten(out, messages);
 }
@@ -48,7 +54,6 @@ impl Flattener {
 
     /// Appends the lines of a transcript.
     pub fn flatten(self, out: &mut String, messages: &[Message]) {
-        out.reserve(self.rendered_hint(messages));
         let start = out.len();
         for message in messages {
             let before = out.len();
@@ -73,8 +78,11 @@ impl Flattener {
         let bytes = match message {
             Message::User { content, .. } => texts(content),
             Message::Custom { custom_type, content } => custom_type.len() + texts(content),
-            Message::Assistant { content, .. } => {
-                return content.iter().map(|block| block_hint(block).min(self.max_body_bytes)).sum();
+            Message::Assistant { content, error_message } => {
+                let blocks = content.iter().map(|block| block_hint(block).min(self.max_body_bytes));
+                let error =
+                    error_message.as_ref().map_or(0, |error| error.len().min(self.max_body_bytes) + LABEL);
+                return blocks.sum::<usize>() + error;
             }
             Message::ToolResult { tool_name, content, .. } => {
                 tool_name.len() + content.iter().filter_map(Block::as_text).map(str::len).sum::<usize>()
@@ -97,10 +105,13 @@ impl Flattener {
                 Some((path, _)) if self.guard => self.labelled(out, "» note (restored file): ", path),
                 _ => self.content(out, &["» you: "], content),
             },
-            Message::Assistant { content, .. } => self.assistant(out, content),
+            Message::Assistant { content, error_message } => {
+                let error = error_message.as_deref().filter(|_| self.guard).unwrap_or_default();
+                self.assistant(out, content, error)
+            }
             Message::ToolResult { tool_name, content, is_error, .. } => {
                 let label = if *is_error { "» tool!err (" } else { "» tool (" };
-                push_all(out, &[label, tool_name, "): "]);
+                push_all(out, &[label, &self.name(tool_name), "): "]);
                 self.blocks(out, content);
                 true
             }
@@ -109,7 +120,7 @@ impl Flattener {
                 true
             }
             Message::Custom { custom_type, content } => {
-                self.content(out, &["» note (", custom_type, "): "], content)
+                self.content(out, &["» note (", &self.name(custom_type), "): "], content)
             }
             Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
                 self.labelled(out, "» digest: ", summary)
@@ -151,7 +162,16 @@ impl Flattener {
         }
     }
 
-    fn assistant(self, out: &mut String, content: &[Block]) -> bool {
+    /// A name inside a label; one that is no plain word is made one line and harmless.
+    fn name(self, name: &str) -> Cow<'_, str> {
+        let plain = name.len() <= MAX_NAME_BYTES && !name.contains(LINE_ENDS) && !is_harmful(name);
+        if plain || !self.guard {
+            return Cow::Borrowed(name);
+        }
+        Cow::Owned(unfenced(&text::one_line(name, MAX_NAME_BYTES)).replace(TURN_MARK, ">"))
+    }
+
+    fn assistant(self, out: &mut String, content: &[Block], error: &str) -> bool {
         let start = out.len();
         for block in content {
             let before = out.len();
@@ -162,7 +182,7 @@ impl Flattener {
                 Block::Text { text } => self.labelled(out, "» agent: ", text),
                 Block::Thinking { text, .. } => self.labelled(out, "» agent.plan: ", text),
                 Block::ToolCall { name, input, .. } => {
-                    push_all(out, &["» agent.call ", name, ": "]);
+                    push_all(out, &["» agent.call ", &self.name(name), ": "]);
                     self.json(out, input);
                     true
                 }
@@ -172,16 +192,18 @@ impl Flattener {
                 out.truncate(before);
             }
         }
+        if !error.trim().is_empty() {
+            out.push_str(if out.len() > start { "\n» agent!err: " } else { "» agent!err: " });
+            self.body(out, error);
+        }
         out.len() > start
     }
 
     fn json(self, out: &mut String, input: &serde_json::Value) {
         let start = out.len();
         json_into(out, input);
-        // JSON text holds no line ends, so only a fence can do harm.
-        if self.guard
-            && (out.len() - start > self.max_body_bytes || FENCES.iter().any(|f| out[start..].contains(f)))
-        {
+        // JSON text holds no LF, but a fence, or a mark after another line end.
+        if self.guard && (out.len() - start > self.max_body_bytes || is_harmful(&out[start..])) {
             let whole = out.split_off(start);
             self.body(out, &whole);
         }
@@ -241,23 +263,27 @@ fn is_harmful(body: &str) -> bool {
 }
 
 /// Appends a body in which a mark that opens a line becomes `>` and a fence loses its angle bracket.
+///
+/// A line is opened after whatever a model may take for a line end, and white space or characters without width
+/// before the mark do not hide it.
 pub(crate) fn neutralise_into(out: &mut String, body: &str) {
-    for (at, line) in body.split('\n').enumerate() {
-        if at > 0 {
-            out.push('\n');
-        }
-        let indent = line.len() - line.trim_start().len();
-        out.push_str(&line[..indent]);
-        let rest = &line[indent..];
-        match rest.strip_prefix(TURN_MARK) {
-            Some(rest) => push_all(out, &[">", &unfenced(rest)]),
-            None => out.push_str(&unfenced(rest)),
-        }
+    let start = out.len();
+    let mut opens = true;
+    for c in body.chars() {
+        out.push(if opens && c == TURN_MARK { '>' } else { c });
+        opens = LINE_ENDS.contains(&c) || (opens && (c.is_whitespace() || WIDTHLESS.contains(&c)));
+    }
+    if FENCES.iter().any(|fence| out[start..].contains(fence)) {
+        let fenced = out.split_off(start);
+        out.push_str(&unfenced(&fenced));
     }
 }
 
-fn unfenced(line: &str) -> String {
-    FENCES.iter().fold(line.to_owned(), |line, fence| line.replace(fence, &fence.replace('<', "&lt;")))
+const LINE_ENDS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+const WIDTHLESS: [char; 5] = ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+
+fn unfenced(text: &str) -> String {
+    FENCES.iter().fold(text.to_owned(), |text, fence| text.replace(fence, &fence.replace('<', "&lt;")))
 }
 
 /// Returns the bytes that a clipped body has at least, so that callers do not ask for less.

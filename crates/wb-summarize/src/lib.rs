@@ -38,7 +38,7 @@ pub use condense::{
     DigestRequest, ModelDigest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message,
     newest_timestamp, summarize,
 };
-pub use digest::{Section, Sections};
+pub use digest::{Section, Sections, shortened_digest};
 pub use fallback::{carried_digest, has_news, local_sections};
 pub use fit::ASSUMED_WINDOW_TOKENS;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};

@@ -4,3 +4,7 @@ mod support;
 mod laws;
 mod vectors;
 mod regressions;
+mod steps;
+mod asking;
+mod told;
+mod chained;

@@ -1,4 +1,4 @@
-//! One test for each weakness that was found in the published engine (`spec/window-budget.md` §8), named after
+//! One test for each weakness that was found in the published engine named after
 //! it, rebuilt from the probe that showed it. Brackets name the probe.
 
 mod losing;

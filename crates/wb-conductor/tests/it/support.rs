@@ -77,13 +77,11 @@ pub(crate) fn files_of(messages: &[Message]) -> Vec<(&str, &str)> {
 
 /// Builds a reply with one call and its result.
 pub(crate) fn call(id: &str, tool: &str, input: serde_json::Value, output: &str) -> [Message; 2] {
-    [
-        Message::assistant_blocks(vec![Block::call(id, tool, input)]),
-        Message::tool_result(id, tool, output),
-    ]
+    [Message::assistant_blocks(vec![Block::call(id, tool, input)]), Message::tool_result(id, tool, output)]
 }
 
 /// A text of so many lines, each with its number, about 54 characters long.
 pub(crate) fn lines(label: &str, n_lines: usize) -> String {
-    (0..n_lines).map(|n| format!("{label} {n:04}: the quick brown fox jumps over it all\n")).collect()
+    let line = |n| format!("{label} {n:04}: the quick brown fox jumps over it all\n");
+    (0..n_lines).map(line).collect::<Vec<_>>().concat()
 }

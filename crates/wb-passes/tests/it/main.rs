@@ -1,3 +1,5 @@
 //! Integration tests of the passes.
 
+mod laws;
+mod restoring;
 mod vectors;

@@ -49,6 +49,22 @@ fn are_recorded(restored: &[Message], recorded: &Value) -> bool {
     texts.len() == recorded.len() && texts.iter().zip(recorded).all(|(text, r)| vectors::is_recorded(text, r))
 }
 
+/// The published pipeline allowed two files fewer than it dropped messages, and five at most.
+#[test]
+fn every_recorded_guarded_restore_is_equal() {
+    let mut n_checked = 0;
+    for (row, messages) in sessions() {
+        let recorded = &row["restore_guard"];
+        let (dropped, kept) = messages.split_at(number(&recorded["split"]));
+        let max_files = dropped.len().saturating_sub(2).min(5);
+        let restored =
+            rehydrate_recent_reads(dropped, kept, &RehydrateOpts { max_files, ..RehydrateOpts::default() });
+        assert!(are_recorded(&restored, &recorded["texts"]), "{}", row["id"]);
+        n_checked += 1;
+    }
+    assert_eq!(n_checked, 234);
+}
+
 fn opts(recorded: &Value) -> RehydrateOpts {
     let mut opts = RehydrateOpts::default();
     if let Some(max_files) = recorded["max_files"].as_u64() {

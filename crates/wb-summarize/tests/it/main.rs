@@ -1,3 +1,6 @@
 //! Integration tests of the summarizer.
 
+mod caps;
+mod asking;
+mod snapshots;
 mod vectors;

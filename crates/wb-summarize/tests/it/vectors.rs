@@ -35,12 +35,12 @@ fn every_recorded_prompt_core_is_equal() {
 }
 
 fn stop(value: &Value) -> StopReason {
-    serde_json::from_value(value.clone()).unwrap()
+    serde_json::from_value(value.clone()).expect("a known form")
 }
 
 fn emission(value: &Value) -> Emission {
-    match value["kind"].as_str().unwrap() {
-        "error" => Emission::Error { error: InvokeError::new(value["message"].as_str().unwrap()) },
+    match value["kind"].as_str().expect("a kind") {
+        "error" => Emission::Error { error: InvokeError::new(value["message"].as_str().expect("a message")) },
         "done" => Emission::Done {
             reply: Reply {
                 model: String::new(),
@@ -49,7 +49,7 @@ fn emission(value: &Value) -> Emission {
                 stop: stop(&value["stop"]),
             },
         },
-        _ => serde_json::from_value(value.clone()).unwrap(),
+        _ => serde_json::from_value(value.clone()).expect("a known form"),
     }
 }
 

@@ -4,7 +4,7 @@ use futures::executor::block_on;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_conductor::{
-    CondenseFn, CondenserDeps, DigestSource, Unchanged, WindowBudgetCondense, condense_transcript,
+    CondenseFn, CondenseSettings, CondenserDeps, Unchanged, WindowBudgetCondense, condense_transcript,
     message_to_turn, project,
 };
 use wb_message::marks::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
@@ -91,7 +91,8 @@ fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge(
     }
     turns.extend([Turn::assistant("read them all"), Turn::user("go on")]);
     let invoker = model(Script::says(good_reply("look around")));
-    let engine = WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).invoke(invoker.clone()));
+    let engine =
+        WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).invoke(invoker.clone()));
     let (after, report) = block_on(engine.condense_with_report(turns.clone(), &AUTO));
 
     let sent = invoker.prompts().concat();
@@ -125,7 +126,9 @@ fn wa6_a_failing_model_does_not_destroy_the_head() {
     let settings = window(8_000).policy(keep(1_000)).invoke(model(Script::fails("429: slow down")));
     let (after, report) = condensed(&messages, &settings, &AUTO);
     let digest = digest_of(&after);
-    for fact in ["port the importer", "never touch the API", "src/import.rs", "`cargo test` → failed", "E0308"] {
+    for fact in
+        ["port the importer", "never touch the API", "src/import.rs", "`cargo test` → failed", "E0308"]
+    {
         assert!(digest.contains(fact), "{fact} is lost:\n{digest}");
     }
     assert_eq!(report.degraded(), Some(&NoDigest::Failed("429: slow down".into())));
@@ -193,16 +196,15 @@ fn wa10_interleaved_results_stay_with_their_call() {
     let steer = 5;
     assert!(!Pairing::of(&messages).is_legal(steer));
     assert_eq!(last_prompt_start(&messages), Some(steer));
-    for (settings, opts) in [
-        (window(1_000_000).policy(keep(120)), FORCE),
-        (wb_conductor::CondenseSettings::new().policy(keep(120)), AUTO),
-    ] {
-        let (after, report) = condensed(&messages, &settings, &opts);
+    let (after, report) = condensed(&messages, &window(1_000_000), &FORCE);
+    assert_eq!(report.cut, 3, "the cut steps back before the call: {}", outline(&after));
+    assert_eq!(after[1..], messages[3..]);
+    for kept_tokens in [30, 60, 120, 200, 300] {
+        let settings = CondenseSettings::new().policy(keep(kept_tokens));
+        let (after, report) = condensed(&messages, &settings, &AUTO);
         assert!(digest_body(&after[0]).is_some(), "{report}");
         laws::no_loose_ends(&after);
-        laws::tail_identical(&messages, &after, messages.len() - report.cut);
-        let result_b = after.iter().filter(|m| m.answered_ids().any(|id| id == "b")).count();
-        assert_eq!((result_b, report.digest.clone()), (1, Some(DigestSource::Local(NoDigest::NoModel))));
-        assert!(report.cut <= 3, "the cut at the steering message was refused: {}", outline(&after));
+        assert!(!(4..7).contains(&report.cut), "{kept_tokens}: {}", outline(&after));
+        assert_eq!(after[1..], messages[report.cut..]);
     }
 }

@@ -57,7 +57,7 @@ fn wa9_repeated_ids_do_not_clear_what_cannot_be_had_again() {
         messages.extend(read("call_0", &format!("/f{n}.rs"), &lines("fn f", 20)));
     }
     messages.extend(script("a"));
-    let (after, report) = condensed(&messages, &window(5_100), &AUTO);
+    let (after, report) = condensed(&messages, &window(5_700), &AUTO);
     assert_eq!(report.cleared, [4, 6, 8], "{report}");
     assert_eq!(after[2], messages[2], "the todo result stays");
     assert!(is_cleared(after[4].blocks()));

@@ -1,0 +1,260 @@
+//! Prepare, run, apply: what may happen between the steps.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::executor::block_on;
+use tokio_util::sync::CancellationToken;
+use wb_conductor::{
+    CondenseReport, CondenseSettings, DigestSource, Runner, Unchanged, apply, condense_in_place, prepare, run,
+};
+use wb_message::marks::{digest_body, is_pinned, restored_file};
+use wb_message::outline::outline;
+use wb_message::{Message, PatchError};
+use wb_summarize::NoDigest;
+use wb_summarize::scripted::{Script, ScriptedInvoker};
+use wb_testkit::{laws, script};
+
+use crate::support::{AUTO, FORCE, condensed, digest_of, good_reply, keep, model, window};
+
+fn session() -> Vec<Message> {
+    script("s u\"port it\" a*300 a:read(src/a.rs) t*100 u*400 a*400 s u\"now\" a:bash t*30 a")
+}
+
+/// Prepares a forced compaction, changes the transcript meanwhile, and applies.
+fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CondenseReport) {
+    let prepared = prepare(before, &CondenseSettings::new(), &FORCE).expect("something to fold");
+    let proposal = block_on(run(prepared));
+    let mut messages = before.to_vec();
+    change(&mut messages);
+    let report = apply(&mut messages, proposal);
+    (messages, report)
+}
+
+#[test]
+fn messages_appended_meanwhile_are_kept() {
+    let before = session();
+    let appended = script("u\"one more\" a:edit(src/a.rs) t a*40");
+    let (after, report) = meanwhile(&before, |messages| messages.extend(appended.clone()));
+    assert!(report.is_changed(), "{report}");
+    laws::tail_identical(&appended, &after, appended.len());
+    assert_eq!(report.messages_before, before.len() + appended.len());
+    assert_eq!(report.messages_after, after.len());
+    assert_eq!(report.tokens_after, wb_budget::estimate_tokens(&after));
+    let mut undone = after;
+    report.undo.expect("changed").revert(&mut undone);
+    assert_eq!(undone, [before, appended].concat());
+}
+
+#[test]
+fn the_three_steps_do_what_the_one_function_does() {
+    let before = session();
+    let (stepped, report) = meanwhile(&before, |_| {});
+    let (at_once, other) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    assert_eq!(stepped, at_once);
+    assert_eq!((report.cut, report.digest_tokens), (other.cut, other.digest_tokens));
+}
+
+#[test]
+fn a_changed_prefix_is_refused_and_nothing_changes() {
+    let before = session();
+    let edits: [fn(&mut Vec<Message>); 5] = [
+        |messages| messages[1] = Message::user("port something else"),
+        |messages| messages.insert(3, Message::user("steer")),
+        |messages| drop(messages.remove(2)),
+        |messages| messages.truncate(4),
+        |messages| {
+            let last = messages.len() - 1;
+            messages[last] = Message::assistant("another end of the tail");
+        },
+    ];
+    for change in edits {
+        let mut changed = before.clone();
+        change(&mut changed);
+        let (after, report) = meanwhile(&before, change);
+        assert_eq!(report.unchanged, Some(Unchanged::PrefixChanged));
+        assert!(report.undo.is_none() && report.stages.is_empty() && report.restored.is_empty());
+        assert_eq!(after, changed);
+    }
+}
+
+#[test]
+fn a_proposal_that_was_applied_already_is_refused() {
+    let mut messages = session();
+    let prepare = |messages: &[Message]| prepare(messages, &CondenseSettings::new(), &FORCE).unwrap();
+    let (first, second) = (block_on(run(prepare(&messages))), block_on(run(prepare(&messages))));
+    assert!(apply(&mut messages, first).is_changed());
+    let once = messages.clone();
+    assert_eq!(apply(&mut messages, second).unchanged, Some(Unchanged::PrefixChanged));
+    assert_eq!(messages, once);
+}
+
+#[test]
+fn a_late_result_for_a_call_of_the_head_is_not_orphaned() {
+    let before = script("u*300 a:bash#late u\"never mind\" a*300 u*300 a u\"now\" a");
+    let late = Message::tool_result("late", "bash", "took an hour");
+    let (after, report) = meanwhile(&before, |messages| messages.push(late.clone()));
+    let refused = PatchError::SplitPair { call: 1, result: before.len() };
+    assert_eq!(report.unchanged, Some(Unchanged::Refused(refused)), "{report}");
+    assert_eq!(after, [before.clone(), vec![late.clone()]].concat());
+
+    // The next compaction knows of the pair, and keeps it together.
+    let (next, report) = condensed(&after, &CondenseSettings::new(), &FORCE);
+    laws::pairs_intact(&after, &next);
+    assert!(report.cut <= 1, "{}", outline(&next));
+}
+
+#[test]
+fn a_result_for_a_call_in_flight_arrives_at_its_call() {
+    let before = script("u*300 a*300 u\"now\" a:bash#one,bash#two t#one");
+    let late = Message::tool_result("two", "bash", "done");
+    let (after, report) = meanwhile(&before, |messages| messages.push(late.clone()));
+    assert!(report.is_changed(), "{report}");
+    assert_eq!(after[1..], [&before[2..], &[late]].concat());
+    laws::no_loose_ends(&after);
+}
+
+#[test]
+fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
+    let before = session();
+    for cancel_at in ["before prepare", "before run", "while it runs", "before apply"] {
+        let cancel = CancellationToken::new();
+        let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
+        let invoker = model(reply);
+        let settings = CondenseSettings::new().invoke(invoker.clone()).cancel(cancel.clone()).timeout(None);
+        let at = |now: &str| {
+            if now == cancel_at {
+                cancel.cancel();
+            }
+        };
+        at("before prepare");
+        let prepared = prepare(&before, &settings, &FORCE).expect("something to fold");
+        at("before run");
+        let mut running = Box::pin(run(prepared));
+        let proposal = if cancel_at == "while it runs" {
+            assert!(running.as_mut().now_or_never().is_none(), "it waits for the model");
+            cancel.cancel();
+            block_on(running)
+        } else {
+            block_on(running)
+        };
+        at("before apply");
+        let mut messages = before.clone();
+        let report = apply(&mut messages, proposal);
+        assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{cancel_at}");
+        assert_eq!(messages, before, "{cancel_at}");
+        let n_asked = usize::from(!matches!(cancel_at, "before prepare" | "before run"));
+        assert_eq!(invoker.requests().len(), n_asked, "{cancel_at}");
+    }
+}
+
+fn timed_out(report: &CondenseReport, after: &[Message]) {
+    assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{report}");
+    assert!(digest_of(after).contains("- First request: port it"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_model_ends_at_the_timeout_inside_a_runtime() {
+    let mut messages = session();
+    let settings = CondenseSettings::new().invoke(model(Script::Hang));
+    let started = tokio::time::Instant::now();
+    let report = condense_in_place(&mut messages, &settings, &FORCE).await;
+    timed_out(&report, &messages);
+    assert_eq!(started.elapsed(), wb_conductor::DEFAULT_TIMEOUT, "on the runtime's own, paused clock");
+}
+
+#[test]
+fn a_hanging_model_ends_at_the_timeout_outside_of_a_runtime() {
+    let settings =
+        CondenseSettings::new().invoke(model(Script::Hang)).timeout(Some(Duration::from_millis(2)));
+    let (after, report) = condensed(&session(), &settings, &FORCE);
+    timed_out(&report, &after);
+}
+
+#[test]
+fn dropping_the_future_leaves_the_transcript_untouched() {
+    let before = session();
+    let mut messages = before.clone();
+    let invoker = model(Script::Hang);
+    let settings = CondenseSettings::new().invoke(invoker.clone()).timeout(None);
+    let waiting = condense_in_place(&mut messages, &settings, &FORCE).now_or_never();
+    assert!(waiting.is_none() && invoker.requests().len() == 1, "the model was asked and hangs");
+    assert_eq!(messages, before);
+}
+
+#[test]
+fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
+    let before = script("s\"be kind\" s u*300 a*300 s\"in the middle\" a:read(src/a.rs) t*60 s u\"now\" a");
+    let (after, report) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    laws::pinned_untouched(&before, &after);
+    assert_eq!(report.cut, 8);
+    assert_eq!(after[..3], [before[0].clone(), before[1].clone(), before[4].clone()]);
+    assert!(digest_body(&after[3]).is_some() && restored_file(&after[4]).is_some(), "{}", outline(&after));
+    assert!(is_pinned(&after[5]), "a pinned text right before the tail stays there");
+    assert_eq!(after[6..], before[8..]);
+
+    let before = script("s u*300 a*300 s u*300 a*300 u\"now\" a");
+    let (after, report) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    assert!(
+        digest_body(&after[after.len() - (before.len() - report.cut) - 1]).is_some(),
+        "{}",
+        outline(&after)
+    );
+    laws::tail_identical(&before, &after, before.len() - report.cut);
+}
+
+/// Runs one compaction of a session that is over budget, and tells whether the model was asked.
+fn asked(runner: &Runner, invoker: &ScriptedInvoker, force: bool) -> (bool, CondenseReport) {
+    let before = invoker.requests().len();
+    let opts = if force { FORCE } else { AUTO };
+    let report = block_on(runner.condense(&mut script("[u*300 a*300]x10 u\"now\""), &opts));
+    (invoker.requests().len() > before, report)
+}
+
+#[test]
+fn the_breaker_opens_after_two_useless_runs_and_closes_when_one_helps_or_is_forced() {
+    let replies = [Script::fails("429"), Script::fails("429"), Script::says(good_reply("x"))];
+    let invoker = std::sync::Arc::new(ScriptedInvoker::new(replies));
+    let runner = Runner::new(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+
+    let (was_asked, report) = asked(&runner, &invoker, false);
+    assert!(was_asked && !report.breaker_open && !runner.is_breaker_open());
+    let (was_asked, _) = asked(&runner, &invoker, false);
+    assert!(was_asked && runner.is_breaker_open(), "two in a row");
+
+    // A forced run asks in spite of it, and closes it since it helps.
+    let clone = runner.clone();
+    let (was_asked, report) = asked(&clone, &invoker, true);
+    assert!(was_asked && !report.breaker_open);
+    assert_eq!(report.digest, Some(DigestSource::Model));
+    assert!(!runner.is_breaker_open(), "clones share the memory");
+}
+
+#[test]
+fn an_open_breaker_asks_no_model_says_so_and_closes_with_the_run_that_helps() {
+    let invoker = model(Script::fails("429"));
+    let runner = Runner::new(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+    asked(&runner, &invoker, false);
+    asked(&runner, &invoker, false);
+    let (was_asked, report) = asked(&runner, &invoker, false);
+    assert!(!was_asked && report.breaker_open && report.is_changed());
+    assert!(report.to_string().ends_with("; breaker open: no model is asked"), "{report}");
+    assert_eq!(report.digest, Some(DigestSource::Local(NoDigest::NoModel)));
+    assert!(!runner.is_breaker_open(), "the local digest helped");
+}
+
+#[test]
+fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
+    let runner = Runner::new(window(100_000));
+    for _ in 0..4 {
+        let report = block_on(runner.condense(&mut script("u a"), &AUTO));
+        assert_eq!(report.unchanged, Some(Unchanged::UnderBudget));
+    }
+    assert!(!runner.is_breaker_open());
+    let irreducible = Runner::new(window(3_000));
+    for _ in 0..2 {
+        let report = block_on(irreducible.condense(&mut script("u*2000"), &AUTO));
+        assert!(report.irreducible.is_some(), "{report}");
+    }
+    assert!(irreducible.is_breaker_open(), "what cannot be brought down is not tried with a model again");
+}

@@ -1,0 +1,101 @@
+//! Pairing against a naive reading of its rules, quadratic and without any book.
+
+use proptest::prelude::*;
+use wb_message::{Block, CallAt, Message, Pair, Pairing};
+use wb_testkit::strategies;
+
+#[derive(Debug, Default, PartialEq)]
+struct Naive {
+    pairs: Vec<Pair>,
+    orphans: Vec<u32>,
+    dangling: Vec<CallAt>,
+    in_flight: Option<usize>,
+}
+
+struct Known {
+    id: String,
+    at: CallAt,
+    answered: bool,
+}
+
+/// Answers each result by looking at all earlier calls: the open one of the nearest message, the first in it;
+/// else the last call of the id at all.
+fn naive(messages: &[Message]) -> Naive {
+    let mut naive = Naive::default();
+    let mut known: Vec<Known> = Vec::new();
+    for (message, at) in messages.iter().zip(0..) {
+        if let Message::Assistant { content, .. } = message {
+            for (block, nth) in content.iter().zip(0..) {
+                if let Block::ToolCall { id, .. } = block {
+                    known.push(Known {
+                        id: id.clone(),
+                        at: CallAt { message: at, block: nth },
+                        answered: false,
+                    });
+                }
+            }
+        }
+        for id in message.answered_ids() {
+            let open = |call: &&mut Known| call.id == id && !call.answered;
+            let nearest = known.iter_mut().filter(|call| open(call)).map(|call| call.at.message).max();
+            let call = known.iter_mut().find(|call| open(call) && Some(call.at.message) == nearest);
+            if let Some(call) = call {
+                call.answered = true;
+                naive.pairs.push(Pair { call: call.at, result: at, repeated: false });
+            } else if let Some(call) = known.iter().rfind(|call| call.id == id) {
+                naive.pairs.push(Pair { call: call.at, result: at, repeated: true });
+            } else {
+                naive.orphans.push(at);
+            }
+        }
+    }
+    naive.dangling = known.iter().filter(|call| !call.answered).map(|call| call.at).collect();
+    let last = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }));
+    naive.in_flight = last.filter(|last| naive.dangling.iter().any(|call| call.message as usize == *last));
+    naive
+}
+
+/// A cut is legal where no pair lies across, nothing in flight is before it, and no result comes first.
+fn naive_legal(messages: &[Message], pairs: &[Pair], in_flight: Option<usize>, cut: usize) -> bool {
+    let across = |pair: &Pair| (pair.call.message as usize) < cut && cut <= pair.result as usize;
+    let starts_with_result = matches!(messages.get(cut), Some(Message::ToolResult { .. }));
+    cut == 0 || !(pairs.iter().any(across) || in_flight.is_some_and(|at| at < cut) || starts_with_result)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pairs_are_those_of_the_naive_reading(messages in strategies::transcript()) {
+        let (pairing, naive) = (Pairing::of(&messages), naive(&messages));
+        prop_assert_eq!(pairing.pairs(), &naive.pairs);
+        prop_assert_eq!(pairing.orphans(), &naive.orphans);
+        prop_assert_eq!(pairing.dangling(), &naive.dangling);
+        prop_assert_eq!(pairing.in_flight(), naive.in_flight);
+        prop_assert_eq!((pairing.len(), pairing.is_empty()), (messages.len(), messages.is_empty()));
+    }
+
+    #[test]
+    fn legal_cuts_are_those_of_the_naive_reading(messages in strategies::transcript()) {
+        let pairing = Pairing::of(&messages);
+        let legal = |cut| naive_legal(&messages, pairing.pairs(), pairing.in_flight(), cut);
+        for cut in 0..=messages.len() {
+            prop_assert_eq!(pairing.is_legal(cut), legal(cut), "cut {}", cut);
+            prop_assert_eq!(pairing.legal_at_or_after(cut), (cut..messages.len()).find(|&cut| legal(cut)));
+            let before = (0..messages.len().min(cut + 1)).rev().find(|&cut| legal(cut));
+            prop_assert_eq!(pairing.legal_at_or_before(cut), before);
+        }
+        prop_assert!(!pairing.is_legal(messages.len() + 1));
+    }
+
+    #[test]
+    fn a_legal_cut_makes_no_orphan_and_no_new_dangling_call(messages in strategies::transcript()) {
+        let whole = Pairing::of(&messages);
+        for cut in (0..messages.len()).filter(|&cut| whole.is_legal(cut)) {
+            let tail = Pairing::of(&messages[cut..]);
+            let old = |at: &u32| whole.orphans().contains(&(at + u32::try_from(cut).expect("small")));
+            prop_assert!(tail.orphans().iter().all(old), "cut {}", cut);
+            prop_assert!(tail.dangling().len() <= whole.dangling().len());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The laws of patches, over made-up transcripts and patches that they accept, and over such that they may not.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use wb_message::{Block, Edit, Message, Patch, PatchError};
+use wb_testkit::{laws, strategies};
+
+/// Makes a transcript and any patch at all: places out of range, overlaps, split pairs.
+fn any_patch() -> impl Strategy<Value = (Vec<Message>, Patch)> {
+    let fold = (any::<Index>(), 0..6_usize, 0..3_usize)
+        .prop_map(|(start, len, n_with)| (start, Some((len, n_with))));
+    let body = any::<Index>().prop_map(|at| (at, None));
+    (strategies::transcript_of(0..=8), vec(prop_oneof![fold, body], 0..4)).prop_map(|(messages, edits)| {
+        let n = messages.len() + 2;
+        let edits = edits.into_iter().map(|(at, fold)| match (at.index(n), fold) {
+            (at, None) => Edit::Body { at, content: vec![Block::text("new")] },
+            (at, Some((len, n_with))) => {
+                Edit::Fold { range: at..at + len, with: vec![Message::user("[digest]"); n_with] }
+            }
+        });
+        let patch = Patch::new(edits.collect());
+        (messages, patch)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_legal_patch_keeps_every_law((messages, patch) in strategies::patched()) {
+        let after = laws::patch_laws(&messages, &patch);
+        let n_kept = patch.origins(messages.len()).len();
+        prop_assert_eq!(after.len(), n_kept);
+    }
+
+    #[test]
+    fn any_patch_is_lawful_or_refused_without_a_trace((messages, patch) in any_patch()) {
+        let mut changed = messages.clone();
+        if patch.clone().apply(&mut changed).is_ok() {
+            laws::patch_laws(&messages, &patch);
+        } else {
+            prop_assert_eq!(changed, messages);
+        }
+    }
+
+    #[test]
+    fn the_weight_after_is_the_weight_before_less_what_went((messages, patch) in strategies::patched()) {
+        let weigh = |message: &Message| serde_json::to_string(message).expect("JSON").len() as u64;
+        let sum = |messages: &[Message]| messages.iter().map(weigh).sum::<u64>();
+        let mut prefix = vec![0];
+        for message in &messages {
+            prefix.push(prefix[prefix.len() - 1] + weigh(message));
+        }
+        let pairing = wb_message::Pairing::of(&messages);
+        let mut changed = messages.clone();
+        match patch.apply_weighed(&mut changed, &pairing, &prefix, &weigh) {
+            Ok(done) => {
+                prop_assert!(sum(&changed) < sum(&messages));
+                prop_assert_eq!(sum(&changed), sum(&messages) - done.removed_tokens + done.added_tokens);
+                done.undo.revert(&mut changed);
+                prop_assert_eq!(changed, messages);
+            }
+            Err(why) => {
+                let heavier = matches!(why, PatchError::Heavier { .. });
+                prop_assert!(heavier, "{}", why);
+                prop_assert_eq!(changed, messages);
+            }
+        }
+    }
+}

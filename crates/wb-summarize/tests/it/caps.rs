@@ -1,0 +1,171 @@
+//! Every text that is put in front of a model has a cap, and stays within it; what was carried once is not lost
+//! while it fits.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use proptest::prelude::*;
+use wb_budget::{ModelCard, Tariff};
+use wb_message::marks::digest_body;
+use wb_message::{Message, Pairing, ToolVocabulary};
+use wb_summarize::scripted::{Script, ScriptedInvoker};
+use wb_summarize::{
+    CONDENSER_BRIEF, CondenseScope, DigestRequest, ModelInvoker, SECTION_TEMPLATE, Sections, SummarizeDeps,
+    carried_digest, local_sections, shortened_digest, summarize,
+};
+use wb_testkit::{script, strategies};
+
+use crate::snapshots::session;
+
+fn render(messages: &[Message], max_chars: usize) -> String {
+    let prior = carried_digest(messages);
+    let pairing = Pairing::of(messages);
+    local_sections(messages, &pairing, &ToolVocabulary::UNIVERSAL, prior.as_deref()).render(max_chars)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_local_digest_is_deterministic_and_never_above_its_cap(
+        messages in strategies::transcript(),
+        max_chars in prop_oneof![160..600_usize, 600..8_000_usize],
+    ) {
+        let digest = render(&messages, max_chars);
+        let n_chars = digest.chars().count();
+        prop_assert!(n_chars <= max_chars, "{} > {}:\n{}", n_chars, max_chars, digest);
+        prop_assert_eq!(render(&messages, max_chars), digest);
+    }
+
+    #[test]
+    fn a_digest_read_and_rendered_again_says_the_same(messages in strategies::transcript()) {
+        let digest = render(&messages, 4_000);
+        let again = Sections::parse(&digest).render(4_000);
+        let lines = |digest: &str| digest.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        prop_assert_eq!(lines(&again), lines(&digest));
+    }
+
+    #[test]
+    fn a_shortened_digest_fits_and_one_that_fits_is_left_alone(
+        messages in strategies::transcript(),
+        max_chars in 0..3_000_usize,
+    ) {
+        let digest = render(&messages, 3_000);
+        let short = shortened_digest(&digest, max_chars);
+        prop_assert!(short.chars().count() <= max_chars);
+        prop_assert!(digest.chars().count() > max_chars || *short == digest);
+    }
+
+    #[test]
+    fn every_prompt_fits_into_the_summarizers_window(
+        messages in strategies::transcript(),
+        window in 4_000..60_000_u64,
+        prior in prop_oneof![Just(None), (0..60_000_usize).prop_map(|n| Some("fact ".repeat(n / 5)))],
+    ) {
+        let card = ModelCard::with_window(window);
+        let request = DigestRequest::new(&messages, CondenseScope::Session, prior, Some(&card), 800);
+        let invoker = ScriptedInvoker::new([Script::Echo]);
+        let _ = block_on(request.ask(&invoker, None));
+        for prompt in invoker.prompts() {
+            let n_tokens = Tariff::SEED.text_tokens(CONDENSER_BRIEF) + (prompt.len() as u64) * 10 / 36;
+            prop_assert!(n_tokens + 800 <= window, "{} + 800 > {}", n_tokens, window);
+        }
+    }
+}
+
+#[test]
+fn the_fixed_texts_have_their_caps() {
+    let tokens = |text: &str| Tariff::SEED.text_tokens(text);
+    assert!(tokens(CONDENSER_BRIEF) <= 300, "{}", tokens(CONDENSER_BRIEF));
+    assert!(tokens(SECTION_TEMPLATE) <= 40);
+    for scope in [CondenseScope::Session, CondenseScope::Branch] {
+        assert!(tokens(scope.framing()) <= 60 && tokens(scope.header()) <= 20);
+    }
+}
+
+#[test]
+fn a_digest_holds_to_its_cap_exactly_where_there_is_more_than_enough() {
+    let mut messages = session();
+    messages.extend(script("[u*300 a:read t*300 a*100]x40"));
+    for max_tokens in [40, 60, 100, 150, 500, 2_000] {
+        for invoke in [None, Some(Arc::new(ScriptedInvoker::new([Script::Echo])) as Arc<dyn ModelInvoker>)] {
+            let deps = SummarizeDeps { invoke, max_tokens: Some(max_tokens), ..SummarizeDeps::default() };
+            let message = block_on(summarize(&messages, deps)).message;
+            let digest = digest_body(&message).expect("a digest");
+            let n_chars = digest.chars().count();
+            let cap = Tariff::SEED.chars_within(max_tokens);
+            assert!(n_chars <= cap, "{n_chars} > {cap}:\n{digest}");
+            assert!(n_chars * 2 > cap || max_tokens <= 60, "most of {cap} is used: {n_chars}\n{digest}");
+        }
+    }
+}
+
+#[test]
+fn facts_survive_ten_chained_digests_as_long_as_they_fit() {
+    let mut messages = session();
+    for round in 0..10 {
+        let deps = SummarizeDeps { max_tokens: Some(2_000), ..SummarizeDeps::default() };
+        let digest = block_on(summarize(&messages, deps)).message;
+        let text = digest_body(&digest).expect("a digest");
+        for fact in [
+            "- First request: The checkout test is flaky (see #412).",
+            "never change the public API of Cart",
+            "request: Good. Now also add a test that fails without your fix.\n  It must not sleep",
+            "Commit it on top of 3f9c2ab.",
+            "src/cart.rs",
+            "tests/coupons.rs",
+            "The root cause is a HashMap",
+            "[pending] open a pull request",
+            "CI runs on 1.91 only.",
+            "`git push` → exit 1",
+            "3f9c2ab · #412",
+        ] {
+            assert!(text.contains(fact), "round {round}: `{fact}` is lost:\n{text}");
+        }
+        assert_eq!(text.matches("- First request:").count(), 1);
+        messages = vec![digest];
+        messages.extend(script(&format!(
+            "u\"Step {round}.\" a:read(src/s{round}.rs) t a\"Step {round} is done.\""
+        )));
+    }
+}
+
+#[test]
+fn what_the_agent_was_at_is_carried_where_it_says_nothing_new() {
+    let digest = block_on(summarize(&script("u a\"I port the parser.\""), SummarizeDeps::default())).message;
+    let mut messages = vec![digest];
+    messages.extend(script("a:bash t a:bash t"));
+    assert!(render(&messages, 2_000).contains("- Active: I port the parser.\n"));
+    messages.extend(script("a\"Now the tests.\""));
+    let digest = render(&messages, 2_000);
+    assert!(digest.contains("- Active: Now the tests.\n") && !digest.contains("parser"), "{digest}");
+}
+
+#[test]
+fn headings_in_a_request_do_not_split_it() {
+    let request = "Do it in this order.\n\n# Plan\n1. read\n# Objective\nnone\n## Status\n2. write";
+    let mut messages = vec![Message::user(request), Message::assistant("ok")];
+    for _ in 0..3 {
+        let digest = block_on(summarize(&messages, SummarizeDeps::default())).message;
+        let sections = Sections::parse(digest_body(&digest).expect("a digest"));
+        let first = &sections.entries(wb_summarize::Section::Objective)[0];
+        assert!(first.starts_with("- First request: Do it") && first.ends_with("2. write"), "{first}");
+        assert!(sections.entries(wb_summarize::Section::Plan).is_empty());
+        messages = vec![digest];
+        messages.extend(script("u\"go on\" a"));
+    }
+}
+
+#[test]
+fn one_giant_request_does_not_push_the_latest_out() {
+    let mut messages = vec![Message::user("word ".repeat(4_000))];
+    messages.extend(script("a u\"rename it\" a u\"and the test\" a"));
+    for max_chars in [520, 800, 2_000] {
+        let digest = render(&messages, max_chars);
+        for named in
+            ["- First request: word word", "- Latest request: and the test", "- Earlier request: rename it"]
+        {
+            assert!(digest.contains(named), "{max_chars}: {digest}");
+        }
+    }
+}

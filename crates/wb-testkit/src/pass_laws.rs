@@ -1,0 +1,145 @@
+//! The laws of a single pass. Whoever adds one tests it with [`all`] over [`crate::strategies::transcript()`].
+//!
+//! ```
+//! use wb_passes::Microcompact;
+//! use wb_testkit::{pass_laws, script};
+//!
+//! let pass = Microcompact { keep_recent_results: 1, ..Microcompact::default() };
+//! pass_laws::all(&pass, &script("u [a:bash t*100]x3 a"), 0);
+//! ```
+
+use wb_budget::{Tariff, View, estimate_message_tokens, estimate_tokens, prefix_tokens};
+use wb_message::marks::CLIP_MARK;
+use wb_message::{Edit, Message, Pairing, Patch};
+use wb_passes::{Goal, Pass};
+
+use crate::laws::patch_laws;
+use crate::show::report;
+
+/// Plans a pass over a transcript under the seed's tariff.
+pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option<Patch> {
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let view = View { messages, prefix: &prefix, pairing: &pairing };
+    pass.plan(view, Goal { target_tokens, weigher: &Tariff::SEED })
+}
+
+/// Checks everything that holds for a pass on one transcript, and returns what it makes of it.
+///
+/// It plans the same twice; its patch is not empty, is accepted and keeps the laws of patches (pairs, order, pinned
+/// messages, taking back, JSON); the result is strictly lighter, no longer, and has nothing left for the pass;
+/// clipped bodies are a head and a tail of the old ones.
+///
+/// # Panics
+/// Panics with both outlines where a law is broken.
+pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
+    let planned = plan(pass, messages, target_tokens);
+    let name = pass.name();
+    assert!(!name.is_empty(), "the pass has no name");
+    assert!(plan(pass, messages, target_tokens) == planned, "{name} plans differently a second time");
+    let Some(patch) = planned else { return messages.to_vec() };
+    let after = patch_laws(messages, &patch);
+    let told = |what: &str| report(&format!("{name}: {what}"), messages, &after);
+    assert!(!patch.is_empty(), "{}", told("an empty patch, which should be none"));
+    assert!(after.len() <= messages.len(), "{}", told("the result is longer"));
+    let (before_tokens, after_tokens) = (estimate_tokens(messages), estimate_tokens(&after));
+    let weights = format!("{before_tokens} → {after_tokens} tokens is not lighter");
+    assert!(after_tokens < before_tokens, "{}", told(&weights));
+    weighed_is_the_same(name, messages, &patch, &after);
+    for edit in &patch.edits {
+        clipped_at_both_ends(name, messages, edit);
+    }
+    let again = plan(pass, &after, target_tokens);
+    assert!(again.is_none(), "{}\n{again:?}", told("something is left for a second application"));
+    after
+}
+
+/// What is applied with weights is what a preview showed without.
+fn weighed_is_the_same(name: &str, messages: &[Message], patch: &Patch, after: &[Message]) {
+    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
+    let mut changed = messages.to_vec();
+    if let Err(why) = patch.clone().apply_weighed(&mut changed, &pairing, &prefix, &estimate_message_tokens) {
+        panic!("{}", report(&format!("{name}: refused when weighed: {why}"), messages, after));
+    }
+    assert!(changed == after, "{}", report(&format!("{name}: preview ≠ apply"), after, &changed));
+}
+
+/// A body with the mark of a clip is a head and a tail of the old one, cut between characters.
+fn clipped_at_both_ends(name: &str, messages: &[Message], edit: &Edit) {
+    let Edit::Body { at, content } = edit else { return };
+    let texts = |blocks: &[wb_message::Block]| {
+        blocks.iter().filter_map(|block| block.as_text()).collect::<Vec<_>>().join("\n")
+    };
+    let new = texts(content);
+    let old = match &messages[*at] {
+        Message::BashExecution { output, .. } => output.clone(),
+        other => texts(other.blocks()),
+    };
+    let has_images = messages[*at].blocks().iter().any(|block| block.as_text().is_none());
+    let at_both_ends = new
+        .match_indices(CLIP_MARK)
+        .any(|(mark, _)| old.starts_with(&new[..mark]) && old.ends_with(&new[mark + CLIP_MARK.len()..]));
+    let is_clip = new.contains(CLIP_MARK) && !has_images;
+    assert!(
+        at_both_ends || !is_clip,
+        "{name}: message {at} is not clipped at both ends:\n{new:?}\nof\n{old:?}"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::script;
+    use wb_message::Block;
+
+    /// A pass that does what it is told to.
+    struct Does(fn(View<'_>) -> Option<Patch>);
+
+    impl Pass for Does {
+        fn name(&self) -> &'static str {
+            "test"
+        }
+
+        fn plan(&self, view: View<'_>, _: Goal<'_>) -> Option<Patch> {
+            (self.0)(view)
+        }
+    }
+
+    fn broken(plan: fn(View<'_>) -> Option<Patch>) -> String {
+        let messages = script("u*40 a*40 u*40 a:bash t*400 a");
+        let caught = std::panic::catch_unwind(|| all(&Does(plan), &messages, 0)).expect_err("the law holds");
+        caught.downcast_ref::<String>().expect("a formatted panic").clone()
+    }
+
+    fn body(at: usize, text: String) -> Patch {
+        Patch::new(vec![Edit::Body { at, content: vec![Block::text(text)] }])
+    }
+
+    fn fold(range: std::ops::Range<usize>, with: Vec<Message>) -> Patch {
+        Patch::new(vec![Edit::Fold { range, with }])
+    }
+
+    #[test]
+    fn a_pass_that_breaks_a_law_is_told_which() {
+        assert!(broken(|_| Some(Patch::default())).contains("an empty patch, which should be none"));
+        assert!(broken(|_| Some(body(4, "x".repeat(9_000)))).contains("is not lighter"));
+        assert!(
+            broken(|_| Some(fold(3..4, vec![]))).starts_with("the patch was refused: the patch separates")
+        );
+        assert!(broken(|_| Some(fold(0..1, vec![Message::user(""); 2]))).contains("the result is longer"));
+        assert!(
+            broken(|_| Some(body(4, format!("other{CLIP_MARK}words")))).contains("not clipped at both ends")
+        );
+        let ever_less = |view: View<'_>| {
+            let Message::User { content, .. } = &view.messages[0] else { return None };
+            let text = content.texts().next()?;
+            Some(body(0, text[..text.len() / 2].to_owned())).filter(|_| !text.is_empty())
+        };
+        assert!(broken(ever_less).contains("something is left for a second application"));
+    }
+
+    #[test]
+    fn a_pass_that_declines_keeps_every_law() {
+        let messages = script("u a");
+        assert_eq!(all(&Does(|_| None), &messages, 0), messages);
+    }
+}
