@@ -31,7 +31,7 @@ pub use policy::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CompactionPolicy, FRAMEWORK_COMPACTION_POLICY, PolicyError,
 };
 pub use slice::{CondensePlan, View, last_user_turn_start, plan_cut, plan_slice};
-pub use weigh::anchor::{Calibration, UsageRefused};
+pub use weigh::anchor::{Calibrated, Calibration, UsageRefused};
 pub use weigh::tariff::{Meter, Tariff};
 pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,

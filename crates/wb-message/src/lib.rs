@@ -29,6 +29,7 @@ pub mod block;
 pub mod message;
 pub mod turn;
 pub mod marks;
+mod json;
 pub mod text;
 pub mod tools;
 pub mod pairing;

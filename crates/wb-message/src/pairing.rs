@@ -5,6 +5,7 @@
 //! call. The calls of the last assistant message that have no answer yet are *in flight*.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::block::Block;
@@ -105,10 +106,17 @@ impl CallBook {
         Self { slots: HashMap::with_capacity(n_calls), nodes: Vec::with_capacity(n_calls) }
     }
 
-    /// Notes a call.
-    pub fn call(&mut self, key: u64, call: CallAt) {
+    /// Notes a call; returns what takes it back.
+    pub fn call(&mut self, key: u64, call: CallAt) -> Page {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE, last: call });
+        let mut page = Page { key, slot: None, n_calls: self.nodes.len() };
+        let slot = match self.slots.entry(key) {
+            Entry::Occupied(known) => {
+                page.slot = Some(*known.get());
+                known.into_mut()
+            }
+            Entry::Vacant(free) => free.insert(Slot { top: NONE, run_end: NONE, last: call }),
+        };
         slot.last = call;
         let same_run = slot.top != NONE && self.nodes[slot.run_end as usize].call.message == call.message;
         if same_run {
@@ -121,28 +129,43 @@ impl CallBook {
             slot.top = node;
         }
         slot.run_end = node;
+        page
     }
 
     /// Notes a result and tells what it answers.
     pub fn answer(&mut self, key: u64) -> Answer {
-        let Some(slot) = self.slots.get_mut(&key) else { return Answer::Orphan };
+        self.answer_paged(key).0
+    }
+
+    /// Notes a result; tells what it answers and returns what takes it back.
+    pub fn answer_paged(&mut self, key: u64) -> (Answer, Page) {
+        let mut page = Page { key, slot: None, n_calls: self.nodes.len() };
+        let Some(slot) = self.slots.get_mut(&key) else { return (Answer::Orphan, page) };
+        page.slot = Some(*slot);
         if slot.top == NONE {
-            return Answer::Repeat(slot.last);
+            return (Answer::Repeat(slot.last), page);
         }
         let node = self.nodes[slot.top as usize];
         if slot.top == slot.run_end {
             slot.run_end = node.below;
         }
         slot.top = node.below;
-        Answer::Open(node.call)
+        (Answer::Open(node.call), page)
     }
 
-    /// Copies what the book knows of an id, for [`CallBook::restore`] to take back the next call or answer of it.
-    pub fn page(&self, key: u64) -> Page {
-        Page { key, slot: self.slots.get(&key).copied(), n_calls: self.nodes.len() }
+    /// Notes a result of an open call and forgets the id with its last open call; nothing where none is open.
+    fn answer_and_forget(&mut self, key: u64) -> Option<CallAt> {
+        let Answer::Open(call) = self.answer(key) else { return None };
+        if self.slots.get(&key).is_some_and(|slot| slot.top == NONE) {
+            self.slots.remove(&key);
+        }
+        if self.slots.is_empty() {
+            self.nodes.clear();
+        }
+        Some(call)
     }
 
-    /// Takes back the one call or answer that was noted after the page was copied; newest first, O(1).
+    /// Takes back the call or answer that the page was returned for; newest first, O(1).
     pub fn restore(&mut self, page: Page) {
         if self.nodes.len() > page.n_calls {
             self.forget_call(page.slot);
@@ -200,9 +223,25 @@ pub struct Pairing {
 
 impl Pairing {
     /// Pairs the calls and results of a transcript.
+    ///
+    /// Only open calls are remembered as long as every result has one to answer; a result that has none makes the
+    /// reading start anew with all calls remembered, for it may repeat an answer.
     pub fn of(messages: &[Message]) -> Self {
         let n_calls = messages.iter().map(|message| message.calls().count()).sum();
-        let mut book = CallBook::with_capacity(n_calls);
+        let open_calls_only = |book: &mut CallBook, key| book.answer_and_forget(key).map(Answer::Open);
+        let pairing = Self::read(messages, CallBook::default(), n_calls, open_calls_only);
+        let all_calls = |book: &mut CallBook, key| Some(book.answer(key));
+        let again = || Self::read(messages, CallBook::with_capacity(n_calls), n_calls, all_calls);
+        pairing.or_else(again).unwrap_or_default()
+    }
+
+    /// Reads a transcript with a way to answer a call; `None` where an answer could not be told.
+    fn read(
+        messages: &[Message],
+        mut book: CallBook,
+        n_calls: usize,
+        answer: impl Fn(&mut CallBook, u64) -> Option<Answer>,
+    ) -> Option<Self> {
         let mut pairing = Self { pairs: Vec::with_capacity(n_calls), ..Self::default() };
         let mut last_assistant = None;
         for (message, at) in messages.iter().zip(0..) {
@@ -210,7 +249,7 @@ impl Pairing {
                 book.call(id_key(id), CallAt { message: at, block });
             }
             for id in message.answered_ids() {
-                pairing.note(book.answer(id_key(id)), at);
+                pairing.note(answer(&mut book, id_key(id))?, at);
             }
             if matches!(message, Message::Assistant { .. }) {
                 last_assistant = Some(at);
@@ -219,7 +258,7 @@ impl Pairing {
         pairing.dangling = book.open_calls();
         pairing.in_flight = last_assistant.filter(|at| pairing.dangling.iter().any(|c| c.message == *at));
         pairing.legal = legal_cuts(messages, &pairing);
-        pairing
+        Some(pairing)
     }
 
     fn note(&mut self, answer: Answer, result: u32) {
@@ -279,21 +318,20 @@ impl Pairing {
 
 fn legal_cuts(messages: &[Message], pairing: &Pairing) -> Vec<bool> {
     let n = messages.len();
-    // How far each message's pairs reach; a running maximum tells which cuts lie inside a pair.
-    let mut reach: Vec<u32> = vec![0; n];
-    for pair in &pairing.pairs {
-        let far = &mut reach[pair.call.message as usize];
-        *far = (*far).max(pair.result);
-    }
     let flight = pairing.in_flight().unwrap_or(n);
-    let mut legal = Vec::with_capacity(n + 1);
-    let mut open_until = 0;
-    for (cut, message) in messages.iter().enumerate() {
-        let starts_with_result = cut > 0 && matches!(message, Message::ToolResult { .. });
-        legal.push(cut > open_until && cut <= flight && !starts_with_result || cut == 0);
-        open_until = open_until.max(reach[cut] as usize);
+    let mut legal = vec![false; n + 1];
+    // Pairs stand in the order of their results: read from the end, those that reach a cut are known before it,
+    // and the earliest of their calls tells whether the cut lies inside one.
+    let mut pairs = pairing.pairs.iter().rev().peekable();
+    let mut first_call = n;
+    for cut in (0..=n).rev() {
+        while let Some(pair) = pairs.next_if(|pair| pair.result as usize >= cut) {
+            first_call = first_call.min(pair.call.message as usize);
+        }
+        let starts_with_result = matches!(messages.get(cut), Some(Message::ToolResult { .. }));
+        let in_flight_stays = cut <= flight && (cut < n || pairing.in_flight.is_none());
+        legal[cut] = cut == 0 || (first_call >= cut && in_flight_stays && !starts_with_result);
     }
-    legal.push(n == 0 || (pairing.in_flight.is_none() && n > open_until));
     legal
 }
 
@@ -391,12 +429,8 @@ mod tests {
         for at in 0..n_steps {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (key, is_call) = (u64::from(state >> 30), state >> 8 & 1 == 1);
-            pages.push(book.page(key));
-            if is_call {
-                book.call(key, CallAt { message: at / 4, block: at });
-            } else {
-                book.answer(key);
-            }
+            let call = CallAt { message: at / 4, block: at };
+            pages.push(if is_call { book.call(key, call) } else { book.answer_paged(key).1 });
         }
     }
 

@@ -135,8 +135,21 @@ pub struct Weighed {
 impl Patch {
     /// Builds a patch from edits in any order of kinds, sorted by position.
     pub fn new(mut edits: Vec<Edit>) -> Self {
-        edits.sort_by_key(|edit| (edit.range().start, edit.range().end));
+        let place = |edit: &Edit| (edit.range().start, edit.range().end);
+        // A stable sort asks for a buffer even where there is nothing to do.
+        if !edits.is_sorted_by_key(place) {
+            edits.sort_by_key(place);
+        }
         Self { edits }
+    }
+
+    /// Gives the patch back that an applied compaction was, for whoever stores it: `undo` is of that compaction,
+    /// `messages` is the transcript after it, to which more may have been appended. Only what is new is cloned.
+    pub fn of(undo: &Undo, messages: &[Message]) -> Self {
+        let folds =
+            undo.new_messages(messages).map(|(range, with)| Edit::Fold { range, with: with.to_vec() });
+        let bodies = undo.new_bodies(messages).map(|(at, content)| Edit::Body { at, content });
+        Self::new(folds.chain(bodies).collect())
     }
 
     /// Tells whether the patch changes nothing.
@@ -266,8 +279,9 @@ impl Patch {
     /// Applies the patch to a transcript that was paired already; messages are moved, never cloned.
     pub fn apply_paired(self, messages: &mut Vec<Message>, pairing: &Pairing) -> Result<Undo, PatchError> {
         self.check(messages, pairing)?;
-        let mut undo = Undo::default();
-        let mut folds = Vec::new();
+        let n_folds = self.folds().count();
+        let mut undo = Undo::with_capacity(self.edits.len() - n_folds, n_folds);
+        let mut folds = Vec::with_capacity(n_folds);
         for edit in self.edits {
             match edit {
                 Edit::Body { at, content } => undo.replace_body(messages, at, content),
@@ -322,7 +336,8 @@ mod tests {
             Edit::Body { at: 4, content: vec![Block::text("2nd")] },
             Edit::Fold { range: 0..3, with: vec![Message::user("digest"), Message::user("file")] },
         ]);
-        let undo = patch.apply(&mut messages).unwrap();
+        let undo = patch.clone().apply(&mut messages).unwrap();
+        assert_eq!(Patch::of(&undo, &messages), patch);
         let expected = [
             Message::user("digest"),
             Message::user("file"),

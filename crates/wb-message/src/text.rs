@@ -6,6 +6,8 @@ use memchr::memchr_iter;
 
 use crate::marks::CLIP_MARK;
 
+pub use crate::json::json_into;
+
 /// Returns at most the first `max_bytes` bytes of the text, cut back to a character boundary.
 pub fn head(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
@@ -34,19 +36,13 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
 /// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and `…` where it
 /// was cut.
 pub fn one_line(text: &str, max_chars: usize) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(max_chars.saturating_add('…'.len_utf8())));
     let mut n_chars = 0;
     for word in text.split_whitespace() {
         let gap = usize::from(!line.is_empty());
         let n_word = word.chars().count();
         if n_chars + gap + n_word > max_chars {
-            let left = max_chars.saturating_sub(n_chars + gap + 1);
-            if gap == 1 && max_chars > n_chars + 1 {
-                line.push(' ');
-            }
-            line.extend(word.chars().take(left));
-            line.push('…');
-            return line;
+            return cut_off(line, n_chars, word, max_chars);
         }
         if gap == 1 {
             line.push(' ');
@@ -57,18 +53,30 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line
 }
 
+/// Ends a line that has no room for its next word, with as much of the word as fits.
+fn cut_off(mut line: String, n_chars: usize, word: &str, max_chars: usize) -> String {
+    let gap = usize::from(!line.is_empty());
+    if n_chars == max_chars {
+        // The mark takes the place of the last character.
+        line.pop();
+    } else if max_chars > n_chars + gap {
+        line.extend([' '].iter().take(gap));
+        line.extend(word.chars().take(max_chars - n_chars - gap - 1));
+    }
+    if max_chars > 0 {
+        line.push('…');
+    }
+    line
+}
+
 /// Appends the text with CRLF turned into LF, blanks and tabs before a line end removed and white space
 /// trimmed at both ends.
 ///
 /// The rules are those of the recorded flattener: a lone CR stays, runs of empty lines stay.
 pub fn tidy_into(out: &mut String, text: &str) {
     let text = text.trim();
-    let bytes = text.as_bytes();
     let mut copied = 0;
-    for at in memchr_iter(b'\n', bytes) {
-        if at > 0 && !matches!(bytes[at - 1], b'\r' | b' ' | b'\t') {
-            continue;
-        }
+    while let Some(at) = blank_line_end(text.as_bytes(), copied) {
         let line = &text[copied..at];
         let line = line.strip_suffix('\r').unwrap_or(line).trim_end_matches([' ', '\t']);
         out.push_str(line);
@@ -77,33 +85,34 @@ pub fn tidy_into(out: &mut String, text: &str) {
     out.push_str(&text[copied..]);
 }
 
+/// Bytes that are looked at together.
+const STEP: usize = 128;
+
+/// Returns the first line end from `from` on that a blank, a tab or a CR stands before.
+fn blank_line_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+        && let Some(next) = bytes.get(at + 1..).and_then(<[u8]>::first_chunk)
+        && !any_blank_line_end(step, next)
+    {
+        at += STEP;
+    }
+    let rest = bytes.get(at..)?;
+    let is_one = |end: &usize| *end > 0 && matches!(rest[end - 1], b' ' | b'\t' | b'\r');
+    Some(at + memchr_iter(b'\n', rest).find(is_one)?)
+}
+
+/// Looks at one step without branches, so that the compiler can use vector instructions.
+fn any_blank_line_end(step: &[u8; STEP], next: &[u8; STEP]) -> bool {
+    // Tab and CR differ in one bit.
+    let is_blank = |byte: u8| u8::from(byte == b' ') | u8::from(byte & !(b'\t' ^ b'\r') == b'\t');
+    let pairs = step.iter().zip(next).map(|(&byte, &next)| is_blank(byte) & u8::from(next == b'\n'));
+    pairs.fold(0, |found, pair| found | pair) != 0
+}
+
 /// Returns what [`tidy_into`] appends.
 pub fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     tidy_into(&mut out, text);
     out
-}
-
-/// Writes JSON into a string.
-///
-/// The writer receives whole characters only, since JSON text is split at ASCII escapes.
-#[derive(Debug)]
-pub struct JsonInto<'a>(pub &'a mut String);
-
-impl std::io::Write for JsonInto<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let text = std::str::from_utf8(bytes).map_err(std::io::Error::other)?;
-        self.0.push_str(text);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Appends a value as compact JSON, keys in their own order.
-pub fn json_into(out: &mut String, value: &serde_json::Value) {
-    // A `Value` has string keys only, so serializing it into memory cannot fail.
-    let _ = serde_json::to_writer(JsonInto(out), value);
 }

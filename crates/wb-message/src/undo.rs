@@ -56,6 +56,11 @@ impl Undo {
         self.bodies.binary_search_by_key(&at, |(at, _)| *at).is_ok()
     }
 
+    pub(crate) fn with_capacity(n_bodies: usize, n_folds: usize) -> Self {
+        let (bodies, folds) = (Vec::with_capacity(n_bodies), Vec::with_capacity(n_folds));
+        Self { bodies, folds, before: Vec::new() }
+    }
+
     pub(crate) fn replace_body(&mut self, messages: &mut [Message], at: usize, content: Vec<Block>) {
         self.bodies.push((at, swap_body(&mut messages[at], content)));
     }
@@ -75,21 +80,38 @@ impl Undo {
         messages.extend(self.before[next..].iter_mut().map(hollow_out));
     }
 
+    /// Visits the folded ranges of the input with the messages that took their place.
+    pub(crate) fn new_messages<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = (Range<usize>, &'a [Message])> {
+        let (mut gone, mut brought) = (0, 0);
+        self.folds.iter().map(move |(range, n_with)| {
+            let start = range.start + brought - gone;
+            gone += range.len();
+            brought += n_with;
+            (range.clone(), &messages[start..start + n_with])
+        })
+    }
+
+    /// Returns the index in the output of the input's message `at`, which stays.
+    fn moved(&self, at: usize) -> usize {
+        let before = self.folds.iter().take_while(|(range, _)| range.end <= at);
+        before.fold(at, |at, (range, n_with)| at + n_with - range.len())
+    }
+
+    /// Visits the input's indices whose bodies were replaced, with the new bodies.
+    pub(crate) fn new_bodies<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = (usize, Vec<Block>)> {
+        self.bodies.iter().map(|(at, _)| (*at, body_blocks(&messages[self.moved(*at)])))
+    }
+
     /// Visits the messages of the output that the patch brought or changed.
     pub(crate) fn brought<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
-        let mut shift = 0_isize;
-        let mut spots = Vec::new();
-        for (range, n_with) in &self.folds {
-            let start = range.start.strict_add_signed(shift);
-            spots.extend(start..start + n_with);
-            shift += n_with.cast_signed() - range.len().cast_signed();
-        }
-        let moved = |at: usize| {
-            let before = self.folds.iter().take_while(|(range, _)| range.end <= at);
-            before.fold(at, |at, (range, n_with)| at + n_with - range.len())
-        };
-        spots.extend(self.bodies.iter().map(|(at, _)| moved(*at)));
-        spots.into_iter().map(|at| &messages[at])
+        let edited = self.bodies.iter().map(|(at, _)| &messages[self.moved(*at)]);
+        self.new_messages(messages).flat_map(|(_, with)| with).chain(edited)
     }
 
     /// Returns the messages that folds took away, in order.
@@ -135,6 +157,18 @@ fn hollow_out(message: &mut Message) -> Message {
 
 fn joined(content: &[Block]) -> String {
     content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the body as an edit would give it.
+fn body_blocks(message: &Message) -> Vec<Block> {
+    match message {
+        Message::User { content: Content::Text(text), .. }
+        | Message::Custom { content: Content::Text(text), .. }
+        | Message::BashExecution { output: text, .. }
+        | Message::BranchSummary { summary: text, .. }
+        | Message::CompactionSummary { summary: text, .. } => vec![Block::text(text)],
+        other => other.blocks().to_vec(),
+    }
 }
 
 fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {

@@ -22,14 +22,6 @@ enum Id {
     Answer { key: u64 },
 }
 
-impl Id {
-    fn key(self) -> u64 {
-        match self {
-            Self::Call { key, .. } | Self::Answer { key } => key,
-        }
-    }
-}
-
 /// Cuts that would separate a pair, both ends included.
 #[derive(Clone, Copy, Debug)]
 struct Run {
@@ -134,21 +126,24 @@ impl Cuts {
 
     /// Notes a call or an answer; returns the first cut that it forbids, `u32::MAX` for none.
     fn note(&mut self, id: Id, at: u32) -> u32 {
-        self.steps.push(Step { id, before: self.book.page(id.key()) });
-        match id {
+        let (answer, before) = match id {
             Id::Call { key, block } => {
-                self.book.call(key, CallAt { message: at, block });
                 self.flight.n_open += 1;
-                u32::MAX
+                (None, self.book.call(key, CallAt { message: at, block }))
             }
-            Id::Answer { key } => match self.book.answer(key) {
-                Answer::Open(call) => {
-                    self.flight.n_open -= u32::from(self.flight.assistant == Some(call.message));
-                    call.message + 1
-                }
-                Answer::Repeat(call) => call.message + 1,
-                Answer::Orphan => u32::MAX,
-            },
+            Id::Answer { key } => {
+                let (answer, before) = self.book.answer_paged(key);
+                (Some(answer), before)
+            }
+        };
+        self.steps.push(Step { id, before });
+        match answer {
+            Some(Answer::Open(call)) => {
+                self.flight.n_open -= u32::from(self.flight.assistant == Some(call.message));
+                call.message + 1
+            }
+            Some(Answer::Repeat(call)) => call.message + 1,
+            Some(Answer::Orphan) | None => u32::MAX,
         }
     }
 

@@ -37,7 +37,7 @@ use crate::card::{ModelCard, Usage};
 use crate::gate::{TokenEstimate, is_over};
 use crate::policy::BudgetPolicy;
 use crate::weigh::Weigher;
-use crate::weigh::anchor::{Anchors, Calibration, UsageRefused};
+use crate::weigh::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
 use crate::weigh::tariff::Tariff;
 use cuts::Cuts;
 use sums::Sums;
@@ -260,6 +260,12 @@ impl Ledger {
     /// Returns the running ratio of real to estimated tokens.
     pub fn calibration(&self) -> Calibration {
         self.anchors.calibration()
+    }
+
+    /// Returns the ledger's weigher with the ratio as it is now: what a compaction weighs by, so that its figures
+    /// are on the provider's scale.
+    pub fn calibrated(&self) -> Calibrated {
+        Calibrated { weigher: self.weigher.clone(), calibration: self.calibration() }
     }
 
     /// Tells whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.

@@ -5,8 +5,12 @@
 //! estimated, and that by a running ratio of real growth to estimated growth. When a compaction voids the
 //! anchor, what the estimate cannot see (real minus estimated) is carried over.
 
+use std::sync::Arc;
+
+use wb_message::Message;
 use wb_message::pairing::id_key;
 
+use super::Weigher;
 use crate::card::{ModelCard, Usage};
 
 /// How much a fresh ratio of 1 weighs, in estimated tokens: about one file that was read. Between 1 000 and
@@ -120,6 +124,27 @@ impl Calibration {
             self.real_tokens /= 2;
             self.estimated_tokens /= 2;
         }
+    }
+}
+
+/// A weigher whose weights are scaled to what the provider counts.
+#[derive(Clone)]
+pub struct Calibrated {
+    /// What estimates.
+    pub weigher: Arc<dyn Weigher>,
+    /// The ratio of real to estimated tokens.
+    pub calibration: Calibration,
+}
+
+impl std::fmt::Debug for Calibrated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Calibrated").field("calibration", &self.calibration).finish_non_exhaustive()
+    }
+}
+
+impl Weigher for Calibrated {
+    fn weigh(&self, message: &Message) -> u64 {
+        self.calibration.scale(self.weigher.weigh(message))
     }
 }
 

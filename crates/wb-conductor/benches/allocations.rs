@@ -1,0 +1,39 @@
+//! Prints what the stages allocate beside what they may, as a Markdown table.
+
+#[path = "../tests/alloc/figures.rs"]
+mod figures;
+
+use std::io::{self, Write};
+
+use figures::{Figure, appends, cases, condensed, cut, estimate, flatten};
+use wb_testkit::workload::{Script, transcript};
+
+fn main() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "| messages | script | what | allocated | limit | limit is | holds |")?;
+    writeln!(out, "|---:|---|---|---:|---:|---|---|")?;
+    for n in [100, 1_000, 10_000, 100_000] {
+        for script in [Script::Latin, Script::Cjk] {
+            for figure in all(n, script) {
+                let holds = if figure.holds() { "yes" } else { "**NO**" };
+                let Figure { what, found, limit, limit_is } = figure;
+                writeln!(out, "| {n} | {script:?} | {what} | {found} | {limit} | {limit_is} | {holds} |")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every figure for a transcript of that many messages.
+fn all(n_messages: usize, script: Script) -> Vec<Figure> {
+    let messages = transcript(n_messages, script);
+    let mut figures = Vec::from(appends(&messages));
+    figures.push(estimate(&messages));
+    figures.push(cut(&messages));
+    figures.extend(flatten(&messages));
+    // A hundred messages fit a window, and the fixed cost of a digest is no twentieth of them.
+    if n_messages >= 1_000 {
+        figures.extend(cases().into_iter().map(|case| condensed(&case, messages.clone())));
+    }
+    figures
+}

@@ -1,0 +1,132 @@
+//! Weighing, the ledger's gate and its cuts.
+
+use std::hint::black_box;
+
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, Ledger, ModelCard, estimate_message_tokens, estimate_tokens, plan_cut,
+    prefix_tokens,
+};
+use wb_message::{Message, Pairing};
+use wb_testkit::workload::{strings, transcript};
+
+use super::{Bed, Build, Row, Sample, Target, repeated, taken_back};
+
+pub(super) const ROWS: [Build; 6] = [gate, append, appends, estimate, cut, pairing];
+
+/// The size that O(1) and O(log n) are compared with.
+const SMALL: usize = 100;
+/// Appends and cuts per turn of a loop, so that a turn is long enough for the clock.
+const BATCH: usize = 64;
+
+fn ask(ledger: &Ledger, card: &ModelCard) -> (u64, bool) {
+    (ledger.total_tokens(), ledger.is_over(card, &AUTO_CONDENSE_POLICY))
+}
+
+fn card() -> ModelCard {
+    ModelCard::with_window(200_000)
+}
+
+fn gate(bed: &Bed) -> Row<'_> {
+    Row {
+        what: "total and gate of a ledger (64 times)",
+        limit_is: "the same at 100 messages",
+        target: Some(Target { letter: 'a', max_ratio: 1.5 }),
+        subject: asked(Ledger::of(&bed.messages)),
+        limit: asked(Ledger::of(&bed.messages[..SMALL])),
+    }
+}
+
+fn asked(ledger: Ledger) -> Sample<'static> {
+    let card = card();
+    repeated(move || {
+        for _ in 0..BATCH {
+            black_box(ask(black_box(&ledger), &card));
+        }
+    })
+}
+
+fn append(bed: &Bed) -> Row<'_> {
+    let more = transcript(BATCH, bed.script);
+    Row {
+        what: "append, total and gate (64 times)",
+        limit_is: "the same at 100 messages",
+        target: Some(Target { letter: 'a', max_ratio: 2.0 }),
+        subject: appended(Ledger::of(&bed.messages), more.clone()),
+        limit: appended(Ledger::of(&bed.messages[..SMALL]), more),
+    }
+}
+
+fn appended(ledger: Ledger, more: Vec<Message>) -> Sample<'static> {
+    let (card, n_before) = (card(), ledger.len());
+    let append = move |ledger: &mut Ledger| {
+        for message in &more {
+            ledger.push(message);
+            black_box(ask(ledger, &card));
+        }
+    };
+    taken_back(ledger, append, move |ledger, ()| ledger.truncate(n_before))
+}
+
+fn appends(bed: &Bed) -> Row<'_> {
+    let messages = &bed.messages[..bed.messages.len().min(10_000)];
+    let card = card();
+    let from_nothing = move || {
+        let mut ledger = Ledger::new();
+        for message in messages {
+            ledger.push(message);
+            black_box(ask(&ledger, &card));
+        }
+        ledger
+    };
+    let weighed = || messages.iter().map(|message| black_box(estimate_message_tokens(message))).sum::<u64>();
+    Row {
+        what: "up to 10k appends with a gate after each",
+        limit_is: "weighing them once",
+        target: Some(Target { letter: 'a', max_ratio: 2.0 }),
+        subject: repeated(from_nothing),
+        limit: repeated(weighed),
+    }
+}
+
+fn estimate(bed: &Bed) -> Row<'_> {
+    let strings = strings(&bed.messages);
+    let chars = move || strings.iter().map(|text| bytecount::num_chars(text.as_bytes())).sum::<usize>();
+    Row {
+        what: "stateless estimate",
+        limit_is: "bytecount::num_chars over the same strings",
+        target: Some(Target { letter: 'b', max_ratio: 3.0 }),
+        subject: repeated(|| estimate_tokens(black_box(&bed.messages))),
+        limit: repeated(chars),
+    }
+}
+
+fn cut(bed: &Bed) -> Row<'_> {
+    // A binary search takes log2 n steps: 1.5, 2 and 2.5 times those at 100 messages.
+    let steps = (bed.n_messages as f64).log2() / (SMALL as f64).log2();
+    Row {
+        what: "cut of a ledger (64 times)",
+        limit_is: "the same at 100 messages; the target is twice log n / log 100",
+        target: Some(Target { letter: 'c', max_ratio: 2.0 * steps }),
+        subject: cuts(Ledger::of(&bed.messages)),
+        limit: cuts(Ledger::of(&bed.messages[..SMALL])),
+    }
+}
+
+fn cuts(ledger: Ledger) -> Sample<'static> {
+    let step = ledger.total_tokens() / BATCH as u64;
+    repeated(move || (0..BATCH as u64).map(|at| ledger.cut(black_box(at * step))).sum::<usize>())
+}
+
+fn pairing(bed: &Bed) -> Row<'_> {
+    let plan = || {
+        let pairing = Pairing::of(black_box(&bed.messages));
+        plan_cut(&prefix_tokens(&bed.messages), &pairing, AUTO_CONDENSE_POLICY.keep_recent)
+    };
+    Row {
+        what: "weigh, pair and cut without a ledger",
+        limit_is: "the stateless estimate",
+        target: None,
+        subject: repeated(plan),
+        limit: repeated(|| estimate_tokens(black_box(&bed.messages))),
+    }
+}

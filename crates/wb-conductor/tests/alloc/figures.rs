@@ -1,0 +1,150 @@
+//! What the stages allocate, beside what they may; shared by the tests and by the table.
+
+use allocation_counter::{AllocationInfo, measure};
+use futures::executor::block_on;
+use wb_budget::{AUTO_CONDENSE_POLICY, Ledger, ModelCard, estimate_tokens};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_message::marks::{CLEARED_TOOL_RESULT, restored_file};
+use wb_message::{Block, Content, Message};
+use wb_summarize::{flatten_into, flatten_transcript};
+use wb_testkit::workload::payload_bytes;
+
+/// Bytes, or allocations, beside the most that they may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Figure {
+    /// The target's letter and what was done.
+    pub(crate) what: String,
+    /// What was allocated.
+    pub(crate) found: u64,
+    /// The limit and where it comes from.
+    pub(crate) limit: u64,
+    pub(crate) limit_is: String,
+}
+
+impl Figure {
+    pub(crate) fn holds(&self) -> bool {
+        self.found <= self.limit
+    }
+}
+
+fn of<T>(work: impl FnOnce() -> T) -> (AllocationInfo, T) {
+    let mut out = None;
+    let info = measure(|| out = Some(work()));
+    (info, out.expect("the work was done"))
+}
+
+fn none(what: &str, info: AllocationInfo) -> Figure {
+    Figure { what: what.to_owned(), found: info.count_total, limit: 0, limit_is: "no allocation".to_owned() }
+}
+
+/// What each of the ledger's lists and its map may do to grow by doubling: once for each bit of the length.
+const N_CONTAINERS: u64 = 8;
+
+/// Appends with a gate after each: growth alone, and none where the room is there already.
+pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
+    let card = ModelCard::with_window(200_000);
+    let mut ledger = Ledger::new();
+    let mut append = || {
+        for message in messages {
+            ledger.push(message);
+            std::hint::black_box((ledger.total_tokens(), ledger.is_over(&card, &AUTO_CONDENSE_POLICY)));
+        }
+        ledger.truncate(0);
+    };
+    let growing = of(&mut append).0;
+    let again = of(&mut append).0;
+    let limit = N_CONTAINERS * u64::from(messages.len().max(1).ilog2());
+    let limit_is = format!("{N_CONTAINERS} containers that double");
+    let growing =
+        Figure { what: "a: appends, growing".to_owned(), found: growing.count_total, limit, limit_is };
+    [growing, none("a: appends, room there", again)]
+}
+
+/// The stateless estimate.
+pub(crate) fn estimate(messages: &[Message]) -> Figure {
+    none("b: estimate", of(|| estimate_tokens(messages)).0)
+}
+
+/// Cuts for every power of two of tail tokens.
+pub(crate) fn cut(messages: &[Message]) -> Figure {
+    let ledger = Ledger::of(messages);
+    let cuts = || (0..30).map(|bit| ledger.cut(1 << bit)).max();
+    none("c: cuts", of(cuts).0)
+}
+
+/// Flattening into a buffer that has room, and into a fresh one.
+pub(crate) fn flatten(messages: &[Message]) -> [Figure; 2] {
+    let (info, flat) = of(|| flatten_transcript(messages));
+    let fresh = Figure {
+        what: "e: flatten, fresh buffer".to_owned(),
+        found: info.bytes_total,
+        limit: flat.len() as u64 * 12 / 10,
+        limit_is: "1.2 × bytes of the output".to_owned(),
+    };
+    let mut buffer = String::with_capacity(flat.len());
+    let roomy = of(|| flatten_into(&mut buffer, messages)).0;
+    assert_eq!(buffer, flat);
+    [none("e: flatten, caller's buffer", roomy), fresh]
+}
+
+/// How a transcript is condensed.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) settings: CondenseSettings,
+    pub(crate) opts: CondenseOpts,
+}
+
+/// The automatic and the forced path; the smaller window leads to a fold, the larger one to clearing.
+pub(crate) fn cases() -> [Case; 5] {
+    let case = |name, window: Option<u64>, force| {
+        let settings = CondenseSettings::new();
+        Case {
+            name,
+            settings: match window {
+                Some(window) => settings.card(ModelCard::with_window(window)),
+                None => settings,
+            },
+            opts: CondenseOpts { force, ..CondenseOpts::default() },
+        }
+    };
+    [
+        case("auto, 200k window", Some(200_000), false),
+        case("auto, 32k window", Some(32_000), false),
+        case("auto, no card", None, false),
+        case("forced, 200k window", Some(200_000), true),
+        case("forced, no card", None, true),
+    ]
+}
+
+/// Condenses without a model.
+pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CondenseReport {
+    block_on(condense_in_place(messages, &case.settings, &case.opts))
+}
+
+/// Bytes that a compaction allocates: at most a twentieth of the payload, what is given back, and the marks that
+/// stand in place of cleared bodies.
+pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
+    // The executor's own thread-local state is made before anything is counted.
+    block_on(std::future::ready(()));
+    let payload = payload_bytes(&messages) as u64;
+    let (info, report) = of(|| condense(case, &mut messages));
+    assert!(report.is_changed(), "{report}");
+    let restored: u64 = restored_bytes(&report, &messages);
+    let marks = (report.cleared.len() * (size_of::<Block>() + CLEARED_TOOL_RESULT.len())) as u64;
+    Figure {
+        what: format!("d: {}", case.name),
+        found: info.bytes_total,
+        limit: payload / 20 + restored + marks,
+        limit_is: format!("5 % of {payload} + {restored} restored + {marks} in marks"),
+    }
+}
+
+fn restored_bytes(report: &CondenseReport, after: &[Message]) -> u64 {
+    let files = after.iter().filter(|message| restored_file(message).is_some());
+    let text = |message: &Message| match message {
+        Message::User { content: Content::Text(text), .. } => text.len() as u64,
+        _ => 0,
+    };
+    if report.restored.is_empty() { 0 } else { files.map(text).sum() }
+}
