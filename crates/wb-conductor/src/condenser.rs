@@ -13,14 +13,13 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 
 /// Builds a condenser: where the transcript is over the card's budget, its head becomes one digest.
 ///
-/// Without a card it returns its input. It neither clears tool results nor restores files; the runner does.
+/// Without a card, or with one that knows no window, it returns its input. It neither clears tool results nor restores files; the runner does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
-    let has_window = deps.card.is_some();
     let settings = CondenseSettings::from(deps).bare();
     Box::new(move |mut messages| {
         let settings = settings.clone();
         async move {
-            if has_window {
+            if settings.card.is_some() {
                 condense_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
             }
             messages

@@ -229,16 +229,7 @@ impl<'a> Plan<'a> {
         if self.tail_tokens() + digest <= budget {
             return;
         }
-        let allowed = budget.saturating_sub(digest).min(self.shares.tail_tokens);
-        let mut goal = allowed;
-        // The pass estimates what a shortened body weighs; what is short of the goal is asked for again.
-        for _ in 0..4 {
-            self.previews = self.plan_previews(goal);
-            if self.tail_tokens() <= allowed {
-                return;
-            }
-            goal = goal.saturating_sub(self.tail_tokens() - allowed + 8);
-        }
+        self.previews = self.plan_previews(budget.saturating_sub(digest).min(self.shares.tail_tokens));
     }
 
     /// Returns what the target leaves beside the fixed parts; where that is nothing, what the shares leave.

@@ -12,8 +12,8 @@ use wb_message::marks::restored_file;
 use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 use wb_passes::{RestoreLimits, restore_reads};
 use wb_summarize::{
-    CondenseScope, DigestRequest, ModelDigest, ModelInvoker, NoDigest, Sections, carried_digest,
-    digest_message, local_sections, newest_timestamp, shortened_digest,
+    CondenseScope, Cost, DigestRequest, ModelInvoker, NoDigest, Sections, carried_digest, digest_message,
+    local_sections, newest_timestamp, shortened_digest,
 };
 
 use crate::plan::{Plan, USEFUL_DIGEST_TOKENS};
@@ -62,7 +62,7 @@ struct Ask {
 /// A compaction with its digest, ready to be applied.
 pub struct Proposal {
     draft: Draft,
-    digest: Result<ModelDigest, NoDigest>,
+    digest: Result<String, NoDigest>,
 }
 
 impl fmt::Debug for Prepared {
@@ -180,14 +180,17 @@ fn ask_of(
 
 /// Asks the model, where there is one. A cancel and the timeout end the request.
 pub async fn run(prepared: Prepared) -> Proposal {
-    let Prepared { draft, ask } = prepared;
+    let Prepared { mut draft, ask } = prepared;
+    let mut cost = Cost::default();
     let digest = match ask {
         Err(reason) => Err(reason),
         Ok(Ask { invoker, request, timeout }) => {
-            let asked = request.ask(invoker.as_ref(), draft.cancel.as_ref());
+            let asked = request.ask(invoker.as_ref(), draft.cancel.as_ref(), &mut cost);
             within(timeout, asked).await.unwrap_or(Err(NoDigest::TimedOut))
         }
     };
+    draft.report.usage = cost.usage;
+    draft.report.n_requests = cost.n_requests;
     Proposal { draft, digest }
 }
 
@@ -225,11 +228,7 @@ impl Draft {
         report
     }
 
-    fn splice(
-        mut self,
-        messages: &mut Vec<Message>,
-        digest: Result<ModelDigest, NoDigest>,
-    ) -> CondenseReport {
+    fn splice(mut self, messages: &mut Vec<Message>, digest: Result<String, NoDigest>) -> CondenseReport {
         let n_appended = messages.len() - self.n_messages;
         if n_appended > 0 {
             self.take_in(messages);
@@ -271,7 +270,7 @@ impl Draft {
     }
 
     /// The head's runs make room; the digest and the restored files stand where the last run stood.
-    fn fold_edits(&mut self, fold: Fold, digest: Result<ModelDigest, NoDigest>) -> Vec<Edit> {
+    fn fold_edits(&mut self, fold: Fold, digest: Result<String, NoDigest>) -> Vec<Edit> {
         let message = self.digest_message(&fold, digest);
         let Fold { mut ranges, restored, .. } = fold;
         self.report.folded = ranges.iter().map(Range::len).sum();
@@ -289,13 +288,11 @@ impl Draft {
         edits
     }
 
-    fn digest_message(&mut self, fold: &Fold, digest: Result<ModelDigest, NoDigest>) -> Message {
+    fn digest_message(&mut self, fold: &Fold, digest: Result<String, NoDigest>) -> Message {
         let message = match digest {
-            Ok(model) => {
-                self.report.usage = model.usage;
-                self.report.n_requests = model.n_requests;
+            Ok(text) => {
                 self.report.digest = Some(DigestSource::Model);
-                self.fitted(fold, |max_chars| shortened_digest(&model.text, max_chars).into_owned())
+                self.fitted(fold, |max_chars| shortened_digest(&text, max_chars).into_owned())
             }
             Err(reason) => {
                 self.report.digest = Some(DigestSource::Local(reason));

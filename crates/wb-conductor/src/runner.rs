@@ -41,8 +41,11 @@ pub async fn condense_transcript(
 /// Runs that did not help, in a row, after which no model is asked any more.
 pub const BREAKER_AFTER: u32 = 2;
 
-/// Settings with a memory: after [`BREAKER_AFTER`] runs in a row that did not help, no model is asked until one
-/// helps or is forced.
+/// Runs that an open breaker lasts before a model is tried again.
+pub const BREAKER_LASTS: u32 = 3;
+
+/// Settings with a memory: after [`BREAKER_AFTER`] runs in a row that did not help, no model is asked for
+/// [`BREAKER_LASTS`] runs; then it is tried again. A run that helps, or a forced one that does, closes the breaker.
 #[derive(Clone, Debug, Default)]
 pub struct Runner {
     settings: CondenseSettings,
@@ -57,7 +60,8 @@ impl Runner {
 
     /// Tells whether the breaker is open.
     pub fn is_breaker_open(&self) -> bool {
-        self.n_useless.load(Ordering::Relaxed) >= BREAKER_AFTER
+        let since = self.n_useless.load(Ordering::Relaxed).checked_sub(BREAKER_AFTER);
+        since.is_some_and(|since| since % (BREAKER_LASTS + 1) != BREAKER_LASTS)
     }
 
     /// Condenses a transcript in place; see [`condense_in_place`].
@@ -70,15 +74,16 @@ impl Runner {
             condense_in_place(messages, &self.settings, opts).await
         };
         if !(opts.force && report.unchanged.is_some()) {
-            self.learn(&report);
+            self.learn(&report, breaker_open);
         }
         report.breaker_open = breaker_open;
         report
     }
 
-    fn learn(&self, report: &CondenseReport) {
+    /// A run without a model tells nothing about the model, so it does not close the breaker.
+    fn learn(&self, report: &CondenseReport, breaker_open: bool) {
         let helped = match &report.unchanged {
-            None => report.irreducible.is_none() && report.degraded().is_none(),
+            None => report.irreducible.is_none() && report.degraded().is_none() && !breaker_open,
             // Nothing was asked of these, so they tell nothing.
             Some(Unchanged::UnderBudget | Unchanged::Cancelled | Unchanged::PrefixChanged) => return,
             Some(_) => false,

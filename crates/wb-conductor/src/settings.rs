@@ -88,8 +88,13 @@ impl fmt::Debug for CondenseSettings {
 impl From<CondenserDeps> for CondenseSettings {
     fn from(deps: CondenserDeps) -> Self {
         let CondenserDeps { invoke, card, policy } = deps;
+        let card = card.filter(has_window);
         Self { invoke, card, policy: policy.unwrap_or(AUTO_CONDENSE_POLICY), ..Self::default() }
     }
+}
+
+fn has_window(card: &ModelCard) -> bool {
+    card.context_window > 0
 }
 
 impl CondenseSettings {
@@ -105,10 +110,10 @@ impl CondenseSettings {
         self
     }
 
-    /// Sets the card of the model whose window is budgeted.
+    /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
     #[must_use]
     pub fn card(mut self, card: ModelCard) -> Self {
-        self.card = Some(card);
+        self.card = Some(card).filter(has_window);
         self
     }
 

@@ -91,14 +91,12 @@ impl fmt::Display for NoDigest {
     }
 }
 
-/// A digest that a model wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelDigest {
-    /// The text without header.
-    pub text: String,
-    /// What the requests cost together.
+/// What asking a model has cost so far, a failed request included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// What the provider counted.
     pub usage: Usage,
-    /// How many requests there were.
+    /// How many requests were made.
     pub n_requests: usize,
 }
 
@@ -139,29 +137,33 @@ impl DigestRequest {
         Self { scope, prior, max_prior_bytes, scrollbacks, max_output_tokens, model: None }
     }
 
-    /// Asks the model, once per part; each request carries the digest of the parts before it.
+    /// Asks the model for a digest, once per part; each request carries the digest of the parts before it.
     ///
-    /// A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason. What is
+    /// `cost` is added to as it arises, so that it is known where nothing came of it. A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason. What is
     /// cancelled before it is asked costs nothing.
     pub async fn ask(
         &self,
         invoker: &dyn ModelInvoker,
         cancel: Option<&CancellationToken>,
-    ) -> Result<ModelDigest, NoDigest> {
-        let mut digest = ModelDigest { text: String::new(), usage: Usage::EMPTY, n_requests: 0 };
+        cost: &mut Cost,
+    ) -> Result<String, NoDigest> {
+        let mut digest: Option<String> = None;
         for scrollback in &self.scrollbacks {
             if cancel.is_some_and(CancellationToken::is_cancelled) {
                 return Err(NoDigest::Cancelled);
             }
-            let prior =
-                if digest.n_requests == 0 { self.prior.as_deref() } else { Some(digest.text.as_str()) };
+            let prior = digest.as_deref().or(self.prior.as_deref());
             let prior = prior.map(|prior| carried(prior, self.max_prior_bytes));
             let prompt = frame_prompt(self.scope, prior.as_deref(), scrollback);
+            cost.n_requests += 1;
             let stream = invoker.invoke(conversation(prompt), self.options(cancel));
-            let (text, usage) = read_reply(stream, cancel).await?;
-            digest = ModelDigest { text, usage: sum(digest.usage, usage), n_requests: digest.n_requests + 1 };
+            let mut heard = Heard::default();
+            let end = heard.listen(stream, cancel).await;
+            cost.usage = sum(cost.usage, heard.usage);
+            end?;
+            digest = Some(heard.judged()?);
         }
-        Ok(digest)
+        digest.ok_or(NoDigest::Blank)
     }
 
     fn options(&self, cancel: Option<&CancellationToken>) -> StreamOptions {
@@ -212,44 +214,56 @@ struct Heard {
     usage: Usage,
 }
 
-/// Reads a reply up to its first terminal emission, or until it is cancelled, and judges it.
-async fn read_reply(
-    mut stream: BoxStream<'static, Emission>,
-    cancel: Option<&CancellationToken>,
-) -> Result<(String, Usage), NoDigest> {
-    let mut heard = Heard::default();
-    let cancelled = async {
-        match cancel {
-            Some(token) => token.cancelled().await,
-            None => pending().await,
-        }
-    };
-    let mut cancelled = Box::pin(cancelled);
-    loop {
-        let emission = match select(cancelled.as_mut(), stream.next()).await {
-            Either::Left(_) => return Err(NoDigest::Cancelled),
-            Either::Right((emission, _)) => emission,
-        };
-        match emission {
-            None => return heard.judged(),
-            Some(Emission::Text { delta }) => heard.streamed.push_str(&delta),
-            Some(Emission::Stop { stop }) => heard.stop = Some(stop),
-            Some(Emission::Usage { usage }) => heard.usage = usage,
-            Some(Emission::Error { error }) => return Err(NoDigest::Failed(error.message)),
-            Some(Emission::Done { reply }) => {
-                heard.complete = reply_text(&reply);
-                heard.stop = Some(reply.stop);
-                heard.usage = if reply.usage == Usage::EMPTY { heard.usage } else { reply.usage };
-                return heard.judged();
+impl Heard {
+    /// Reads a reply up to its first terminal emission, or until it is cancelled.
+    async fn listen(
+        &mut self,
+        mut stream: BoxStream<'static, Emission>,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<(), NoDigest> {
+        let cancelled = async {
+            match cancel {
+                Some(token) => token.cancelled().await,
+                None => pending().await,
             }
-            Some(_) => {}
+        };
+        let mut cancelled = Box::pin(cancelled);
+        loop {
+            match select(cancelled.as_mut(), stream.next()).await {
+                Either::Left(_) => return Err(NoDigest::Cancelled),
+                Either::Right((None, _)) => return Ok(()),
+                Either::Right((Some(Emission::Error { error }), _)) => {
+                    return Err(NoDigest::Failed(error.message));
+                }
+                Either::Right((Some(emission), _)) => {
+                    let is_last = emission.is_terminal();
+                    self.note(emission);
+                    if is_last {
+                        return Ok(());
+                    }
+                }
+            }
         }
     }
-}
 
-impl Heard {
+    fn note(&mut self, emission: Emission) {
+        match emission {
+            Emission::Text { delta } => self.streamed.push_str(&delta),
+            Emission::Stop { stop } => self.stop = Some(stop),
+            Emission::Usage { usage } => self.usage = usage,
+            Emission::Done { reply } => {
+                self.complete = reply_text(&reply);
+                self.stop = Some(reply.stop);
+                if reply.usage != Usage::EMPTY {
+                    self.usage = reply.usage;
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Accepts a complete reply with text and headings; streamed text counts where the reply itself has none.
-    fn judged(self) -> Result<(String, Usage), NoDigest> {
+    fn judged(self) -> Result<String, NoDigest> {
         match self.stop {
             Some(StopReason::Refusal) => return Err(NoDigest::Refused),
             Some(StopReason::MaxOutput) => return Err(NoDigest::Truncated),
@@ -263,7 +277,7 @@ impl Heard {
         match text.trim() {
             "" => Err(NoDigest::Blank),
             text if !has_headings(text) => Err(NoDigest::Headingless),
-            text => Ok((text.to_owned(), self.usage)),
+            text => Ok(text.to_owned()),
         }
     }
 }
@@ -284,17 +298,18 @@ pub fn newest_timestamp(messages: &[Message]) -> i64 {
 /// Condenses messages into one digest; it always succeeds.
 ///
 /// Without a model, or where the model gives no usable digest, the local digest stands in. Earlier digests among
-/// the messages are carried along with `prior_digest`.
+/// the messages are carried along with `prior_digest`. For no messages no model is asked.
 pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
     let carried: Vec<String> = carried_digest(messages).into_iter().chain(deps.prior_digest).collect();
     let prior = (!carried.is_empty()).then(|| carried.join("\n\n"));
     let max_tokens = deps.max_tokens.unwrap_or(DIGEST_TOKENS);
     let digest = match &deps.invoke {
         None => Err(NoDigest::NoModel),
+        Some(_) if messages.is_empty() => Err(NoDigest::Blank),
         Some(invoker) => {
             let card = invoker.card();
             let request = DigestRequest::new(messages, deps.scope, prior.clone(), card.as_ref(), max_tokens);
-            request.ask(invoker.as_ref(), deps.cancel.as_ref()).await.map(|digest| digest.text)
+            request.ask(invoker.as_ref(), deps.cancel.as_ref(), &mut Cost::default()).await
         }
     };
     let max_chars = Tariff::SEED.chars_within(max_tokens);

@@ -35,8 +35,8 @@ pub mod scripted;
 pub use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
 
 pub use condense::{
-    DigestRequest, ModelDigest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message,
-    newest_timestamp, summarize,
+    Cost, DigestRequest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp,
+    summarize,
 };
 pub use digest::{Section, Sections, shortened_digest};
 pub use fallback::{carried_digest, has_news, local_sections};

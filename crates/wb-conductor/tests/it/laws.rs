@@ -27,7 +27,7 @@ enum Model {
 }
 
 fn digest() -> String {
-    SECTION_TEMPLATE.lines().map(|heading| format!("{heading}\n- something\n")).collect()
+    SECTION_TEMPLATE.lines().flat_map(|heading| [heading, "\n- something\n"]).collect()
 }
 
 impl Model {

@@ -1,5 +1,7 @@
 //! Integration tests of the conductor.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 mod laws;
 mod vectors;

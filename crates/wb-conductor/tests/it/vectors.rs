@@ -165,7 +165,10 @@ fn least_gain_is_missing(case: &Case<'_>, published: &Published) -> bool {
     published.cut > 0 && estimate_tokens(&case.messages[..published.cut]) <= LEAST_DIGEST_TOKENS
 }
 
-const CUT_RULES: [Rule; 7] = [
+const CUT_RULES: [Rule; 8] = [
+    ("5 a window of 0 is an unknown one (WC6)", |case, _| {
+        case.card.as_ref().is_some_and(|card| card.context_window == 0)
+    }),
     (
         "4.2 the published cut separates a pair, drops a call in flight or starts with a result",
         |case, published| published.cut > 0 && !Pairing::of(case.messages).is_legal(published.cut),
@@ -184,7 +187,7 @@ const CUT_RULES: [Rule; 7] = [
         case.passes && !CLEARED_RULES.iter().all(|(_, holds)| !holds(case, published))
     }),
     ("5 the tail is at most half of the limit", |case, _| {
-        let card = case.card.as_ref();
+        let card = case.card.as_ref().filter(|card| card.context_window > 0);
         card.is_some_and(|card| Shares::of(card, &case.policy, 0).tail_tokens < case.policy.keep_recent)
     }),
 ];

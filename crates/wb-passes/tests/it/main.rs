@@ -1,5 +1,7 @@
 //! Integration tests of the passes.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod laws;
 mod restoring;
 mod vectors;

@@ -7,7 +7,7 @@ use wb_budget::{ModelCard, Usage};
 use wb_message::Message;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CondenseScope, DigestRequest, Emission, InvokeError, NoDigest, StopReason, SummarizeDeps, summarize,
+    CondenseScope, Cost, DigestRequest, Emission, InvokeError, NoDigest, StopReason, SummarizeDeps, summarize,
 };
 use wb_testkit::script;
 
@@ -19,7 +19,7 @@ fn request(messages: &[Message]) -> DigestRequest {
 
 fn asked(reply: Script) -> Result<String, NoDigest> {
     let invoker = ScriptedInvoker::new([reply]);
-    block_on(request(&script("u a")).ask(&invoker, None)).map(|digest| digest.text)
+    block_on(request(&script("u a")).ask(&invoker, None, &mut Cost::default()))
 }
 
 fn delta(text: &str) -> Emission {
@@ -68,8 +68,11 @@ fn a_failure_in_a_later_part_fails_the_whole() {
     let request = DigestRequest::new(&messages, CondenseScope::Session, None, Some(&card), 500);
     assert!(request.scrollbacks.len() > 3);
     let invoker = ScriptedInvoker::new([Script::says(GOOD), Script::says(GOOD), Script::fails("429")]);
-    assert_eq!(block_on(request.ask(&invoker, None)), Err(NoDigest::Failed("429".into())));
+    let mut cost = Cost::default();
+    assert_eq!(block_on(request.ask(&invoker, None, &mut cost)), Err(NoDigest::Failed("429".into())));
     assert_eq!(invoker.requests().len(), 3, "nothing is asked after it");
+    let usage = Usage { input_tokens: 200, output_tokens: 20, ..Usage::EMPTY };
+    assert_eq!(cost, Cost { usage, n_requests: 3 }, "what it cost is known all the same");
 }
 
 #[test]
@@ -78,11 +81,12 @@ fn the_usage_of_all_parts_is_added_up() {
     let card = ModelCard::with_window(8_000);
     let request = DigestRequest::new(&messages, CondenseScope::Session, None, Some(&card), 500);
     let invoker = ScriptedInvoker::new([Script::says(GOOD)]);
-    let digest = block_on(request.ask(&invoker, None)).expect("a digest");
+    let mut cost = Cost::default();
+    block_on(request.ask(&invoker, None, &mut cost)).expect("a digest");
     let n = request.scrollbacks.len();
-    assert_eq!(digest.n_requests, n);
+    assert_eq!(cost.n_requests, n);
     let n = n as u64;
-    assert_eq!(digest.usage, Usage { input_tokens: 100 * n, output_tokens: 10 * n, ..Usage::EMPTY });
+    assert_eq!(cost.usage, Usage { input_tokens: 100 * n, output_tokens: 10 * n, ..Usage::EMPTY });
 }
 
 #[test]
@@ -90,13 +94,17 @@ fn a_cancel_ends_a_hanging_request_and_one_before_it_asks_nothing() {
     let cancel = CancellationToken::new();
     let invoker = ScriptedInvoker::new([Script::Hang]);
     let request = request(&script("u a"));
-    let mut asking = Box::pin(request.ask(&invoker, Some(&cancel)));
+    let mut cost = Cost::default();
+    let mut asking = Box::pin(request.ask(&invoker, Some(&cancel), &mut cost));
     assert!(asking.as_mut().now_or_never().is_none(), "it hangs");
     cancel.cancel();
     assert_eq!(block_on(asking), Err(NoDigest::Cancelled));
     let (_, options) = &invoker.requests()[0];
     assert!(options.is_cancelled(), "the token is handed on");
-    assert_eq!(block_on(request.ask(&invoker, Some(&cancel))), Err(NoDigest::Cancelled));
+    assert_eq!(
+        block_on(request.ask(&invoker, Some(&cancel), &mut Cost::default())),
+        Err(NoDigest::Cancelled)
+    );
     assert_eq!(invoker.requests().len(), 1);
 }
 

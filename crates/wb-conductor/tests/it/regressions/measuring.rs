@@ -64,7 +64,9 @@ fn wc6_a_policy_that_makes_no_sense_is_refused_with_its_reason() {
 #[test]
 fn wc6_a_window_of_nothing_is_irreducible_and_not_a_loop() {
     let messages = script("[u*300 a*300]x6 u");
-    for context_window in [0, 100, 2_048] {
+    let (after, report) = condensed(&messages, &window(0), &AUTO);
+    assert_eq!(after, messages, "a window of 0 is an unknown one: {report}");
+    for context_window in [1, 100, 2_048] {
         let (after, report) = condensed(&messages, &window(context_window), &AUTO);
         assert!(report.irreducible.is_some(), "{report}");
         let (again, report) = condensed(&after, &window(context_window), &AUTO);
