@@ -1,7 +1,7 @@
 //! Where the stages of a compaction meet.
 //!
-//! A compaction is three steps, the same in the foreground, in the background and for a preview: [`prepare`]
-//! looks at the transcript and plans (sync), [`run`] asks the model (async, holds no transcript), [`apply`]
+//! A compaction is three steps, the same in the foreground, in the background and for a preview: [`prepare()`]
+//! looks at the transcript and plans (sync), [`run()`] asks the model (async, holds no transcript), [`apply()`]
 //! changes the transcript and reports (sync). [`condense_in_place`] does all three, [`WindowBudgetCondense`] does
 //! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
 //!
