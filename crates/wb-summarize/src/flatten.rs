@@ -76,7 +76,10 @@ impl Flattener {
         const LABEL: usize = 24;
         let texts = |content: &Content| content.texts().map(|text| text.len() + 1).sum::<usize>();
         let bytes = match message {
-            Message::User { content, .. } => texts(content),
+            Message::User { content, .. } => {
+                let results = content.blocks().iter().filter(|_| self.guard).map(result_hint);
+                texts(content) + results.sum::<usize>()
+            }
             Message::Custom { custom_type, content } => custom_type.len() + texts(content),
             Message::Assistant { content, error_message } => {
                 let blocks = content.iter().map(|block| block_hint(block).min(self.max_body_bytes));
@@ -103,6 +106,9 @@ impl Flattener {
         match message {
             Message::User { content, .. } => match restored_file(message) {
                 Some((path, _)) if self.guard => self.labelled(out, "» note (restored file): ", path),
+                _ if self.guard && content.blocks().iter().any(Block::is_tool_result) => {
+                    self.carrier(out, content)
+                }
                 _ => self.content(out, &["» you: "], content),
             },
             Message::Assistant { content, error_message } => {
@@ -143,6 +149,24 @@ impl Flattener {
             Content::Blocks(blocks) => self.blocks(out, blocks),
         }
         out.len() > start
+    }
+
+    /// Appends the tool results that a user message carries, each under a label of its own, then the user's words.
+    fn carrier(self, out: &mut String, content: &Content) -> bool {
+        for block in content.blocks() {
+            let Block::ToolResult { output, is_error, .. } = block else { continue };
+            out.push_str(if *is_error == Some(true) { "» tool!err: " } else { "» tool: " });
+            match output.as_str() {
+                Some(text) => self.body(out, text),
+                None => self.json(out, output),
+            }
+            out.push('\n');
+        }
+        let before = out.len();
+        if !self.content(out, &["» you: "], content) {
+            out.truncate(before - 1);
+        }
+        true
     }
 
     /// Appends text blocks and `[image]` marks, one per line, tidied as one text.
@@ -241,6 +265,13 @@ fn block_hint(block: &Block) -> usize {
     match block {
         Block::Text { text } | Block::Thinking { text, .. } => text.len() + LABEL,
         Block::ToolCall { name, input, .. } => name.len() + json_hint(input) + LABEL,
+        _ => 0,
+    }
+}
+
+fn result_hint(block: &Block) -> usize {
+    match block {
+        Block::ToolResult { output, .. } => json_hint(output),
         _ => 0,
     }
 }
