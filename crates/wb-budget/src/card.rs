@@ -20,7 +20,7 @@ pub struct ModelCard {
     pub reasoning: bool,
     /// Prices, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<Prices>,
 }
 
 impl ModelCard {
@@ -33,7 +33,7 @@ impl ModelCard {
 /// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Cost {
+pub struct Prices {
     /// Uncached prompt tokens.
     pub input_per_m_tok: f64,
     /// Answer tokens.

@@ -22,7 +22,7 @@ pub mod gate;
 pub mod slice;
 pub mod ledger;
 
-pub use card::{Cost, ModelCard, Usage};
+pub use card::{ModelCard, Prices, Usage};
 pub use gate::{
     DIGEST_TOKENS, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
 };

@@ -33,7 +33,8 @@ pub struct StreamOptions {
     /// How much to think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
-    /// The most tokens of the answer.
+    /// The most tokens of the visible answer. An invoker for a provider that counts reasoning as part of the answer
+    /// adds what the reasoning may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     /// The model to ask, where the host names one.

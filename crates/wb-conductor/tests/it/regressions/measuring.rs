@@ -60,9 +60,10 @@ fn wc6_a_policy_that_makes_no_sense_is_refused_with_its_reason() {
     }
 }
 
-/// [S7, S7b, S7c, S10] A window or tail of 0 neither loops nor panics; what cannot fit is said to be so.
+/// [S7, S7b, S7c, S10] A window or tail of 0 was always over. A window of 0 is an unknown one, one that is too small
+/// neither loops nor panics, and what cannot fit is said to be so.
 #[test]
-fn wc6_a_window_of_nothing_is_irreducible_and_not_a_loop() {
+fn wc6_an_unknown_window_is_not_over_and_a_tiny_one_is_irreducible_and_not_a_loop() {
     let messages = script("[u*300 a*300]x6 u");
     let (after, report) = condensed(&messages, &window(0), &AUTO);
     assert_eq!(after, messages, "a window of 0 is an unknown one: {report}");
