@@ -72,8 +72,8 @@ impl Shares {
         Self {
             limit_tokens,
             target_tokens,
-            tail_tokens: policy.keep_recent.min(room * 4 / 7),
-            restored_tokens: RESTORED_TOKENS.min(room * 2 / 7),
+            tail_tokens: policy.keep_recent.min(sevenths(room, 4)),
+            restored_tokens: RESTORED_TOKENS.min(sevenths(room, 2)),
             digest_tokens: DIGEST_TOKENS.min(room / 7),
         }
     }
@@ -88,6 +88,11 @@ impl Shares {
             digest_tokens: DIGEST_TOKENS,
         }
     }
+}
+
+/// Returns `room × n / 7` without overflow.
+fn sevenths(room: u64, n: u64) -> u64 {
+    room / 7 * n + room % 7 * n / 7
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub(crate) struct Condense {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where the condensed transcript goes, as JSON lines
+    /// Where the condensed transcript goes, as JSON lines; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct Condense {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Policy {
     /// Context window in tokens, such as 200000, 200k or 1m [default: the file's, else 200k]
-    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = window)]
     pub(crate) window: Option<u64>,
     /// Part of the usable window, in (0, 1], above which a session is over budget
     #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio)]
@@ -99,6 +99,14 @@ fn tokens(text: &str) -> Result<u64, String> {
     count
         .and_then(|count| count.checked_mul(factor))
         .ok_or_else(|| "expected tokens such as 200000 or 200k".to_owned())
+}
+
+/// Reads the tokens of a window, which are not 0.
+fn window(text: &str) -> Result<u64, String> {
+    match tokens(text)? {
+        0 => Err("a window holds more than 0 tokens".to_owned()),
+        window => Ok(window),
+    }
 }
 
 fn ratio(text: &str) -> Result<f64, String> {

@@ -118,6 +118,10 @@ pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     for message in &session.opened.messages {
         *kinds.entry(kind(message)).or_default() += session.measure.weigher.weigh(message);
     }
+    let total: u64 = kinds.values().sum();
+    for tokens in kinds.values_mut() {
+        *tokens = session.measure.scaled(*tokens, total);
+    }
     let seen: u64 = kinds.values().sum();
     let unseen = session.measure.context_tokens.saturating_sub(seen);
     if unseen > 0 {

@@ -101,11 +101,13 @@ fn plan(args: &Plan) -> Result<()> {
 
 fn condense(args: &Condense) -> Result<()> {
     let mut session = Session::open(&args.file, args.policy)?;
-    if let Some(path) = &args.out {
+    let to_stdout = args.out.as_deref() == Some(Path::new("-"));
+    let path = args.out.as_deref().filter(|_| !to_stdout);
+    if let Some(path) = path {
         refuse_same(&args.file, path)?;
     }
     let outcome = Outcome::of(&mut session);
-    if let Some(path) = &args.out {
+    if let Some(path) = path {
         write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out))?;
     }
     let mut stdout = anstream::stdout().lock();
@@ -118,7 +120,7 @@ fn condense(args: &Condense) -> Result<()> {
     let mut talk = anstream::stderr().lock();
     show::report::summary(&mut talk, &session, &outcome)?;
     show::report::digest(&mut talk, &outcome)?;
-    if args.out.is_none() {
+    if path.is_none() {
         let mut raw = io::BufWriter::new(io::stdout().lock());
         wb_formats::write_jsonl(&outcome.messages, &mut raw)?;
         raw.flush()?;

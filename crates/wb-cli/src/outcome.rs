@@ -46,7 +46,8 @@ impl Outcome {
         let report = block_on(condense_in_place(&mut messages, &settings, &opts));
         let outline = fates(lines, &messages, &report);
         let tokens_before = session.measure.context_tokens;
-        let tokens_after = tokens_before.saturating_sub(report.tokens_before - report.tokens_after);
+        let saved = report.tokens_before - report.tokens_after;
+        let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before);
         Self { messages, report, outline, tokens_before, tokens_after }
     }
 

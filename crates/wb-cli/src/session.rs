@@ -1,11 +1,11 @@
 //! Opening a session and measuring it.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wb_budget::{Calibrated, Ledger, ModelCard, Weigher, budget_limit};
 use wb_conductor::{CondenseOpts, CondenseSettings};
@@ -78,7 +78,9 @@ impl Measure {
         }
         let weigher = ledger.calibrated();
         let overhead_tokens = ledger.overhead_tokens();
-        let fits = overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
+        // A window that held what was counted held its overhead too; a smaller one is only tried out.
+        let held = ledger.context_tokens() <= card.context_window;
+        let fits = held || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
         if fits {
             let anchored = ledger.estimate(card).anchored;
             let context_tokens = ledger.context_tokens();
@@ -92,6 +94,15 @@ impl Measure {
             left_out_tokens: overhead_tokens,
             weigher,
         }
+    }
+}
+
+impl Measure {
+    /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
+    pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
+        let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
+        let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
+        u64::try_from(scaled).unwrap_or(tokens)
     }
 }
 
@@ -169,20 +180,51 @@ fn progress(path: &Path, file: &File) -> Option<ProgressBar> {
     Some(bar)
 }
 
-/// Writes a whole file or none: to a neighbour first, which then takes the place of the target.
-pub(crate) fn write_whole(
+/// Writes a whole file or none: to a neighbour first, which then takes the place of the target. A link is followed,
+/// the mode of a file that is there is kept, and what is no file (a device, a pipe) is written to as it stands.
+pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let written = match fs::metadata(path) {
+        Ok(there) if !there.is_file() => {
+            File::options().write(true).open(path).and_then(|file| fill(file, content))
+        }
+        there => replace(path, there.ok().map(|there| there.permissions()), content),
+    };
+    written.map_err(|error| {
+        anyhow!("{}: {error}\nhint: name a file in a folder that can be written to", path.display())
+    })
+}
+
+fn fill(file: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut buffered = io::BufWriter::new(file);
+    content(&mut buffered)?;
+    buffered.flush()
+}
+
+fn replace(
     path: &Path,
-    content: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
-) -> Result<()> {
-    let told = || path.display().to_string();
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .map_or(PathBuf::from("."), PathBuf::from);
-    let mut draft = tempfile::NamedTempFile::new_in(&folder).with_context(told)?;
-    let mut buffered = io::BufWriter::new(draft.as_file_mut());
-    content(&mut buffered).with_context(told)?;
-    buffered.into_inner().map_err(io::IntoInnerError::into_error).with_context(told)?;
-    draft.persist(path).map_err(|error| error.error).with_context(told)?;
+    permissions: Option<fs::Permissions>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut draft = new_file(folder)?;
+    fill(draft.as_file_mut(), content)?;
+    if let Some(permissions) = permissions {
+        draft.as_file().set_permissions(permissions)?;
+    }
+    draft.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Makes a file of its own name with the mode that any new file gets.
+#[cfg(unix)]
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+/// Makes a file of its own name.
+#[cfg(not(unix))]
+fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::NamedTempFile::new_in(folder)
 }

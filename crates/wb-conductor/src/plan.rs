@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use wb_budget::{Shares, View, budget_limit, is_over, plan_cut, prefix_sums};
-use wb_message::marks::{cleared_body, is_pinned, restored_file};
+use wb_message::marks::{cleared_body, is_pinned};
 use wb_message::{Edit, Message, Pairing, last_prompt_start};
 use wb_passes::{Goal, Microcompact, Pass, Preview};
 use wb_summarize::has_news;
@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
     fn gate(&mut self, opts: &CondenseOpts) -> Option<Unchanged> {
         self.report.tokens_before = self.total();
         self.report.messages_before = self.messages.len();
-        self.report.context_tokens = self.total() + self.settings.overhead_tokens;
+        self.report.context_tokens = self.total().saturating_add(self.settings.overhead_tokens);
         if let Err(error) = self.settings.policy.validated() {
             return Some(Unchanged::BadPolicy(error));
         }
@@ -91,11 +91,13 @@ impl<'a> Plan<'a> {
     /// counts as fixed, so that the result fits even if none of it can be removed.
     fn anchor(&mut self, context_tokens: u64) {
         let window = self.settings.card.as_ref().map_or(u64::MAX, |card| card.context_window);
-        if context_tokens > window {
+        // A prompt that was a little too long was counted too, and needs the compaction most.
+        if context_tokens > window.saturating_add(window / 16) {
             let refused = format!("usage of {context_tokens} tokens refused: the window holds {window}");
             self.report.refused = Some(refused);
         } else if context_tokens > 0 {
-            self.extra_tokens += context_tokens.saturating_sub(self.report.context_tokens);
+            let surplus = context_tokens.saturating_sub(self.report.context_tokens);
+            self.extra_tokens = self.extra_tokens.saturating_add(surplus);
             self.report.context_tokens = context_tokens;
             self.report.anchored = true;
         }
@@ -127,7 +129,7 @@ impl<'a> Plan<'a> {
     }
 
     fn fixed_tokens(&self) -> u64 {
-        self.extra_tokens + self.pinned_tokens()
+        self.extra_tokens.saturating_add(self.pinned_tokens())
     }
 
     fn share(&mut self) {
@@ -166,7 +168,7 @@ impl<'a> Plan<'a> {
     /// Tells whether that much beside the fixed parts is within the target; without a window, within the tail.
     fn fits(&self, tokens: u64) -> bool {
         match self.report.target_tokens {
-            Some(target) => self.fixed_tokens() + tokens <= target,
+            Some(target) => self.fixed_tokens().saturating_add(tokens) <= target,
             None => tokens <= self.settings.policy.keep_recent,
         }
     }
@@ -176,9 +178,9 @@ impl<'a> Plan<'a> {
         let by_tokens = || plan_cut(&self.light, &self.pairing, self.shares.tail_tokens);
         let cut = if force { self.forced_cut().max(self.cut_inside(by_tokens)) } else { by_tokens() };
         let head = &self.messages[..cut];
-        // Restored files alone are folded only to make room.
-        let sheds =
-            head.iter().any(|message| restored_file(message).is_some()) && !self.fits(self.light_total());
+        // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
+        let one_digest = self.shares.digest_tokens.max(2 * LEAST_DIGEST_TOKENS);
+        let sheds = !self.fits(self.light_total()) && self.light[cut] > one_digest;
         if has_news(head) || (sheds && self.settings.card.is_some()) { cut } else { 0 }
     }
 

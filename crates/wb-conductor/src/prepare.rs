@@ -146,7 +146,12 @@ fn fold_of(plan: &Plan<'_>, settings: &CondenseSettings) -> Option<Fold> {
         if settings.passes { restore(plan, settings, n_folded - 1, max_restored) } else { Vec::new() };
     let restored_tokens: u64 = restored.iter().map(weigh).sum();
     let left = freed - restored_tokens;
-    let max_tokens = digest_share.min(room.saturating_sub(restored_tokens)).min(left / 2).max(least);
+    // Where not even the shortest digest fits, nothing does; then the digest is worth its share.
+    let digest_room = match room.saturating_sub(restored_tokens) {
+        none if none < least => digest_share,
+        some => some.min(digest_share),
+    };
+    let max_tokens = digest_room.min(left / 2).max(least);
     (max_tokens < left).then_some(Fold { ranges, restored, local, max_tokens, timestamp })
 }
 
@@ -222,7 +227,7 @@ pub fn fingerprint(messages: &[Message]) -> u64 {
 
 impl Draft {
     fn nothing_to_do(self) -> CondenseReport {
-        let reached_tokens = self.extra_tokens + self.report.tokens_before;
+        let reached_tokens = self.extra_tokens.saturating_add(self.report.tokens_before);
         let mut report = self.report.unchanged(Unchanged::NothingToFold);
         report.irreducible = irreducible(report.target_tokens, reached_tokens);
         report
@@ -319,7 +324,8 @@ impl Draft {
         let report = &mut self.report;
         report.tokens_after = report.tokens_before - done.removed_tokens + done.added_tokens;
         report.messages_after = messages.len();
-        report.irreducible = irreducible(report.target_tokens, self.extra_tokens + report.tokens_after);
+        report.irreducible =
+            irreducible(report.target_tokens, self.extra_tokens.saturating_add(report.tokens_after));
         report.undo = Some(done.undo);
         self.report
     }

@@ -99,7 +99,7 @@ pub enum Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: {line}"),
+            Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
             Self::IgnoredLines { n } => write!(f, "lines ignored: {n}"),
             Self::RepeatedLines { n } => write!(f, "repeated lines skipped: {n}"),
             Self::RepeatedResults { n } => write!(f, "repeated tool results skipped: {n}"),

@@ -36,7 +36,8 @@ pub fn digest_body(message: &Message) -> Option<&str> {
         _ => {
             let text = sole_user_text(message)?;
             let body = text.strip_prefix(DIGEST_HEADER).or_else(|| text.strip_prefix(BRANCH_HEADER))?;
-            Some(body.trim_start_matches('\n'))
+            // A user who quotes the header goes on in the same line.
+            (body.is_empty() || body.starts_with('\n')).then(|| body.trim_start_matches('\n'))
         }
     }
 }

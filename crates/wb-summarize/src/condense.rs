@@ -205,6 +205,9 @@ fn sum(one: Usage, two: Usage) -> Usage {
     }
 }
 
+/// No digest is longer; a stream that goes on is left.
+const MAX_REPLY_BYTES: usize = 1 << 20;
+
 /// What is known of a reply while it streams.
 #[derive(Debug, Default)]
 struct Heard {
@@ -238,7 +241,7 @@ impl Heard {
                 Either::Right((Some(emission), _)) => {
                     let is_last = emission.is_terminal();
                     self.note(emission);
-                    if is_last {
+                    if is_last || self.streamed.len() > MAX_REPLY_BYTES {
                         return Ok(());
                     }
                 }

@@ -31,6 +31,9 @@ const SHARES: [usize; N_SECTIONS] = [34, 9, 20, 7, 6, 10, 14];
 
 const N_SECTIONS: usize = 7;
 
+/// Entries of a section that are kept; no digest has room for more.
+const MAX_ENTRIES: usize = 400;
+
 /// The lines of a digest by section; an entry may span lines, the most important one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
@@ -42,7 +45,7 @@ impl Sections {
     pub fn add(&mut self, section: Section, entry: impl Into<String>) {
         let entry = entry.into();
         let known = &mut self.entries[section as usize];
-        if !entry.trim().is_empty() && !known.contains(&entry) {
+        if known.len() < MAX_ENTRIES && !entry.trim().is_empty() && !known.contains(&entry) {
             known.push(entry);
         }
     }
@@ -78,12 +81,14 @@ impl Sections {
                 continue;
             }
             let known = &mut sections.entries[current as usize];
+            let is_full = known.len() == MAX_ENTRIES;
             match known.last_mut() {
                 Some(last) if line.starts_with("  ") => {
                     last.push('\n');
                     last.push_str(line);
                 }
                 _ if line.trim_start_matches("- ").eq_ignore_ascii_case("none") => {}
+                _ if is_full => {}
                 _ => known.push(line.to_owned()),
             }
         }

@@ -46,7 +46,7 @@ pub fn prefix_sums(weights: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     let mut total = 0;
     sums.push(total);
     sums.extend(weights.map(|weight| {
-        total += weight;
+        total = u64::saturating_add(total, weight);
         total
     }));
     sums

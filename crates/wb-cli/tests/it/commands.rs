@@ -157,8 +157,8 @@ fn a_truncated_last_line_is_reported_and_skipped() {
     let file = folder.file("s.jsonl", &text[..text.len() - 9]);
     let weighed = json_of(&run("weigh", &file, &["--json"]));
     assert_eq!(weighed["messages"], 74);
-    assert_eq!(weighed["notes"], json!(["truncated last line skipped: 76"]));
-    assert!(run("weigh", &file, &[]).stdout.contains("note: truncated last line skipped: 76"));
+    assert_eq!(weighed["notes"], json!(["truncated last line skipped: line 76"]));
+    assert!(run("weigh", &file, &[]).stdout.contains("note: truncated last line skipped: line 76"));
 }
 
 #[test]

@@ -259,3 +259,34 @@ fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
     }
     assert!(irreducible.is_breaker_open(), "what cannot be brought down is not tried with a model again");
 }
+
+#[test]
+fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
+    let digests: Vec<Message> = (0..60)
+        .map(|n| Message::CompactionSummary {
+            summary: format!("{n}: {}", "fact ".repeat(120)),
+            tokens_before: 0,
+        })
+        .collect();
+    let (after, report) = condensed(&digests, &window(8_000), &AUTO);
+    assert!(report.is_changed() && report.irreducible.is_none(), "{report}");
+    let (again, second) = condensed(&after, &window(8_000), &FORCE);
+    assert_eq!(again, after, "{second}");
+}
+
+#[test]
+fn a_user_who_quotes_a_header_is_still_a_user() {
+    let quote = format!("{} stands in my log; why?", wb_message::marks::DIGEST_HEADER);
+    let messages = vec![Message::user("first"), Message::assistant("x".repeat(4_000)), Message::user(quote)];
+    let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    assert_eq!((report.cut, after.last()), (2, messages.last()), "{report}");
+}
+
+#[test]
+fn where_nothing_can_fit_the_request_is_kept_all_the_same() {
+    let messages = vec![Message::user("Port the parser to nom."), Message::assistant("x".repeat(80_000))];
+    let messages = [script("u*600"), messages].concat();
+    let (after, report) = condensed(&messages, &window(20_000), &AUTO);
+    assert!(report.irreducible.is_some(), "{report}");
+    assert!(digest_of(&after).contains("- Latest request: Port the parser to nom."), "{}", digest_of(&after));
+}

@@ -112,9 +112,9 @@ fn our_own_format_has_three_shapes() {
 #[test]
 fn a_last_line_that_was_cut_off_is_skipped_and_noted_in_every_format() {
     for (name, noted) in [
-        ("claude-code/truncated.jsonl", "truncated last line skipped: 2"),
-        ("pi/truncated.jsonl", "truncated last line skipped: 2"),
-        ("native/truncated.jsonl", "truncated last line skipped: 2"),
+        ("claude-code/truncated.jsonl", "truncated last line skipped: line 2"),
+        ("pi/truncated.jsonl", "truncated last line skipped: line 2"),
+        ("native/truncated.jsonl", "truncated last line skipped: line 2"),
     ] {
         let notes = open(fixture(name)).unwrap().notes;
         assert_eq!(notes.iter().map(ToString::to_string).collect::<Vec<_>>(), [noted], "{name}");

@@ -29,8 +29,14 @@ fn wc2_real_usage_decides_where_the_host_has_it() {
     let (_, real) = condensed(&messages, &settings, &used(9_000));
     assert!(real.anchored && real.is_changed() && real.context_tokens == 9_000, "{real}");
 
-    let (_, impossible) = condensed(&messages, &settings, &used(12_001));
-    let refused = "usage of 12001 tokens refused: the window holds 12000";
+    let (_, too_long) = condensed(&messages, &settings, &used(12_001));
+    assert!(
+        too_long.anchored && too_long.is_changed(),
+        "a prompt that was refused was counted too: {too_long}"
+    );
+
+    let (_, impossible) = condensed(&messages, &settings, &used(13_000));
+    let refused = "usage of 13000 tokens refused: the window holds 12000";
     assert_eq!(impossible.refused.as_deref(), Some(refused));
     assert_eq!(impossible.unchanged, Some(Unchanged::UnderBudget));
 }
