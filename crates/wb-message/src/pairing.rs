@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use crate::block::Block;
 use crate::marks::is_pinned;
@@ -74,7 +74,7 @@ struct Node {
 /// Ids are kept as 64-bit hashes under a fixed key, so the book owns no strings.
 #[derive(Clone, Debug, Default)]
 pub struct CallBook {
-    slots: HashMap<u64, Slot>,
+    slots: HashMap<u64, Slot, BuildHasherDefault<KeyHasher>>,
     nodes: Vec<Node>,
 }
 
@@ -93,6 +93,24 @@ impl Page {
     }
 }
 
+/// Takes a key as its own hash, which it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
 /// Hashes an id for a [`CallBook`]; equal on every run.
 pub fn id_key(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -103,7 +121,10 @@ pub fn id_key(id: &str) -> u64 {
 impl CallBook {
     /// Makes room for the given number of calls.
     pub fn with_capacity(n_calls: usize) -> Self {
-        Self { slots: HashMap::with_capacity(n_calls), nodes: Vec::with_capacity(n_calls) }
+        Self {
+            slots: HashMap::with_capacity_and_hasher(n_calls, BuildHasherDefault::default()),
+            nodes: Vec::with_capacity(n_calls),
+        }
     }
 
     /// Notes a call; returns what takes it back.
