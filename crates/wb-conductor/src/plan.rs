@@ -87,8 +87,7 @@ impl<'a> Plan<'a> {
         (!over && !opts.force).then_some(Unchanged::UnderBudget)
     }
 
-    /// Believes the provider's figure unless the window could not have held it; what it has over the estimate
-    /// counts as fixed, so that the result fits even if none of it can be removed.
+    /// Believes the provider's figure unless it is far above the window; what it has over the estimate counts as fixed, so that the result fits even if none of it can be removed.
     fn anchor(&mut self, context_tokens: u64) {
         let window = self.settings.card.as_ref().map_or(u64::MAX, |card| card.context_window);
         // A prompt that was a little too long was counted too, and needs the compaction most.

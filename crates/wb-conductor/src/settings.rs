@@ -22,7 +22,9 @@ pub struct CondenseOpts {
     pub force: bool,
     /// The model that the invoker is asked to use.
     pub model: Option<String>,
-    /// Tokens that the context really holds now, as the provider reported; 0 where unknown.
+    /// Tokens that the context really holds now, as the provider reported; 0 where unknown. A figure of more than a
+    /// sixteenth above the window is refused. What it has over the estimate counts as fixed; a host whose estimates are
+    /// far off sets `Ledger::calibrated` as the weigher.
     pub context_tokens: u64,
 }
 
