@@ -95,9 +95,7 @@ impl Measure {
             weigher,
         }
     }
-}
 
-impl Measure {
     /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
     pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
         let counted = self.context_tokens.saturating_sub(self.overhead_tokens);

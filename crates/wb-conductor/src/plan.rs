@@ -24,7 +24,7 @@ pub(crate) struct Plan<'a> {
     light: Vec<u64>,
     /// Results to clear, ascending.
     pub(crate) stale: Vec<usize>,
-    /// Bodies to shorten, and what each will weigh.
+    /// Bodies to shorten, ascending, and what each will weigh.
     pub(crate) previews: Vec<(Edit, u64)>,
     /// What is in the window beside the transcript.
     pub(crate) extra_tokens: u64,
@@ -87,7 +87,8 @@ impl<'a> Plan<'a> {
         (!over && !opts.force).then_some(Unchanged::UnderBudget)
     }
 
-    /// Believes the provider's figure unless it is far above the window; what it has over the estimate counts as fixed, so that the result fits even if none of it can be removed.
+    /// Believes the provider's figure unless it is far above the window; what it has over the estimate counts as
+    /// fixed, so that the result fits even if none of it can be removed.
     fn anchor(&mut self, context_tokens: u64) {
         let window = self.settings.card.as_ref().map_or(u64::MAX, |card| card.context_window);
         // A prompt that was a little too long was counted too, and needs the compaction most.
@@ -278,7 +279,8 @@ impl<'a> Plan<'a> {
 
     /// Returns the stale results that stay and are to be cleared.
     pub(crate) fn cleared(&self) -> Vec<usize> {
-        let shortened = |at: &usize| self.previews.iter().any(|(edit, _)| edit_at(edit) == *at);
+        let shortened =
+            |at: &usize| self.previews.binary_search_by_key(at, |(edit, _)| edit_at(edit)).is_ok();
         let kept = &self.stale[self.stale.partition_point(|&at| at < self.cut)..];
         let mut cleared = Vec::with_capacity(kept.len());
         cleared.extend(kept.iter().filter(|at| !shortened(at)));

@@ -239,7 +239,7 @@ impl Draft {
             self.take_in(messages);
         }
         let mut edits = std::mem::take(&mut self.bodies);
-        self.note_stages(edits.is_empty());
+        self.note_stages();
         if let Some(fold) = self.fold.take() {
             edits.extend(self.fold_edits(fold, digest));
         }
@@ -257,19 +257,19 @@ impl Draft {
         let mut total = self.prefix[self.n_messages];
         let weights = messages[self.n_messages..].iter().map(|message| self.weigher.weigh(message));
         self.prefix.extend(weights.map(|weight| {
-            total += weight;
+            total = u64::saturating_add(total, weight);
             total
         }));
         self.report.tokens_before = total;
         self.report.messages_before = messages.len();
     }
 
-    fn note_stages(&mut self, no_edits: bool) {
+    fn note_stages(&mut self) {
         let stages = &mut self.report.stages;
         if !self.report.cleared.is_empty() {
             stages.push(Stage::Microcompact);
         }
-        if !no_edits && !self.report.previewed.is_empty() {
+        if !self.report.previewed.is_empty() {
             stages.push(Stage::Preview);
         }
     }
