@@ -95,6 +95,23 @@ fn sevenths(room: u64, n: u64) -> u64 {
     room / 7 * n + room % 7 * n / 7
 }
 
+/// A transcript cannot be brought to its target; the figures are in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]
+#[error("irreducible: {reached_tokens} tokens remain where {target_tokens} are allowed")]
+pub struct Irreducible {
+    /// Where it should have landed.
+    pub target_tokens: u64,
+    /// What it weighs at the least, fixed parts included.
+    pub reached_tokens: u64,
+}
+
+impl Irreducible {
+    /// Returns what is reached where it is above the target.
+    pub fn above(target_tokens: u64, reached_tokens: u64) -> Option<Self> {
+        (reached_tokens > target_tokens).then_some(Self { target_tokens, reached_tokens })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,14 +17,17 @@
 
 pub mod card;
 pub mod policy;
+pub mod window_policy;
 pub mod weigh;
 pub mod gate;
 pub mod slice;
 pub mod ledger;
+#[cfg(feature = "compat")]
+pub mod compat;
 
 pub use card::{ModelCard, Prices, Usage};
 pub use gate::{
-    DIGEST_TOKENS, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
+    DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
 };
 pub use ledger::{Ledger, StepError, one_step_errors};
 pub use policy::{
@@ -32,7 +35,12 @@ pub use policy::{
 };
 pub use slice::{CondensePlan, View, last_user_turn_start, plan_cut, plan_slice};
 pub use weigh::anchor::{Calibrated, Calibration, UsageRefused};
+pub use weigh::lineage::LineageTariff;
 pub use weigh::tariff::{Meter, Tariff};
+pub use weigh::three_level;
 pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
+};
+pub use window_policy::{
+    CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy, WindowPolicyError,
 };

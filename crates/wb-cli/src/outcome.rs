@@ -1,5 +1,7 @@
 //! A condense that was carried out in memory, and its figures.
 
+use std::borrow::Cow;
+
 use futures::executor::block_on;
 use wb_conductor::{CondenseReport, DigestSource, condense_in_place};
 use wb_message::outline;
@@ -52,7 +54,7 @@ impl Outcome {
     }
 
     /// Returns the digest's text, where one was written.
-    pub(crate) fn digest(&self) -> Option<&str> {
+    pub(crate) fn digest(&self) -> Option<Cow<'_, str>> {
         self.report.digest.as_ref()?;
         let n_new = 1 + self.report.restored.len();
         let kept = self.report.messages_before - self.report.cut;

@@ -39,6 +39,7 @@ pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};
-pub use report::{CondenseReport, DigestSource, Irreducible, Stage, Unchanged};
+pub use report::{CondenseReport, DigestSource, Stage, Unchanged};
 pub use runner::{BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_transcript};
 pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_MAX_RESTORED, DEFAULT_TIMEOUT};
+pub use wb_budget::Irreducible;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Tariff, Weigher};
+use wb_budget::{Irreducible, Tariff, Weigher};
 use wb_message::marks::restored_file;
 use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 use wb_passes::{RestoreLimits, restore_reads};
@@ -17,7 +17,7 @@ use wb_summarize::{
 };
 
 use crate::plan::{Plan, USEFUL_DIGEST_TOKENS};
-use crate::report::{CondenseReport, DigestSource, Irreducible, Stage, Unchanged};
+use crate::report::{CondenseReport, DigestSource, Stage, Unchanged};
 use crate::settings::{CondenseOpts, CondenseSettings, DEFAULT_MAX_RESTORED};
 use crate::timer::within;
 
@@ -332,6 +332,5 @@ impl Draft {
 }
 
 fn irreducible(target_tokens: Option<u64>, reached_tokens: u64) -> Option<Irreducible> {
-    let target_tokens = target_tokens.filter(|target| reached_tokens > *target)?;
-    Some(Irreducible { target_tokens, reached_tokens })
+    Irreducible::above(target_tokens?, reached_tokens)
 }

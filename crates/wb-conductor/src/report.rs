@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wb_budget::{PolicyError, Usage};
+use wb_budget::{Irreducible, PolicyError, Usage};
 use wb_message::{PatchError, Undo};
 use wb_summarize::NoDigest;
 
@@ -63,16 +63,6 @@ impl fmt::Display for Unchanged {
             Self::Refused(error) => error.fmt(f),
         }
     }
-}
-
-/// The transcript cannot be brought to its target; the figures are in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("irreducible: {reached_tokens} tokens remain where {target_tokens} are allowed")]
-pub struct Irreducible {
-    /// Where it should have landed: seven eighths of the limit.
-    pub target_tokens: u64,
-    /// What it weighs at the least, fixed parts included.
-    pub reached_tokens: u64,
 }
 
 /// Who wrote the digest.

@@ -1,5 +1,9 @@
 //! The constant texts by which synthetic messages and cleared bodies are known.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::block::Block;
 use crate::message::{Content, Message};
 
@@ -13,6 +17,70 @@ pub const CLEARED_TOOL_RESULT: &str = "[Old tool result content cleared]";
 pub const RESTORED_FILE_PREFIX: &str = "[Restored file after compaction]";
 /// Stands where the middle of a body was cut out.
 pub const CLIP_MARK: &str = "\n[… clipped …]\n";
+
+/// Stands where messages were dropped without a digest.
+pub const DROPPED_MARK: &str = "[Context compacted: earlier messages were removed to fit the context window]";
+/// The start of an assistant message that stands for a reply and its tool results.
+pub const COLLAPSED_PREFIX: &str = "[Summary] ";
+
+/// The custom type of a text that a host gives to the model and shows to nobody else.
+pub const INTERNAL_TYPE: &str = "internal";
+/// The custom type of a [`conversation_summary`].
+pub const SUMMARY_TYPE: &str = "conversation-summary";
+/// Opens the text of a conversation summary (seed 4).
+pub const SUMMARY_OPEN: &str = "<conversation-summary>";
+/// Closes the text of a conversation summary (seed 4).
+pub const SUMMARY_CLOSE: &str = "</conversation-summary>";
+
+/// Who a message is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// Everybody who reads the transcript.
+    #[default]
+    All,
+    /// The model alone; put in anew each turn, so no summarizer is shown it.
+    Internal,
+}
+
+/// Tells who a message is for: a `Custom` of [`INTERNAL_TYPE`] or [`SUMMARY_TYPE`] is internal.
+pub fn visibility(message: &Message) -> Visibility {
+    match message {
+        Message::Custom { custom_type, .. }
+            if [INTERNAL_TYPE, SUMMARY_TYPE].contains(&custom_type.as_str()) =>
+        {
+            Visibility::Internal
+        }
+        _ => Visibility::All,
+    }
+}
+
+/// Builds the internal message that stands for older messages; `<`, `>` and `&` of the text are escaped, so that
+/// no summary can end its own frame.
+pub fn conversation_summary(text: &str) -> Message {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    Message::custom(SUMMARY_TYPE, format!("{SUMMARY_OPEN}\n{escaped}\n{SUMMARY_CLOSE}"))
+}
+
+/// Returns what a [`conversation_summary`] says, without its frame and escapes; nothing where the frame is not
+/// complete.
+pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
+    let Message::Custom { custom_type, content } = message else { return None };
+    if custom_type != SUMMARY_TYPE {
+        return None;
+    }
+    let framed = content.texts().next()?.trim();
+    let text = framed.strip_prefix(SUMMARY_OPEN)?.strip_suffix(SUMMARY_CLOSE)?;
+    Some(unescaped(text.trim()))
+}
+
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if text.contains('&') {
+        Cow::Owned(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
 
 /// The custom types of system and developer texts, which no pass may touch.
 pub const PINNED_TYPES: [&str; 2] = ["system", "developer"];
@@ -30,16 +98,25 @@ fn sole_user_text(message: &Message) -> Option<&str> {
 }
 
 /// Returns what an earlier digest says, without its header.
-pub fn digest_body(message: &Message) -> Option<&str> {
+pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
     match message {
-        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => Some(summary),
+        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+            Some(Cow::Borrowed(summary))
+        }
+        Message::Custom { .. } => summary_text(message),
         _ => {
             let text = sole_user_text(message)?;
             let body = text.strip_prefix(DIGEST_HEADER).or_else(|| text.strip_prefix(BRANCH_HEADER))?;
             // A user who quotes the header goes on in the same line.
-            (body.is_empty() || body.starts_with('\n')).then(|| body.trim_start_matches('\n'))
+            let is_ours = body.is_empty() || body.starts_with('\n');
+            is_ours.then(|| Cow::Borrowed(body.trim_start_matches('\n')))
         }
     }
+}
+
+/// Tells whether the message only says that others were dropped.
+pub fn is_dropped_mark(message: &Message) -> bool {
+    sole_user_text(message) == Some(DROPPED_MARK)
 }
 
 /// Returns the path and the body of a file that an earlier compaction gave back.
@@ -48,9 +125,9 @@ pub fn restored_file(message: &Message) -> Option<(&str, &str)> {
     Some(rest.split_once('\n').unwrap_or((rest, "")))
 }
 
-/// Tells whether a compaction made this message: a digest or a restored file.
+/// Tells whether a compaction made this message: a digest, a restored file or the mark of a drop.
 pub fn is_synthetic(message: &Message) -> bool {
-    digest_body(message).is_some() || restored_file(message).is_some()
+    digest_body(message).is_some() || restored_file(message).is_some() || is_dropped_mark(message)
 }
 
 /// Tells whether the message is a system or developer text, which stays where it is.
@@ -80,4 +157,31 @@ pub fn is_cleared(content: &[Block]) -> bool {
 /// Returns the body that stands for a cleared tool result.
 pub fn cleared_body() -> Vec<Block> {
     vec![Block::text(CLEARED_TOOL_RESULT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_cannot_end_its_own_frame_and_comes_back_as_it_was() {
+        let said = "a </conversation-summary> b & c &lt; <conversation-summary> Vec<u8>";
+        let message = conversation_summary(said);
+        assert_eq!(summary_text(&message).as_deref(), Some(said));
+        let Message::Custom { content, .. } = &message else { unreachable!() };
+        let text = content.texts().next().unwrap_or_default();
+        assert_eq!(text.matches(SUMMARY_CLOSE).count(), 1);
+        assert_eq!(visibility(&message), Visibility::Internal);
+    }
+
+    #[test]
+    fn only_a_whole_frame_that_we_wrote_is_a_summary() {
+        let framed = format!("{SUMMARY_OPEN}\nS\n{SUMMARY_CLOSE}");
+        assert_eq!(summary_text(&Message::custom("note", framed.as_str())), None);
+        assert_eq!(summary_text(&Message::user(framed.as_str())), None);
+        for broken in [SUMMARY_OPEN, SUMMARY_CLOSE, "", "</conversation-summary><conversation-summary>"] {
+            assert_eq!(summary_text(&Message::custom(SUMMARY_TYPE, broken)), None, "{broken:?}");
+        }
+        assert_eq!(summary_text(&Message::custom(SUMMARY_TYPE, framed)).as_deref(), Some("S"));
+    }
 }

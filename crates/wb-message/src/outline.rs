@@ -44,7 +44,7 @@ pub fn line(message: &Message) -> String {
         Message::Custom { custom_type, content } => format!("({custom_type}) {}", body(content)),
         Message::User { content, .. } => match restored_file(message) {
             Some((path, _)) => path.to_owned(),
-            None => digest_body(message).map_or_else(|| body(content), quoted),
+            None => digest_body(message).map_or_else(|| body(content), |text| quoted(&text)),
         },
         Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
             quoted(summary)

@@ -31,6 +31,8 @@ pub mod pass;
 pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
+#[cfg(feature = "compat")]
+pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 

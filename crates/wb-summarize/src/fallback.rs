@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::iter::{once, repeat};
 
 use serde_json::Value;
-use wb_message::marks::{digest_body, is_pinned, is_prompt, restored_file};
+use wb_message::marks::{Visibility, digest_body, is_pinned, is_prompt, is_synthetic, visibility};
 use wb_message::text::{clip, one_line, tidy};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
@@ -140,7 +140,9 @@ impl<'a> Notes<'a> {
                     self.errors.push((command, telling_line(output)), N_ERRORS);
                 }
             }
-            Message::Custom { content, .. } if !is_pinned(message) => {
+            Message::Custom { content, .. }
+                if !is_pinned(message) && visibility(message) == Visibility::All =>
+            {
                 for text in content.texts().filter(|text| !text.trim().is_empty()) {
                     self.decided.push(text, N_ERRORS);
                 }
@@ -451,13 +453,13 @@ fn open_todos(input: &Value) -> Vec<String> {
 
 /// Returns what the earlier digests among messages say, oldest first, nothing where there is none.
 pub fn carried_digest(messages: &[Message]) -> Option<String> {
-    let bodies = messages.iter().filter_map(digest_body).map(str::trim).filter(|body| !body.is_empty());
-    let carried = bodies.collect::<Vec<_>>().join("\n\n");
+    let bodies: Vec<_> = messages.iter().filter_map(digest_body).collect();
+    let said = bodies.iter().map(|body| body.trim()).filter(|body| !body.is_empty());
+    let carried = said.collect::<Vec<_>>().join("\n\n");
     (!carried.is_empty()).then_some(carried)
 }
 
 /// Tells whether folding these messages would say anything that digests and restored files do not say already.
 pub fn has_news(messages: &[Message]) -> bool {
-    let old = |message: &Message| digest_body(message).is_some() || restored_file(message).is_some();
-    messages.iter().any(|message| !old(message) && !is_pinned(message))
+    messages.iter().any(|message| !is_synthetic(message) && !is_pinned(message))
 }

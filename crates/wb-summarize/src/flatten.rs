@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_message::marks::{CLIP_MARK, digest_body, restored_file};
+use wb_message::marks::{CLIP_MARK, Visibility, digest_body, is_dropped_mark, restored_file, visibility};
 use wb_message::text::{json_into, tidy_into};
 use wb_message::{Block, Content, Message, text};
 
@@ -100,7 +100,7 @@ impl Flattener {
 
     /// Appends one message; false where it has nothing to show.
     fn message(self, out: &mut String, message: &Message) -> bool {
-        if self.guard && digest_body(message).is_some() {
+        if self.guard && is_left_out(message) {
             return false;
         }
         match message {
@@ -287,6 +287,13 @@ fn json_hint(value: &serde_json::Value) -> usize {
         }
         _ => 8,
     }
+}
+
+/// Tells whether a summarizer is not shown this message: a digest is carried, a mark says nothing, an internal text
+/// is put in anew each turn.
+fn is_left_out(message: &Message) -> bool {
+    let internal = visibility(message) == Visibility::Internal;
+    internal || is_dropped_mark(message) || digest_body(message).is_some()
 }
 
 fn is_harmful(body: &str) -> bool {

@@ -29,6 +29,9 @@ pub mod prompt;
 pub mod fallback;
 pub mod invoker;
 pub mod condense;
+pub mod summarizer;
+#[cfg(feature = "compat")]
+pub mod compat;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 
@@ -47,3 +50,8 @@ pub use invoker::{
 };
 pub use prompt::build_summary_prompt;
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
+pub use summarizer::{
+    CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextSummarizer, ContextSummary,
+    DEFAULT_MIN_SAVINGS_RATIO, DEFAULT_SUMMARY_TOKENS, MIN_COMPACTION_GAIN_TOKENS, SummarizerError,
+    SummaryRequest,
+};

@@ -6,17 +6,27 @@ use std::path::PathBuf;
 use serde_json::Value;
 use wb_message::{Block, Content, Message, Turn};
 
+pub mod policy;
+pub mod three_level;
+
 /// Reads the rows of `fixtures/vectors/<name>` that are of one kind.
 ///
 /// # Panics
 /// Panics where the file is missing or a row is not JSON.
-#[expect(clippy::disallowed_methods, reason = "a test tool reads its fixtures")]
 pub fn rows(name: &str, kind: &str) -> Vec<Value> {
+    all_rows(name).filter(|row| row["kind"] == kind).collect()
+}
+
+/// Reads every row of `fixtures/vectors/<name>`.
+///
+/// # Panics
+/// Panics where the file is missing or a row is not JSON.
+#[expect(clippy::disallowed_methods, reason = "a test tool reads its fixtures")]
+pub fn all_rows(name: &str) -> impl Iterator<Item = Value> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vectors").join(name);
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = std::io::BufReader::new(file).lines();
-    let rows = lines.map(|line| serde_json::from_str::<Value>(&line.expect("UTF-8")).expect("JSON"));
-    rows.filter(|row| row["kind"] == kind).collect()
+    lines.map(|line| serde_json::from_str::<Value>(&line.expect("UTF-8")).expect("JSON"))
 }
 
 /// Reads the messages of a row, which stand in a neutral form.
@@ -128,7 +138,7 @@ pub fn is_recorded(actual: &str, recorded: &Value) -> bool {
 }
 
 /// FNV-1a over bytes, the hash that the recorded rows carry.
-fn fnv1a64(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a64(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }

@@ -3,6 +3,8 @@
 pub mod json_len;
 pub mod tariff;
 pub mod anchor;
+pub mod lineage;
+pub mod three_level;
 
 use wb_message::Message;
 

@@ -4,4 +4,5 @@
 
 mod vectors;
 mod ledger;
+mod lineages;
 mod anchor;

@@ -64,10 +64,10 @@ pub(crate) fn text_of(message: &Message) -> String {
 }
 
 /// Returns what the only digest of a transcript says.
-pub(crate) fn digest_of(messages: &[Message]) -> &str {
-    let digests: Vec<&str> = messages.iter().filter_map(digest_body).collect();
+pub(crate) fn digest_of(messages: &[Message]) -> String {
+    let mut digests: Vec<_> = messages.iter().filter_map(digest_body).collect();
     assert_eq!(digests.len(), 1, "{}", outline(messages));
-    digests[0]
+    digests.remove(0).into_owned()
 }
 
 /// Returns path and body of every file that was given back, in order.

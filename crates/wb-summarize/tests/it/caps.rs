@@ -147,7 +147,7 @@ fn headings_in_a_request_do_not_split_it() {
     let mut messages = vec![Message::user(request), Message::assistant("ok")];
     for _ in 0..3 {
         let digest = block_on(summarize(&messages, SummarizeDeps::default())).message;
-        let sections = Sections::parse(digest_body(&digest).expect("a digest"));
+        let sections = Sections::parse(&digest_body(&digest).expect("a digest"));
         let first = &sections.entries(wb_summarize::Section::Objective)[0];
         assert!(first.starts_with("- First request: Do it") && first.ends_with("2. write"), "{first}");
         assert!(sections.entries(wb_summarize::Section::Plan).is_empty());

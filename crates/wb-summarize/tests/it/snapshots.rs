@@ -46,7 +46,7 @@ Commit it on top of 3f9c2ab." "#,
 fn local(messages: &[Message], max_tokens: u64) -> String {
     let deps = SummarizeDeps { max_tokens: Some(max_tokens), ..SummarizeDeps::default() };
     let message = block_on(summarize(messages, deps)).message;
-    digest_body(&message).expect("a digest").to_owned()
+    digest_body(&message).expect("a digest").into_owned()
 }
 
 #[test]

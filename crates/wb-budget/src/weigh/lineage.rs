@@ -1,0 +1,246 @@
+//! The heuristics of other lineages as data, for whoever needs their exact figures.
+
+use wb_message::{Block, Content, Message};
+
+use super::Weigher;
+use super::json_len::block_chars;
+
+/// How the length of a text is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextUnit {
+    /// UTF-8 bytes.
+    Bytes,
+    /// UTF-16 code units.
+    Utf16,
+}
+
+/// When units are divided into tokens, and which way it rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Up, for each text on its own.
+    UpEach,
+    /// Up, once for the message.
+    UpOnce,
+    /// Down, once for the message.
+    DownOnce,
+}
+
+/// What an image costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageCost {
+    /// As a text of that many units.
+    Units(u64),
+    /// A token for so many decoded bytes, within bounds.
+    Bytes {
+        /// Bytes per token.
+        per_token: u64,
+        /// The least tokens of an image.
+        min: u64,
+        /// The most tokens of an image.
+        max: u64,
+    },
+}
+
+/// What the parts of a message cost in another lineage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineageTariff {
+    /// How texts are measured.
+    pub unit: TextUnit,
+    /// Units of one token.
+    pub units_per_token: u64,
+    /// How units become tokens.
+    pub rounding: Rounding,
+    /// What an image costs.
+    pub image: ImageCost,
+    /// Whether images in a user's message are free.
+    pub free_user_images: bool,
+    /// Units of a block that is neither text, reasoning, call nor image; none measures it as JSON.
+    pub other_units: Option<u64>,
+    /// Tokens of any message's frame, results apart.
+    pub message_tokens: u64,
+    /// Tokens of a tool result's frame.
+    pub result_tokens: u64,
+    /// Whether the tool's name in a result is measured.
+    pub counts_result_name: bool,
+    /// Tokens of a call beside its name and arguments; none makes calls free.
+    pub call_tokens: Option<u64>,
+}
+
+impl LineageTariff {
+    /// Three-level compaction (seed 1, `context/token.rs`): bytes / 4, rounded up for each text; an image is its
+    /// decoded bytes / 750 within 85 and 16 000; 4 for a message, 8 for a call and for a result.
+    pub const THREE_LEVEL: Self = Self {
+        unit: TextUnit::Bytes,
+        units_per_token: 4,
+        rounding: Rounding::UpEach,
+        image: ImageCost::Bytes { per_token: 750, min: 85, max: 16_000 },
+        free_user_images: false,
+        other_units: None,
+        message_tokens: 4,
+        result_tokens: 8,
+        counts_result_name: true,
+        call_tokens: Some(8),
+    };
+
+    /// pi's session compaction (seed 2): UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
+    /// of the user's is free; nothing for frames.
+    pub const PI: Self = Self {
+        unit: TextUnit::Utf16,
+        units_per_token: 4,
+        rounding: Rounding::UpOnce,
+        image: ImageCost::Units(4800),
+        free_user_images: true,
+        other_units: None,
+        message_tokens: 0,
+        result_tokens: 0,
+        counts_result_name: false,
+        call_tokens: Some(0),
+    };
+
+    /// The context-window policy (seed 4): bytes / 4 of text and reasoning, rounded down once, any other block 50
+    /// units, calls and their arguments free, 4 for a message.
+    pub const POLICY: Self = Self {
+        unit: TextUnit::Bytes,
+        units_per_token: 4,
+        rounding: Rounding::DownOnce,
+        image: ImageCost::Units(50),
+        free_user_images: false,
+        other_units: Some(50),
+        message_tokens: 4,
+        result_tokens: 4,
+        counts_result_name: false,
+        call_tokens: None,
+    };
+
+    /// Returns the tokens of a plain text without any frame.
+    pub fn text_tokens(&self, text: &str) -> u64 {
+        let mut tally = Tally::of(*self);
+        tally.text(text);
+        tally.tokens()
+    }
+
+    /// Returns the tokens of blocks without the frame of their message.
+    pub fn blocks_tokens(&self, blocks: &[Block]) -> u64 {
+        let mut tally = Tally::of(*self);
+        tally.blocks(blocks);
+        tally.tokens()
+    }
+
+    /// Returns the weight of a message in tokens.
+    pub fn message_tokens(&self, message: &Message) -> u64 {
+        let mut tally = Tally::of(*self);
+        tally.tokens = self.message_tokens;
+        match message {
+            Message::User { content, .. } => {
+                tally.tariff.image = if self.free_user_images { ImageCost::Units(0) } else { self.image };
+                tally.content(content);
+            }
+            Message::Custom { content, .. } => tally.content(content),
+            Message::Assistant { content, .. } => tally.blocks(content),
+            Message::ToolResult { tool_name, content, .. } => {
+                tally.tokens = self.result_tokens;
+                tally.blocks(content);
+                if self.counts_result_name {
+                    tally.text(tool_name);
+                }
+            }
+            Message::BashExecution { command, output, .. } => {
+                tally.text(command);
+                tally.text(output);
+            }
+            Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+                tally.text(summary);
+            }
+        }
+        tally.tokens()
+    }
+}
+
+impl Weigher for LineageTariff {
+    fn weigh(&self, message: &Message) -> u64 {
+        self.message_tokens(message)
+    }
+}
+
+/// Units and tokens of one message so far.
+#[derive(Debug)]
+struct Tally {
+    tariff: LineageTariff,
+    units: u64,
+    tokens: u64,
+}
+
+impl Tally {
+    fn of(tariff: LineageTariff) -> Self {
+        Self { tariff, units: 0, tokens: 0 }
+    }
+
+    fn tokens(&self) -> u64 {
+        let per_token = self.tariff.units_per_token;
+        let of_units = match self.tariff.rounding {
+            Rounding::DownOnce => self.units / per_token,
+            Rounding::UpOnce | Rounding::UpEach => self.units.div_ceil(per_token),
+        };
+        self.tokens + of_units
+    }
+
+    fn units(&mut self, units: u64) {
+        match self.tariff.rounding {
+            Rounding::UpEach => self.tokens += units.div_ceil(self.tariff.units_per_token),
+            Rounding::UpOnce | Rounding::DownOnce => self.units += units,
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.units(self.measure(text));
+    }
+
+    fn measure(&self, text: &str) -> u64 {
+        match self.tariff.unit {
+            TextUnit::Bytes => text.len() as u64,
+            TextUnit::Utf16 => text.encode_utf16().count() as u64,
+        }
+    }
+
+    fn content(&mut self, content: &Content) {
+        match content {
+            Content::Text(text) => self.text(text),
+            Content::Blocks(blocks) => self.blocks(blocks),
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Text { text } | Block::Thinking { text, .. } => self.text(text),
+            Block::Image { data_base64, .. } => self.image(data_base64),
+            Block::ToolCall { name, input, .. } => self.call(name, input),
+            Block::ToolResult { .. } | Block::Command { .. } => {
+                let units = self.tariff.other_units.unwrap_or_else(|| block_chars(block));
+                self.units(units);
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, input: &serde_json::Value) {
+        let Some(tokens) = self.tariff.call_tokens else { return };
+        self.tokens += tokens;
+        self.text(name);
+        self.text(&input.to_string());
+    }
+
+    fn image(&mut self, data_base64: &str) {
+        match self.tariff.image {
+            ImageCost::Units(units) => self.units(units),
+            ImageCost::Bytes { per_token, min, max } => {
+                let bytes = data_base64.len() as u64 * 3 / 4;
+                self.tokens += (bytes / per_token).clamp(min, max);
+            }
+        }
+    }
+}

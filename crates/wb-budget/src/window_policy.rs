@@ -1,0 +1,154 @@
+//! The policy of a runtime that truncates, previews and compacts (seed 4).
+
+use serde::{Deserialize, Serialize};
+
+use crate::card::ModelCard;
+
+/// Which part of the history stays raw when a compaction fires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextCompactionMode {
+    /// The newest [`ContextWindowPolicy::compaction_raw_suffix_messages`] messages.
+    #[default]
+    KeepRecentRawSuffix,
+    /// All after the latest point where every call is answered, but at least
+    /// [`ContextWindowPolicy::min_recent_messages`] messages.
+    CompactToSafeFrontier,
+}
+
+/// How an agent's history is kept inside the window; keys that are left out get the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextWindowPolicy {
+    /// The model's whole window in tokens.
+    pub max_context_tokens: usize,
+    /// Tokens that are reserved for the answer.
+    pub max_output_tokens: usize,
+    /// The fewest recent messages that stay, even over budget.
+    pub min_recent_messages: usize,
+    /// Whether the stable prefix is reported, so that a host can place its cache breakpoints.
+    pub enable_prompt_cache: bool,
+    /// Tokens above which a compaction fires; none never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autocompact_threshold: Option<usize>,
+    /// What stays raw when a compaction fires.
+    pub compaction_mode: ContextCompactionMode,
+    /// How many messages [`ContextCompactionMode::KeepRecentRawSuffix`] keeps raw.
+    pub compaction_raw_suffix_messages: usize,
+}
+
+/// The defaults of the seed (seed 4, "Fields").
+pub const CONTEXT_WINDOW_POLICY: ContextWindowPolicy = ContextWindowPolicy {
+    max_context_tokens: 200_000,
+    max_output_tokens: 16_384,
+    min_recent_messages: 10,
+    enable_prompt_cache: true,
+    autocompact_threshold: None,
+    compaction_mode: ContextCompactionMode::KeepRecentRawSuffix,
+    compaction_raw_suffix_messages: 2,
+};
+
+impl Default for ContextWindowPolicy {
+    fn default() -> Self {
+        CONTEXT_WINDOW_POLICY
+    }
+}
+
+/// Why a [`ContextWindowPolicy`] was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WindowPolicyError {
+    /// There is no window.
+    #[error("max_context_tokens is 0; a window holds at least one token")]
+    NoWindow,
+    /// The answer leaves nothing of the window.
+    #[error("max_output_tokens {output} leaves nothing of the {window} of max_context_tokens")]
+    NoInput {
+        /// Tokens of the window.
+        window: usize,
+        /// Tokens reserved for the answer.
+        output: usize,
+    },
+}
+
+impl ContextWindowPolicy {
+    /// Returns the policy if a transcript can fit it at all.
+    pub fn validated(self) -> Result<Self, WindowPolicyError> {
+        let (window, output) = (self.max_context_tokens, self.max_output_tokens);
+        match window {
+            0 => Err(WindowPolicyError::NoWindow),
+            _ if output >= window => Err(WindowPolicyError::NoInput { window, output }),
+            _ => Ok(self),
+        }
+    }
+
+    /// Returns the tokens that a transcript may have: the window less the answer and the tool schemas, at least 0.
+    pub fn available_tokens(&self, tool_schema_tokens: usize) -> usize {
+        self.max_context_tokens.saturating_sub(self.max_output_tokens).saturating_sub(tool_schema_tokens)
+    }
+
+    /// Narrows the policy to what a model can do; figures that the card does not tell (0) narrow nothing.
+    ///
+    /// The window and the answer become no larger than the model's, the answer no larger than the window, and the
+    /// threshold no larger than what the answer leaves; where that is nothing, there is no threshold.
+    #[must_use]
+    pub fn clamped_to(mut self, card: &ModelCard) -> Self {
+        let known = |tokens: u64| usize::try_from(tokens).ok().filter(|tokens| *tokens > 0);
+        let window = known(card.context_window).unwrap_or(usize::MAX);
+        let output = known(card.max_output_tokens).unwrap_or(usize::MAX);
+        self.max_context_tokens = self.max_context_tokens.min(window);
+        self.max_output_tokens = self.max_output_tokens.min(output).min(self.max_context_tokens);
+        let usable = self.max_context_tokens - self.max_output_tokens;
+        self.autocompact_threshold =
+            self.autocompact_threshold.map(|threshold| threshold.min(usable)).filter(|_| usable > 0);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn omitted_keys_get_the_numbers_of_the_seed() {
+        let policy: ContextWindowPolicy = serde_json::from_str("{}").expect("all keys have defaults");
+        assert_eq!(policy, CONTEXT_WINDOW_POLICY);
+        let json = serde_json::to_value(policy).expect("JSON");
+        let quoted = serde_json::json!({
+            "max_context_tokens": 200_000,
+            "max_output_tokens": 16_384,
+            "min_recent_messages": 10,
+            "enable_prompt_cache": true,
+            "compaction_mode": "keep_recent_raw_suffix",
+            "compaction_raw_suffix_messages": 2,
+        });
+        assert_eq!(json, quoted);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_by_name() {
+        let error = serde_json::from_str::<ContextWindowPolicy>(r#"{"max_context": 1}"#).expect_err("a typo");
+        assert!(error.to_string().contains("unknown field `max_context`"), "{error}");
+    }
+
+    #[test]
+    fn what_is_available_never_wraps() {
+        let policy =
+            ContextWindowPolicy { max_context_tokens: 100, max_output_tokens: 60, ..CONTEXT_WINDOW_POLICY };
+        assert_eq!(policy.available_tokens(30), 10);
+        assert_eq!(policy.available_tokens(41), 0);
+        assert_eq!(policy.available_tokens(usize::MAX), 0);
+    }
+
+    #[test]
+    fn a_policy_without_room_for_a_transcript_is_refused() {
+        let with = |max_context_tokens, max_output_tokens| {
+            let policy =
+                ContextWindowPolicy { max_context_tokens, max_output_tokens, ..CONTEXT_WINDOW_POLICY };
+            policy.validated()
+        };
+        assert_eq!(with(0, 0), Err(WindowPolicyError::NoWindow));
+        assert_eq!(with(10, 10), Err(WindowPolicyError::NoInput { window: 10, output: 10 }));
+        assert!(with(10, 9).is_ok());
+    }
+}

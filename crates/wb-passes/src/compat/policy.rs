@@ -1,0 +1,1 @@
+//! The truncation, previews and repair of seed 4 as its published crate answers.

@@ -1,0 +1,137 @@
+//! The recorded answers of the context window buffer and of the context-window policy.
+
+use serde_json::Value;
+use wb_message::marks::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE};
+use wb_message::{Block, Message};
+
+use super::{all_rows, fnv1a64, items, text};
+
+/// The name under which every recorded tool result stands, since none was recorded.
+pub const TOOL: &str = "tool";
+
+/// One recorded answer.
+#[derive(Debug)]
+pub struct Row {
+    /// The row's number.
+    pub id: u64,
+    /// What it is about, in words.
+    pub tag: String,
+    /// The input.
+    pub input: Value,
+    /// The recorded answer.
+    pub output: Value,
+}
+
+/// Reads the recorded answers to one operation.
+///
+/// # Panics
+/// Panics where the fixture is missing or malformed.
+pub fn rows(op: &str) -> Vec<Row> {
+    let rows = all_rows("context-window-and-policy.jsonl").filter(|row| row["op"] == op);
+    let row = |mut row: Value| Row {
+        id: row["id"].as_u64().expect("a number"),
+        tag: text(&row["tag"]),
+        input: row["in"].take(),
+        output: row["out"].take(),
+    };
+    rows.map(row).collect()
+}
+
+impl Row {
+    /// Returns the messages of the input.
+    pub fn messages(&self) -> Vec<Message> {
+        items(&self.input["msgs"]).iter().map(message).collect()
+    }
+
+    /// Returns the ids of the messages of the input, which ours have none of.
+    pub fn ids(&self) -> Vec<Option<String>> {
+        let id = |message: &Value| message["id"].as_str().map(str::to_owned);
+        items(&self.input["msgs"]).iter().map(id).collect()
+    }
+}
+
+/// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of these.
+///
+/// # Panics
+/// Panics where it is none of these.
+pub fn text_value(value: &Value) -> String {
+    let count = |value: &Value| usize::try_from(value.as_u64().expect("a count")).expect("a count");
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text_value).collect(),
+        Value::Object(map) if map.contains_key("rep") => {
+            text_value(&value["rep"][0]).repeat(count(&value["rep"][1]))
+        }
+        Value::Object(map) if map.contains_key("seq") => {
+            let (prefix, suffix) = (text_value(&value["seq"][0]), text_value(&value["seq"][1]));
+            (0..count(&value["seq"][2]))
+                .flat_map(|n| [prefix.clone(), n.to_string(), suffix.clone()])
+                .collect()
+        }
+        Value::Null => String::new(),
+        other => panic!("not a text: {other}"),
+    }
+}
+
+/// Tells whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
+pub fn is_text(actual: &str, recorded: &Value) -> bool {
+    match recorded.as_str() {
+        Some(expected) => actual == expected,
+        None => {
+            recorded["bytes"].as_u64() == Some(actual.len() as u64)
+                && recorded["chars"].as_u64() == Some(actual.chars().count() as u64)
+                && recorded["fnv1a64"].as_str() == Some(&format!("{:016x}", fnv1a64(actual.as_bytes())))
+        }
+    }
+}
+
+/// A visible system text is pinned, any other internal text is a host's note to the model.
+fn message(value: &Value) -> Message {
+    let internal = value["v"] == "i";
+    let blocks = blocks(value);
+    let joined = || blocks.iter().filter_map(Block::as_text).collect::<String>();
+    match value["r"].as_str() {
+        Some("s") if !internal => Message::custom("system", joined()),
+        Some("s") if joined().starts_with(SUMMARY_OPEN) => Message::custom(SUMMARY_TYPE, joined()),
+        Some("s" | "u" | "t") if internal => Message::custom(INTERNAL_TYPE, joined()),
+        Some("u") => Message::user(blocks),
+        Some("a") => {
+            let calls = items(&value["tc"]).iter().map(call);
+            Message::assistant_blocks(blocks.into_iter().chain(calls).collect())
+        }
+        Some("t") => Message::ToolResult {
+            tool_call_id: value["for"].as_str().unwrap_or_default().to_owned(),
+            tool_name: TOOL.to_owned(),
+            content: blocks,
+            is_error: false,
+        },
+        other => panic!("unknown role {other:?}"),
+    }
+}
+
+fn blocks(value: &Value) -> Vec<Block> {
+    match &value["b"] {
+        Value::Array(blocks) => blocks.iter().map(block).collect(),
+        _ => vec![Block::text(text_value(&value["t"]))],
+    }
+}
+
+fn block(value: &Value) -> Block {
+    let said = text_value(&value["t"]);
+    match value["k"].as_str() {
+        Some("text") => Block::text(said),
+        Some("thinking") => Block::Thinking { text: said, signature: None },
+        Some("image") => Block::image("image/png", said),
+        // A block of fifty units, as any that is neither text nor reasoning.
+        Some("tool_use") => Block::Command { command: said, args: None },
+        other => panic!("unknown block {other:?}"),
+    }
+}
+
+fn call(value: &Value) -> Block {
+    if let Some(id) = value.as_str() {
+        return Block::call(id, TOOL, serde_json::json!({}));
+    }
+    let name = value["n"].as_str().unwrap_or(TOOL);
+    Block::call(text(&value["id"]), name, serde_json::json!({ "x": text_value(&value["a"]) }))
+}
