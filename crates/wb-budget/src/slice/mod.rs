@@ -1,9 +1,11 @@
 //! Slicing: where a transcript is cut.
 
 pub mod token_tail;
+pub mod frontier;
 
 use wb_message::{Message, Pairing};
 
+pub use frontier::{CompactionCut, plan_compaction};
 pub use token_tail::{CondensePlan, last_user_turn_start, plan_slice};
 
 /// A transcript as planners see it: messages, running sums of their weights, and their pairing.

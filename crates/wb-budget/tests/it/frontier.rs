@@ -1,0 +1,101 @@
+//! Where a compaction of a context-window policy cuts: as recorded, and as ours do.
+
+use proptest::prelude::*;
+use wb_budget::{
+    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, LineageTariff, View,
+    Weigher, compat, plan_compaction, prefix_sums,
+};
+use wb_message::marks::is_pinned;
+use wb_message::{Edit, Message, Pairing, Patch, last_prompt_start};
+use wb_testkit::vectors::policy::{Row, rows};
+use wb_testkit::{laws, script, strategies};
+
+fn policy_of(row: &Row) -> ContextWindowPolicy {
+    serde_json::from_value(row.input["policy"].clone()).unwrap()
+}
+
+fn count(row: &Row, key: &str) -> Option<usize> {
+    row.input[key].as_u64().map(|n| usize::try_from(n).unwrap())
+}
+
+#[test]
+fn every_recorded_boundary_is_equal() {
+    let all = rows("aw.boundary");
+    for row in &all {
+        let messages = row.messages();
+        let (start, end) = (count(row, "start").unwrap_or(0), count(row, "end").unwrap_or(messages.len()));
+        let ours = compat::find_compaction_boundary(&messages, start, end).map(|at| at as u64);
+        assert_eq!(ours, row.output.as_u64(), "{} {}", row.id, row.tag);
+    }
+    assert_eq!(all.len(), 19);
+}
+
+#[test]
+fn every_recorded_plan_ends_at_the_same_message() {
+    let all = rows("aw.plan");
+    for row in &all {
+        let (messages, ids) = (row.messages(), row.ids());
+        let ours = compat::plan_compaction(&messages, &policy_of(row));
+        let ours = ours.map(|plan| (ids[plan.boundary].clone(), plan.pre_tokens));
+        let pre_tokens = row.output["pre_tokens"].as_u64();
+        let recorded = pre_tokens.map(|tokens| (row.output["boundary"].as_str().map(str::to_owned), tokens));
+        assert_eq!(ours, recorded, "{} {}", row.id, row.tag);
+    }
+    assert_eq!(all.len(), 16);
+}
+
+fn plan(messages: &[Message], policy: &ContextWindowPolicy, min_tokens: u64) -> Option<CompactionCut> {
+    let prefix = prefix_sums(messages.iter().map(|message| LineageTariff::POLICY.weigh(message)));
+    let pairing = Pairing::of(messages);
+    plan_compaction(View { messages, prefix: &prefix, pairing: &pairing }, policy, min_tokens)
+}
+
+#[test]
+fn a_lost_result_blocks_no_later_boundary() {
+    let messages = script("u a:bash u*900 a u*900 a u a");
+    let cut = plan(&messages, &CONTEXT_WINDOW_POLICY, 100).unwrap();
+    assert!(cut.ranges[0].contains(&1) && cut.raw_from > 2, "{cut:?}");
+}
+
+#[test]
+fn the_steps_of_the_only_turn_may_go_while_its_prompt_stays() {
+    let messages = script("u [a:bash t*400]x20");
+    let cut = plan(&messages, &CONTEXT_WINDOW_POLICY, 1024).unwrap();
+    assert_eq!((cut.ranges.clone(), cut.raw_from), (vec![1..39], 39));
+    let earlier = script("u*9000 a u [a:bash t*400]x20");
+    assert_eq!(plan(&earlier, &CONTEXT_WINDOW_POLICY, 1024).unwrap().ranges, [0..2], "the turn stays whole");
+    let policy = ContextWindowPolicy { autocompact_threshold: Some(1_000), ..CONTEXT_WINDOW_POLICY };
+    assert_eq!(plan(&earlier, &policy, 1024).unwrap().ranges, [0..2, 3..41], "the turn alone is over it");
+}
+
+#[test]
+fn the_safe_frontier_leaves_the_recent_minimum() {
+    let compaction_mode = ContextCompactionMode::CompactToSafeFrontier;
+    let policy = ContextWindowPolicy { compaction_mode, ..CONTEXT_WINDOW_POLICY };
+    let messages = script("[u*400 a]x10 u a");
+    assert_eq!(plan(&messages, &policy, 0).unwrap().raw_from, 12);
+    assert_eq!(plan(&script("[u*400 a]x5"), &policy, 0), None, "no more than the minimum");
+}
+
+proptest! {
+    #[test]
+    fn a_compaction_takes_whole_pairs_and_leaves_pinned_messages_the_prompt_and_the_suffix(
+        messages in strategies::transcript(),
+        n_raw in 0..8_usize,
+        threshold in prop::option::of(0..2_000_usize),
+    ) {
+        let policy = ContextWindowPolicy {
+            compaction_raw_suffix_messages: n_raw,
+            autocompact_threshold: threshold,
+            ..CONTEXT_WINDOW_POLICY
+        };
+        if let Some(cut) = plan(&messages, &policy, 0) {
+            let takes = |at: usize| cut.ranges.iter().any(|run| run.contains(&at));
+            prop_assert!(cut.raw_from + n_raw <= messages.len());
+            prop_assert!((0..messages.len()).all(|at| !takes(at) || !is_pinned(&messages[at])));
+            prop_assert!(last_prompt_start(&messages).is_none_or(|prompt| !takes(prompt)));
+            let edits = cut.ranges.iter().map(|run| Edit::Fold { range: run.clone(), with: vec![] });
+            laws::patch_laws(&messages, &Patch::new(edits.collect()));
+        }
+    }
+}
