@@ -31,11 +31,13 @@ pub mod pass;
 pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
+pub mod climb;
 #[cfg(feature = "compat")]
 pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
+pub use climb::{Climb, ClimbStep, Climbed, UndoStack};
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
