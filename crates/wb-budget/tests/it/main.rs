@@ -5,4 +5,5 @@
 mod vectors;
 mod ledger;
 mod lineages;
+mod window_policy;
 mod anchor;
