@@ -4,6 +4,7 @@
 //! digest is the model's; without one, or where the model fails, it is taken from the transcript itself: last
 //! requests verbatim, constraints, files read and modified, commands with their outcome, errors, open tasks.
 //! What a model is sent is fitted to its window, and text from tools cannot speak as the user in it.
+//! [`DefaultSummarizer`] keeps one cumulative summary in free form instead, with prompts that a host configures.
 //!
 //! ```
 //! use futures::executor::block_on;
