@@ -34,11 +34,18 @@ pub mod runner;
 pub mod condenser;
 pub mod bridge;
 pub mod binding;
+pub mod recovery;
+pub mod prompt_cache;
 
 pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};
+pub use prompt_cache::{PromptPrefix, StablePrefix};
+pub use recovery::{
+    CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
+    continuation_message, needs_truncation_recovery,
+};
 pub use report::{CondenseReport, DigestSource, Stage, Unchanged};
 pub use runner::{BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_transcript};
 pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_MAX_RESTORED, DEFAULT_TIMEOUT};

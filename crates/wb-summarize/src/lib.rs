@@ -4,6 +4,7 @@
 //! digest is the model's; without one, or where the model fails, it is taken from the transcript itself: last
 //! requests verbatim, constraints, files read and modified, commands with their outcome, errors, open tasks.
 //! What a model is sent is fitted to its window, and text from tools cannot speak as the user in it.
+//! [`DefaultSummarizer`] keeps one cumulative summary in free form instead, with prompts that a host configures.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -29,7 +30,9 @@ pub mod prompt;
 pub mod fallback;
 pub mod invoker;
 pub mod condense;
+pub mod compaction_config;
 pub mod summarizer;
+pub mod default_summarizer;
 #[cfg(feature = "compat")]
 pub mod compat;
 #[cfg(feature = "scripted")]
@@ -37,10 +40,15 @@ pub mod scripted;
 
 pub use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
 
+pub use compaction_config::{
+    COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,
+    DEFAULT_MIN_SAVINGS_RATIO, DEFAULT_SUMMARY_TOKENS, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm,
+};
 pub use condense::{
     Cost, DigestRequest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp,
     summarize,
 };
+pub use default_summarizer::DefaultSummarizer;
 pub use digest::{Section, Sections, shortened_digest};
 pub use fallback::{carried_digest, has_news, local_sections};
 pub use fit::ASSUMED_WINDOW_TOKENS;
@@ -50,8 +58,4 @@ pub use invoker::{
 };
 pub use prompt::build_summary_prompt;
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
-pub use summarizer::{
-    CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextSummarizer, ContextSummary,
-    DEFAULT_MIN_SAVINGS_RATIO, DEFAULT_SUMMARY_TOKENS, MIN_COMPACTION_GAIN_TOKENS, SummarizerError,
-    SummaryRequest,
-};
+pub use summarizer::{ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};

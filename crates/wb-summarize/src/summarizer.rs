@@ -1,74 +1,45 @@
-//! The seam to a summarizer that keeps one cumulative summary, and its configuration (seed 4).
+//! The seam to a summarizer that keeps one cumulative summary, and what it is given (seed 4).
 
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
-use wb_budget::Usage;
+use wb_budget::{ModelCard, Usage};
+use wb_message::marks::summary_text;
+use wb_message::{Message, text};
 
-/// Whether compaction runs beside the agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactionExecutionMode {
-    /// Summaries are made in the background; turns go on meanwhile.
-    #[default]
-    Background,
-    /// No compaction by itself, even where a threshold is set.
-    Off,
+use crate::compaction_config::CompactionConfig;
+use crate::fallback::carried_digest;
+use crate::fit::{input_bytes, scrollbacks};
+
+/// Longest text of a token, in bytes, that a summary may have on average; prose has four to five.
+const MAX_BYTES_PER_TOKEN: usize = 8;
+
+/// What the summarizer's window has room for, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room<'a> {
+    card: Option<&'a ModelCard>,
+    max_output_tokens: u64,
+    prompt_bytes: usize,
 }
 
-/// What becomes of the messages that a summary stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactionRawRetention {
-    /// They leave the window and stay in the durable history.
-    #[default]
-    PreserveDurable,
-}
+impl<'a> Room<'a> {
+    /// Measures the window of a card beside the prompts of a config; without a card a window is assumed.
+    pub(crate) fn of(config: &CompactionConfig, card: Option<&'a ModelCard>) -> Self {
+        let prompt_bytes = config.summarizer_system_prompt.len() + config.summarizer_user_prompt.len();
+        Self { card, max_output_tokens: config.max_summary_tokens(), prompt_bytes }
+    }
 
-/// How older history becomes a summary: the section `compaction` of an agent's settings.
-///
-/// Keys that are left out get the defaults, unknown keys are refused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CompactionConfig {
-    /// Whether and how it runs; the key is `mode`.
-    #[serde(rename = "mode")]
-    pub execution_mode: CompactionExecutionMode,
-    /// The system text of the request.
-    pub summarizer_system_prompt: String,
-    /// The user text of the request; `{messages}` and `{previous_summary}` are filled in.
-    pub summarizer_user_prompt: String,
-    /// The most tokens of a summary; none is [`DEFAULT_SUMMARY_TOKENS`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_max_tokens: Option<u32>,
-    /// The model that is asked; none is the invoker's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_model: Option<String>,
-    /// The part of what is summarized, in [0, 1], that must be saved at least.
-    pub min_savings_ratio: f64,
-    /// What becomes of the messages that a summary stands for.
-    pub raw_retention: CompactionRawRetention,
-}
+    /// Returns what is left beside so many other bytes; something is always left.
+    pub(crate) fn beside(self, n_bytes: usize) -> usize {
+        input_bytes(self.card, self.max_output_tokens, self.prompt_bytes + n_bytes)
+    }
 
-/// The most tokens of a summary where none are configured (seed 4).
-pub const DEFAULT_SUMMARY_TOKENS: u32 = 1024;
-/// The fewest tokens that a compaction must save to be worth a request (seed 4).
-pub const MIN_COMPACTION_GAIN_TOKENS: u64 = 1024;
-/// The part of what is summarized that must be saved where none is configured (seed 4).
-pub const DEFAULT_MIN_SAVINGS_RATIO: f64 = 0.3;
+    /// Returns the longest reply that is taken for a summary.
+    pub(crate) fn max_reply_bytes(self) -> usize {
+        usize::try_from(self.max_output_tokens).unwrap_or(usize::MAX).saturating_mul(MAX_BYTES_PER_TOKEN)
+    }
 
-impl Default for CompactionConfig {
-    fn default() -> Self {
-        Self {
-            execution_mode: CompactionExecutionMode::default(),
-            summarizer_system_prompt: include_str!("templates/summarizer_system.md")
-                .trim_ascii_end()
-                .to_owned(),
-            summarizer_user_prompt: include_str!("templates/summarizer_user.md").trim_ascii_end().to_owned(),
-            summary_max_tokens: None,
-            summary_model: None,
-            min_savings_ratio: DEFAULT_MIN_SAVINGS_RATIO,
-            raw_retention: CompactionRawRetention::default(),
-        }
+    /// Returns what is kept free for a summary so far: the longest reply, but half of the window at the most.
+    pub(crate) fn summary_bytes(self) -> usize {
+        self.max_reply_bytes().min(self.beside(0) / 2)
     }
 }
 
@@ -79,6 +50,39 @@ pub struct SummaryRequest {
     pub parts: Vec<String>,
     /// The summary so far, where there is one.
     pub previous_summary: Option<String>,
+}
+
+impl SummaryRequest {
+    /// Renders messages for a summarizer with the given card; `None` where they have nothing to show that is new.
+    ///
+    /// Tool calls are shown with their arguments, internal messages never, and no body can open a line as someone
+    /// else. The summary so far is `previous`, else the newest complete conversation summary among the messages;
+    /// digests of other kinds that stand after that are carried with it. Together they take at most half of the
+    /// window, clipped in the middle; the messages take what is left, in as many parts as they need.
+    pub fn render(
+        messages: &[Message],
+        previous: Option<&str>,
+        config: &CompactionConfig,
+        card: Option<&ModelCard>,
+    ) -> Option<Self> {
+        let room = Room::of(config, card);
+        let carried = carried_summary(messages, previous);
+        let carried = carried.map(|carried| text::clip(&carried, room.beside(0) / 2).into_owned());
+        let n_carried = carried.as_ref().map_or(0, String::len).max(room.summary_bytes());
+        let mut parts = scrollbacks(messages, room.beside(n_carried));
+        parts.retain(|part| !part.trim().is_empty());
+        (!parts.is_empty()).then_some(Self { parts, previous_summary: carried })
+    }
+}
+
+/// Joins the summary so far and the digests of other kinds that it does not cover.
+fn carried_summary(messages: &[Message], previous: Option<&str>) -> Option<String> {
+    let said = |message: &Message| summary_text(message).is_some_and(|text| !text.trim().is_empty());
+    let newest = messages.iter().rposition(said);
+    let previous = previous.map(str::trim).filter(|previous| !previous.is_empty());
+    let Some(previous) = previous else { return carried_digest(&messages[newest.unwrap_or(0)..]) };
+    let other = carried_digest(&messages[newest.map_or(0, |at| at + 1)..]);
+    Some(other.map_or_else(|| previous.to_owned(), |other| [previous, "\n\n", &other].concat()))
 }
 
 /// A cumulative summary, and what it cost.
@@ -103,6 +107,18 @@ pub enum SummarizerError {
     /// The summary was cut off at its limit.
     #[error("the summary was cut off at its limit")]
     Truncated,
+    /// The model did not keep to its limit.
+    #[error("the summary is far longer than its limit")]
+    TooLong,
+}
+
+impl SummarizerError {
+    /// Longest reason in characters, since a host may keep it.
+    const MAX_REASON_CHARS: usize = 300;
+
+    pub(crate) fn inference(why: &str) -> Self {
+        Self::Inference(text::one_line(why, Self::MAX_REASON_CHARS))
+    }
 }
 
 /// Makes the summary that stands for older messages. Retrying is asking again.
@@ -112,6 +128,12 @@ pub trait ContextSummarizer: Send + Sync {
         &self,
         request: SummaryRequest,
     ) -> BoxFuture<'static, Result<ContextSummary, SummarizerError>>;
+
+    /// Renders messages for this summarizer, as [`SummaryRequest::render`]; a summarizer that knows its window and
+    /// its prompts fits them.
+    fn request(&self, messages: &[Message], previous: Option<&str>) -> Option<SummaryRequest> {
+        SummaryRequest::render(messages, previous, &CompactionConfig::default(), None)
+    }
 }
 
 const _: fn(&dyn ContextSummarizer) = |_| ();

@@ -6,4 +6,5 @@ mod vectors;
 mod ledger;
 mod lineages;
 mod frontier;
+mod window_policy;
 mod anchor;

@@ -10,3 +10,5 @@ mod steps;
 mod asking;
 mod told;
 mod chained;
+mod recovery;
+mod prompt_cache;

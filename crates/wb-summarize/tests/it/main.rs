@@ -2,5 +2,7 @@
 
 mod caps;
 mod asking;
+mod summarizer;
+mod summarizer_vectors;
 mod snapshots;
 mod vectors;

@@ -1,0 +1,313 @@
+//! Asks a model for a cumulative summary, with the prompts that a host configured (seed 4).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use tokio_util::sync::CancellationToken;
+use wb_budget::Usage;
+use wb_message::{Conversation, Message, Turn, text};
+
+use crate::compaction_config::{
+    CompactionConfig, CompactionConfigError, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER,
+};
+use crate::condense::Cost;
+use crate::flatten::neutralise_into;
+use crate::invoker::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, reply_text};
+use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
+
+/// Asks a model for the summary, with the prompts of a [`CompactionConfig`].
+///
+/// Each part is one request without tools and reasoning; the summary of a part is the summary so far of the next.
+/// Only a complete reply is accepted. A future that is dropped cancels its request.
+#[derive(Clone)]
+pub struct DefaultSummarizer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    invoker: Arc<dyn ModelInvoker>,
+    config: CompactionConfig,
+    /// The tags of the user prompt, which no text between them may hold.
+    tags: Vec<String>,
+    cost: Mutex<Cost>,
+}
+
+impl fmt::Debug for DefaultSummarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("DefaultSummarizer");
+        shown.field("config", &self.shared.config).field("cost", &self.cost()).finish_non_exhaustive()
+    }
+}
+
+impl DefaultSummarizer {
+    /// Builds a summarizer if the config is one that it can work with.
+    pub fn new(
+        invoker: Arc<dyn ModelInvoker>,
+        config: CompactionConfig,
+    ) -> Result<Self, CompactionConfigError> {
+        let config = config.validated()?;
+        let tags = tags_of(&config.summarizer_user_prompt);
+        let shared = Shared { invoker, config, tags, cost: Mutex::default() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Returns what the requests of this summarizer and its clones have cost so far, those that failed included.
+    pub fn cost(&self) -> Cost {
+        *locked(&self.shared.cost)
+    }
+}
+
+impl ContextSummarizer for DefaultSummarizer {
+    fn summarize(
+        &self,
+        request: SummaryRequest,
+    ) -> BoxFuture<'static, Result<ContextSummary, SummarizerError>> {
+        let shared = self.shared.clone();
+        async move { shared.summarize(request).await }.boxed()
+    }
+
+    fn request(&self, messages: &[Message], previous: Option<&str>) -> Option<SummaryRequest> {
+        let card = self.shared.invoker.card();
+        SummaryRequest::render(messages, previous, &self.shared.config, card.as_ref())
+    }
+}
+
+impl Shared {
+    async fn summarize(&self, request: SummaryRequest) -> Result<ContextSummary, SummarizerError> {
+        let card = self.invoker.card();
+        let room = Room::of(&self.config, card.as_ref());
+        let SummaryRequest { parts, previous_summary: mut summary } = request;
+        let mut usage = Usage::EMPTY;
+        for part in &parts {
+            let prompt = self.prompt(room, summary.as_deref().unwrap_or_default(), part);
+            let mut heard = self.ask(prompt, room.max_reply_bytes()).await;
+            usage = sum(usage, heard.usage);
+            summary = Some(heard.judged(room.max_reply_bytes())?);
+        }
+        let text = summary.filter(|_| !parts.is_empty()).ok_or(SummarizerError::EmptySummary)?;
+        Ok(ContextSummary { text, usage })
+    }
+
+    /// Sends one request and listens to its end.
+    async fn ask(&self, prompt: String, max_reply_bytes: usize) -> Heard<'_> {
+        let cancel = CancellationToken::new();
+        let _guard = cancel.clone().drop_guard();
+        let conversation = Conversation {
+            system: Some(self.config.summarizer_system_prompt.clone()),
+            turns: vec![Turn::user(prompt)],
+            tools: None,
+        };
+        let mut heard = Heard::of_request(&self.cost);
+        heard.listen(self.invoker.invoke(conversation, self.options(cancel)), max_reply_bytes).await;
+        heard
+    }
+
+    fn options(&self, cancel: CancellationToken) -> StreamOptions {
+        let model = self.config.summary_model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+        StreamOptions {
+            cancel: Some(cancel),
+            thinking: Some(ThinkingLevel::Off),
+            max_output_tokens: Some(self.config.max_summary_tokens()),
+            model: model.map(str::to_owned),
+        }
+    }
+
+    /// Fills the user prompt; a summary so far that is longer than the part leaves room for is clipped in the
+    /// middle.
+    fn prompt(&self, room: Room<'_>, previous: &str, part: &str) -> String {
+        let max_bytes = room.beside(part.len()).max(room.summary_bytes());
+        let mut previous_safe = String::new();
+        neutralise_into(&mut previous_safe, &text::clip(previous.trim(), max_bytes));
+        let previous = without_tags(&previous_safe, &self.tags);
+        filled(&self.config.summarizer_user_prompt, &previous, &without_tags(part, &self.tags))
+    }
+}
+
+fn locked(cost: &Mutex<Cost>) -> MutexGuard<'_, Cost> {
+    cost.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn sum(one: Usage, two: Usage) -> Usage {
+    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        _ => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    };
+    Usage {
+        input_tokens: one.input_tokens.saturating_add(two.input_tokens),
+        output_tokens: one.output_tokens.saturating_add(two.output_tokens),
+        cache_read_tokens: add(one.cache_read_tokens, two.cache_read_tokens),
+        cache_write_tokens: add(one.cache_write_tokens, two.cache_write_tokens),
+    }
+}
+
+/// What is known of a reply while it streams; what it cost is added to the whole when it is dropped.
+struct Heard<'a> {
+    cost: &'a Mutex<Cost>,
+    streamed: String,
+    complete: String,
+    stop: Option<StopReason>,
+    failure: Option<String>,
+    usage: Usage,
+}
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        let mut cost = locked(self.cost);
+        cost.usage = sum(cost.usage, self.usage);
+    }
+}
+
+impl<'a> Heard<'a> {
+    fn of_request(cost: &'a Mutex<Cost>) -> Self {
+        locked(cost).n_requests += 1;
+        let (streamed, complete) = (String::new(), String::new());
+        Self { cost, streamed, complete, stop: None, failure: None, usage: Usage::EMPTY }
+    }
+
+    /// Reads a reply up to its first terminal emission; one that grows too long is left.
+    async fn listen(&mut self, mut stream: BoxStream<'static, Emission>, max_bytes: usize) {
+        while let Some(emission) = stream.next().await {
+            let is_last = emission.is_terminal();
+            self.note(emission);
+            if is_last || self.streamed.len() > max_bytes {
+                return;
+            }
+        }
+    }
+
+    fn note(&mut self, emission: Emission) {
+        match emission {
+            Emission::Text { delta } => self.streamed.push_str(&delta),
+            Emission::Stop { stop } => self.stop = Some(stop),
+            Emission::Usage { usage } => self.usage = usage,
+            Emission::Error { error } => self.failure = Some(error.message),
+            Emission::Done { reply } => {
+                self.complete = reply_text(&reply);
+                self.stop = Some(reply.stop);
+                if reply.usage != Usage::EMPTY {
+                    self.usage = reply.usage;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Accepts a complete reply with text; streamed text counts where the reply itself has none.
+    fn judged(&mut self, max_bytes: usize) -> Result<String, SummarizerError> {
+        if let Some(why) = &self.failure {
+            return Err(SummarizerError::inference(why));
+        }
+        match self.stop {
+            Some(StopReason::Refusal) => return Err(SummarizerError::inference("the model refused")),
+            Some(StopReason::MaxOutput) => return Err(SummarizerError::Truncated),
+            Some(StopReason::Aborted) => {
+                return Err(SummarizerError::inference("the request was cancelled"));
+            }
+            Some(StopReason::Error) => {
+                return Err(SummarizerError::inference("the reply ended in an error"));
+            }
+            Some(StopReason::Complete | StopReason::ToolCalls) | None => {}
+        }
+        let text = if self.complete.trim().is_empty() { &self.streamed } else { &self.complete };
+        match text.trim() {
+            "" => Err(SummarizerError::EmptySummary),
+            text if text.len() > max_bytes => Err(SummarizerError::TooLong),
+            text => Ok(text.to_owned()),
+        }
+    }
+}
+
+/// Fills both placeholders in one pass, so that those inside of what is filled in stay text.
+fn filled(template: &str, previous: &str, messages: &str) -> String {
+    let mut out = String::with_capacity(template.len() + previous.len() + messages.len());
+    let mut rest = template;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let (filling, after) = if let Some(after) = from.strip_prefix(MESSAGES_PLACEHOLDER) {
+            (messages, after)
+        } else if let Some(after) = from.strip_prefix(PREVIOUS_SUMMARY_PLACEHOLDER) {
+            (previous, after)
+        } else {
+            from.split_at(1)
+        };
+        out.push_str(filling);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Longest tag in bytes and most tags that are looked for in a user prompt.
+const MAX_TAG_BYTES: usize = 64;
+const MAX_TAGS: usize = 16;
+
+/// Returns the tags of a prompt, such as `<new-conversation>`.
+fn tags_of(prompt: &str) -> Vec<String> {
+    let tag = |from: &str| {
+        let (name, _) = from.split_once('>')?;
+        let letters = name.strip_prefix('/').unwrap_or(name);
+        let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let named = !letters.is_empty() && name.len() + 2 <= MAX_TAG_BYTES && letters.chars().all(is_tag);
+        named.then(|| format!("<{name}>"))
+    };
+    prompt.split('<').skip(1).filter_map(tag).take(MAX_TAGS).collect()
+}
+
+/// Writes the tags in a text with square brackets, whatever their case; the text keeps its length.
+fn without_tags<'a>(text: &'a str, tags: &[String]) -> Cow<'a, str> {
+    let bytes = text.as_bytes();
+    let opens = |at: usize, tag: &str| {
+        bytes.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()))
+    };
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices('<') {
+        let Some(tag) = tags.iter().find(|tag| opens(at, tag)) else { continue };
+        let end = at + tag.len();
+        out.push_str(&text[copied..at]);
+        out.push('[');
+        out.push_str(&text[at + 1..end - 1]);
+        out.push(']');
+        copied = end;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_in_what_is_filled_in_stays_text() {
+        let template = "{ {previous_summary} | {messages} | {other} {";
+        let filled = filled(template, "p {messages}", "m {previous_summary} {messages}");
+        assert_eq!(filled, "{ p {messages} | m {previous_summary} {messages} | {other} {");
+    }
+
+    #[test]
+    fn only_plain_tags_of_the_prompt_are_tags() {
+        let prompt = "a < b <old-one>{previous_summary}</old-one> <x y> <> </> <2>{messages}";
+        assert_eq!(tags_of(prompt), ["<old-one>", "</old-one>", "<2>"]);
+        assert!(tags_of(&format!("<{}>", "x".repeat(MAX_TAG_BYTES))).is_empty());
+        assert_eq!(tags_of(&"<x>".repeat(100)).len(), MAX_TAGS);
+    }
+
+    #[test]
+    fn tags_in_a_text_lose_their_brackets_and_the_text_keeps_its_length() {
+        let tags = tags_of("<s>{messages}</s>");
+        let text = "é<<s></S>ü<t></s";
+        let safe = without_tags(text, &tags);
+        assert_eq!(safe, "é<[s][/S]ü<t></s");
+        assert_eq!(safe.len(), text.len());
+        assert!(matches!(without_tags("<t>", &tags), Cow::Borrowed(_)));
+    }
+}
