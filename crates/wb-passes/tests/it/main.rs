@@ -5,3 +5,7 @@
 mod laws;
 mod restoring;
 mod vectors;
+mod truncating;
+mod artifacts;
+mod repairing;
+mod policy_vectors;
