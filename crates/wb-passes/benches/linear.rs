@@ -9,7 +9,7 @@ use wb_message::{Block, Message, Pairing};
 use wb_passes::{Artifact, Goal, Pass, Repair, Truncate};
 use wb_testkit::workload::{Script, transcript};
 
-/// Dangling calls, messages, and the length that the others are compared with.
+/// Messages, or dangling calls; the first is what the others are compared with.
 const SIZES: [usize; 4] = [1_000, 40_000, 64_000, 100_000];
 
 fn main() {

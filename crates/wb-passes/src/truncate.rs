@@ -26,7 +26,8 @@ pub const STEPS_PER_TARGET: u64 = 8;
 ///
 /// What is dropped is the least that reaches the next whole step of [`STEPS_PER_TARGET`]. It depends on nothing
 /// but the transcript: where a host truncates a growing transcript anew for each request, the same messages are
-/// dropped until a step is used up, and what is sent in between has a stable prefix. Where a step cannot be
+/// dropped until a step is used up, and what is sent in between has a stable prefix. A new
+/// prompt releases the one before, where that stood alone before the cut. Where a step cannot be
 /// reached, all goes that may; the result may then be above the target, which the caller tells by
 /// [`Irreducible::above`](wb_budget::Irreducible::above).
 #[derive(Clone, Copy, Debug)]
