@@ -3,6 +3,8 @@
 //! A pass plans, it does not rewrite. [`Patch::apply`] moves messages and never clones them, is the one place
 //! that refuses to split a pair, and returns what takes it back.
 
+use std::cell::LazyCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -175,11 +177,14 @@ impl Patch {
             return Err(PatchError::ForeignPairing);
         }
         self.check_places(messages)?;
-        self.check_pairs(pairing)?;
+        let folded: Vec<Range<usize>> = self.folds().map(|(range, _)| range).collect();
+        check_pairs(&folded, pairing)?;
+        let open = LazyCell::new(|| open_calls(&folded, messages, pairing));
+        let open = |id: &str| open.get(id).copied();
         for (at, edit) in self.edits.iter().enumerate() {
             match edit {
                 Edit::Body { at, content } => check_body(*at, &messages[*at], content)?,
-                Edit::Fold { range, with } => self.check_answers(at, range, with, messages, pairing)?,
+                Edit::Fold { range, with } => check_answers(at, range.start, with, &open)?,
             }
         }
         Ok(())
@@ -196,49 +201,6 @@ impl Patch {
                 return Err(PatchError::Pinned { at: pin });
             }
             free_from = range.end;
-        }
-        Ok(())
-    }
-
-    fn check_pairs(&self, pairing: &Pairing) -> Result<(), PatchError> {
-        let folded: Vec<Range<usize>> = self.folds().map(|(range, _)| range).collect();
-        let goes = |at: usize| {
-            let next = folded.partition_point(|range| range.end <= at);
-            folded.get(next).is_some_and(|range| range.contains(&at))
-        };
-        for pair in pairing.pairs() {
-            let (call, result) = (pair.call.message as usize, pair.result as usize);
-            if goes(call) != goes(result) {
-                return Err(PatchError::SplitPair { call, result });
-            }
-        }
-        match pairing.in_flight() {
-            Some(call) if goes(call) => Err(PatchError::InFlight { call }),
-            _ => Ok(()),
-        }
-    }
-
-    /// A folded-in result must answer a call of its own fold or a dangling one that stays before it.
-    fn check_answers(
-        &self,
-        edit: usize,
-        range: &Range<usize>,
-        with: &[Message],
-        messages: &[Message],
-        pairing: &Pairing,
-    ) -> Result<(), PatchError> {
-        let own = Pairing::of(with);
-        let stays = |at: usize| !self.folds().any(|(range, _)| range.contains(&at));
-        for &orphan in own.orphans() {
-            let answers_dangling = with[orphan as usize].answered_ids().all(|id| {
-                pairing.dangling().iter().any(|call| {
-                    let at = call.message as usize;
-                    at < range.start && stays(at) && messages[at].calls().any(|(open, _, _)| open == id)
-                })
-            });
-            if !answers_dangling {
-                return Err(PatchError::NewOrphan { edit });
-            }
         }
         Ok(())
     }
@@ -295,6 +257,59 @@ impl Patch {
     }
 }
 
+fn check_pairs(folded: &[Range<usize>], pairing: &Pairing) -> Result<(), PatchError> {
+    for pair in pairing.pairs() {
+        let (call, result) = (pair.call.message as usize, pair.result as usize);
+        if goes(folded, call) != goes(folded, result) {
+            return Err(PatchError::SplitPair { call, result });
+        }
+    }
+    match pairing.in_flight() {
+        Some(call) if goes(folded, call) => Err(PatchError::InFlight { call }),
+        _ => Ok(()),
+    }
+}
+
+/// Tells whether one of the ranges, which are ascending, takes a message.
+fn goes(folded: &[Range<usize>], at: usize) -> bool {
+    let next = folded.partition_point(|range| range.end <= at);
+    folded.get(next).is_some_and(|range| range.contains(&at))
+}
+
+/// A folded-in result must answer a call of its own fold or a dangling one that stays before it.
+fn check_answers(
+    edit: usize,
+    start: usize,
+    with: &[Message],
+    open: &dyn Fn(&str) -> Option<usize>,
+) -> Result<(), PatchError> {
+    let own = Pairing::of(with);
+    let answers_dangling = |id: &str| open(id).is_some_and(|call| call < start);
+    // A message stands among the orphans once for each result in it.
+    for results in own.orphans().chunk_by(|one, next| one == next) {
+        if !with[results[0] as usize].answered_ids().all(answers_dangling) {
+            return Err(PatchError::NewOrphan { edit });
+        }
+    }
+    Ok(())
+}
+
+/// Returns for each id the message of its first dangling call that stays.
+fn open_calls<'a>(
+    folded: &[Range<usize>],
+    messages: &'a [Message],
+    pairing: &Pairing,
+) -> HashMap<&'a str, usize> {
+    let mut open = HashMap::new();
+    for call in pairing.dangling() {
+        let at = call.message as usize;
+        if let Some((id, _, _)) = call.find(messages).filter(|_| !goes(folded, at)) {
+            open.entry(id).or_insert(at);
+        }
+    }
+    open
+}
+
 fn check_body(at: usize, message: &Message, content: &[Block]) -> Result<(), PatchError> {
     let same_calls = message.blocks().iter().filter_map(call_key).eq(content.iter().filter_map(call_key));
     if same_calls { Ok(()) } else { Err(PatchError::CallsChanged { at }) }
@@ -321,6 +336,10 @@ mod tests {
             Message::bash("ls", "out", Some(0)),
             Message::user("second"),
         ]
+    }
+
+    fn answer(at: usize, id: &str) -> Edit {
+        Edit::Fold { range: at..at, with: vec![Message::tool_error(id, "read", "lost")] }
     }
 
     fn fold(range: Range<usize>) -> Patch {
@@ -403,12 +422,38 @@ mod tests {
     #[test]
     fn a_fold_may_answer_a_dangling_call_but_bring_no_orphan() {
         let mut messages = vec![transcript().swap_remove(1), Message::assistant("x"), Message::user("u")];
-        let answer = |id: &str| Patch {
-            edits: vec![Edit::Fold { range: 1..1, with: vec![Message::tool_error(id, "read", "lost")] }],
-        };
+        let answer = |id: &str| Patch { edits: vec![answer(1, id)] };
         assert_eq!(answer("other").apply(&mut messages).err(), Some(PatchError::NewOrphan { edit: 0 }));
         assert!(answer("c").apply(&mut messages).is_ok());
         assert!(Pairing::of(&messages).dangling().is_empty());
+    }
+
+    #[test]
+    fn an_answer_is_for_a_dangling_call_and_not_for_its_neighbour_or_one_that_comes_later_or_goes() {
+        let calls = ["open", "done"].map(|id| Block::call(id, "read", json!({})));
+        let gone = transcript().swap_remove(1);
+        let both = Message::assistant_blocks(calls.to_vec());
+        let mut messages = vec![gone, both, Message::tool_result("done", "read", "x"), Message::user("u")];
+        let takes_it = Edit::Fold { range: 0..1, with: vec![] };
+        for bad in [answer(3, "done"), answer(1, "open"), answer(3, "c")] {
+            let patch = Patch { edits: vec![takes_it.clone(), bad] };
+            assert_eq!(patch.apply(&mut messages).err(), Some(PatchError::NewOrphan { edit: 1 }));
+        }
+        assert!(Patch { edits: vec![answer(3, "open")] }.apply(&mut messages).is_ok());
+    }
+
+    #[test]
+    fn many_answers_and_bodies_cost_about_linear_time() {
+        let n = 40_000;
+        let call = |at| vec![Block::call(format!("c{at}"), "read", json!({}))];
+        let pair = |at| [Message::assistant_blocks(call(at)), Message::user("a longer text")];
+        let mut messages: Vec<Message> = (0..n).flat_map(pair).collect();
+        let body = |at| Edit::Body { at, content: vec![Block::text("short")] };
+        let edits = (0..n).flat_map(|at| [answer(2 * at + 1, &format!("c{at}")), body(2 * at + 1)]);
+        let patch = Patch { edits: edits.collect() };
+        let undo = patch.clone().apply(&mut messages).unwrap();
+        assert!(Pairing::of(&messages).dangling().is_empty());
+        assert_eq!(Patch::of(&undo, &messages), patch);
     }
 
     #[test]

@@ -94,10 +94,17 @@ impl Undo {
         })
     }
 
-    /// Returns the index in the output of the input's message `at`, which stays.
-    fn moved(&self, at: usize) -> usize {
-        let before = self.folds.iter().take_while(|(range, _)| range.end <= at);
-        before.fold(at, |at, (range, n_with)| at + n_with - range.len())
+    /// Visits the input's indices whose bodies were replaced, each with its index in the output.
+    fn moved_bodies(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut folds = self.folds.iter().peekable();
+        let (mut gone, mut brought) = (0, 0);
+        self.bodies.iter().map(move |(at, _)| {
+            while let Some((range, n_with)) = folds.next_if(|(range, _)| range.end <= *at) {
+                gone += range.len();
+                brought += n_with;
+            }
+            (*at, at + brought - gone)
+        })
     }
 
     /// Visits the input's indices whose bodies were replaced, with the new bodies.
@@ -105,12 +112,12 @@ impl Undo {
         &'a self,
         messages: &'a [Message],
     ) -> impl Iterator<Item = (usize, Vec<Block>)> {
-        self.bodies.iter().map(|(at, _)| (*at, body_blocks(&messages[self.moved(*at)])))
+        self.moved_bodies().map(|(at, now)| (at, body_blocks(&messages[now])))
     }
 
     /// Visits the messages of the output that the patch brought or changed.
     pub(crate) fn brought<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
-        let edited = self.bodies.iter().map(|(at, _)| &messages[self.moved(*at)]);
+        let edited = self.moved_bodies().map(|(_, now)| &messages[now]);
         self.new_messages(messages).flat_map(|(_, with)| with).chain(edited)
     }
 

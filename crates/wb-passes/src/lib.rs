@@ -4,10 +4,13 @@
 //! |---|---|
 //! | [`Microcompact`] | bodies of older tool results whose tool can be run again |
 //! | [`Preview`] | the middle of giant tool bodies and shell outputs |
+//! | [`Artifact`] | the middle of each tool body and shell output above a size of its own |
+//! | [`Truncate`] | the oldest history, without a digest |
 //!
 //! A pass plans a [`Patch`](wb_message::Patch) over a [`View`](wb_budget::View); nothing is rewritten until the
 //! patch is applied. [`restore_reads`] is the other direction: it builds the messages that give the agent back
-//! the files it was just reading.
+//! the files it was just reading. [`Repair`] may add weight too: it answers calls whose result never came, and
+//! takes results whose call is gone.
 //!
 //! ```
 //! use serde_json::json;
@@ -32,13 +35,21 @@ pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
 pub mod climb;
+pub mod artifact;
+pub mod truncate;
+pub mod repair;
 #[cfg(feature = "compat")]
 pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
 pub use climb::{Climb, ClimbStep, Climbed, UndoStack};
+pub use artifact::{
+    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
+};
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
+pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanFate, Repair, Repaired};
+pub use truncate::{STEPS_PER_TARGET, Truncate};

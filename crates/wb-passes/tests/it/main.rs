@@ -6,3 +6,7 @@ mod laws;
 mod climbing;
 mod restoring;
 mod vectors;
+mod truncating;
+mod artifacts;
+mod repairing;
+mod policy_vectors;

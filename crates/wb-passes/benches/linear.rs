@@ -1,0 +1,67 @@
+//! Repair, truncation and previews over transcripts of growing length; time per element is to stay the same.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use serde_json::json;
+use wb_budget::{Tariff, View, prefix_tokens};
+use wb_message::{Block, Message, Pairing};
+use wb_passes::{Artifact, Goal, Pass, Repair, Truncate};
+use wb_testkit::workload::{Script, transcript};
+
+/// Messages, or dangling calls; the first is what the others are compared with.
+const SIZES: [usize; 4] = [1_000, 40_000, 64_000, 100_000];
+
+fn main() {
+    let mut criterion = Criterion::default().sample_size(10).configure_from_args();
+    for n in SIZES {
+        repair(&mut criterion, n);
+        let messages = transcript(n, Script::Latin);
+        let (prefix, pairing) = (prefix_tokens(&messages), Pairing::of(&messages));
+        let view = View { messages: &messages, prefix: &prefix, pairing: &pairing };
+        pass(&mut criterion, &Truncate::default(), view);
+        pass(&mut criterion, &Artifact::default(), view);
+    }
+    criterion.final_summary();
+}
+
+/// Plans, applies and takes back; half of the weight is to go.
+fn pass(criterion: &mut Criterion, pass: &dyn Pass, view: View<'_>) {
+    let n = view.messages.len();
+    let goal = Goal { target_tokens: view.total_tokens() / 2, weigher: &Tariff::SEED };
+    let mut messages = view.messages.to_vec();
+    let mut group = criterion.benchmark_group(pass.name());
+    group.throughput(Throughput::Elements(n as u64));
+    group.bench_function(BenchmarkId::new("plan", n), |b| b.iter(|| pass.plan(black_box(view), goal)));
+    group.bench_function(BenchmarkId::new("plan, apply and take back", n), |b| {
+        b.iter(|| {
+            let undo =
+                pass.plan(view, goal).and_then(|patch| patch.apply_paired(&mut messages, view.pairing).ok());
+            if let Some(undo) = undo {
+                undo.revert(&mut messages);
+            }
+        });
+    });
+    group.finish();
+}
+
+/// Pairs, plans, applies and takes back: calls that each stand in a message of their own, and all in one.
+fn repair(criterion: &mut Criterion, n: usize) {
+    let call = |at: usize| Block::call(format!("c{at}"), "read", json!({}));
+    let apart: Vec<Message> = (0..n).map(|at| Message::assistant_blocks(vec![call(at)])).collect();
+    let together = vec![Message::assistant_blocks((0..n).map(call).collect())];
+    let same_id = vec![Message::assistant_blocks(vec![Block::call("c", "read", json!({})); n])];
+    let mut group = criterion.benchmark_group("repair");
+    group.throughput(Throughput::Elements(n as u64));
+    for (what, mut messages) in [("apart", apart), ("together", together), ("of one id", same_id)] {
+        let repair = Repair { in_flight: true, ..Repair::default() };
+        group.bench_function(BenchmarkId::new(what, n), |b| {
+            b.iter(|| {
+                if let Some(undo) = repair.repair(&mut messages).undo {
+                    undo.revert(&mut messages);
+                }
+            });
+        });
+    }
+    group.finish();
+}

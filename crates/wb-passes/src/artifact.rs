@@ -1,0 +1,272 @@
+//! Previews oversized tool results: their head, their tail and how large the whole was.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use wb_budget::{View, Weigher};
+use wb_message::{Block, Edit, Message, Patch};
+
+use crate::pass::{Goal, Pass};
+
+/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands (seed 4).
+pub const ARTIFACT_SETTINGS_KEY: &str = "context_transform.artifact_compaction";
+
+/// Stands before the size of the whole where a preview was cut.
+const MARK_OPEN: &str = "\n[Content compacted: original ~";
+/// Stands after the size of the whole.
+const MARK_CLOSE: &str = " tokens, head and tail shown]\n";
+/// Digits of the largest size that a mark tells.
+const MAX_DIGITS: usize = 20;
+/// The most bytes, and characters, of a mark.
+const MAX_MARK: usize = MARK_OPEN.len() + MAX_DIGITS + MARK_CLOSE.len();
+/// A mark stands on a line of its own, and where no head is left, an empty line stands before it.
+const MARK_LINES: usize = 2;
+
+/// When a tool result is previewed, and what of it is shown; keys that are left out get the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactCompactionConfig {
+    /// The tokens of text from which on a result is previewed; at least 1.
+    pub threshold_tokens: usize,
+    /// The most characters that a preview shows; at least 1.
+    pub preview_max_chars: usize,
+    /// The most lines that a preview shows; at least 1.
+    pub preview_max_lines: usize,
+}
+
+/// The defaults of the seed (seed 4, "Artifact compaction").
+pub const ARTIFACT_COMPACTION: ArtifactCompactionConfig =
+    ArtifactCompactionConfig { threshold_tokens: 2048, preview_max_chars: 1600, preview_max_lines: 24 };
+
+impl Default for ArtifactCompactionConfig {
+    fn default() -> Self {
+        ARTIFACT_COMPACTION
+    }
+}
+
+/// Why an [`ArtifactCompactionConfig`] was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArtifactConfigError {
+    /// A value is 0.
+    #[error("{ARTIFACT_SETTINGS_KEY}.{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field's name.
+        field: &'static str,
+    },
+}
+
+impl ArtifactCompactionConfig {
+    /// Returns the configuration if all of its values are at least 1.
+    pub fn validated(self) -> Result<Self, ArtifactConfigError> {
+        let fields = [
+            ("threshold_tokens", self.threshold_tokens),
+            ("preview_max_chars", self.preview_max_chars),
+            ("preview_max_lines", self.preview_max_lines),
+        ];
+        match fields.into_iter().find(|(_, value)| *value == 0) {
+            Some((field, _)) => Err(ArtifactConfigError::Zero { field }),
+            None => Ok(self),
+        }
+    }
+
+    /// Tells whether a text, or a preview without its mark, has no more characters and lines than are shown.
+    fn shows(self, text: &str) -> bool {
+        let mark =
+            if text.len() / 4 <= self.preview_max_chars.saturating_add(MAX_MARK) { mark(text) } else { 0 };
+        let extra_lines = if mark > 0 { MARK_LINES } else { 0 };
+        let n_chars = self.preview_max_chars.saturating_add(mark);
+        let n_lines = self.preview_max_lines.saturating_add(extra_lines);
+        text.char_indices().nth(n_chars).is_none() && text.lines().nth(n_lines).is_none()
+    }
+
+    /// Returns the preview of a text that is not shown whole.
+    fn preview(self, text: &str, ends_badly: bool, original_tokens: u64) -> String {
+        let (head_chars, tail_chars) = shares(self.preview_max_chars, ends_badly);
+        let (head_lines, tail_lines) = shares(self.preview_max_lines, ends_badly);
+        let head = head(text, head_chars, head_lines);
+        let tail = tail(&text[head.len()..], tail_chars, tail_lines);
+        [head, MARK_OPEN, &original_tokens.to_string(), MARK_CLOSE, tail].concat()
+    }
+}
+
+/// Returns the bytes of the longest mark in a text, 0 where none is.
+fn mark(text: &str) -> usize {
+    let marks = text.match_indices(MARK_OPEN).filter_map(|(at, _)| {
+        let rest = &text[at + MARK_OPEN.len()..];
+        let n_digits = rest.bytes().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
+        let whole = n_digits > 0 && rest[n_digits..].starts_with(MARK_CLOSE);
+        whole.then_some(MARK_OPEN.len() + n_digits + MARK_CLOSE.len())
+    });
+    marks.max().unwrap_or(0)
+}
+
+/// Divides what is shown into two thirds and one third; the larger one is the head, or the tail of what failed.
+fn shares(n: usize, ends_badly: bool) -> (usize, usize) {
+    let small = (n / 3).max(usize::from(n > 1));
+    if ends_badly { (small, n - small) } else { (n - small, small) }
+}
+
+/// Returns the start of a text: at most so many characters and lines, without the last line's end.
+fn head(text: &str, n_chars: usize, n_lines: usize) -> &str {
+    let Some(nth) = n_lines.checked_sub(1) else { return "" };
+    let head = &text[..text.char_indices().nth(n_chars).map_or(text.len(), |(at, _)| at)];
+    &head[..head.match_indices('\n').nth(nth).map_or(head.len(), |(at, _)| at)]
+}
+
+/// Returns the end of a text: at most so many characters and lines.
+fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
+    let (Some(nth_char), Some(nth_line)) = (n_chars.checked_sub(1), n_lines.checked_sub(1)) else {
+        return "";
+    };
+    let tail = &text[text.char_indices().rev().nth(nth_char).map_or(0, |(at, _)| at)..];
+    let lines = tail.strip_suffix('\n').unwrap_or(tail);
+    &tail[lines.rmatch_indices('\n').nth(nth_line).map_or(0, |(at, _)| at + 1)..]
+}
+
+/// Previews every oversized tool result and shell output.
+///
+/// All texts of a message count together, in tokens of the goal's weigher and without the message's frame and
+/// images; from [`ArtifactCompactionConfig::threshold_tokens`] on, one text with the head, the size of the whole
+/// and the tail takes their place. Two thirds of what is shown are the head, of errors and of commands that
+/// failed the tail. Images stay. A preview is shorter and lighter than the whole, or there is none.
+///
+/// The threshold is an upper bound for each result: the goal's target is not looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Artifact {
+    /// When a result is previewed, and what of it is shown.
+    pub config: ArtifactCompactionConfig,
+}
+
+impl Artifact {
+    fn shorten(self, view: View<'_>, at: usize, weigher: &dyn Weigher) -> Option<Edit> {
+        let message = &view.messages[at];
+        let body = Body::of(message)?;
+        if self.config.shows(&body.text) {
+            return None;
+        }
+        let frame_tokens = weigher.weigh(&with_text(message, None)?);
+        let tokens = view.weight(at).saturating_sub(frame_tokens);
+        if tokens < self.threshold_tokens() {
+            return None;
+        }
+        let preview = self.config.preview(&body.text, body.ends_badly, tokens);
+        if preview.len() >= body.n_bytes {
+            return None;
+        }
+        let short = with_text(message, Some(preview))?;
+        let is_lighter = weigher.weigh(&short) < view.weight(at);
+        is_lighter.then(|| Edit::Body { at, content: into_content(short) })
+    }
+
+    fn threshold_tokens(self) -> u64 {
+        self.config.threshold_tokens as u64
+    }
+}
+
+impl Pass for Artifact {
+    fn name(&self) -> &'static str {
+        "artifact"
+    }
+
+    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+        let large = (0..view.messages.len()).filter(|&at| view.weight(at) >= self.threshold_tokens());
+        let edits: Vec<_> = large.filter_map(|at| self.shorten(view, at, goal.weigher)).collect();
+        (!edits.is_empty()).then_some(Patch { edits })
+    }
+}
+
+/// What a tool or a command printed.
+#[derive(Debug)]
+struct Body<'a> {
+    text: Cow<'a, str>,
+    /// The bytes of the texts themselves, without what joins them.
+    n_bytes: usize,
+    /// Whether what matters most is likely to stand at the end.
+    ends_badly: bool,
+}
+
+impl<'a> Body<'a> {
+    fn of(message: &'a Message) -> Option<Self> {
+        match message {
+            Message::ToolResult { content, is_error, .. } => {
+                let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
+                let n_bytes = texts.iter().map(|text| text.len()).sum();
+                let text = if let [text] = texts[..] { text.into() } else { texts.join("\n").into() };
+                Some(Self { text, n_bytes, ends_badly: *is_error })
+            }
+            Message::BashExecution { output, exit_code, .. } => {
+                let text = output.as_str().into();
+                Some(Self { text, n_bytes: output.len(), ends_badly: *exit_code != Some(0) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Builds the message anew with one text, or none, in place of all of its texts; other blocks stay.
+fn with_text(message: &Message, text: Option<String>) -> Option<Message> {
+    match message {
+        Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
+            tool_call_id: tool_call_id.clone(),
+            tool_name: tool_name.clone(),
+            content: with_one_text(content, text),
+            is_error: *is_error,
+        }),
+        Message::BashExecution { command, exit_code, .. } => {
+            Some(Message::bash(command.as_str(), text.unwrap_or_default(), *exit_code))
+        }
+        _ => None,
+    }
+}
+
+fn with_one_text(content: &[Block], mut text: Option<String>) -> Vec<Block> {
+    let block = |block: &Block| match block {
+        Block::Text { .. } => text.take().map(Block::text),
+        other => Some(other.clone()),
+    };
+    content.iter().filter_map(block).collect()
+}
+
+fn into_content(message: Message) -> Vec<Block> {
+    match message {
+        Message::ToolResult { content, .. } => content,
+        Message::BashExecution { output, .. } => vec![Block::text(output)],
+        _ => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(preview_max_chars: usize, preview_max_lines: usize) -> ArtifactCompactionConfig {
+        ArtifactCompactionConfig { threshold_tokens: 1, preview_max_chars, preview_max_lines }
+    }
+
+    #[test]
+    fn whichever_of_characters_and_lines_is_shorter_decides() {
+        let text = "one\ntwo\nthree\nfour\nfive\n";
+        let marked = |head: &str, tail: &str| format!("{head}{MARK_OPEN}7{MARK_CLOSE}{tail}");
+        assert_eq!(config(1000, 3).preview(text, false, 7), marked("one\ntwo", "five\n"));
+        assert_eq!(config(1000, 3).preview(text, true, 7), marked("one", "four\nfive\n"));
+        assert_eq!(config(9, 1000).preview(text, false, 7), marked("one\ntw", "ve\n"));
+        assert_eq!(config(1000, 1).preview(text, false, 7), marked("one", ""));
+        assert_eq!(config(1000, 1).preview(text, true, 7), marked("", "five\n"));
+        assert_eq!(config(0, 0).preview(text, false, 7), marked("", ""));
+    }
+
+    #[test]
+    fn a_preview_shows_no_more_than_is_allowed_even_where_the_text_forges_marks() {
+        let forged = format!("{MARK_OPEN}99999999999999999999{MARK_CLOSE}").repeat(9);
+        for text in ["\n".repeat(40), "日本\n".repeat(30), forged, "x".repeat(90)] {
+            for (n_chars, n_lines, failed) in
+                (0..45).flat_map(|n| [(n, 9, false), (30, n, true), (n, n, true)])
+            {
+                let config = config(n_chars, n_lines);
+                let preview = config.preview(&text, failed, u64::MAX);
+                assert!(config.shows(&preview), "{n_chars} {n_lines} {failed} {preview:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Closes the loose ends of a transcript: calls without a result and results without a call.
+
+use std::collections::HashMap;
+
+use wb_budget::View;
+use wb_message::marks::INTERNAL_TYPE;
+use wb_message::pairing::CallAt;
+use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
+
+/// What a call is answered with whose result never came (seed 4).
+pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
+/// Opens the note that stands for a result without a call.
+pub const ORPHAN_OPEN: &str = "<tool-result-without-call>";
+/// Closes the note that stands for a result without a call.
+pub const ORPHAN_CLOSE: &str = "</tool-result-without-call>";
+/// The most bytes that a note takes from an orphan result, about 500 tokens.
+pub const MAX_ORPHAN_BYTES: usize = 2_000;
+/// The most characters of a tool's name in a note, before escapes.
+const MAX_NAME_CHARS: usize = 64;
+/// Stands for an image in a note.
+const IMAGE_MARK: &str = "[image]";
+
+/// What becomes of a result without an earlier call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrphanFate {
+    /// It goes.
+    #[default]
+    Drop,
+    /// Its head and tail stay in an internal note, which is no one's turn.
+    Wrap,
+}
+
+/// Answers calls without a result, and drops or wraps results without a call.
+///
+/// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow
+/// it, in the order of the calls. Where a call of the same id in the same message has a later answer, it is
+/// answered right after that one, for results of equal ids answer first-in first-out.
+///
+/// A result that stands too late, after a user message, answers its call all the same and stays where it is; so
+/// does a second result for one call. A user message in which orphans stand beside results that have their call
+/// cannot be taken apart by a patch; these orphans are left and counted.
+///
+/// It may make a transcript heavier, so it is no [`Pass`](crate::Pass). Time is linear.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repair {
+    /// What becomes of a result without an earlier call.
+    pub orphans: OrphanFate,
+    /// Whether calls in flight are answered too, for a request that is about to be sent.
+    pub in_flight: bool,
+}
+
+/// What a repair did, in results.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Calls that were answered.
+    pub answered: usize,
+    /// Orphans that were dropped.
+    pub dropped: usize,
+    /// Orphans that became notes.
+    pub wrapped: usize,
+    /// Orphans that stand beside results with a call, and stayed.
+    pub left: usize,
+    /// What takes it back; nothing where nothing was changed.
+    pub undo: Option<Undo>,
+}
+
+impl Repair {
+    /// Plans the repair of a transcript; nothing where there is nothing to repair.
+    pub fn plan(self, view: View<'_>) -> Option<Patch> {
+        let edits = self.edits(view.messages, view.pairing, &mut Repaired::default());
+        (!edits.is_empty()).then(|| Patch::new(edits))
+    }
+
+    /// Repairs a transcript in place.
+    pub fn repair(self, messages: &mut Vec<Message>) -> Repaired {
+        let pairing = Pairing::of(messages);
+        let mut done = Repaired::default();
+        let edits = self.edits(messages, &pairing, &mut done);
+        if edits.is_empty() {
+            return done;
+        }
+        match Patch::new(edits).apply_paired(messages, &pairing) {
+            Ok(undo) => Repaired { undo: Some(undo), ..done },
+            // Nothing was changed, so nothing was done.
+            Err(_) => Repaired::default(),
+        }
+    }
+
+    fn edits(self, messages: &[Message], pairing: &Pairing, done: &mut Repaired) -> Vec<Edit> {
+        let mut answers = self.answers(messages, pairing);
+        done.answered = answers.len();
+        answers.sort_by_key(|(place, _)| *place);
+        let mut edits = Vec::new();
+        for (place, answer) in answers {
+            match edits.last_mut() {
+                Some(Edit::Fold { range, with }) if range.start == place => with.push(answer),
+                _ => edits.push(Edit::Fold { range: place..place, with: vec![answer] }),
+            }
+        }
+        for results in pairing.orphans().chunk_by(|one, next| one == next) {
+            edits.extend(self.orphan(results[0] as usize, results.len(), messages, done));
+        }
+        edits
+    }
+
+    /// Returns the answers that are missing, each with the index that it is to stand before.
+    fn answers(self, messages: &[Message], pairing: &Pairing) -> Vec<(usize, Message)> {
+        let twins = last_answers(messages, pairing);
+        let mut answers = Vec::with_capacity(pairing.dangling().len());
+        for calls in pairing.dangling().chunk_by(|one, next| one.message == next.message) {
+            let at = calls[0].message as usize;
+            if self.in_flight || pairing.in_flight() != Some(at) {
+                let end = end_of_results(messages, pairing, at);
+                answers.extend(calls.iter().filter_map(|call| answer(*call, end, messages, &twins)));
+            }
+        }
+        answers
+    }
+
+    /// Returns the edit that takes the orphans of one message.
+    fn orphan(self, at: usize, n: usize, messages: &[Message], done: &mut Repaired) -> Option<Edit> {
+        let message = &messages[at];
+        if message.answered_ids().count() > n {
+            done.left += n;
+            return None;
+        }
+        let mut with = match self.orphans {
+            OrphanFate::Drop => vec![],
+            OrphanFate::Wrap => notes(message),
+        };
+        done.wrapped += with.len();
+        done.dropped += n - with.len();
+        with.extend(without_results(message));
+        Some(Edit::Fold { range: at..at + 1, with })
+    }
+}
+
+/// The last answers to calls of messages that dangling calls stand in, by message and id.
+type LastAnswers<'a> = HashMap<(u32, &'a str), usize>;
+
+fn last_answers<'a>(messages: &'a [Message], pairing: &Pairing) -> LastAnswers<'a> {
+    let dangles =
+        |call: CallAt| pairing.dangling().binary_search_by_key(&call.message, |open| open.message).is_ok();
+    let beside = pairing.pairs().iter().filter(|pair| dangles(pair.call));
+    let keyed = beside.filter_map(|pair| {
+        let (id, _, _) = pair.call.find(messages)?;
+        Some(((pair.call.message, id), pair.result as usize))
+    });
+    keyed.collect()
+}
+
+/// Returns the answer to a call and the index that it is to stand before.
+fn answer(
+    call: CallAt,
+    end_of_results: usize,
+    messages: &[Message],
+    twins: &LastAnswers<'_>,
+) -> Option<(usize, Message)> {
+    let (id, name, _) = call.find(messages)?;
+    let after_twin = twins.get(&(call.message, id)).map_or(0, |result| result + 1);
+    Some((end_of_results.max(after_twin), Message::tool_error(id, name, INTERRUPTED)))
+}
+
+/// Returns the index after a reply and the results that follow it.
+fn end_of_results(messages: &[Message], pairing: &Pairing, reply: usize) -> usize {
+    let is_orphan = |at: usize| pairing.orphans().binary_search_by(|it| (*it as usize).cmp(&at)).is_ok();
+    let rest = (reply + 1..messages.len()).take_while(|&at| is_results(&messages[at]) && !is_orphan(at));
+    rest.last().unwrap_or(reply) + 1
+}
+
+/// Tells whether a message carries results and nothing else.
+fn is_results(message: &Message) -> bool {
+    match message {
+        Message::ToolResult { .. } => true,
+        Message::User { content, .. } => {
+            !content.blocks().is_empty() && content.blocks().iter().all(Block::is_tool_result)
+        }
+        _ => false,
+    }
+}
+
+/// Returns what is left of a user message without its results, nothing where that is all there was.
+fn without_results(message: &Message) -> Option<Message> {
+    let Message::User { content, timestamp } = message else { return None };
+    let rest: Vec<Block> = content.blocks().iter().filter(|block| !block.is_tool_result()).cloned().collect();
+    let timestamp = *timestamp;
+    (!rest.is_empty()).then_some(Message::User { content: Content::Blocks(rest), timestamp })
+}
+
+/// Returns a note for each result of a message.
+fn notes(message: &Message) -> Vec<Message> {
+    if let Message::ToolResult { tool_name, content, .. } = message {
+        return vec![note(tool_name, &shown(content))];
+    }
+    let outputs = message.blocks().iter().filter_map(|block| match block {
+        Block::ToolResult { output, .. } => Some(output),
+        _ => None,
+    });
+    outputs
+        .map(|output| note("", &output.as_str().map_or_else(|| output.to_string(), str::to_owned)))
+        .collect()
+}
+
+fn shown(content: &[Block]) -> String {
+    let shown = content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        Block::Image { .. } => Some(IMAGE_MARK),
+        _ => None,
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+/// Builds an internal note; `<`, `>` and `&` are escaped, so that no result can end its own frame.
+fn note(tool: &str, body: &str) -> Message {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let (tool, body) = (escaped(&text::one_line(tool, MAX_NAME_CHARS)), escaped(body));
+    let body = text::clip(&body, MAX_ORPHAN_BYTES);
+    Message::custom(INTERNAL_TYPE, format!("{ORPHAN_OPEN}\ntool: {tool}\n{body}\n{ORPHAN_CLOSE}"))
+}
