@@ -4,5 +4,6 @@
 
 mod vectors;
 mod ledger;
+mod window;
 mod lineages;
 mod anchor;
