@@ -29,6 +29,63 @@ impl WindowMessage for Message {
     }
 }
 
+/// How many calls a message makes and how many it answers.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    calls: usize,
+    answers: usize,
+}
+
+/// The ids of a window's messages as keys, read once when a message comes in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Links {
+    /// One of each message.
+    ends: Vec<Ends>,
+    /// Those of all messages in order, calls before answers.
+    keys: Vec<u64>,
+}
+
+/// Appends the keys of a message.
+fn read(message: &impl WindowMessage, keys: &mut Vec<u64>) -> Ends {
+    let start = keys.len();
+    keys.extend(message.call_ids().map(id_key));
+    let calls = keys.len() - start;
+    keys.extend(message.answered_ids().map(id_key));
+    Ends { calls, answers: keys.len() - start - calls }
+}
+
+impl Links {
+    /// Appends the ids of a message.
+    pub(super) fn push(&mut self, message: &impl WindowMessage) {
+        let ends = read(message, &mut self.keys);
+        self.ends.push(ends);
+    }
+
+    /// Puts the ids of a message before those of message `at`.
+    pub(super) fn insert(&mut self, at: usize, message: &impl WindowMessage) {
+        let mut keys = Vec::new();
+        let ends = read(message, &mut keys);
+        let offset = self.ends[..at].iter().map(|ends| ends.calls + ends.answers).sum::<usize>();
+        self.keys.splice(offset..offset, keys);
+        self.ends.insert(at, ends);
+    }
+
+    /// Forgets the messages that go.
+    pub(super) fn remove(&mut self, goes: &[bool]) {
+        let of_message = |(ends, goes): (&Ends, &bool)| std::iter::repeat_n(*goes, ends.calls + ends.answers);
+        let mut key_goes = self.ends.iter().zip(goes).flat_map(of_message);
+        self.keys.retain(|_| key_goes.next() == Some(false));
+        let mut goes = goes.iter();
+        self.ends.retain(|_| goes.next() == Some(&false));
+    }
+
+    /// Forgets all messages.
+    pub(super) fn clear(&mut self) {
+        self.ends.clear();
+        self.keys.clear();
+    }
+}
+
 /// The messages of a window as groups of a call, its results and whatever else shares one of these.
 ///
 /// A result answers by id and position, as [`CallBook`] tells; a repeated result belongs to its call.
@@ -42,21 +99,22 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups messages in one pass.
-    pub(super) fn of<'a, M: WindowMessage + 'a>(messages: impl Iterator<Item = &'a M>) -> Self {
-        let mut book = CallBook::default();
-        let mut groups = Self { oldest: Vec::with_capacity(messages.size_hint().0), in_flight: None };
-        let (mut last_caller, mut n_open) = (0, 0_u32);
-        for (message, at) in messages.zip(0..) {
+    pub(super) fn of(links: &Links) -> Self {
+        let mut book = CallBook::with_capacity(links.ends.iter().map(|ends| ends.calls).sum());
+        let mut groups = Self { oldest: Vec::with_capacity(links.ends.len()), in_flight: None };
+        let (mut keys, mut last_caller, mut n_open) = (links.keys.iter(), None, 0);
+        for (ends, at) in links.ends.iter().zip(0..) {
             groups.oldest.push(at);
-            for (id, block) in message.call_ids().zip(0..) {
-                n_open = if last_caller == at { n_open + 1 } else { 1 };
-                last_caller = at;
-                book.call(id_key(id), CallAt { message: at, block });
+            if ends.calls > 0 {
+                (last_caller, n_open) = (Some(at), ends.calls);
             }
-            for id in message.answered_ids() {
-                match book.answer(id_key(id)) {
+            for (key, block) in keys.by_ref().take(ends.calls).zip(0..) {
+                book.call(*key, CallAt { message: at, block });
+            }
+            for key in keys.by_ref().take(ends.answers) {
+                match book.answer(*key) {
                     Answer::Open(call) => {
-                        n_open -= u32::from(call.message == last_caller);
+                        n_open -= usize::from(Some(call.message) == last_caller);
                         groups.join(call.message, at);
                     }
                     Answer::Repeat(call) => groups.join(call.message, at),
@@ -64,7 +122,7 @@ impl Groups {
                 }
             }
         }
-        groups.in_flight = (n_open > 0).then_some(last_caller);
+        groups.in_flight = last_caller.filter(|_| n_open > 0);
         groups.flatten();
         groups
     }

@@ -8,7 +8,7 @@ use wb_message::Message;
 pub use groups::WindowMessage;
 
 use crate::gate::Irreducible;
-use groups::Groups;
+use groups::{Groups, Links};
 
 /// Why a [`ContextWindow`] refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -96,6 +96,7 @@ pub struct ContextWindow<M = Message> {
     total_tokens: u64,
     n_recent: usize,
     slots: Vec<Slot<M>>,
+    links: Links,
 }
 
 const _: fn() = || {
@@ -123,7 +124,14 @@ impl<M> ContextWindow<M> {
         if reserved_for_output >= max_tokens {
             return Err(WindowError::NoInput { max_tokens, reserved_for_output });
         }
-        Ok(Self { max_tokens, reserved_for_output, total_tokens: 0, n_recent: 0, slots: Vec::new() })
+        Ok(Self {
+            max_tokens,
+            reserved_for_output,
+            total_tokens: 0,
+            n_recent: 0,
+            slots: Vec::new(),
+            links: Links::default(),
+        })
     }
 
     /// Returns the tokens of the whole window.
@@ -190,6 +198,7 @@ impl<M> ContextWindow<M> {
     /// Removes all messages, and ends the window of [`Self::protect_recent`].
     pub fn clear(&mut self) {
         self.slots.clear();
+        self.links.clear();
         (self.total_tokens, self.n_recent) = (0, 0);
     }
 
@@ -318,6 +327,7 @@ impl<M: WindowMessage> ContextWindow<M> {
     pub fn push(&mut self, message: M, tokens: u32) {
         let pinned = message.is_pinned();
         self.total_tokens += u64::from(tokens);
+        self.links.push(&message);
         self.slots.push(Slot { message, tokens, leads: pinned, kept: pinned, exempt: false });
     }
 
@@ -329,6 +339,7 @@ impl<M: WindowMessage> ContextWindow<M> {
     pub fn insert_summary(&mut self, summary: M, tokens: u32) -> usize {
         let at = self.slots.iter().take_while(|slot| slot.leads).count();
         self.total_tokens += u64::from(tokens);
+        self.links.insert(at, &summary);
         self.slots.insert(at, Slot { message: summary, tokens, leads: true, kept: false, exempt: false });
         at
     }
@@ -370,7 +381,7 @@ impl<M: WindowMessage> ContextWindow<M> {
 
     /// Chooses whole groups that may go, the oldest first, until `excess` tokens are gone.
     fn oldest_groups(&self, excess: u64) -> Removal {
-        let groups = Groups::of(self.iter());
+        let groups = Groups::of(&self.links);
         let mut known = vec![Group::default(); self.len()];
         for (at, slot) in self.slots.iter().enumerate() {
             let group = &mut known[groups.oldest(at)];
@@ -390,6 +401,7 @@ impl<M: WindowMessage> ContextWindow<M> {
 
     fn remove(&mut self, removal: &Removal) -> Vec<M> {
         self.total_tokens -= removal.tokens;
+        self.links.remove(&removal.goes);
         let mut goes = removal.goes.iter();
         let mut removed = Vec::with_capacity(removal.goes.iter().filter(|goes| **goes).count());
         let gone = self.slots.extract_if(.., |_| goes.next() == Some(&true));

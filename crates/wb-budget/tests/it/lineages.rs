@@ -178,7 +178,7 @@ fn recorded_contexts() -> Contexts {
         let key = (row["file"].as_str().unwrap().to_owned(), leaf.to_owned());
         match row["op"].as_str() {
             Some("build_context") => {
-                contexts.entry(key).or_default().0 = row["output"]["messages"].as_array().unwrap().clone();
+                contexts.entry(key).or_default().0.clone_from(row["output"]["messages"].as_array().unwrap());
             }
             Some("estimate_tokens") => contexts.entry(key).or_default().1 = numbers(&row["output"]),
             _ => {}
@@ -189,6 +189,7 @@ fn recorded_contexts() -> Contexts {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "says how many could be read")]
 fn exactly_the_listed_estimates_of_sessions_differ_from_what_was_recorded() {
     let contexts = recorded_contexts();
     let (mut n_checked, mut differ) = (0, Vec::new());

@@ -86,7 +86,7 @@ impl Bed {
         }
     }
 
-    fn tag(&self, at: &Index) -> Option<(usize, usize)> {
+    fn tag(&self, at: Index) -> Option<(usize, usize)> {
         let at = at.index(self.window.len().max(1));
         Some((at, self.window.iter().nth(at)?.tag))
     }
@@ -95,12 +95,12 @@ impl Bed {
         match op {
             Op::Push(n, tokens) => self.push(*n, *tokens),
             Op::Protect(at) => {
-                let Some((at, tag)) = self.tag(at) else { return };
+                let Some((at, tag)) = self.tag(*at) else { return };
                 self.window.protect(at);
                 self.kept.insert(tag);
             }
             Op::Unprotect(at) => {
-                let Some((at, tag)) = self.tag(at) else { return };
+                let Some((at, tag)) = self.tag(*at) else { return };
                 self.window.unprotect(at);
                 self.kept.remove(&tag);
                 self.exempt.insert(tag);
@@ -113,7 +113,7 @@ impl Bed {
                 }
             }
             Op::Update(at, tokens) => {
-                let Some((at, _)) = self.tag(at) else { return };
+                let Some((at, _)) = self.tag(*at) else { return };
                 self.window.update_token_count(at, *tokens);
             }
             Op::InsertSummary(tokens) => {
