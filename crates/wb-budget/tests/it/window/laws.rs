@@ -40,6 +40,7 @@ enum Op {
     Unprotect(Index),
     ProtectRecent(usize),
     Update(Index, u32),
+    /// Inserts the pool's next message, whose calls and results are paired where they stand then.
     InsertSummary(u32),
     Compact,
     ForceFit,
@@ -117,7 +118,8 @@ impl Bed {
                 self.window.update_token_count(at, *tokens);
             }
             Op::InsertSummary(tokens) => {
-                let summary = self.tagged(Message::user("[summary]"));
+                let Some(message) = self.pool.next() else { return };
+                let summary = self.tagged(message);
                 self.window.insert_summary(summary, *tokens);
             }
             Op::Compact => self.removes(|window| Some(window.compact()), u64::MAX),

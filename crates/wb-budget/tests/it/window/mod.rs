@@ -135,6 +135,23 @@ fn a_summary_stands_behind_the_system_texts_and_goes_with_the_next_compaction() 
 }
 
 #[test]
+fn what_is_inserted_is_paired_where_it_stands() {
+    let mut messages = script("a:read#x a:read#y t#x a:read#z t#z").into_iter();
+    let mut window = ContextWindow::new(1000, 0);
+    for message in messages.by_ref().take(2) {
+        window.insert_summary(message, 10);
+    }
+    for message in messages {
+        window.push(message, 10);
+    }
+    window.protect(2);
+    assert_eq!(window.compact().len(), 3);
+    let ids: Vec<_> =
+        window.iter().flat_map(|m| m.calls().map(|(id, ..)| id).chain(m.answered_ids())).collect();
+    assert_eq!(ids, ["x", "x"]);
+}
+
+#[test]
 fn what_cannot_fit_is_told_and_left_as_it_was() {
     let mut window = window(25, "s u a u");
     window.protect(2);
