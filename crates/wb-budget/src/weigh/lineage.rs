@@ -30,6 +30,8 @@ pub enum Rounding {
 pub enum ImageCost {
     /// As a text of that many units.
     Units(u64),
+    /// So many tokens, whatever its size.
+    Tokens(u64),
     /// A token for so many decoded bytes, within bounds.
     Bytes {
         /// Bytes per token.
@@ -56,6 +58,8 @@ pub struct LineageTariff {
     pub free_user_images: bool,
     /// Units of a block that is neither text, reasoning, call nor image; none measures it as JSON.
     pub other_units: Option<u64>,
+    /// Tokens of a result block beside its output; none measures it as any other block.
+    pub result_block_tokens: Option<u64>,
     /// Tokens of any message's frame, results apart.
     pub message_tokens: u64,
     /// Tokens of a tool result's frame.
@@ -76,6 +80,7 @@ impl LineageTariff {
         image: ImageCost::Bytes { per_token: 750, min: 85, max: 16_000 },
         free_user_images: false,
         other_units: None,
+        result_block_tokens: None,
         message_tokens: 4,
         result_tokens: 8,
         counts_result_name: true,
@@ -91,6 +96,7 @@ impl LineageTariff {
         image: ImageCost::Units(4800),
         free_user_images: true,
         other_units: None,
+        result_block_tokens: None,
         message_tokens: 0,
         result_tokens: 0,
         counts_result_name: false,
@@ -106,10 +112,27 @@ impl LineageTariff {
         image: ImageCost::Units(50),
         free_user_images: false,
         other_units: Some(50),
+        result_block_tokens: None,
         message_tokens: 4,
         result_tokens: 4,
         counts_result_name: false,
         call_tokens: None,
+    };
+
+    /// The estimator of the context window buffer (seed 3): bytes / 4, rounded up for each text; an image is 85; 4 for
+    /// a message, 10 more for a result beside its content.
+    pub const CONTEXT_WINDOW: Self = Self {
+        unit: TextUnit::Bytes,
+        units_per_token: 4,
+        rounding: Rounding::UpEach,
+        image: ImageCost::Tokens(85),
+        free_user_images: false,
+        other_units: None,
+        result_block_tokens: Some(10),
+        message_tokens: 4,
+        result_tokens: 14,
+        counts_result_name: false,
+        call_tokens: Some(0),
     };
 
     /// Returns the tokens of a plain text without any frame.
@@ -220,10 +243,23 @@ impl Tally {
             Block::Text { text } | Block::Thinking { text, .. } => self.text(text),
             Block::Image { data_base64, .. } => self.image(data_base64),
             Block::ToolCall { name, input, .. } => self.call(name, input),
-            Block::ToolResult { .. } | Block::Command { .. } => {
-                let units = self.tariff.other_units.unwrap_or_else(|| block_chars(block));
-                self.units(units);
-            }
+            Block::ToolResult { output, .. } => match self.tariff.result_block_tokens {
+                Some(tokens) => self.result(tokens, output),
+                None => self.other(block),
+            },
+            Block::Command { .. } => self.other(block),
+        }
+    }
+
+    fn other(&mut self, block: &Block) {
+        self.units(self.tariff.other_units.unwrap_or_else(|| block_chars(block)));
+    }
+
+    fn result(&mut self, tokens: u64, output: &serde_json::Value) {
+        self.tokens += tokens;
+        match output.as_str() {
+            Some(text) => self.text(text),
+            None => self.text(&output.to_string()),
         }
     }
 
@@ -237,6 +273,7 @@ impl Tally {
     fn image(&mut self, data_base64: &str) {
         match self.tariff.image {
             ImageCost::Units(units) => self.units(units),
+            ImageCost::Tokens(tokens) => self.tokens += tokens,
             ImageCost::Bytes { per_token, min, max } => {
                 let bytes = data_base64.len() as u64 * 3 / 4;
                 self.tokens += (bytes / per_token).clamp(min, max);

@@ -4,6 +4,7 @@
 
 mod vectors;
 mod ledger;
+mod window;
 mod lineages;
 mod frontier;
 mod window_policy;
