@@ -4,9 +4,13 @@
 //! |---|---|
 //! | [`Microcompact`] | bodies of older tool results whose tool can be run again |
 //! | [`Preview`] | the middle of giant tool bodies and shell outputs |
+//! | [`ToolOutput`] | all but the first and last lines of tool results and shell outputs |
+//! | [`Collapse`] | thinking, calls, results and the ends of long texts of older replies |
+//! | [`DropMiddle`] | whole messages, but neither the task nor the latest request |
 //!
 //! A pass plans a [`Patch`](wb_message::Patch) over a [`View`](wb_budget::View); nothing is rewritten until the
-//! patch is applied. [`restore_reads`] is the other direction: it builds the messages that give the agent back
+//! patch is applied. [`three_level`] runs the last three, cheapest first, until a transcript fits.
+//! [`restore_reads`] is the other direction: it builds the messages that give the agent back
 //! the files it was just reading.
 //!
 //! ```
@@ -31,12 +35,20 @@ pub mod pass;
 pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
+mod groups;
+pub mod tool_output;
+pub mod collapse;
+pub mod drop_middle;
+pub mod three_level;
 #[cfg(feature = "compat")]
 pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
+pub use collapse::Collapse;
+pub use drop_middle::DropMiddle;
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
+pub use tool_output::ToolOutput;

@@ -4,4 +4,7 @@
 
 mod laws;
 mod restoring;
+mod three_level;
+mod three_level_edges;
+mod three_level_rates;
 mod vectors;
