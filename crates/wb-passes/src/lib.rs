@@ -5,12 +5,16 @@
 //! | [`Microcompact`] | bodies of older tool results whose tool can be run again |
 //! | [`Preview`] | the middle of giant tool bodies and shell outputs |
 //! | [`Artifact`] | the middle of each tool body and shell output above a size of its own |
+//! | [`ToolOutput`] | all but the first and last lines of tool results and shell outputs |
+//! | [`Collapse`] | thinking, calls, results and the ends of long texts of older replies |
+//! | [`DropMiddle`] | whole messages, but neither the task nor the latest request |
 //! | [`Truncate`] | the oldest history, without a digest |
 //!
 //! A pass plans a [`Patch`](wb_message::Patch) over a [`View`](wb_budget::View); nothing is rewritten until the
-//! patch is applied. [`restore_reads`] is the other direction: it builds the messages that give the agent back
-//! the files it was just reading. [`Repair`] may add weight too: it answers calls whose result never came, and
-//! takes results whose call is gone.
+//! patch is applied. [`Climb`] applies several, one after the other; [`three_level`] runs three of them, cheapest
+//! first, until a transcript fits. [`restore_reads`] is the other direction: it builds the messages that give the
+//! agent back the files it was just reading. [`Repair`] may add weight too: it answers calls whose result never
+//! came, and takes results whose call is gone.
 //!
 //! ```
 //! use serde_json::json;
@@ -34,22 +38,30 @@ pub mod pass;
 pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
-pub mod climb;
 pub mod artifact;
+mod groups;
+pub mod tool_output;
+pub mod collapse;
+pub mod drop_middle;
 pub mod truncate;
 pub mod repair;
+pub mod climb;
+pub mod three_level;
 #[cfg(feature = "compat")]
 pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
-pub use climb::{Climb, ClimbStep, Climbed, UndoStack};
 pub use artifact::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
 };
+pub use climb::{Climb, ClimbStep, Climbed, UndoStack};
+pub use collapse::Collapse;
+pub use drop_middle::DropMiddle;
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
 pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanFate, Repair, Repaired};
+pub use tool_output::ToolOutput;
 pub use truncate::{STEPS_PER_TARGET, Truncate};

@@ -5,6 +5,9 @@
 mod laws;
 mod climbing;
 mod restoring;
+mod three_level;
+mod three_level_edges;
+mod three_level_rates;
 mod vectors;
 mod truncating;
 mod artifacts;

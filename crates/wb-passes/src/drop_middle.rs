@@ -1,0 +1,186 @@
+//! Drops what fits least: neither the task, nor the latest request, nor the newest messages.
+
+use std::ops::Range;
+
+use wb_budget::{View, Weigher};
+use wb_message::marks::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
+use wb_message::{Edit, Message, Patch};
+
+use crate::groups::Groups;
+use crate::pass::{Goal, Pass};
+
+/// Messages at the start that are kept before older ones by default (seed 1, `keep_first`).
+pub const DROP_KEEP_FIRST: usize = 2;
+/// Messages at the end that are kept before all others by default (seed 1, `keep_recent`).
+pub const DROP_KEEP_RECENT: usize = 10;
+
+/// Drops messages by whole groups (a reply with the results of its calls, or a message alone) until the transcript
+/// fits, and leaves [`DROPPED_MARK`] at the first gap; an earlier mark goes into the new one.
+///
+/// What stays at any weight is the core: pinned messages, calls in flight, the first prompt and the last one; where
+/// there is no prompt and nothing in flight, the newest group. The rest of the room is given to the newest turn if
+/// it fits whole, then to the newest `keep_recent` messages, the first `keep_first` and earlier digests, and then
+/// to all others from the newest on; a group that is too large is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropMiddle {
+    /// How many messages at the start come before older ones.
+    pub keep_first: usize,
+    /// How many messages at the end come before all others.
+    pub keep_recent: usize,
+}
+
+impl Default for DropMiddle {
+    fn default() -> Self {
+        Self { keep_first: DROP_KEEP_FIRST, keep_recent: DROP_KEEP_RECENT }
+    }
+}
+
+/// Builds the mark of a drop.
+fn mark(timestamp: i64) -> Message {
+    Message::User { content: DROPPED_MARK.into(), timestamp }
+}
+
+impl Pass for DropMiddle {
+    fn name(&self) -> &'static str {
+        "drop-middle"
+    }
+
+    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+        let total = view.total_tokens();
+        if total <= goal.target_tokens {
+            return None;
+        }
+        let mark_tokens = goal.weigher.weigh(&mark(0));
+        let groups = Groups::of(view);
+        let mut choice = Choice::of(view, &groups, goal.target_tokens.saturating_sub(mark_tokens));
+        choice.keep_core();
+        self.fill(&mut choice);
+        let lighter = choice.kept_tokens.saturating_add(mark_tokens) < total;
+        lighter.then(|| choice.patch())
+    }
+}
+
+impl DropMiddle {
+    /// Gives the room that is left to what fits, the most wanted first.
+    fn fill(self, choice: &mut Choice<'_>) {
+        let n = choice.view.messages.len();
+        let recent = n.saturating_sub(self.keep_recent);
+        let turn = choice.view.messages.iter().rposition(is_prompt).unwrap_or(n);
+        let from = if choice.fits_from(turn) { turn.min(recent) } else { recent };
+        choice.offer((from..n).rev());
+        choice.offer(0..n.min(self.keep_first));
+        let messages = choice.view.messages;
+        choice.offer((0..from).rev().filter(|&at| digest_body(&messages[at]).is_some()));
+        choice.offer((0..from).rev());
+    }
+}
+
+/// What is kept so far, by groups.
+#[derive(Debug)]
+struct Choice<'a> {
+    view: View<'a>,
+    groups: &'a Groups,
+    keeps: Vec<bool>,
+    kept_tokens: u64,
+    /// What the kept groups may weigh, in tokens.
+    room_tokens: u64,
+}
+
+impl<'a> Choice<'a> {
+    fn of(view: View<'a>, groups: &'a Groups, room_tokens: u64) -> Self {
+        Self { view, groups, keeps: vec![false; groups.members.len()], kept_tokens: 0, room_tokens }
+    }
+
+    /// Keeps a message with its group at any weight; an earlier mark is never kept.
+    fn keep(&mut self, at: usize) {
+        let group = self.groups.of[at];
+        if !self.keeps[group] && !is_dropped_mark(&self.view.messages[at]) {
+            self.keeps[group] = true;
+            self.kept_tokens = self.kept_tokens.saturating_add(self.groups.tokens[group]);
+        }
+    }
+
+    /// Keeps what no drop may take.
+    fn keep_core(&mut self) {
+        let messages = self.view.messages;
+        let task = messages.iter().position(is_prompt);
+        let latest = messages.iter().rposition(is_prompt);
+        let asked = [task, latest, self.view.pairing.in_flight()];
+        let lone = newest(self.view).filter(|_| asked == [None; 3]);
+        let pinned = (0..messages.len()).filter(|&at| is_pinned(&messages[at]));
+        for at in asked.into_iter().flatten().chain(lone).chain(pinned) {
+            self.keep(at);
+        }
+    }
+
+    /// Keeps each of the messages that fits with its group.
+    fn offer(&mut self, places: impl Iterator<Item = usize>) {
+        for at in places {
+            let tokens = self.groups.tokens[self.groups.of[at]];
+            if self.kept_tokens.saturating_add(tokens) <= self.room_tokens {
+                self.keep(at);
+            }
+        }
+    }
+
+    /// Tells whether all from `start` on fits with what is kept.
+    fn fits_from(&self, start: usize) -> bool {
+        let mut whole = Self { keeps: self.keeps.clone(), ..*self };
+        (start..self.view.messages.len()).for_each(|at| whole.keep(at));
+        whole.kept_tokens <= self.room_tokens
+    }
+
+    /// Folds what is not kept, with the mark at the first gap that lies in no pair.
+    fn patch(&self) -> Patch {
+        let gaps = self.gaps();
+        let legal = |gap: &Range<usize>| self.view.pairing.is_legal(gap.start);
+        let marked = gaps.iter().position(legal).unwrap_or(0);
+        let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);
+        let mut mark = Some(mark(dropped.filter_map(Message::timestamp).max().unwrap_or(0)));
+        let fold = |(at, range)| {
+            let with = if at == marked { mark.take().into_iter().collect() } else { Vec::new() };
+            Edit::Fold { range, with }
+        };
+        Patch { edits: gaps.into_iter().enumerate().map(fold).collect() }
+    }
+
+    /// Returns the runs of messages that are not kept.
+    fn gaps(&self) -> Vec<Range<usize>> {
+        let mut gaps: Vec<Range<usize>> = Vec::new();
+        for at in (0..self.view.messages.len()).filter(|&at| !self.keeps[self.groups.of[at]]) {
+            match gaps.last_mut() {
+                Some(gap) if gap.end == at => gap.end = at + 1,
+                _ => gaps.push(at..at + 1),
+            }
+        }
+        gaps
+    }
+}
+
+/// Returns the newest message that is neither pinned nor a mark.
+fn newest(view: View<'_>) -> Option<usize> {
+    view.messages.iter().rposition(|message| !is_pinned(message) && !is_dropped_mark(message))
+}
+
+/// What a drop should leave: the core and the newest group, under the mark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Floor {
+    /// What that weighs, in tokens.
+    pub(crate) tokens: u64,
+    /// The first message of the newest group or of the calls in flight.
+    pub(crate) start: usize,
+}
+
+impl Floor {
+    /// Weighs what a drop should leave.
+    pub(crate) fn of(view: View<'_>, weigher: &dyn Weigher) -> Self {
+        let groups = Groups::of(view);
+        let mut choice = Choice::of(view, &groups, 0);
+        choice.keep_core();
+        let newest = newest(view);
+        newest.into_iter().for_each(|at| choice.keep(at));
+        let tokens = choice.kept_tokens.saturating_add(weigher.weigh(&mark(0)));
+        let start = newest.map_or(0, |at| groups.members[groups.of[at]][0]);
+        Self { tokens, start: view.pairing.in_flight().map_or(start, |flight| flight.min(start)) }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which messages stay or go together.
+
+use wb_budget::View;
+
+/// The messages of a transcript in groups: a reply with the results of its calls, or a message alone.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// For each message its group; groups are numbered by their first messages.
+    pub(crate) of: Vec<usize>,
+    /// For each group its messages in order.
+    pub(crate) members: Vec<Vec<usize>>,
+    /// For each group its weight in tokens.
+    pub(crate) tokens: Vec<u64>,
+}
+
+impl Groups {
+    /// Groups the messages so that no pair lies across.
+    pub(crate) fn of(view: View<'_>) -> Self {
+        let roots = roots(view);
+        let mut groups =
+            Self { of: Vec::with_capacity(roots.len()), members: Vec::new(), tokens: Vec::new() };
+        for (at, &root) in roots.iter().enumerate() {
+            let group = if root == at { groups.members.len() } else { groups.of[root] };
+            if root == at {
+                groups.members.push(Vec::new());
+                groups.tokens.push(0);
+            }
+            groups.of.push(group);
+            groups.members[group].push(at);
+            groups.tokens[group] = groups.tokens[group].saturating_add(view.weight(at));
+        }
+        groups
+    }
+}
+
+/// Returns for each message the first one of its group.
+fn roots(view: View<'_>) -> Vec<usize> {
+    let mut parents: Vec<usize> = (0..view.messages.len()).collect();
+    for pair in view.pairing.pairs() {
+        let call = root(&mut parents, pair.call.message as usize);
+        let result = root(&mut parents, pair.result as usize);
+        parents[call.max(result)] = call.min(result);
+    }
+    for at in 0..parents.len() {
+        // A parent stands before its child, so it is a root by now.
+        parents[at] = parents[parents[at]];
+    }
+    parents
+}
+
+/// Returns the root of a message and halves the way to it.
+fn root(parents: &mut [usize], mut at: usize) -> usize {
+    while parents[at] != at {
+        parents[at] = parents[parents[at]];
+        at = parents[at];
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use wb_budget::prefix_tokens;
+    use wb_message::{Block, Message, Pairing};
+
+    fn call(id: &str) -> Message {
+        Message::assistant_blocks(vec![Block::call(id, "read", json!({}))])
+    }
+
+    fn nested(ids: &[&str]) -> Message {
+        let block =
+            |id: &&str| Block::ToolResult { call_id: (*id).to_owned(), output: json!("ok"), is_error: None };
+        Message::user(ids.iter().map(block).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn replies_that_share_a_message_of_results_are_one_group_whatever_stands_between() {
+        let messages =
+            [call("a"), Message::user("u"), call("b"), call("c"), nested(&["c", "a"]), nested(&["b"])];
+        let (prefix, pairing) = (prefix_tokens(&messages), Pairing::of(&messages));
+        let view = View { messages: &messages, prefix: &prefix, pairing: &pairing };
+        let groups = Groups::of(view);
+        assert_eq!(groups.members, [vec![0, 3, 4], vec![1], vec![2, 5]]);
+        assert_eq!(groups.of, [0, 1, 2, 0, 0, 2]);
+        assert_eq!(groups.tokens[2], view.weight(2) + view.weight(5));
+    }
+}
