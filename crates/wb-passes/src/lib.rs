@@ -9,7 +9,7 @@
 //! | [`DropMiddle`] | whole messages, but neither the task nor the latest request |
 //!
 //! A pass plans a [`Patch`](wb_message::Patch) over a [`View`](wb_budget::View); nothing is rewritten until the
-//! patch is applied. [`three_level`] runs the last three, cheapest first, until a transcript fits.
+//! patch is applied. [`three_level`] runs the last four, cheapest loss first, until a transcript fits.
 //! [`restore_reads`] is the other direction: it builds the messages that give the agent back
 //! the files it was just reading.
 //!
