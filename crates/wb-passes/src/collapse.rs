@@ -89,8 +89,8 @@ fn collapsed(messages: &[Message], members: &[usize]) -> Option<Message> {
     if is_collapsed(content) || !results.iter().all(foldable) {
         return None;
     }
-    let mut summary = [COLLAPSED_PREFIX, &said(content)].concat();
-    add_failures(&mut summary, content, results.iter().map(|&at| &messages[at]));
+    let failed = failed_lines(content, results.iter().map(|&at| &messages[at]));
+    let summary = [COLLAPSED_PREFIX, &said(content), &failed].concat();
     Some(Message::Assistant { content: vec![Block::text(summary)], error_message: error_message.clone() })
 }
 
@@ -121,39 +121,51 @@ fn clipped(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// Adds a line for each of the first [`MAX_FAILED`] results that failed, and one that counts the others.
-fn add_failures<'a>(summary: &mut String, reply: &[Block], results: impl Iterator<Item = &'a Message>) {
-    let mut n_failed = 0;
-    for (tool, line) in results.flat_map(|message| failures(reply, message)) {
-        n_failed += 1;
-        if n_failed <= MAX_FAILED {
-            let line = format!("{tool} failed: {line}");
-            summary.push('\n');
-            summary.push_str(&text::one_line(&line, FAILED_CHARS));
-        }
-    }
-    if n_failed > MAX_FAILED {
-        summary.push_str(&format!("\n{} more failed", n_failed - MAX_FAILED));
+/// A result that failed.
+#[derive(Debug)]
+struct Failed<'a> {
+    call_id: &'a str,
+    /// The tool's name, where the result tells it.
+    tool: Option<&'a str>,
+    line: &'a str,
+}
+
+impl Failed<'_> {
+    fn line(&self, reply: &[Block]) -> String {
+        let called = reply.iter().find_map(|block| match block {
+            Block::ToolCall { id, name, .. } if id == self.call_id => Some(name.as_str()),
+            _ => None,
+        });
+        let tool = self.tool.or(called).unwrap_or_default();
+        ["\n", &text::one_line(&format!("{tool} failed: {}", self.line), FAILED_CHARS)].concat()
     }
 }
 
-/// Returns the tool and the first line of each failed result in a message.
-fn failures<'a>(reply: &'a [Block], message: &'a Message) -> Vec<(&'a str, &'a str)> {
+/// Returns a line for each of the first [`MAX_FAILED`] results that failed, and one that counts the others.
+fn failed_lines<'a>(reply: &[Block], results: impl Iterator<Item = &'a Message>) -> String {
+    let mut failed = results.flat_map(failures);
+    let lines: String = failed.by_ref().take(MAX_FAILED).map(|failed| failed.line(reply)).collect();
+    match failed.count() {
+        0 => lines,
+        n_more => format!("{lines}\n{n_more} more failed"),
+    }
+}
+
+/// Returns the failed results in a message.
+fn failures(message: &Message) -> Vec<Failed<'_>> {
     match message {
-        Message::ToolResult { is_error: true, tool_name, content, .. } => {
-            vec![(tool_name, first_line(content.iter().filter_map(Block::as_text)))]
-        }
-        _ => message.blocks().iter().filter_map(|block| nested_failure(reply, block)).collect(),
+        Message::ToolResult { tool_call_id, tool_name, content, is_error: true } => vec![Failed {
+            call_id: tool_call_id,
+            tool: Some(tool_name),
+            line: first_line(content.iter().filter_map(Block::as_text)),
+        }],
+        _ => message.blocks().iter().filter_map(nested_failure).collect(),
     }
 }
 
-fn nested_failure<'a>(reply: &'a [Block], block: &'a Block) -> Option<(&'a str, &'a str)> {
+fn nested_failure(block: &Block) -> Option<Failed<'_>> {
     let Block::ToolResult { call_id, output, is_error: Some(true) } = block else { return None };
-    let tool = reply.iter().find_map(|block| match block {
-        Block::ToolCall { id, name, .. } if id == call_id => Some(name.as_str()),
-        _ => None,
-    });
-    Some((tool.unwrap_or_default(), first_line(output.as_str().into_iter())))
+    Some(Failed { call_id, tool: None, line: first_line(output.as_str().into_iter()) })
 }
 
 fn first_line<'a>(texts: impl Iterator<Item = &'a str>) -> &'a str {

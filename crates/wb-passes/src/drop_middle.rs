@@ -178,7 +178,9 @@ impl Floor {
         let mut choice = Choice::of(view, &groups, 0);
         choice.keep_core();
         let newest = newest(view);
-        newest.into_iter().for_each(|at| choice.keep(at));
+        if let Some(at) = newest {
+            choice.keep(at);
+        }
         let tokens = choice.kept_tokens.saturating_add(weigher.weigh(&mark(0)));
         let start = newest.map_or(0, |at| groups.members[groups.of[at]][0]);
         Self { tokens, start: view.pairing.in_flight().map_or(start, |flight| flight.min(start)) }

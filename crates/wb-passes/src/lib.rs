@@ -11,7 +11,7 @@
 //! | [`Truncate`] | the oldest history, without a digest |
 //!
 //! A pass plans a [`Patch`](wb_message::Patch) over a [`View`](wb_budget::View); nothing is rewritten until the
-//! patch is applied. [`Climb`] applies several, one after the other; [`three_level`] runs three of them, cheapest
+//! patch is applied. [`Climb`] applies several, one after the other; [`three_level`] runs four of them, cheapest
 //! first, until a transcript fits. [`restore_reads`] is the other direction: it builds the messages that give the
 //! agent back the files it was just reading. [`Repair`] may add weight too: it answers calls whose result never
 //! came, and takes results whose call is gone.

@@ -24,12 +24,13 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use wb_budget::{Irreducible, LineageTariff, View, prefix_sums};
-use wb_message::{Message, Origin, Pairing, Undo};
+use wb_budget::{Irreducible, LineageTariff};
+use wb_message::Message;
 
+use crate::climb::{Climb, UndoStack};
 use crate::collapse::Collapse;
 use crate::drop_middle::{DROP_KEEP_FIRST, DROP_KEEP_RECENT, DropMiddle, Floor};
-use crate::pass::{Goal, Pass};
+use crate::pass::Pass;
 use crate::preview::Preview;
 use crate::tool_output::{TOOL_OUTPUT_MAX_LINES, ToolOutput};
 
@@ -73,22 +74,6 @@ impl ContextConfig {
     }
 }
 
-/// What takes back all levels of a compaction.
-#[derive(Debug, Default)]
-#[must_use = "dropping it makes the compaction final"]
-pub struct UndoStack {
-    undos: Vec<Undo>,
-}
-
-impl UndoStack {
-    /// Brings the transcript back to what it was. Messages appended since stay at the end.
-    pub fn revert(self, messages: &mut Vec<Message>) {
-        for undo in self.undos.into_iter().rev() {
-            undo.revert(messages);
-        }
-    }
-}
-
 /// What a compaction in three levels did.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -108,14 +93,20 @@ pub struct LevelReport {
 
 /// Compacts a transcript in place until it weighs at most [`ContextConfig::budget_tokens`].
 pub fn compact(messages: &mut Vec<Message>, config: &ContextConfig) -> LevelReport {
-    let budget = config.budget_tokens() as u64;
-    let mut run = Run::of(messages, budget);
-    let tokens_before = run.view().total_tokens();
+    let mut run = Run::of(messages, config.budget_tokens() as u64);
     // What still does not fit may have become lighter in a way that an earlier level can go on from.
     while run.round(config) {}
-    let tokens_after = run.view().total_tokens();
-    let irreducible = Irreducible::above(budget, tokens_after);
-    LevelReport { levels: run.levels, tokens_before, tokens_after, irreducible, undo: run.undo }
+    let Run { climb, budget_tokens } = run;
+    let done = climb.done();
+    let mut levels: Vec<&'static str> = Vec::new();
+    for step in &done.steps {
+        if !levels.contains(&step.name) {
+            levels.push(step.name);
+        }
+    }
+    let irreducible = Irreducible::above(budget_tokens, done.tokens_after);
+    let (tokens_before, tokens_after) = (done.tokens_before, done.tokens_after);
+    LevelReport { levels, tokens_before, tokens_after, irreducible, undo: done.undo }
 }
 
 /// Compacts a transcript as [`compact`] does, for good.
@@ -155,34 +146,24 @@ fn passed(mut messages: Vec<Message>, pass: &dyn Pass, target_tokens: u64) -> Ve
 /// A transcript on its way through the levels.
 #[derive(Debug)]
 struct Run<'a> {
-    messages: &'a mut Vec<Message>,
-    prefix: Vec<u64>,
-    pairing: Pairing,
+    climb: Climb<'a>,
     budget_tokens: u64,
-    levels: Vec<&'static str>,
-    undo: UndoStack,
 }
 
 const TARIFF: LineageTariff = LineageTariff::THREE_LEVEL;
 
 impl<'a> Run<'a> {
     fn of(messages: &'a mut Vec<Message>, budget_tokens: u64) -> Self {
-        let prefix = prefix_sums(messages.iter().map(|message| TARIFF.message_tokens(message)));
-        let pairing = Pairing::of(messages);
-        Self { messages, prefix, pairing, budget_tokens, levels: Vec::new(), undo: UndoStack::default() }
-    }
-
-    fn view(&self) -> View<'_> {
-        View { messages: self.messages, prefix: &self.prefix, pairing: &self.pairing }
+        Self { climb: Climb::new(messages, &TARIFF), budget_tokens }
     }
 
     fn floor(&self) -> Floor {
-        Floor::of(self.view(), &TARIFF)
+        Floor::of(self.climb.view(), &TARIFF)
     }
 
     /// Runs all levels; tells whether any changed something.
     fn round(&mut self, config: &ContextConfig) -> bool {
-        let n_before = self.undo.undos.len();
+        let tokens_before = self.climb.total_tokens();
         let landing = self.budget_tokens - self.budget_tokens.div_ceil(8);
         let ContextConfig { keep_first, keep_recent, tool_output_max_lines: max_lines, .. } = *config;
         self.level(&ToolOutput { max_lines }, landing);
@@ -191,53 +172,33 @@ impl<'a> Run<'a> {
         // What stays at any weight may lie between the landing and the budget.
         let target_tokens = landing.max(self.floor().tokens.min(self.budget_tokens));
         self.level(&DropMiddle { keep_first, keep_recent }, target_tokens);
-        self.undo.undos.len() > n_before
+        self.climb.total_tokens() < tokens_before
     }
 
     /// Applies a pass where the transcript is over its budget.
     fn level(&mut self, pass: &dyn Pass, target_tokens: u64) {
-        if self.view().total_tokens() <= self.budget_tokens {
-            return;
+        if self.climb.total_tokens() > self.budget_tokens {
+            self.climb.step(pass, target_tokens);
         }
-        let Some(patch) = pass.plan(self.view(), Goal { target_tokens, weigher: &TARIFF }) else { return };
-        let weigh = |message: &Message| TARIFF.message_tokens(message);
-        let n_before = self.messages.len();
-        if let Ok(weighed) = patch.apply_weighed(self.messages, &self.pairing, &self.prefix, &weigh) {
-            self.changed(pass.name(), n_before, weighed.undo);
-        }
-    }
-
-    /// Weighs what is new and pairs anew.
-    fn changed(&mut self, name: &'static str, n_before: usize, undo: Undo) {
-        let origins = undo.origins(n_before);
-        let weights = origins.iter().zip(&*self.messages).map(|(origin, message)| match *origin {
-            Origin::Kept(at) if !undo.replaced(at) => self.prefix[at + 1] - self.prefix[at],
-            _ => TARIFF.message_tokens(message),
-        });
-        self.prefix = prefix_sums(weights);
-        self.pairing = Pairing::of(self.messages);
-        if !self.levels.contains(&name) {
-            self.levels.push(name);
-        }
-        self.undo.undos.push(undo);
     }
 
     /// Shortens bodies that are giants beside the budget, then those of the newest messages as far as these would
     /// not fit beside what stays at any weight.
     fn preview(&mut self, landing: u64) {
-        let total = self.view().total_tokens();
+        let total = self.climb.total_tokens();
         self.level(&Preview::default(), landing.max(total.saturating_sub(self.surplus())));
-        let (floor, total) = (self.floor(), self.view().total_tokens());
+        let (floor, total) = (self.floor(), self.climb.total_tokens());
         let excess = floor.tokens.saturating_sub(landing);
         self.level(&Preview { from: floor.start }, total.saturating_sub(excess));
     }
 
     /// Returns the tokens by which tool outputs exceed a quarter of the budget each.
     fn surplus(&self) -> u64 {
+        let view = self.climb.view();
         let is_output =
             |message: &Message| matches!(message, Message::ToolResult { .. } | Message::BashExecution { .. });
-        let outputs = (0..self.messages.len()).filter(|&at| is_output(&self.messages[at]));
-        let above = outputs.map(|at| self.view().weight(at).saturating_sub(self.budget_tokens / 4));
+        let outputs = (0..view.messages.len()).filter(|&at| is_output(&view.messages[at]));
+        let above = outputs.map(|at| view.weight(at).saturating_sub(self.budget_tokens / 4));
         above.fold(0, u64::saturating_add)
     }
 }
