@@ -20,6 +20,8 @@ enum Diet {
 
 /// External crates that every layer may use.
 const SYNC: [&str; 3] = ["serde", "serde_json", "thiserror"];
+/// External crates that every layer may have behind a feature that is off by default.
+const OPTIONAL: [&str; 1] = ["schemars"];
 /// External crates for the crates that wait for something.
 const ASYNC: [&str; 4] = ["async-trait", "futures", "tokio", "tokio-util"];
 
@@ -84,6 +86,8 @@ struct Edge<'a> {
     to: &'a str,
     /// Whether it points to a crate of this workspace.
     inside: bool,
+    /// Whether a feature is what turns it on.
+    optional: bool,
 }
 
 fn findings(metadata: &Value) -> Vec<String> {
@@ -106,15 +110,17 @@ fn edges<'a>(package: &'a Value) -> Vec<Edge<'a>> {
         from,
         to: dependency["name"].as_str().unwrap_or_default(),
         inside: dependency["path"].is_string(),
+        optional: dependency["optional"] == true,
     };
     compiled.map(edge).collect()
 }
 
 fn judge(edge: Edge<'_>) -> Option<String> {
-    let Edge { from, to, inside } = edge;
+    let Edge { from, to, inside, optional } = edge;
     let own = find(from)?;
     if !inside {
-        return (!allows(own.diet, to)).then(|| format!("{from} -> {to}: not on the diet of {from}"));
+        let allowed = allows(own.diet, to) || (optional && OPTIONAL.contains(&to));
+        return (!allowed).then(|| format!("{from} -> {to}: not on the diet of {from}"));
     }
     // A crate without a layer is reported once, as such.
     let other = find(to)?;
@@ -205,6 +211,15 @@ mod tests {
         assert_eq!(check("wb-session", &["tokio"]).len(), 1, "the session is sync");
         assert!(check("wb-conductor", &["tokio", "async-trait"]).is_empty());
         assert!(check("wb-cli", &["clap", "anyhow"]).is_empty());
+    }
+
+    #[test]
+    fn what_is_on_no_diet_may_stand_behind_a_feature_only_if_it_is_on_that_list() {
+        let with = |name, optional| {
+            let dependency = json!({ "name": name, "kind": null, "path": null, "optional": optional });
+            findings(&json!({ "packages": [{ "name": "wb-budget", "dependencies": [dependency] }] })).len()
+        };
+        assert_eq!((with("schemars", true), with("schemars", false), with("rand", true)), (0, 1, 1));
     }
 
     #[test]

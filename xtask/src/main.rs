@@ -10,6 +10,7 @@ mod links;
 mod manifests;
 mod tidy;
 mod layers;
+mod schema;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ usage: cargo xtask <command>
 
   ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
   layers  dependencies between the crates point downwards, and those outwards are on the list
+  schema  writes the JSON Schema of the settings into docs/reference
   tidy    small rules about files: length, order of modules, links, leftovers
 ";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(&root),
         ["layers"] => layers::run(&root),
+        ["schema"] => schema::run(&root),
         ["tidy"] => tidy::run(&root),
         _ => Err(USAGE.to_owned()),
     };

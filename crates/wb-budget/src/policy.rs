@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// `keep_recent` is in **tokens**, not in turns as in [`CompactionPolicy`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
 pub struct BudgetPolicy {
     /// Fraction of the usable window, in (0, 1], above which the transcript is over budget.
     pub trigger_ratio: f64,
@@ -18,6 +20,12 @@ pub struct BudgetPolicy {
 /// The policy that the gate and the slicer share by default (seed 0: `AUTO_CONDENSE_POLICY`).
 pub const AUTO_CONDENSE_POLICY: BudgetPolicy =
     BudgetPolicy { trigger_ratio: 0.75, keep_recent: 6000, reserve_tokens: Some(2048) };
+
+impl Default for BudgetPolicy {
+    fn default() -> Self {
+        AUTO_CONDENSE_POLICY
+    }
+}
 
 /// The policy of a compactor that counts turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

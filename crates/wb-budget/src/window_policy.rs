@@ -6,6 +6,7 @@ use crate::card::ModelCard;
 
 /// Which part of the history stays raw when a compaction fires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCompactionMode {
     /// The newest [`ContextWindowPolicy::compaction_raw_suffix_messages`] messages.
@@ -18,6 +19,7 @@ pub enum ContextCompactionMode {
 
 /// How an agent's history is kept inside the window; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextWindowPolicy {
     /// The model's whole window in tokens.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
 
+use crate::strategy::Strategy;
+
 /// Weighs, previews and condenses the sessions of coding agents, so that they stay inside the context window.
 ///
 /// Reads session files of Claude Code and pi, and messages as JSON or JSON lines; the format is told from the
@@ -24,6 +26,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Condenses a session: the transcript goes to OUT or stdout, the report to stderr
     Condense(Condense),
+    /// Condenses a session with every strategy in memory and shows them side by side; writes nothing
+    Compare(Compare),
 }
 
 #[derive(Debug, Args)]
@@ -40,6 +44,9 @@ pub(crate) struct Plan {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// How the session is brought down
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) strategy: Strategy,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }
@@ -52,6 +59,18 @@ pub(crate) struct Condense {
     /// Where the condensed transcript goes, as JSON lines; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// How the session is brought down
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) strategy: Strategy,
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Session file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }

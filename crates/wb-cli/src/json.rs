@@ -70,6 +70,8 @@ pub(crate) struct Condensed<'a> {
     irreducible: bool,
     anchored: bool,
     overhead: u64,
+    strategy: &'a str,
+    stages: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -98,6 +100,8 @@ impl<'a> Condensed<'a> {
             irreducible: report.irreducible.is_some(),
             anchored: session.measure.anchored,
             overhead: session.measure.overhead_tokens,
+            strategy: session.strategy.name(),
+            stages: report.stages.iter().map(ToString::to_string).collect(),
             notes: notes(session),
         }
     }
@@ -105,7 +109,7 @@ impl<'a> Condensed<'a> {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
 pub(crate) fn limit(session: &Session) -> u64 {
-    session.limit_tokens() as u64
+    session.allowance.limit_tokens as u64
 }
 
 fn notes(session: &Session) -> Vec<String> {

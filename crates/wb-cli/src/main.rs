@@ -2,11 +2,14 @@
 //!
 //! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, 2 usage.
 
+mod number;
+mod strategy;
 mod args;
 mod session;
 mod outcome;
 mod json;
 mod show;
+mod compare;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -19,12 +22,14 @@ use crate::args::{Cli, Command, Condense, Plan, Weigh};
 use crate::json::{Condensed, Weighed};
 use crate::outcome::Outcome;
 use crate::session::{Session, write_whole};
+use crate::strategy::Strategy;
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Weigh(args) => return weigh_all(&args),
         Command::Plan(args) => plan(&args),
         Command::Condense(args) => condense(&args),
+        Command::Compare(args) => compare::compare(&args),
     };
     code_of(&done)
 }
@@ -49,7 +54,7 @@ fn weigh_all(args: &Weigh) -> ExitCode {
 }
 
 fn weigh(file: &Path, args: &Weigh) -> Result<()> {
-    let mut session = Session::open(file, args.policy)?;
+    let mut session = Session::open(file, args.policy, Strategy::default())?;
     let mut out = anstream::stdout().lock();
     if args.policy.json {
         let cut = preview(&mut session).report.cut;
@@ -66,11 +71,7 @@ fn weigh(file: &Path, args: &Weigh) -> Result<()> {
 /// Condenses in memory and takes it back, so that the session is as it was.
 fn preview(session: &mut Session) -> Outcome {
     let mut outcome = Outcome::of(session);
-    let mut messages = std::mem::take(&mut outcome.messages);
-    if let Some(undo) = outcome.report.undo.take() {
-        undo.revert(&mut messages);
-    }
-    session.opened.messages = messages;
+    outcome.take_back(session);
     outcome
 }
 
@@ -87,7 +88,8 @@ fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
 }
 
 fn plan(args: &Plan) -> Result<()> {
-    let mut session = Session::open(&args.file, args.policy)?;
+    args.strategy.check_force(args.policy.force)?;
+    let mut session = Session::open(&args.file, args.policy, args.strategy)?;
     let outcome = Outcome::of(&mut session);
     let mut out = anstream::stdout().lock();
     if args.policy.json {
@@ -95,12 +97,13 @@ fn plan(args: &Plan) -> Result<()> {
     }
     show::report::summary(&mut out, &session, &outcome)?;
     writeln!(out)?;
-    show::outline::legend(&mut out)?;
+    show::outline::legend(&mut out, outcome.digest().is_some())?;
     Ok(show::outline::write(&mut out, &outcome.outline, true)?)
 }
 
 fn condense(args: &Condense) -> Result<()> {
-    let mut session = Session::open(&args.file, args.policy)?;
+    args.strategy.check_force(args.policy.force)?;
+    let mut session = Session::open(&args.file, args.policy, args.strategy)?;
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let path = args.out.as_deref().filter(|_| !to_stdout);
     if let Some(path) = path {
@@ -138,7 +141,7 @@ fn refuse_same(input: &Path, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
+pub(crate) fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
 }
@@ -177,7 +180,7 @@ mod readme {
             panic!("the first command condenses")
         };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut session = Session::open(&root.join(&args.file), args.policy).unwrap();
+        let mut session = Session::open(&root.join(&args.file), args.policy, args.strategy).unwrap();
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());

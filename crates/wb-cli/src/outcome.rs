@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use futures::executor::block_on;
-use wb_conductor::{CondenseReport, DigestSource, condense_in_place};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, DigestSource, condense_in_place};
 use wb_message::outline;
 use wb_message::{Message, Origin};
+use wb_passes::UndoStack;
 
 use crate::session::Session;
 
@@ -35,31 +36,47 @@ pub(crate) struct Outcome {
     pub(crate) report: CondenseReport,
     /// Dropped messages first, then what stays.
     pub(crate) outline: Vec<Line>,
+    /// Where each message of the output comes from.
+    pub(crate) origins: Vec<Origin>,
+    undo: UndoStack,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
 }
 
 impl Outcome {
-    /// Condenses the session's messages; nothing is written.
+    /// Condenses the session's messages with its strategy; nothing is written.
     pub(crate) fn of(session: &mut Session) -> Self {
         let (settings, opts) = (session.settings(), session.opts());
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let report = block_on(condense_in_place(&mut messages, &settings, &opts));
-        let outline = fates(lines, &messages, &report);
+        let (report, origins, undo) = match session.strategy.ladder() {
+            None => whole_pipeline(&mut messages, &settings, &opts),
+            Some(ladder) => {
+                let budget = session.allowance.budget;
+                let done = block_on(ladder.climb(&mut messages, budget, &settings, &opts));
+                (done.report, done.origins, done.undo)
+            }
+        };
+        let outline = fates(lines, &messages, &report, &origins);
         let tokens_before = session.measure.context_tokens;
-        let saved = report.tokens_before - report.tokens_after;
-        let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before);
-        Self { messages, report, outline, tokens_before, tokens_after }
+        let saved = report.tokens_before.saturating_sub(report.tokens_after);
+        let added = report.tokens_after.saturating_sub(report.tokens_before);
+        let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
+        Self { messages, report, outline, origins, undo, tokens_before, tokens_after }
+    }
+
+    /// Gives the session its messages back as they were.
+    pub(crate) fn take_back(&mut self, session: &mut Session) {
+        let mut messages = std::mem::take(&mut self.messages);
+        std::mem::take(&mut self.undo).revert(&mut messages);
+        session.opened.messages = messages;
     }
 
     /// Returns the digest's text, where one was written.
     pub(crate) fn digest(&self) -> Option<Cow<'_, str>> {
         self.report.digest.as_ref()?;
-        let n_new = 1 + self.report.restored.len();
-        let kept = self.report.messages_before - self.report.cut;
-        let at = self.messages.len().checked_sub(kept + n_new)?;
-        wb_message::marks::digest_body(self.messages.get(at)?)
+        let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
+        new.map(|(_, message)| message).find_map(wb_message::marks::digest_body)
     }
 
     /// Returns in words why the outcome is what it is, where that needs words.
@@ -81,13 +98,29 @@ impl Outcome {
     }
 }
 
-fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport) -> Vec<Line> {
+/// Condenses with the pipeline of its own order.
+fn whole_pipeline(
+    messages: &mut Vec<Message>,
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> (CondenseReport, Vec<Origin>, UndoStack) {
+    let n_before = messages.len();
+    let mut report = block_on(condense_in_place(messages, settings, opts));
+    let mut undo = UndoStack::default();
+    let origins = match report.undo.take() {
+        None => (0..n_before).map(Origin::Kept).collect(),
+        Some(done) => {
+            let origins = done.origins(n_before);
+            undo.push(done);
+            origins
+        }
+    };
+    (report, origins, undo)
+}
+
+fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport, origins: &[Origin]) -> Vec<Line> {
     let n_before = lines.len();
     let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
-    let origins = match &report.undo {
-        Some(undo) => undo.origins(n_before),
-        None => (0..n_before).map(Origin::Kept).collect(),
-    };
     let kept: std::collections::HashSet<usize> =
         origins.iter().filter_map(|origin| kept_at(*origin)).collect();
     let dropped = (0..n_before).filter(|at| !kept.contains(at));
@@ -101,7 +134,7 @@ fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport) -> Vec<
     outline
 }
 
-fn kept_at(origin: Origin) -> Option<usize> {
+pub(crate) fn kept_at(origin: Origin) -> Option<usize> {
     match origin {
         Origin::Kept(at) => Some(at),
         Origin::New => None,

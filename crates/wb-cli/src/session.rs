@@ -12,6 +12,7 @@ use wb_conductor::{CondenseOpts, CondenseSettings};
 use wb_formats::{FormatError, Opened};
 
 use crate::args::Policy;
+use crate::strategy::{Allowance, Strategy};
 
 /// The window that is assumed of a session that tells none, in tokens.
 const DEFAULT_WINDOW: u64 = 200_000;
@@ -46,6 +47,9 @@ pub(crate) struct Session {
     /// Whether the window was assumed.
     pub(crate) window_assumed: bool,
     pub(crate) measure: Measure,
+    /// How it is brought down, and what it may weigh so.
+    pub(crate) strategy: Strategy,
+    pub(crate) allowance: Allowance,
 }
 
 /// What a session weighs.
@@ -105,25 +109,39 @@ impl Measure {
 }
 
 impl Session {
-    pub(crate) fn open(path: &Path, policy: Policy) -> Result<Self> {
+    pub(crate) fn open(path: &Path, policy: Policy, strategy: Strategy) -> Result<Self> {
         let file = path.display().to_string();
         let opened = read(path).map_err(|error| BadInput { file: file.clone(), error })?;
         let told = policy.window.or(opened.context_window);
         let window = told.unwrap_or(DEFAULT_WINDOW);
-        let measure = Measure::of(&opened, &card(&opened, window), &policy);
-        Ok(Self { file, opened, policy, window, window_assumed: told.is_none(), measure })
+        let card = card(&opened, window);
+        let measure = Measure::of(&opened, &card, &policy);
+        let allowance = strategy.allowance(&card, &policy.budget(), measure.overhead_tokens);
+        Ok(Self {
+            file,
+            opened,
+            policy,
+            window,
+            window_assumed: told.is_none(),
+            measure,
+            strategy,
+            allowance,
+        })
+    }
+
+    /// Goes on with another strategy.
+    pub(crate) fn choose(&mut self, strategy: Strategy) {
+        self.strategy = strategy;
+        self.allowance =
+            strategy.allowance(&self.card(), &self.policy.budget(), self.measure.overhead_tokens);
     }
 
     pub(crate) fn card(&self) -> ModelCard {
         card(&self.opened, self.window)
     }
 
-    pub(crate) fn limit_tokens(&self) -> f64 {
-        budget_limit(&self.card(), &self.policy.budget())
-    }
-
     pub(crate) fn is_over(&self) -> bool {
-        self.measure.context_tokens as f64 > self.limit_tokens()
+        self.measure.context_tokens as f64 > self.allowance.limit_tokens
     }
 
     pub(crate) fn settings(&self) -> CondenseSettings {

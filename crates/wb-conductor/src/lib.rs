@@ -36,10 +36,14 @@ pub mod bridge;
 pub mod binding;
 pub mod recovery;
 pub mod prompt_cache;
+pub mod ladder;
+pub mod agent_settings;
 
+pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
 pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use condenser::{Condenser, condense, create_condenser};
+pub use ladder::{Ladder, LadderBudget, LadderReport, Rung};
 pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
 pub use recovery::{

@@ -83,7 +83,7 @@ impl<'a> Plan<'a> {
             return (tight && !opts.force).then_some(Unchanged::UnderBudget);
         };
         self.report.limit_tokens = Some(floor(budget_limit(card, &self.settings.policy)));
-        let over = is_over(self.report.context_tokens, card, &self.settings.policy);
+        let over = self.settings.due || is_over(self.report.context_tokens, card, &self.settings.policy);
         (!over && !opts.force).then_some(Unchanged::UnderBudget)
     }
 

@@ -18,6 +18,18 @@ pub enum Stage {
     Rehydrate,
     /// Giant bodies were shortened.
     Preview,
+    /// Oversized tool results were previewed.
+    Artifact,
+    /// Tool outputs were cut to their head and tail lines.
+    ToolOutput,
+    /// Old replies and their results became one line each.
+    Collapse,
+    /// Messages between the first and the recent ones were dropped.
+    DropMiddle,
+    /// The oldest messages were dropped.
+    Truncate,
+    /// Calls without a result were answered and results without a call dropped.
+    Repair,
 }
 
 impl fmt::Display for Stage {
@@ -27,6 +39,12 @@ impl fmt::Display for Stage {
             Self::Condense => "condense",
             Self::Rehydrate => "rehydrate",
             Self::Preview => "preview",
+            Self::Artifact => "artifact",
+            Self::ToolOutput => "tool output",
+            Self::Collapse => "collapse",
+            Self::DropMiddle => "drop middle",
+            Self::Truncate => "truncate",
+            Self::Repair => "repair",
         })
     }
 }

@@ -60,6 +60,8 @@ pub struct CondenseSettings {
     pub(crate) timeout: Option<Duration>,
     /// Whether stale results are cleared, files restored and giant bodies previewed.
     pub(crate) passes: bool,
+    /// Whether the gate has been passed already.
+    pub(crate) due: bool,
 }
 
 impl Default for CondenseSettings {
@@ -74,6 +76,7 @@ impl Default for CondenseSettings {
             cancel: None,
             timeout: Some(DEFAULT_TIMEOUT),
             passes: true,
+            due: false,
         }
     }
 }

@@ -24,6 +24,7 @@ const MARK_LINES: usize = 2;
 
 /// When a tool result is previewed, and what of it is shown; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ArtifactCompactionConfig {
     /// The tokens of text from which on a result is previewed; at least 1.

@@ -20,6 +20,8 @@ pub struct Climb<'a> {
 pub struct Climbed {
     /// The steps that changed something, in order.
     pub steps: Vec<ClimbStep>,
+    /// Messages of the input.
+    pub n_before: usize,
     /// Weight of the input in tokens.
     pub tokens_before: u64,
     /// Weight of the output in tokens.
@@ -78,8 +80,10 @@ impl<'a> Climb<'a> {
         let prefix = prefix_sums(messages.iter().map(|message| weigher.weigh(message)));
         let pairing = Pairing::of(messages);
         let tokens_before = prefix[messages.len()];
-        let origins = (0..messages.len()).map(Origin::Kept).collect();
-        let done = Climbed { tokens_before, tokens_after: tokens_before, origins, ..Climbed::default() };
+        let n_before = messages.len();
+        let origins = (0..n_before).map(Origin::Kept).collect();
+        let done =
+            Climbed { n_before, tokens_before, tokens_after: tokens_before, origins, ..Climbed::default() };
         Self { messages, weigher, prefix, pairing, done }
     }
 
@@ -130,14 +134,14 @@ impl<'a> Climb<'a> {
 
     /// Weighs what a patch brought and notes where everything comes from now.
     fn note(&mut self, name: &'static str, undo: Undo) {
-        let n_before = self.prefix.len() - 1;
-        let origins = undo.origins(n_before);
+        let n_messages = self.prefix.len() - 1;
+        let origins = undo.origins(n_messages);
         let weights = origins.iter().zip(self.messages.iter()).map(|(origin, message)| match *origin {
             Origin::Kept(at) if !undo.replaced(at) => self.prefix[at + 1] - self.prefix[at],
             _ => self.weigher.weigh(message),
         });
         let prefix = prefix_sums(weights.collect::<Vec<_>>().into_iter());
-        let changed = (0..n_before).filter(|&at| undo.replaced(at));
+        let changed = (0..n_messages).filter(|&at| undo.replaced(at));
         let replaced = changed.filter_map(|at| kept_at(self.done.origins[at]));
         self.done.replaced.extend(replaced);
         self.done.origins = origins.into_iter().map(|origin| self.origin_of(origin)).collect();

@@ -38,6 +38,7 @@ pub use crate::tool_output::truncate_head_tail;
 
 /// How a transcript is compacted in three levels; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextConfig {
     /// Tokens that the context may have, system prompt included.

@@ -17,6 +17,7 @@ pub const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
 
 /// Whether compaction runs beside the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionExecutionMode {
     /// Summaries are made in the background; turns go on meanwhile.
@@ -28,6 +29,7 @@ pub enum CompactionExecutionMode {
 
 /// What becomes of the messages that a summary stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionRawRetention {
     /// They leave the window and stay in the durable history.
@@ -39,6 +41,7 @@ pub enum CompactionRawRetention {
 ///
 /// Keys that are left out get the defaults, unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CompactionConfig {
     /// Whether and how it runs; the key is `mode`.

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::style::{BAD, DIM, GOOD, HEAD, WARN, grouped};
+use super::style::{BAD, DIM, GOOD, HEAD, WARN};
 use crate::json::{by_kind, limit};
+use crate::number::grouped;
 use crate::session::Session;
 
 const WIDTH: u64 = 40;
@@ -23,7 +24,7 @@ pub(crate) fn bar(out: &mut dyn Write, label: &str, session: &Session, tokens: u
     let scaled =
         |part: u64| u64::try_from(u128::from(part) * u128::from(WIDTH) / u128::from(window)).unwrap_or(WIDTH);
     let (filled, mark) = (scaled(tokens), scaled(limit(session)));
-    let over = tokens as f64 > session.limit_tokens();
+    let over = tokens as f64 > session.allowance.limit_tokens;
     let style = if over { BAD } else { GOOD };
     let cells: String = (0..WIDTH).map(|cell| cell_of(cell, filled, mark)).collect();
     let percent = tokens as f64 * 100.0 / window as f64;
@@ -49,8 +50,8 @@ pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     } else {
         format!("{} to go", grouped(limit - measure.context_tokens))
     };
-    let (reserve, ratio) = (grouped(session.policy.reserve_tokens), session.policy.trigger_ratio);
-    writeln!(out, "  {source}; limit ┊ {} = (window − {reserve}) × {ratio}: {verdict}", grouped(limit))?;
+    let formula = &session.allowance.formula;
+    writeln!(out, "  {source}; limit ┊ {} = {formula}: {verdict}", grouped(limit))?;
     if session.window_assumed {
         let window = grouped(session.window);
         writeln!(out, "  {DIM}the file tells no window: {window} is assumed, --window sets it{DIM:#}")?;

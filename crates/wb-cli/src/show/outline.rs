@@ -50,6 +50,7 @@ fn look(fate: Fate) -> (char, Style) {
 }
 
 /// Writes what the marks mean.
-pub(crate) fn legend(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "  {DIM}- folded into the digest  + new  ~ body cleared  < body shortened{DIM:#}")
+pub(crate) fn legend(out: &mut dyn Write, has_digest: bool) -> io::Result<()> {
+    let gone = if has_digest { "folded into the digest" } else { "gone" };
+    writeln!(out, "  {DIM}- {gone}  + new  ~ body cleared  < body shortened{DIM:#}")
 }

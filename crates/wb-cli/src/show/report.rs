@@ -6,9 +6,11 @@ use wb_conductor::{DigestSource, Stage};
 
 use super::meter;
 use super::outline;
-use super::style::{DIM, HEAD, WARN, grouped};
+use super::style::{DIM, HEAD, WARN};
+use crate::number::grouped;
 use crate::outcome::Outcome;
 use crate::session::Session;
+use crate::strategy::Strategy;
 
 /// Writes the meters before and after and a line per stage.
 pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome) -> io::Result<()> {
@@ -46,6 +48,12 @@ fn told(stage: Stage, outcome: &Outcome) -> String {
             let digest = grouped(report.digest_tokens);
             format!("folded {} messages into a digest of {digest} tokens, {by}", report.folded)
         }
+        Stage::Artifact => "previewed oversized tool results".to_owned(),
+        Stage::ToolOutput => "cut tool outputs to their head and tail lines".to_owned(),
+        Stage::Collapse => "turned old replies and their results into a line each".to_owned(),
+        Stage::DropMiddle => "dropped messages between the first and the recent ones".to_owned(),
+        Stage::Truncate => "dropped the oldest messages".to_owned(),
+        Stage::Repair => "answered lost calls and dropped stray results".to_owned(),
         _ => String::new(),
     }
 }
@@ -57,13 +65,18 @@ pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -
         return hint_unchanged(out, session);
     }
     writeln!(out, "\n{HEAD}Outline{HEAD:#}")?;
-    outline::legend(out)?;
+    outline::legend(out, outcome.digest().is_some())?;
     outline::write(out, &outcome.outline, false)?;
     digest(out, outcome)?;
     let window =
         if session.policy.window.is_some() { format!(" --window {}", session.window) } else { String::new() };
     let force = if session.policy.force { " --force" } else { "" };
-    writeln!(out, "\n{DIM}save it:{DIM:#} wb condense {}{window}{force} -o condensed.jsonl", session.file)
+    let strategy = match session.strategy {
+        Strategy::WindowBudget => String::new(),
+        other => format!(" --strategy {}", other.name()),
+    };
+    let file = &session.file;
+    writeln!(out, "\n{DIM}save it:{DIM:#} wb condense {file}{strategy}{window}{force} -o condensed.jsonl")
 }
 
 /// Writes the digest under a heading.
@@ -77,5 +90,6 @@ fn hint_unchanged(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     if session.policy.force || session.is_over() {
         return Ok(());
     }
-    writeln!(out, "  {DIM}hint: --force folds it anyway, --window tries a smaller window{DIM:#}")
+    let force = if session.strategy.digests() { "--force folds it anyway, " } else { "" };
+    writeln!(out, "  {DIM}hint: {force}--window tries a smaller window{DIM:#}")
 }

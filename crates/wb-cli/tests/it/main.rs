@@ -4,4 +4,5 @@
 
 mod support;
 mod sessions;
+mod strategies;
 mod commands;

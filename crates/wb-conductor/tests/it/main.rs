@@ -12,3 +12,6 @@ mod told;
 mod chained;
 mod recovery;
 mod prompt_cache;
+mod recorded_plans;
+mod ladder;
+mod agent_settings;

@@ -1,0 +1,146 @@
+//! Ladders: every preset keeps the laws, and no rung is climbed that is not needed.
+
+use futures::executor::block_on;
+use proptest::prelude::*;
+use wb_budget::{AUTO_CONDENSE_POLICY, CONTEXT_WINDOW_POLICY, ModelCard, estimate_tokens};
+use wb_conductor::{
+    CondenseOpts, CondenseSettings, Ladder, LadderBudget, LadderReport, Rung, Stage, Unchanged,
+};
+use wb_message::{Message, Origin, last_prompt_start};
+use wb_passes::ArtifactCompactionConfig;
+use wb_passes::three_level::ContextConfig;
+use wb_testkit::{laws, script, strategies};
+
+fn presets() -> [Ladder; 3] {
+    let artifact =
+        ArtifactCompactionConfig { threshold_tokens: 60, preview_max_chars: 120, preview_max_lines: 4 };
+    let three_level = ContextConfig { tool_output_max_lines: 6, keep_recent: 4, ..ContextConfig::default() };
+    let policy = wb_budget::ContextWindowPolicy { min_recent_messages: 3, ..CONTEXT_WINDOW_POLICY };
+    [Ladder::default(), Ladder::three_level(&three_level), Ladder::policy(&policy, artifact)]
+}
+
+fn climb(ladder: &Ladder, messages: &mut Vec<Message>, budget: LadderBudget, force: bool) -> LadderReport {
+    let opts = CondenseOpts { force, ..CondenseOpts::default() };
+    block_on(ladder.climb(messages, budget, &CondenseSettings::new(), &opts))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_preset_keeps_the_laws_at_any_budget(
+        messages in strategies::transcript(),
+        which in 0..3_usize,
+        limit in 0..3_000_u64,
+        overhead in 0..400_u64,
+    ) {
+        let ladder = &presets()[which];
+        let budget = LadderBudget::flat(limit, overhead);
+        let mut after = messages.clone();
+        let done = climb(ladder, &mut after, budget, false);
+        let report = &done.report;
+        laws::pairs_intact(&messages, &after);
+        laws::pinned_untouched(&messages, &after);
+        prop_assert_eq!((report.tokens_before, report.tokens_after), (estimate_tokens(&messages), estimate_tokens(&after)));
+        let fits = report.tokens_after + overhead <= limit;
+        prop_assert!(fits || report.irreducible.is_some(), "{} {:?}", report, done.steps);
+        prop_assert_eq!(report.unchanged.is_some(), done.steps.is_empty());
+        prop_assert_eq!(report.unchanged.is_some(), after == messages);
+        let mut next = 0;
+        for (origin, message) in done.origins.iter().zip(&after) {
+            let Origin::Kept(at) = *origin else { continue };
+            prop_assert!(at >= next, "order");
+            next = at + 1;
+            let edited = report.cleared.contains(&at) || report.previewed.contains(&at);
+            prop_assert_eq!(&messages[at] == message, !edited);
+        }
+        let mut again = after.clone();
+        let repeated = climb(ladder, &mut again, budget, false);
+        prop_assert!(!fits || repeated.report.unchanged.is_some(), "{:?}", repeated.steps);
+        done.undo.revert(&mut after);
+        prop_assert_eq!(after, messages);
+    }
+
+    #[test]
+    fn the_latest_prompt_stays_word_for_word_where_it_fits(
+        messages in strategies::valid_transcript(),
+        which in 0..3_usize,
+        limit in 200..3_000_u64,
+    ) {
+        let mut after = messages.clone();
+        climb(&presets()[which], &mut after, LadderBudget::flat(limit, 0), false);
+        if let Some(prompt) = last_prompt_start(&messages)
+            && which != 0
+        {
+            prop_assert!(after.contains(&messages[prompt]));
+        }
+    }
+}
+
+/// Forty replies with results of six hundred bytes, of which all but six can be cleared.
+fn long_session() -> Vec<Message> {
+    script("u*400 [a:bash*40 t*600]x40 u*200")
+}
+
+#[test]
+fn the_climb_ends_with_the_first_rung_that_is_enough() {
+    let mut messages = long_session();
+    let total = estimate_tokens(&messages);
+    let done = climb(&Ladder::default(), &mut messages, LadderBudget::flat(total - 1, 0), false);
+    assert_eq!(done.report.stages, [Stage::Microcompact]);
+
+    let mut messages = long_session();
+    let done = climb(&Ladder::default(), &mut messages, LadderBudget::flat(1_200, 0), false);
+    assert!(done.report.stages.contains(&Stage::Condense), "{:?}", done.report.stages);
+    assert!(!done.report.stages.contains(&Stage::DropMiddle), "{:?}", done.report.stages);
+    assert!(done.report.tokens_after <= 1_200);
+}
+
+#[test]
+fn a_transcript_within_its_limit_is_left_alone_unless_that_is_forced() {
+    let mut messages = long_session();
+    let budget = LadderBudget::of(&ModelCard::with_window(200_000), &AUTO_CONDENSE_POLICY, 0);
+    let done = climb(&Ladder::default(), &mut messages, budget, false);
+    assert_eq!(done.report.unchanged, Some(Unchanged::UnderBudget));
+    assert_eq!(messages, long_session());
+
+    let done = climb(&Ladder::default(), &mut messages, budget, true);
+    assert!(done.report.stages.contains(&Stage::Condense), "{:?}", done.report.stages);
+    assert_eq!(messages.last(), long_session().last());
+}
+
+#[test]
+fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
+    let mut messages = script("u a:bash t*40000 a:bash u a");
+    let ladder = Ladder::policy(&CONTEXT_WINDOW_POLICY, ArtifactCompactionConfig::default());
+    let done = climb(&ladder, &mut messages, LadderBudget::flat(1_000_000, 0), false);
+    assert_eq!(done.report.stages, [Stage::Artifact, Stage::Repair]);
+    laws::no_loose_ends(&messages);
+}
+
+#[test]
+fn what_a_repair_adds_has_its_room() {
+    let lost = "a:bash ".repeat(30);
+    let mut messages = script(&format!("[u*400 a*400]x20 {lost} u*200"));
+    let policy = wb_budget::ContextWindowPolicy { min_recent_messages: 1, ..CONTEXT_WINDOW_POLICY };
+    let ladder = Ladder::policy(&policy, ArtifactCompactionConfig::default());
+    let done = climb(&ladder, &mut messages, LadderBudget::flat(3_000, 0), false);
+    assert_eq!(done.report.stages, [Stage::Truncate, Stage::Repair]);
+    assert!(done.report.tokens_after <= 3_000, "{}", done.report);
+    laws::no_loose_ends(&messages);
+}
+
+#[test]
+fn the_presets_are_those_of_their_lineages() {
+    let three_level = Ladder::three_level(&ContextConfig::default()).rungs;
+    let expected = [
+        Rung::ToolOutput { max_lines: 50 },
+        Rung::Collapse { keep_recent: 10 },
+        Rung::Preview,
+        Rung::DropMiddle { keep_first: 2, keep_recent: 10 },
+    ];
+    assert_eq!(three_level, expected);
+    let artifact = ArtifactCompactionConfig::default();
+    let policy = Ladder::policy(&CONTEXT_WINDOW_POLICY, artifact).rungs;
+    assert_eq!(policy, [Rung::Artifact(artifact), Rung::Truncate { min_recent_messages: 10 }, Rung::Repair]);
+}
