@@ -95,6 +95,34 @@
 //! assert!(restored.is_empty());
 //! ```
 //!
+//! The same transcript in three levels, without a digest:
+//!
+//! ```
+//! use window_budget::Message;
+//! use window_budget::three_level::{ContextConfig, compact_messages, total_tokens};
+//!
+//! let config = ContextConfig { max_context_tokens: 10_000, ..ContextConfig::default() };
+//! let mut messages = vec![Message::user("Why does the build fail?")];
+//! messages.extend((0..40).map(|n| Message::bash("make", format!("step {n}\n").repeat(300), Some(2))));
+//! let compacted = compact_messages(messages, &config);
+//! assert!(total_tokens(&compacted) <= 6_000);
+//! assert_eq!(compacted[0], Message::user("Why does the build fail?"));
+//! ```
+//!
+//! A context-window policy; keys that are left out of its JSON get the same defaults:
+//!
+//! ```
+//! use window_budget::{ContextCompactionMode, ContextWindowPolicy};
+//!
+//! let policy = ContextWindowPolicy {
+//!     autocompact_threshold: Some(100_000),
+//!     compaction_mode: ContextCompactionMode::KeepRecentRawSuffix,
+//!     compaction_raw_suffix_messages: 4,
+//!     ..Default::default()
+//! };
+//! assert_eq!(policy.available_tokens(3_616), 200_000 - 16_384 - 3_616);
+//! ```
+//!
 //! Bound to an agent host that speaks in turns:
 //!
 //! ```
@@ -123,9 +151,9 @@ pub use wb_session as session;
 pub use wb_summarize as summarize;
 
 pub use wb_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ModelCard, TokenEstimate, Usage, budget_limit,
-    estimate_message_tokens, estimate_tokens, is_over_budget, last_user_turn_start, plan_slice,
-    prefix_tokens,
+    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindow,
+    ContextWindowPolicy, ModelCard, TokenEstimate, Usage, budget_limit, estimate_message_tokens,
+    estimate_tokens, is_over_budget, last_user_turn_start, plan_slice, prefix_tokens,
 };
 pub use wb_conductor::{Condenser, CondenserDeps, condense, create_condenser};
 pub use wb_message::{Block, Content, Message};
@@ -134,9 +162,19 @@ pub use wb_passes::{
     compactable_tool_names, rehydrate_recent_reads,
 };
 pub use wb_summarize::{
-    CONDENSER_BRIEF, CondenseScope, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
+    CONDENSER_BRIEF, CompactionConfig, CompactionExecutionMode, CompactionRawRetention, CondenseScope,
+    ContextSummarizer, DefaultSummarizer, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
     condense_scope, flatten_transcript, summarize,
 };
+
+/// The three-level compaction under the names of its seed; those of the root are the main seed's.
+pub mod three_level {
+    pub use wb_budget::three_level::{content_tokens, estimate_tokens, message_tokens, total_tokens};
+    pub use wb_passes::three_level::{
+        ContextConfig, LevelReport, compact, compact_messages, keep_within_budget,
+        level1_truncate_tool_outputs, level2_summarize_old_turns, level3_drop_middle, truncate_head_tail,
+    };
+}
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

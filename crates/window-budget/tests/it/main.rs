@@ -1,5 +1,7 @@
 //! The public surface of the published window budget, every name of it at the root of the facade.
 
+mod seeds;
+
 use window_budget::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CLEARED_TOOL_RESULT, CONDENSER_BRIEF, CondensePlan, CondenseScope,
     Condenser, CondenserDeps, Content, DEFAULT_KEEP_RECENT, Message, ModelCard, RESTORED_FILE_PREFIX,
