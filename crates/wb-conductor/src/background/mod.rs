@@ -36,7 +36,7 @@
 //! compaction.maybe_spawn_compaction(&messages, 1_000).expect("above the threshold");
 //! compaction.settled().await;
 //! let event = compaction.try_consume_compaction_event(&mut messages, 2_000).expect("it is done");
-//! assert_eq!(event.to_string(), "compaction-1: 38 messages summarized, 5031 → 42 tokens");
+//! assert_eq!(event.to_string(), "compaction-1: 38 messages summarized, 5073 → 35 tokens");
 //!
 //! let CompactionEvent::Completed { undo, .. } = event else { unreachable!() };
 //! assert_eq!(messages.len(), 3);

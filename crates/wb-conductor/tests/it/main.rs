@@ -10,3 +10,4 @@ mod steps;
 mod asking;
 mod told;
 mod chained;
+mod background;
