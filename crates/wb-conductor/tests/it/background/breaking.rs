@@ -79,6 +79,15 @@ async fn what_was_left_out_is_tried_again_when_enough_was_added() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_summary_that_was_left_out_says_nothing_about_another_transcript() {
+    let mut compaction = compaction(acting([LONG, Act::Says("S")]));
+    once(&mut compaction, &mut session(), 0).await;
+    let mut lighter = script("u*4500 a u");
+    let event = once(&mut compaction, &mut lighter, FIRST_BACKOFF_MS).await;
+    assert!(matches!(event, CompactionEvent::Completed { .. }), "{event}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_summarizer_that_always_fails_is_asked_ever_more_rarely() {
     // Six and a half minutes: at once, after half a minute, and after five more.
     assert_eq!(calls(Act::Fails, 40, 10_000).await.0, 3);

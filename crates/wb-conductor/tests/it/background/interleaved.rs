@@ -89,6 +89,8 @@ struct Agent {
     summarizer: Arc<Waiting>,
     compaction: BackgroundCompaction,
     messages: Vec<Message>,
+    /// The transcript that the newest compaction was started on.
+    started_on: Vec<Message>,
     now_ms: u64,
 }
 
@@ -96,7 +98,7 @@ impl Agent {
     fn new(messages: Vec<Message>) -> Self {
         let summarizer = Arc::new(Waiting::default());
         let compaction = Self::compaction(&summarizer);
-        Self { summarizer, compaction, messages, now_ms: 0 }
+        Self { summarizer, compaction, messages, started_on: Vec::new(), now_ms: 0 }
     }
 
     fn compaction(summarizer: &Arc<Waiting>) -> BackgroundCompaction {
@@ -139,6 +141,9 @@ impl Agent {
         let (before, was_compacting) = (self.messages.len(), self.compaction.state().is_compacting());
         let told = self.compaction.maybe_spawn_compaction(&self.messages, self.now_ms);
         assert_eq!(self.messages.len(), before);
+        if told.is_ok() {
+            self.started_on.clone_from(&self.messages);
+        }
         assert!(!was_compacting || told == Err(NotSpawned::InFlight), "{told:?}");
         assert_eq!(self.compaction.state().is_compacting(), was_compacting || told.is_ok());
     }
@@ -151,6 +156,8 @@ impl Agent {
             assert_eq!(self.messages, before, "only a completion changes anything");
             return;
         };
+        let summarized = 0..boundary.raw_from;
+        assert_eq!(before[summarized.clone()], self.started_on[summarized], "{}", told());
         laws::pairs_intact(&before, &self.messages);
         laws::pinned_untouched(&before, &self.messages);
         laws::order_preserved(&before, &self.messages);
