@@ -4,6 +4,7 @@
 //! looks at the transcript and plans (sync), [`run()`] asks the model (async, holds no transcript), [`apply()`]
 //! changes the transcript and reports (sync). [`condense_in_place`] does all three, [`WindowBudgetCondense`] does
 //! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
+//! [`BackgroundCompaction`] makes summaries in a task beside the agent and swaps them in when they are there.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -31,6 +32,8 @@ mod plan;
 mod timer;
 pub mod prepare;
 pub mod runner;
+pub mod compaction_state;
+pub mod background;
 pub mod condenser;
 pub mod bridge;
 pub mod binding;
@@ -40,8 +43,17 @@ pub mod ladder;
 pub mod agent_settings;
 
 pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
+pub use background::{
+    BackgroundCompaction, CompactionEvent, DiscardReason, NotSpawned, apply_summary,
+    trim_to_compaction_boundary,
+};
 pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
+pub use compaction_state::{
+    BREAKER_OPEN_MS, Breaker, CompactionBoundary, CompactionFailure, CompactionInFlight, CompactionSkipped,
+    CompactionState, CompactionTaskId, FIRST_BACKOFF_MS, MAX_BACKOFF_MS, MAX_COMPACTION_RECORDS,
+    MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
+};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use ladder::{Ladder, LadderBudget, LadderReport, Rung};
 pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};

@@ -15,3 +15,4 @@ mod prompt_cache;
 mod recorded_plans;
 mod ladder;
 mod agent_settings;
+mod background;
