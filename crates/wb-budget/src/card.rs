@@ -67,6 +67,21 @@ impl Usage {
     pub const EMPTY: Self =
         Self { input_tokens: 0, output_tokens: 0, cache_read_tokens: None, cache_write_tokens: None };
 
+    /// Adds the tokens of another request; a part that neither tells stays unknown.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let add = |one: Option<u64>, two: Option<u64>| match (one, two) {
+            (None, None) => None,
+            _ => Some(one.unwrap_or(0).saturating_add(two.unwrap_or(0))),
+        };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cache_read_tokens: add(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens: add(self.cache_write_tokens, other.cache_write_tokens),
+        }
+    }
+
     /// Returns the tokens of the whole prompt: the input and both cache parts.
     pub fn prompt_tokens(&self) -> u64 {
         let cached = self.cache_read_tokens.unwrap_or(0).saturating_add(self.cache_write_tokens.unwrap_or(0));

@@ -14,7 +14,8 @@ use wb_message::{Block, Conversation, Message, Pairing, ToolVocabulary, Turn, te
 use crate::digest::shortened_digest;
 use crate::fallback::{carried_digest, local_sections};
 use crate::fit::{input_bytes, scrollbacks};
-use crate::invoker::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, reply_text};
+use crate::heard::{Heard, Unusable};
+use crate::invoker::{Emission, ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::prompt::frame_prompt;
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, has_headings};
 
@@ -158,10 +159,10 @@ impl DigestRequest {
             cost.n_requests += 1;
             let stream = invoker.invoke(conversation(prompt), self.options(cancel));
             let mut heard = Heard::default();
-            let end = heard.listen(stream, cancel).await;
-            cost.usage = sum(cost.usage, heard.usage);
+            let end = listen(&mut heard, stream, cancel).await;
+            cost.usage = cost.usage.plus(heard.usage);
             end?;
-            digest = Some(heard.judged()?);
+            digest = Some(judged(heard)?);
         }
         digest.ok_or(NoDigest::Blank)
     }
@@ -192,97 +193,51 @@ fn conversation(prompt: String) -> Conversation {
     }
 }
 
-fn sum(one: Usage, two: Usage) -> Usage {
-    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (None, None) => None,
-        _ => Some(a.unwrap_or(0) + b.unwrap_or(0)),
-    };
-    Usage {
-        input_tokens: one.input_tokens + two.input_tokens,
-        output_tokens: one.output_tokens + two.output_tokens,
-        cache_read_tokens: add(one.cache_read_tokens, two.cache_read_tokens),
-        cache_write_tokens: add(one.cache_write_tokens, two.cache_write_tokens),
-    }
-}
-
 /// No digest is longer; a stream that goes on is left.
 const MAX_REPLY_BYTES: usize = 1 << 20;
 
-/// What is known of a reply while it streams.
-#[derive(Debug, Default)]
-struct Heard {
-    streamed: String,
-    complete: String,
-    stop: Option<StopReason>,
-    usage: Usage,
+/// Reads a reply up to its first terminal emission, or until it is cancelled.
+async fn listen(
+    heard: &mut Heard,
+    mut stream: BoxStream<'static, Emission>,
+    cancel: Option<&CancellationToken>,
+) -> Result<(), NoDigest> {
+    let cancelled = async {
+        match cancel {
+            Some(token) => token.cancelled().await,
+            None => pending().await,
+        }
+    };
+    let mut cancelled = Box::pin(cancelled);
+    loop {
+        match select(cancelled.as_mut(), stream.next()).await {
+            Either::Left(_) => return Err(NoDigest::Cancelled),
+            Either::Right((None, _)) => return Ok(()),
+            Either::Right((Some(emission), _)) => {
+                if !heard.goes_on(emission, MAX_REPLY_BYTES) {
+                    return Ok(());
+                }
+            }
+        }
+    }
 }
 
-impl Heard {
-    /// Reads a reply up to its first terminal emission, or until it is cancelled.
-    async fn listen(
-        &mut self,
-        mut stream: BoxStream<'static, Emission>,
-        cancel: Option<&CancellationToken>,
-    ) -> Result<(), NoDigest> {
-        let cancelled = async {
-            match cancel {
-                Some(token) => token.cancelled().await,
-                None => pending().await,
-            }
-        };
-        let mut cancelled = Box::pin(cancelled);
-        loop {
-            match select(cancelled.as_mut(), stream.next()).await {
-                Either::Left(_) => return Err(NoDigest::Cancelled),
-                Either::Right((None, _)) => return Ok(()),
-                Either::Right((Some(Emission::Error { error }), _)) => {
-                    return Err(NoDigest::Failed(error.message));
-                }
-                Either::Right((Some(emission), _)) => {
-                    let is_last = emission.is_terminal();
-                    self.note(emission);
-                    if is_last || self.streamed.len() > MAX_REPLY_BYTES {
-                        return Ok(());
-                    }
-                }
-            }
+impl From<Unusable> for NoDigest {
+    fn from(reason: Unusable) -> Self {
+        match reason {
+            Unusable::Failed(why) => Self::Failed(why),
+            Unusable::Cancelled => Self::Cancelled,
+            Unusable::Refused => Self::Refused,
+            Unusable::Truncated => Self::Truncated,
+            Unusable::Blank => Self::Blank,
         }
     }
+}
 
-    fn note(&mut self, emission: Emission) {
-        match emission {
-            Emission::Text { delta } => self.streamed.push_str(&delta),
-            Emission::Stop { stop } => self.stop = Some(stop),
-            Emission::Usage { usage } => self.usage = usage,
-            Emission::Done { reply } => {
-                self.complete = reply_text(&reply);
-                self.stop = Some(reply.stop);
-                if reply.usage != Usage::EMPTY {
-                    self.usage = reply.usage;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Accepts a complete reply with text and headings; streamed text counts where the reply itself has none.
-    fn judged(self) -> Result<String, NoDigest> {
-        match self.stop {
-            Some(StopReason::Refusal) => return Err(NoDigest::Refused),
-            Some(StopReason::MaxOutput) => return Err(NoDigest::Truncated),
-            Some(StopReason::Aborted) => return Err(NoDigest::Cancelled),
-            Some(StopReason::Error) => {
-                return Err(NoDigest::Failed("the reply ended in an error".to_owned()));
-            }
-            Some(StopReason::Complete | StopReason::ToolCalls) | None => {}
-        }
-        let text = if self.complete.trim().is_empty() { self.streamed } else { self.complete };
-        match text.trim() {
-            "" => Err(NoDigest::Blank),
-            text if !has_headings(text) => Err(NoDigest::Headingless),
-            text => Ok(text.to_owned()),
-        }
-    }
+/// Accepts a complete reply with text and headings.
+fn judged(mut heard: Heard) -> Result<String, NoDigest> {
+    let text = heard.take_text()?;
+    if has_headings(&text) { Ok(text) } else { Err(NoDigest::Headingless) }
 }
 
 /// Builds the message that carries a digest; a string with room for the header is used as it is.

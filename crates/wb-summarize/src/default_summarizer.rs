@@ -16,7 +16,8 @@ use crate::compaction_config::{
 };
 use crate::condense::Cost;
 use crate::flatten::neutralise_into;
-use crate::invoker::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel, reply_text};
+use crate::heard::{Heard, Unusable};
+use crate::invoker::{Emission, ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
 
 /// Asks a model for the summary, with the prompts of a [`CompactionConfig`].
@@ -84,16 +85,16 @@ impl Shared {
         let mut usage = Usage::EMPTY;
         for part in &parts {
             let prompt = self.prompt(room, summary.as_deref().unwrap_or_default(), part);
-            let mut heard = self.ask(prompt, room.max_reply_bytes()).await;
-            usage = sum(usage, heard.usage);
-            summary = Some(heard.judged(room.max_reply_bytes())?);
+            let billed = self.ask(prompt, room.max_reply_bytes()).await;
+            usage = usage.plus(billed.usage());
+            summary = Some(billed.judged(room.max_reply_bytes())?);
         }
         let text = summary.filter(|_| !parts.is_empty()).ok_or(SummarizerError::EmptySummary)?;
         Ok(ContextSummary { text, usage })
     }
 
     /// Sends one request and listens to its end.
-    async fn ask(&self, prompt: String, max_reply_bytes: usize) -> Heard<'_> {
+    async fn ask(&self, prompt: String, max_reply_bytes: usize) -> Billed<'_> {
         let cancel = CancellationToken::new();
         let _guard = cancel.clone().drop_guard();
         let conversation = Conversation {
@@ -101,9 +102,9 @@ impl Shared {
             turns: vec![Turn::user(prompt)],
             tools: None,
         };
-        let mut heard = Heard::of_request(&self.cost);
-        heard.listen(self.invoker.invoke(conversation, self.options(cancel)), max_reply_bytes).await;
-        heard
+        let mut billed = Billed::request(&self.cost);
+        billed.listen(self.invoker.invoke(conversation, self.options(cancel)), max_reply_bytes).await;
+        billed
     }
 
     fn options(&self, cancel: CancellationToken) -> StreamOptions {
@@ -131,92 +132,53 @@ fn locked(cost: &Mutex<Cost>) -> MutexGuard<'_, Cost> {
     cost.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn sum(one: Usage, two: Usage) -> Usage {
-    let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (None, None) => None,
-        _ => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-    };
-    Usage {
-        input_tokens: one.input_tokens.saturating_add(two.input_tokens),
-        output_tokens: one.output_tokens.saturating_add(two.output_tokens),
-        cache_read_tokens: add(one.cache_read_tokens, two.cache_read_tokens),
-        cache_write_tokens: add(one.cache_write_tokens, two.cache_write_tokens),
-    }
-}
-
-/// What is known of a reply while it streams; what it cost is added to the whole when it is dropped.
-struct Heard<'a> {
+/// A request on its way; what it cost is added to the whole when it is dropped, whatever came of it.
+struct Billed<'a> {
     cost: &'a Mutex<Cost>,
-    streamed: String,
-    complete: String,
-    stop: Option<StopReason>,
-    failure: Option<String>,
-    usage: Usage,
+    heard: Heard,
 }
 
-impl Drop for Heard<'_> {
+impl Drop for Billed<'_> {
     fn drop(&mut self) {
         let mut cost = locked(self.cost);
-        cost.usage = sum(cost.usage, self.usage);
+        cost.usage = cost.usage.plus(self.heard.usage);
     }
 }
 
-impl<'a> Heard<'a> {
-    fn of_request(cost: &'a Mutex<Cost>) -> Self {
+impl<'a> Billed<'a> {
+    fn request(cost: &'a Mutex<Cost>) -> Self {
         locked(cost).n_requests += 1;
-        let (streamed, complete) = (String::new(), String::new());
-        Self { cost, streamed, complete, stop: None, failure: None, usage: Usage::EMPTY }
+        Self { cost, heard: Heard::default() }
     }
 
     /// Reads a reply up to its first terminal emission; one that grows too long is left.
     async fn listen(&mut self, mut stream: BoxStream<'static, Emission>, max_bytes: usize) {
         while let Some(emission) = stream.next().await {
-            let is_last = emission.is_terminal();
-            self.note(emission);
-            if is_last || self.streamed.len() > max_bytes {
+            if !self.heard.goes_on(emission, max_bytes) {
                 return;
             }
         }
     }
 
-    fn note(&mut self, emission: Emission) {
-        match emission {
-            Emission::Text { delta } => self.streamed.push_str(&delta),
-            Emission::Stop { stop } => self.stop = Some(stop),
-            Emission::Usage { usage } => self.usage = usage,
-            Emission::Error { error } => self.failure = Some(error.message),
-            Emission::Done { reply } => {
-                self.complete = reply_text(&reply);
-                self.stop = Some(reply.stop);
-                if reply.usage != Usage::EMPTY {
-                    self.usage = reply.usage;
-                }
-            }
-            _ => {}
-        }
+    fn usage(&self) -> Usage {
+        self.heard.usage
     }
 
-    /// Accepts a complete reply with text; streamed text counts where the reply itself has none.
-    fn judged(&mut self, max_bytes: usize) -> Result<String, SummarizerError> {
-        if let Some(why) = &self.failure {
-            return Err(SummarizerError::inference(why));
-        }
-        match self.stop {
-            Some(StopReason::Refusal) => return Err(SummarizerError::inference("the model refused")),
-            Some(StopReason::MaxOutput) => return Err(SummarizerError::Truncated),
-            Some(StopReason::Aborted) => {
-                return Err(SummarizerError::inference("the request was cancelled"));
-            }
-            Some(StopReason::Error) => {
-                return Err(SummarizerError::inference("the reply ended in an error"));
-            }
-            Some(StopReason::Complete | StopReason::ToolCalls) | None => {}
-        }
-        let text = if self.complete.trim().is_empty() { &self.streamed } else { &self.complete };
-        match text.trim() {
-            "" => Err(SummarizerError::EmptySummary),
-            text if text.len() > max_bytes => Err(SummarizerError::TooLong),
-            text => Ok(text.to_owned()),
+    /// Accepts a complete reply with text that keeps to its limit.
+    fn judged(mut self, max_bytes: usize) -> Result<String, SummarizerError> {
+        let text = self.heard.take_text()?;
+        if text.len() > max_bytes { Err(SummarizerError::TooLong) } else { Ok(text) }
+    }
+}
+
+impl From<Unusable> for SummarizerError {
+    fn from(reason: Unusable) -> Self {
+        match reason {
+            Unusable::Failed(why) => Self::inference(&why),
+            Unusable::Cancelled => Self::inference("the request was cancelled"),
+            Unusable::Refused => Self::inference("the model refused"),
+            Unusable::Truncated => Self::Truncated,
+            Unusable::Blank => Self::EmptySummary,
         }
     }
 }

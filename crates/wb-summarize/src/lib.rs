@@ -29,6 +29,7 @@ pub mod digest;
 pub mod prompt;
 pub mod fallback;
 pub mod invoker;
+mod heard;
 pub mod condense;
 pub mod compaction_config;
 pub mod summarizer;
