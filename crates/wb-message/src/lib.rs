@@ -33,11 +33,13 @@ mod json;
 pub mod text;
 pub mod tools;
 pub mod pairing;
+pub mod groups;
 pub mod undo;
 pub mod patch;
 pub mod outline;
 
 pub use block::Block;
+pub use groups::Groups;
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
 pub use patch::{Edit, Patch, PatchError, Weighed};

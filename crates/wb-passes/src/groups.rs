@@ -16,10 +16,10 @@ pub(crate) struct Groups {
 impl Groups {
     /// Groups the messages so that no pair lies across.
     pub(crate) fn of(view: View<'_>) -> Self {
-        let roots = roots(view);
+        let roots = view.pairing.groups();
         let mut groups =
             Self { of: Vec::with_capacity(roots.len()), members: Vec::new(), tokens: Vec::new() };
-        for (at, &root) in roots.iter().enumerate() {
+        for (at, root) in roots.iter().map(|&root| root as usize).enumerate() {
             let group = if root == at { groups.members.len() } else { groups.of[root] };
             if root == at {
                 groups.members.push(Vec::new());
@@ -31,30 +31,6 @@ impl Groups {
         }
         groups
     }
-}
-
-/// Returns for each message the first one of its group.
-fn roots(view: View<'_>) -> Vec<usize> {
-    let mut parents: Vec<usize> = (0..view.messages.len()).collect();
-    for pair in view.pairing.pairs() {
-        let call = root(&mut parents, pair.call.message as usize);
-        let result = root(&mut parents, pair.result as usize);
-        parents[call.max(result)] = call.min(result);
-    }
-    for at in 0..parents.len() {
-        // A parent stands before its child, so it is a root by now.
-        parents[at] = parents[parents[at]];
-    }
-    parents
-}
-
-/// Returns the root of a message and halves the way to it.
-fn root(parents: &mut [usize], mut at: usize) -> usize {
-    while parents[at] != at {
-        parents[at] = parents[parents[at]];
-        at = parents[at];
-    }
-    at
 }
 
 #[cfg(test)]

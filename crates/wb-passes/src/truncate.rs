@@ -88,7 +88,7 @@ struct History<'a> {
 
 impl<'a> History<'a> {
     fn of(view: View<'a>, first_recent: usize) -> Self {
-        let first = groups(view);
+        let first: Vec<usize> = view.pairing.groups().into_iter().map(|at| at as usize).collect();
         let n = first.len();
         let (mut tokens, mut stays) = (vec![0; n], vec![false; n]);
         let (prompt, in_flight) = (last_prompt_start(view.messages), view.pairing.in_flight());
@@ -130,28 +130,4 @@ impl<'a> History<'a> {
         }
         folds
     }
-}
-
-/// Returns for each message the first one that it is tied to by calls and results.
-fn groups(view: View<'_>) -> Vec<usize> {
-    let mut first: Vec<usize> = (0..view.messages.len()).collect();
-    for pair in view.pairing.pairs() {
-        let call = find(&mut first, pair.call.message as usize);
-        let result = find(&mut first, pair.result as usize);
-        first[call.max(result)] = call.min(result);
-    }
-    // A link points to an earlier message, whose own link is final by then.
-    for at in 0..first.len() {
-        first[at] = first[first[at]];
-    }
-    first
-}
-
-/// Follows the links to a group's first message, and shortens the way for the next time.
-fn find(first: &mut [usize], mut at: usize) -> usize {
-    while first[at] != at {
-        first[at] = first[first[at]];
-        at = first[at];
-    }
-    at
 }

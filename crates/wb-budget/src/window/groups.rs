@@ -101,10 +101,9 @@ impl Groups {
     /// Groups messages in one pass.
     pub(super) fn of(links: &Links) -> Self {
         let mut book = CallBook::with_capacity(links.ends.iter().map(|ends| ends.calls).sum());
-        let mut groups = Self { oldest: Vec::with_capacity(links.ends.len()), in_flight: None };
+        let mut groups = wb_message::Groups::of_single(links.ends.len());
         let (mut keys, mut last_caller, mut n_open) = (links.keys.iter(), None, 0);
         for (ends, at) in links.ends.iter().zip(0..) {
-            groups.oldest.push(at);
             if ends.calls > 0 {
                 (last_caller, n_open) = (Some(at), ends.calls);
             }
@@ -122,9 +121,7 @@ impl Groups {
                 }
             }
         }
-        groups.in_flight = last_caller.filter(|_| n_open > 0);
-        groups.flatten();
-        groups
+        Self { oldest: groups.settled(), in_flight: last_caller.filter(|_| n_open > 0) }
     }
 
     /// Returns the oldest message of the group that a message belongs to.
@@ -135,27 +132,5 @@ impl Groups {
     /// Tells whether a message makes calls that are waited for.
     pub(super) fn is_in_flight(&self, at: usize) -> bool {
         self.in_flight.is_some_and(|caller| caller as usize == at)
-    }
-
-    fn join(&mut self, one: u32, other: u32) {
-        let (one, other) = (self.find(one), self.find(other));
-        self.oldest[one.max(other) as usize] = one.min(other);
-    }
-
-    /// Follows a message to the oldest that is known of its group, and halves the way for the next time.
-    fn find(&mut self, mut at: u32) -> u32 {
-        while self.oldest[at as usize] != at {
-            let next = self.oldest[at as usize];
-            self.oldest[at as usize] = self.oldest[next as usize];
-            at = self.oldest[at as usize];
-        }
-        at
-    }
-
-    /// Lets every message name the oldest itself; links lead to older messages, which are done before.
-    fn flatten(&mut self) {
-        for at in 0..self.oldest.len() {
-            self.oldest[at] = self.oldest[self.oldest[at] as usize];
-        }
     }
 }

@@ -1,0 +1,62 @@
+//! Which messages stay or go together.
+
+use crate::pairing::Pairing;
+
+/// Messages joined into groups, each known by its first message.
+///
+/// ```
+/// use wb_message::Groups;
+///
+/// let mut groups = Groups::of_single(4);
+/// groups.join(0, 3);
+/// groups.join(3, 2);
+/// assert_eq!(groups.settled(), [0, 1, 0, 0]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    /// An earlier message of the group, or the message itself where it is the first.
+    links: Vec<u32>,
+}
+
+impl Groups {
+    /// Starts with so many messages, each a group of its own.
+    pub fn of_single(n_messages: usize) -> Self {
+        Self { links: (0..).take(n_messages).collect() }
+    }
+
+    /// Makes two messages and all that they are joined with already one group.
+    pub fn join(&mut self, one: u32, other: u32) {
+        let (one, other) = (self.find(one), self.find(other));
+        self.links[one.max(other) as usize] = one.min(other);
+    }
+
+    /// Follows a message to its group's first, and halves the way for the next time.
+    fn find(&mut self, mut at: u32) -> u32 {
+        while self.links[at as usize] != at {
+            let next = self.links[at as usize];
+            self.links[at as usize] = self.links[next as usize];
+            at = self.links[at as usize];
+        }
+        at
+    }
+
+    /// Returns for each message the first of its group.
+    pub fn settled(mut self) -> Vec<u32> {
+        // A link leads to an earlier message, whose own link is final by then.
+        for at in 0..self.links.len() {
+            self.links[at] = self.links[self.links[at] as usize];
+        }
+        self.links
+    }
+}
+
+impl Pairing {
+    /// Returns for each message the first one that it is tied to by calls and results.
+    pub fn groups(&self) -> Vec<u32> {
+        let mut groups = Groups::of_single(self.len());
+        for pair in self.pairs() {
+            groups.join(pair.call.message, pair.result);
+        }
+        groups.settled()
+    }
+}
