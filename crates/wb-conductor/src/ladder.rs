@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use wb_budget::{BudgetPolicy, ContextWindowPolicy, Irreducible, ModelCard, Shares, Weigher};
-use wb_message::marks::is_cleared;
-use wb_message::{Edit, Message, Origin};
+use wb_message::marks::{DROPPED_MARK, is_cleared, is_pinned};
+use wb_message::{Edit, Message, Origin, Patch};
 use wb_passes::three_level::ContextConfig;
 use wb_passes::{
     Artifact, ArtifactCompactionConfig, Climb, ClimbStep, Climbed, Collapse, DEFAULT_KEEP_RECENT, DropMiddle,
@@ -194,8 +194,8 @@ impl Ladder {
         let mut climb = Climb::new(messages, weigher.as_ref());
         let budget = budget.anchored(opts.context_tokens, climb.total_tokens());
         let over = budget.is_over(climb.total_tokens());
-        // What a repair will add has its room kept free by the steps before it.
-        let target = budget.transcript_tokens().saturating_sub(self.repair_tokens(&climb, weigher.as_ref()));
+        // What is added at the end has its room kept free by the steps before it.
+        let target = budget.transcript_tokens().saturating_sub(self.added_tokens(&climb, weigher.as_ref()));
         let mut report = CondenseReport::default();
         let mut stages = Vec::new();
         for rung in &self.rungs {
@@ -210,6 +210,9 @@ impl Ladder {
                 free if due || matches!(free, Rung::Artifact(_)) => {
                     let stepped = climb.step(free.pass(settings).as_ref(), target);
                     stages.extend(stepped.then(|| free.stage()));
+                    if stepped && matches!(free, Rung::Truncate { .. }) {
+                        open_with_a_user(&mut climb);
+                    }
                 }
                 _ => {}
             }
@@ -233,17 +236,19 @@ impl Ladder {
         climb.total_tokens() < tokens_before
     }
 
-    /// Returns what a repair would add now, in tokens; truncation before it may leave less to repair.
-    fn repair_tokens(&self, climb: &Climb<'_>, weigher: &dyn Weigher) -> u64 {
+    /// Returns what the mark of a truncation and a repair would add now, in tokens; less may be left to repair.
+    fn added_tokens(&self, climb: &Climb<'_>, weigher: &dyn Weigher) -> u64 {
+        let truncates = self.rungs.iter().any(|rung| matches!(rung, Rung::Truncate { .. }));
+        let mark_tokens = if truncates { weigher.weigh(&Message::user(DROPPED_MARK)) } else { 0 };
         if !self.rungs.contains(&Rung::Repair) {
-            return 0;
+            return mark_tokens;
         }
         let patch = REPAIR.plan(climb.view()).unwrap_or_default();
         let brought = patch.edits.iter().flat_map(|edit| match edit {
             Edit::Fold { with, .. } => with.as_slice(),
             Edit::Body { .. } => &[],
         });
-        brought.map(|message| weigher.weigh(message)).sum()
+        brought.map(|message| weigher.weigh(message)).fold(mark_tokens, u64::saturating_add)
     }
 }
 
@@ -275,6 +280,17 @@ impl Rung {
             Self::DropMiddle { keep_first, keep_recent } => Box::new(DropMiddle { keep_first, keep_recent }),
             Self::Truncate { min_recent_messages } => Box::new(Truncate { min_recent_messages }),
         }
+    }
+}
+
+/// Puts the mark of a drop in front where providers would refuse the first message, since it is not the user's.
+fn open_with_a_user(climb: &mut Climb<'_>) {
+    let messages = climb.view().messages;
+    let Some(first) = messages.iter().position(|message| !is_pinned(message)) else { return };
+    if matches!(messages[first], Message::Assistant { .. } | Message::ToolResult { .. }) {
+        let with = vec![Message::user(DROPPED_MARK)];
+        // A refused mark leaves the transcript as it is, which is all that can be done.
+        let _ = climb.apply("truncate", Patch::new(vec![Edit::Fold { range: first..first, with }]));
     }
 }
 

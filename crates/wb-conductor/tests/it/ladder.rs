@@ -119,6 +119,20 @@ fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
 }
 
 #[test]
+fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
+    let mut messages = script("s*40 u*400 [a:bash*40 t*600]x40 u*200 a:bash t*100");
+    let policy = wb_budget::ContextWindowPolicy { min_recent_messages: 6, ..CONTEXT_WINDOW_POLICY };
+    let ladder = Ladder::policy(&policy, ArtifactCompactionConfig::default());
+    let done = climb(&ladder, &mut messages, LadderBudget::flat(3_000, 0), false);
+    assert_eq!(done.report.stages, [Stage::Truncate]);
+    assert!(done.report.tokens_after <= 3_000, "{}", done.report);
+    assert_eq!(messages[1], Message::user(wb_message::marks::DROPPED_MARK));
+    assert!(matches!(messages[2], Message::Assistant { .. }), "the case is that of a reply in front");
+    let again = climb(&ladder, &mut messages, LadderBudget::flat(3_000, 0), false);
+    assert_eq!(again.report.unchanged, Some(Unchanged::UnderBudget));
+}
+
+#[test]
 fn what_a_repair_adds_has_its_room() {
     let lost = "a:bash ".repeat(30);
     let mut messages = script(&format!("[u*400 a*400]x20 {lost} u*200"));
