@@ -3,6 +3,8 @@
 //! [`plan_compaction`](crate::plan_compaction) does better: a call that was never answered blocks no later
 //! boundary, and the steps of a single long turn may go.
 
+pub mod three_level;
+
 use std::collections::HashSet;
 
 use wb_message::marks::{Visibility, visibility};

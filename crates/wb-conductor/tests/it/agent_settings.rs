@@ -66,6 +66,28 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
     assert!(matches!(AgentSettings::from_json("{"), Err(SettingsError::Json(_))));
 }
 
+#[test]
+fn the_recorded_settings_of_a_request_are_read_the_same_and_a_zero_is_refused_by_the_same_key() {
+    let rows = wb_testkit::vectors::policy::rows("aw.serde");
+    let transforms: Vec<_> =
+        rows.iter().filter(|row| row.input["type"] == "ContextTransformConfig").collect();
+    assert_eq!(transforms.len(), 2);
+    for row in transforms {
+        let json = serde_json::json!({ "sections": { "context_transform": row.input["json"] } }).to_string();
+        match (AgentSettings::from_json(&json), row.output["err"].as_str()) {
+            (Ok(settings), None) => {
+                let ours = serde_json::to_value(settings.sections.context_transform).unwrap();
+                assert_eq!(ours, row.output["ok"], "{}", row.tag);
+            }
+            (Err(error), Some(recorded)) => {
+                let key = recorded.split(' ').next().and_then(|path| path.split('.').next_back()).unwrap();
+                assert!(error.to_string().contains(key), "{error} and {recorded}");
+            }
+            (ours, recorded) => panic!("{}: {ours:?} and {recorded:?}", row.tag),
+        }
+    }
+}
+
 /// The schema in the documentation is that of the code; `cargo xtask schema` writes it anew.
 #[cfg(feature = "schema")]
 #[test]
