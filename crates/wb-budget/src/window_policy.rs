@@ -12,8 +12,8 @@ pub enum ContextCompactionMode {
     /// The newest [`ContextWindowPolicy::compaction_raw_suffix_messages`] messages.
     #[default]
     KeepRecentRawSuffix,
-    /// All after the latest point where every call is answered, but at least
-    /// [`ContextWindowPolicy::min_recent_messages`] messages.
+    /// All after the latest point where no call waits for its result, but at least
+    /// [`ContextWindowPolicy::min_recent_messages`] messages; a call whose result never came waits for none.
     CompactToSafeFrontier,
 }
 

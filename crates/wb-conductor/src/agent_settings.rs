@@ -80,7 +80,7 @@ pub enum SettingsError {
     #[error("sections.compaction: {0}")]
     Compaction(#[from] CompactionConfigError),
     /// A value of an artifact's section or step makes no sense.
-    #[error("{at}: {error}")]
+    #[error("{at}.{error}")]
     Artifact {
         /// Where it stands.
         at: String,
@@ -90,12 +90,12 @@ pub enum SettingsError {
 }
 
 impl AgentSettings {
-    /// Reads settings and checks every value.
+    /// Reads settings and checks every value that has a range.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
         serde_json::from_str::<Self>(json)?.validated()
     }
 
-    /// Returns the settings if all of their values make sense.
+    /// Returns the settings if every value that has a range is within it.
     pub fn validated(mut self) -> Result<Self, SettingsError> {
         self.budget = self.budget.validated()?;
         self.context_policy = self.context_policy.validated()?;

@@ -32,7 +32,7 @@ pub enum Rung {
         /// The most lines of one output.
         max_lines: usize,
     },
-    /// Turns old replies and their results into one line each.
+    /// Turns old replies and their results into a line each, and one for each result that failed.
     Collapse {
         /// How many of the newest messages stay as they are.
         keep_recent: usize,
@@ -41,11 +41,11 @@ pub enum Rung {
     Preview,
     /// Folds the head into a digest; asks a model where there is one.
     Condense,
-    /// Drops messages between the first and the recent ones.
+    /// Drops messages between the first and the recent ones, but neither the task nor the latest request.
     DropMiddle {
-        /// How many of the first messages stay.
+        /// How many of the first messages are kept before others.
         keep_first: usize,
-        /// How many of the newest messages stay.
+        /// How many of the newest messages are kept before others.
         keep_recent: usize,
     },
     /// Drops the oldest messages.
@@ -206,19 +206,15 @@ impl Ladder {
                     report = condense(&mut climb, budget, settings, opts).await;
                     stages.append(&mut report.stages);
                 }
-                Rung::Condense => {}
                 free if due || matches!(free, Rung::Artifact(_)) => {
-                    let stepped = climb.step(free.pass(settings).as_ref(), target);
-                    stages.extend(stepped.then(|| free.stage()));
-                    if stepped && matches!(free, Rung::Truncate { .. }) {
-                        open_with_a_user(&mut climb);
-                    }
+                    stages.extend(free.step(&mut climb, settings, target));
                 }
                 _ => {}
             }
         }
         // A rung may have made room for an earlier one to go on.
-        while over && climb.total_tokens() > target && self.climb_again(&mut climb, settings, target) {}
+        let is_over = |climb: &Climb<'_>| over && climb.total_tokens() > budget.transcript_tokens();
+        while is_over(&climb) && self.climb_again(&mut climb, settings, target, &mut stages) {}
         report.stages = stages;
         report.unchanged = report.unchanged.or((!over).then_some(Unchanged::UnderBudget));
         let climbed = climb.done();
@@ -226,12 +222,17 @@ impl Ladder {
     }
 
     /// Climbs the free rungs once more; tells whether any changed something.
-    fn climb_again(&self, climb: &mut Climb<'_>, settings: &CondenseSettings, target: u64) -> bool {
+    fn climb_again(
+        &self,
+        climb: &mut Climb<'_>,
+        settings: &CondenseSettings,
+        target: u64,
+        stages: &mut Vec<Stage>,
+    ) -> bool {
         let tokens_before = climb.total_tokens();
-        for rung in self.rungs.iter().filter(|rung| !matches!(rung, Rung::Repair | Rung::Condense)) {
-            if climb.total_tokens() > target {
-                climb.step(rung.pass(settings).as_ref(), target);
-            }
+        for rung in &self.rungs {
+            let stage = if climb.total_tokens() > target { rung.step(climb, settings, target) } else { None };
+            stages.extend(stage.filter(|stage| !stages.contains(stage)));
         }
         climb.total_tokens() < tokens_before
     }
@@ -267,19 +268,29 @@ impl Rung {
         }
     }
 
-    /// Returns the free pass of this step; a step that is none declines.
-    fn pass(&self, settings: &CondenseSettings) -> Box<dyn Pass> {
-        match *self {
+    /// Takes a free step; nothing for one that is none or changes nothing.
+    fn step(&self, climb: &mut Climb<'_>, settings: &CondenseSettings, target: u64) -> Option<Stage> {
+        let stepped = climb.step(self.pass(settings)?.as_ref(), target);
+        if stepped && matches!(self, Self::Truncate { .. }) {
+            open_with_a_user(climb);
+        }
+        stepped.then(|| self.stage())
+    }
+
+    /// Returns the pass of a free step.
+    fn pass(&self, settings: &CondenseSettings) -> Option<Box<dyn Pass>> {
+        Some(match *self {
+            Self::Condense | Self::Repair => return None,
             Self::Microcompact { keep_recent_results } => {
                 Box::new(Microcompact { vocabulary: settings.vocabulary, keep_recent_results })
             }
             Self::Artifact(config) => Box::new(Artifact { config }),
             Self::ToolOutput { max_lines } => Box::new(ToolOutput { max_lines }),
             Self::Collapse { keep_recent } => Box::new(Collapse { keep_recent }),
-            Self::Preview | Self::Condense | Self::Repair => Box::new(Preview::default()),
+            Self::Preview => Box::new(Preview::default()),
             Self::DropMiddle { keep_first, keep_recent } => Box::new(DropMiddle { keep_first, keep_recent }),
             Self::Truncate { min_recent_messages } => Box::new(Truncate { min_recent_messages }),
-        }
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! Where the stages of a compaction meet.
 //!
-//! A compaction is three steps, the same in the foreground, in the background and for a preview: [`prepare()`]
+//! A compaction is three steps, the same whether it is waited for, runs beside or is a preview: [`prepare()`]
 //! looks at the transcript and plans (sync), [`run()`] asks the model (async, holds no transcript), [`apply()`]
 //! changes the transcript and reports (sync). [`condense_in_place`] does all three, [`WindowBudgetCondense`] does
 //! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
-//! [`BackgroundCompaction`] makes summaries in a task beside the agent and swaps them in when they are there.
+//! [`BackgroundCompaction`] is the published form of running beside: one cumulative summary, made in a task and
+//! swapped in when it is there. A [`Ladder`] puts passes and the digest in any order, from cheap to dear.
 //!
 //! ```
 //! use futures::executor::block_on;

@@ -135,8 +135,8 @@ pub fn is_pinned(message: &Message) -> bool {
     matches!(message, Message::Custom { custom_type, .. } if PINNED_TYPES.contains(&custom_type.as_str()))
 }
 
-/// Tells whether the user's own words stand in this message: not a digest, not a restored file and not
-/// only tool results.
+/// Tells whether the user's own words stand in this message: not a digest, not a restored file, not the mark of a
+/// drop and not only tool results.
 pub fn is_prompt(message: &Message) -> bool {
     match message {
         Message::User { content: Content::Blocks(blocks), .. }

@@ -50,7 +50,7 @@ impl Default for ArtifactCompactionConfig {
 #[non_exhaustive]
 pub enum ArtifactConfigError {
     /// A value is 0.
-    #[error("{ARTIFACT_SETTINGS_KEY}.{field} is 0; it must be at least 1")]
+    #[error("{field} is 0; it must be at least 1")]
     Zero {
         /// The field's name.
         field: &'static str,

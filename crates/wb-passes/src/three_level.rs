@@ -79,7 +79,7 @@ impl ContextConfig {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LevelReport {
-    /// The passes that changed something, by name in the order of their first change; none where the transcript fitted.
+    /// The passes that changed something, by name in the order of their first change; none where nothing did.
     pub levels: Vec<&'static str>,
     /// What the transcript weighed before, in tokens.
     pub tokens_before: u64,

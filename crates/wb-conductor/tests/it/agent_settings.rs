@@ -55,9 +55,9 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
         (r#"{"sections": {"compaction": {"min_savings_ratio": -0.1}}}"#, "sections.compaction: "),
         (
             r#"{"sections": {"context_transform": {"artifact_compaction": {"preview_max_chars": 0}}}}"#,
-            "sections.context_transform.artifact_compaction: ",
+            "sections.context_transform.artifact_compaction.preview_max_chars is 0",
         ),
-        (r#"{"ladder": [{"step": "artifact", "threshold_tokens": 0}]}"#, "ladder[0]: "),
+        (r#"{"ladder": [{"step": "artifact", "threshold_tokens": 0}]}"#, "ladder[0].threshold_tokens is 0"),
     ];
     for (json, why) in ranges {
         let told = refused(json);

@@ -105,11 +105,8 @@ fn a_value_of_zero_is_refused_by_its_name() {
         let config: ArtifactCompactionConfig = serde_json::from_value(json!({ field: 0 })).unwrap();
         assert_eq!(config.validated(), Err(ArtifactConfigError::Zero { field }));
         let told = config.validated().unwrap_err().to_string();
-        assert_eq!(
-            told,
-            format!("context_transform.artifact_compaction.{field} is 0; it must be at least 1")
-        );
-        assert!(told.starts_with(ARTIFACT_SETTINGS_KEY));
+        assert_eq!(told, format!("{field} is 0; it must be at least 1"));
+        assert_eq!(ARTIFACT_SETTINGS_KEY, "context_transform.artifact_compaction");
     }
 }
 
