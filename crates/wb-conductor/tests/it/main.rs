@@ -14,5 +14,6 @@ mod recovery;
 mod prompt_cache;
 mod recorded_plans;
 mod ladder;
+mod recipes;
 mod agent_settings;
 mod background;
