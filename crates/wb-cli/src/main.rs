@@ -88,7 +88,7 @@ fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
 }
 
 fn plan(args: &Plan) -> Result<()> {
-    args.strategy.check_force(args.policy.force)?;
+    args.strategy.check_force(args.policy.force);
     let mut session = Session::open(&args.file, args.policy, args.strategy)?;
     let outcome = Outcome::of(&mut session);
     let mut out = anstream::stdout().lock();
@@ -102,7 +102,7 @@ fn plan(args: &Plan) -> Result<()> {
 }
 
 fn condense(args: &Condense) -> Result<()> {
-    args.strategy.check_force(args.policy.force)?;
+    args.strategy.check_force(args.policy.force);
     let mut session = Session::open(&args.file, args.policy, args.strategy)?;
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let path = args.out.as_deref().filter(|_| !to_stdout);

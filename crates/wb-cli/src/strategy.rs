@@ -1,7 +1,7 @@
 //! The strategies that a session can be condensed with, and what each allows it to weigh.
 
-use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap::error::ErrorKind;
 use wb_budget::{BudgetPolicy, CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, budget_limit};
 use wb_conductor::{Ladder, LadderBudget};
 use wb_passes::ArtifactCompactionConfig;
@@ -43,15 +43,15 @@ impl Strategy {
         matches!(self, Self::WindowBudget | Self::Ladder)
     }
 
-    /// Refuses to force a strategy that has nothing to force.
-    pub(crate) fn check_force(self, force: bool) -> Result<()> {
+    /// Ends the program with a usage error where a strategy is forced that has nothing to force.
+    pub(crate) fn check_force(self, force: bool) {
         if force && !self.digests() {
             let name = self.name();
-            bail!(
+            let why = format!(
                 "--force folds the head into a digest, and the strategy {name} writes none\nhint: leave out --force, or try a smaller --window"
             );
+            clap::Command::new("wb").error(ErrorKind::ArgumentConflict, why).exit();
         }
-        Ok(())
     }
 
     /// Returns the ladder of the strategy; the pipeline of the default has its own order.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wb_budget::{BudgetPolicy, ContextWindowPolicy, Irreducible, ModelCard, Shares, Weigher};
-use wb_message::marks::{DROPPED_MARK, is_cleared, is_pinned};
+use wb_message::marks::{DROPPED_MARK, digest_body, is_cleared, is_pinned};
 use wb_message::{Edit, Message, Origin, Patch};
 use wb_passes::three_level::ContextConfig;
 use wb_passes::{
@@ -11,7 +11,7 @@ use wb_passes::{
 };
 
 use crate::prepare::{apply, prepare_owned, run};
-use crate::report::{CondenseReport, Stage, Unchanged};
+use crate::report::{CondenseReport, Stage, Unchanged, refused_usage};
 use crate::settings::{CondenseOpts, CondenseSettings};
 
 /// One step of a [`Ladder`].
@@ -152,14 +152,21 @@ impl LadderBudget {
         self
     }
 
+    /// Returns the window that a reported figure is judged by: the card's, else twice the limit.
+    fn window(&self, settings: &CondenseSettings) -> u64 {
+        let of_card = settings.card.as_ref().map(|card| card.context_window);
+        of_card.unwrap_or(self.limit_tokens.saturating_mul(2))
+    }
+
     /// Returns settings under which a condense is due now and aims at this budget's target.
     fn settings(&self, settings: &CondenseSettings) -> CondenseSettings {
         // Seven eighths of this window are the target.
-        let window = self.target_tokens.saturating_add(self.target_tokens / 7);
+        let window = self.target_tokens.saturating_add(self.target_tokens / 7).max(1);
+        let input_card = settings.input_card.clone().or_else(|| settings.card.clone());
         let card = ModelCard { context_window: window, ..settings.card.clone().unwrap_or_default() };
         let policy = BudgetPolicy { trigger_ratio: 1.0, reserve_tokens: None, ..settings.policy };
         let settings = settings.clone().card(card).policy(policy).overhead_tokens(self.overhead_tokens);
-        CondenseSettings { due: true, ..settings }
+        CondenseSettings { due: true, input_card, ..settings }
     }
 }
 
@@ -192,19 +199,28 @@ impl Ladder {
     ) -> LadderReport {
         let weigher = settings.weigher.clone();
         let mut climb = Climb::new(messages, weigher.as_ref());
-        let budget = budget.anchored(opts.context_tokens, climb.total_tokens());
-        let over = budget.is_over(climb.total_tokens());
-        // What is added at the end has its room kept free by the steps before it.
-        let target = budget.transcript_tokens().saturating_sub(self.added_tokens(&climb, weigher.as_ref()));
         let mut report = CondenseReport::default();
+        let budget = match refused_usage(opts.context_tokens, budget.window(settings)) {
+            None => budget.anchored(opts.context_tokens, climb.total_tokens()),
+            refused => {
+                report.refused = refused;
+                budget
+            }
+        };
+        // What is added at the end has its room kept free by the steps before it.
+        let repair_tokens = self.repair_tokens(&climb, weigher.as_ref());
+        let over = budget.is_over(climb.total_tokens().saturating_add(repair_tokens));
+        let added_tokens = self.mark_tokens(weigher.as_ref()).saturating_add(repair_tokens);
+        let target = budget.transcript_tokens().saturating_sub(added_tokens);
         let mut stages = Vec::new();
         for rung in &self.rungs {
             let due = over && climb.total_tokens() > target;
             match rung {
                 Rung::Repair => stages.extend(repair(&mut climb)),
                 Rung::Condense if due || opts.force => {
-                    report = condense(&mut climb, budget, settings, opts).await;
-                    stages.append(&mut report.stages);
+                    let mut condensed = condense(&mut climb, budget, settings, opts).await;
+                    stages.append(&mut condensed.stages);
+                    merge(&mut report, condensed);
                 }
                 free if due || matches!(free, Rung::Artifact(_)) => {
                     stages.extend(free.step(&mut climb, settings, target));
@@ -216,9 +232,11 @@ impl Ladder {
         let is_over = |climb: &Climb<'_>| over && climb.total_tokens() > budget.transcript_tokens();
         while is_over(&climb) && self.climb_again(&mut climb, settings, target, &mut stages) {}
         report.stages = stages;
-        report.unchanged = report.unchanged.or((!over).then_some(Unchanged::UnderBudget));
+        if !over && report.unchanged.is_none() {
+            report.unchanged = Some(Unchanged::UnderBudget);
+        }
         let climbed = climb.done();
-        told(messages, budget, climbed, report)
+        told(messages, budget, climbed, report, !over)
     }
 
     /// Climbs the free rungs once more; tells whether any changed something.
@@ -237,19 +255,23 @@ impl Ladder {
         climb.total_tokens() < tokens_before
     }
 
-    /// Returns what the mark of a truncation and a repair would add now, in tokens; less may be left to repair.
-    fn added_tokens(&self, climb: &Climb<'_>, weigher: &dyn Weigher) -> u64 {
+    /// Returns what the mark of a truncation may add, in tokens.
+    fn mark_tokens(&self, weigher: &dyn Weigher) -> u64 {
         let truncates = self.rungs.iter().any(|rung| matches!(rung, Rung::Truncate { .. }));
-        let mark_tokens = if truncates { weigher.weigh(&Message::user(DROPPED_MARK)) } else { 0 };
+        if truncates { weigher.weigh(&Message::user(DROPPED_MARK)) } else { 0 }
+    }
+
+    /// Returns what a repair would add now, in tokens; truncation before it may leave less to repair.
+    fn repair_tokens(&self, climb: &Climb<'_>, weigher: &dyn Weigher) -> u64 {
         if !self.rungs.contains(&Rung::Repair) {
-            return mark_tokens;
+            return 0;
         }
         let patch = REPAIR.plan(climb.view()).unwrap_or_default();
         let brought = patch.edits.iter().flat_map(|edit| match edit {
             Edit::Fold { with, .. } => with.as_slice(),
             Edit::Body { .. } => &[],
         });
-        brought.map(|message| weigher.weigh(message)).fold(mark_tokens, u64::saturating_add)
+        brought.map(|message| weigher.weigh(message)).fold(0, u64::saturating_add)
     }
 }
 
@@ -335,12 +357,23 @@ async fn condense(
     })
 }
 
+/// Adds what another condense did and cost.
+fn merge(report: &mut CondenseReport, condensed: CondenseReport) {
+    let (usage, n_requests) = (report.usage.plus(condensed.usage), report.n_requests + condensed.n_requests);
+    let refused = report.refused.take();
+    if report.digest.is_none() || condensed.digest.is_some() {
+        *report = condensed;
+    }
+    (report.usage, report.n_requests, report.refused) = (usage, n_requests, refused);
+}
+
 /// Tells what became of the input as a whole, whatever the steps were.
 fn told(
     messages: &[Message],
     budget: LadderBudget,
     climbed: Climbed,
     mut report: CondenseReport,
+    within: bool,
 ) -> LadderReport {
     let Climbed { steps, tokens_before, tokens_after, n_before, origins, replaced, undo, .. } = climbed;
     report.tokens_before = tokens_before;
@@ -351,8 +384,9 @@ fn told(
     report.limit_tokens = Some(budget.limit_tokens);
     report.target_tokens = Some(budget.target_tokens);
     let reached_tokens = tokens_after.saturating_add(budget.overhead_tokens);
-    report.irreducible = Irreducible::above(budget.target_tokens, reached_tokens)
-        .filter(|_| report.unchanged != Some(Unchanged::UnderBudget));
+    // What was within its limit and has only been previewed or repaired need not come down to the target.
+    let aim = if within { budget.limit_tokens } else { budget.target_tokens };
+    report.irreducible = Irreducible::above(aim, reached_tokens);
     let kept = || origins.iter().enumerate().filter_map(|(at, origin)| Some((kept_at(*origin)?, at)));
     let n_kept = kept().count();
     report.folded = n_before - n_kept;
@@ -367,6 +401,11 @@ fn told(
         Some(reason) => Some(reason),
         None => Some(Unchanged::NothingToFold),
     };
+    let new = origins.iter().zip(messages).filter(|(origin, _)| **origin == Origin::New);
+    if !new.map(|(_, message)| message).any(|message| digest_body(message).is_some()) {
+        // A later step dropped it again.
+        (report.digest, report.digest_tokens) = (None, 0);
+    }
     LadderReport { report, steps, origins, undo }
 }
 

@@ -9,7 +9,7 @@ use wb_message::{Edit, Message, Pairing, last_prompt_start};
 use wb_passes::{Goal, Microcompact, Pass, Preview};
 use wb_summarize::has_news;
 
-use crate::report::{CondenseReport, Unchanged};
+use crate::report::{CondenseReport, Unchanged, refused_usage};
 use crate::settings::{CondenseOpts, CondenseSettings};
 
 /// A transcript, weighed and paired once, and what was decided about it.
@@ -91,11 +91,8 @@ impl<'a> Plan<'a> {
     /// fixed, so that the result fits even if none of it can be removed.
     fn anchor(&mut self, context_tokens: u64) {
         let window = self.settings.card.as_ref().map_or(u64::MAX, |card| card.context_window);
-        // A prompt that was a little too long was counted too, and needs the compaction most.
-        if context_tokens > window.saturating_add(window / 16) {
-            let refused = format!("usage of {context_tokens} tokens refused: the window holds {window}");
-            self.report.refused = Some(refused);
-        } else if context_tokens > 0 {
+        self.report.refused = refused_usage(context_tokens, window);
+        if self.report.refused.is_none() && context_tokens > 0 {
             let surplus = context_tokens.saturating_sub(self.report.context_tokens);
             self.extra_tokens = self.extra_tokens.saturating_add(surplus);
             self.report.context_tokens = context_tokens;

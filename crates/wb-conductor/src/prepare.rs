@@ -176,7 +176,7 @@ fn ask_of(
         return Err(NoDigest::NoRoom);
     }
     let head = &plan.messages[..plan.cut];
-    let card = invoker.card().or_else(|| settings.card.clone());
+    let card = invoker.card().or_else(|| settings.input_card.clone().or_else(|| settings.card.clone()));
     let scope = CondenseScope::Session;
     let mut request = DigestRequest::new(head, scope, carried_digest(head), card.as_ref(), fold.max_tokens);
     request.model.clone_from(&opts.model);

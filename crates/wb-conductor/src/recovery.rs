@@ -108,13 +108,12 @@ impl ReplyDraft {
         if !whole.text.is_empty() {
             self.text = whole.text;
         }
-        for (at, call) in whole.calls.into_iter().enumerate() {
-            match self.calls.get_mut(at) {
-                Some(known) if known.id == call.id && known.args.is_empty() => known.args = call.args,
-                Some(_) => {}
-                None => self.calls.push(call),
-            }
+        let mut streamed = std::mem::take(&mut self.calls);
+        for call in whole.calls {
+            let known = streamed.iter().position(|known| known.id == call.id).map(|at| streamed.remove(at));
+            self.calls.push(known.filter(|known| !known.args.is_empty()).unwrap_or(call));
         }
+        self.calls.append(&mut streamed);
     }
 
     /// Sorts the calls; in an answer that was cut off, a last call without arguments is incomplete.

@@ -178,6 +178,14 @@ impl CondenseReport {
     }
 }
 
+/// Tells why a provider's figure is not believed: it is more than a sixteenth above the window. A prompt that was a
+/// little too long was counted too, and needs the compaction most.
+pub(crate) fn refused_usage(context_tokens: u64, window: u64) -> Option<String> {
+    let most = window.saturating_add(window / 16);
+    (context_tokens > most)
+        .then(|| format!("usage of {context_tokens} tokens refused: the window holds {window}"))
+}
+
 impl fmt::Display for CondenseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.unchanged {

@@ -62,6 +62,8 @@ pub struct CondenseSettings {
     pub(crate) passes: bool,
     /// Whether the gate has been passed already.
     pub(crate) due: bool,
+    /// The card that a model's input is fitted to, where that is not the budget's.
+    pub(crate) input_card: Option<ModelCard>,
 }
 
 impl Default for CondenseSettings {
@@ -77,6 +79,7 @@ impl Default for CondenseSettings {
             timeout: Some(DEFAULT_TIMEOUT),
             passes: true,
             due: false,
+            input_card: None,
         }
     }
 }

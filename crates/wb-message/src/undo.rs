@@ -126,31 +126,57 @@ impl Undo {
         self.folds.iter().flat_map(|(range, _)| &self.before[range.clone()])
     }
 
-    /// Brings the transcript back to what it was before the patch. Messages appended since stay at the end.
+    /// Brings the transcript back to what it was before the patch. Messages appended since stay at the end, and what
+    /// was dropped from the end since stays away.
     pub fn revert(mut self, messages: &mut Vec<Message>) {
         if !self.folds.is_empty() {
             self.unfold(messages);
         }
         for (at, body) in self.bodies {
-            restore_body(&mut messages[at], body);
+            if let Some(message) = messages.get_mut(at) {
+                restore_body(message, body);
+            }
         }
     }
 
     fn unfold(&mut self, messages: &mut Vec<Message>) {
         let mut after = std::mem::replace(messages, std::mem::take(&mut self.before)).into_iter();
-        let mut next = 0;
+        let (mut next, mut n_lost) = (0, 0);
         for (range, n_with) in &self.folds {
-            for slot in &mut messages[next..range.start] {
-                *slot = after.next().unwrap_or_else(hollow);
-            }
+            n_lost += refill(&mut messages[next..range.start], &mut after);
             next = range.end;
             after.by_ref().take(*n_with).for_each(drop);
         }
-        for slot in &mut messages[next..] {
-            *slot = after.next().unwrap_or_else(hollow);
-        }
+        n_lost += refill(&mut messages[next..], &mut after);
         messages.extend(after);
+        if n_lost > 0 {
+            self.forget_lost(messages, n_lost);
+        }
     }
+
+    /// Takes out the places of survivors that were dropped since the patch; these are the last ones.
+    fn forget_lost(&self, messages: &mut Vec<Message>, n_lost: usize) {
+        let folded = |at: usize| {
+            let next = self.folds.partition_point(|(range, _)| range.end <= at);
+            self.folds.get(next).is_some_and(|(range, _)| range.contains(&at))
+        };
+        let lost: Vec<usize> = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost).collect();
+        for at in lost {
+            messages.remove(at);
+        }
+    }
+}
+
+/// Puts survivors back into their places; returns how many are missing.
+fn refill(slots: &mut [Message], after: &mut impl Iterator<Item = Message>) -> usize {
+    let mut n_missing = 0;
+    for slot in slots {
+        match after.next() {
+            Some(message) => *slot = message,
+            None => n_missing += 1,
+        }
+    }
+    n_missing
 }
 
 /// A message that owns no memory, left where a survivor was moved out.

@@ -18,9 +18,10 @@ pub const DROP_KEEP_RECENT: usize = 10;
 /// fits, and leaves [`DROPPED_MARK`] at the first gap; an earlier mark goes into the new one.
 ///
 /// What stays at any weight is the core: pinned messages, calls in flight, the first prompt and the last one; where
-/// there is no prompt and nothing in flight, the newest group. The rest of the room is given to the newest turn if
-/// it fits whole, then to the newest `keep_recent` messages, the first `keep_first` and earlier digests, and then
-/// to all others from the newest on; a group that is too large is passed over.
+/// there is no prompt and nothing in flight, the newest group. The rest of the room is given to the newest group, the
+/// newest turn if it fits whole, and earlier digests, which are what is left of the past; then to the newest
+/// `keep_recent` messages and the first `keep_first`, and then to all others from the newest on. A group that is too
+/// large is passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropMiddle {
     /// How many messages at the start come before older ones.
@@ -66,11 +67,14 @@ impl DropMiddle {
         let n = choice.view.messages.len();
         let recent = n.saturating_sub(self.keep_recent);
         let turn = choice.view.messages.iter().rposition(is_prompt).unwrap_or(n);
-        let from = if choice.fits_from(turn) { turn.min(recent) } else { recent };
+        let turn = if choice.fits_from(turn) { turn } else { n };
+        let from = turn.min(recent);
+        let messages = choice.view.messages;
+        choice.offer(newest(choice.view).into_iter());
+        choice.offer((turn..n).rev());
+        choice.offer((0..n).rev().filter(|&at| digest_body(&messages[at]).is_some()));
         choice.offer((from..n).rev());
         choice.offer(0..n.min(self.keep_first));
-        let messages = choice.view.messages;
-        choice.offer((0..from).rev().filter(|&at| digest_body(&messages[at]).is_some()));
         choice.offer((0..from).rev());
     }
 }

@@ -25,8 +25,9 @@ const BODY_STEPS: [usize; 5] = [usize::MAX, 16_000, 8_000, 4_000, 2_000];
 pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes: usize) -> usize {
     let window = card.map(|card| card.context_window).filter(|window| *window > 0);
     let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
-    let tokens = window.saturating_sub(max_output_tokens) * SAFE_RATIO.0 / SAFE_RATIO.1;
-    let bytes = Tariff::SEED.chars_within(tokens).saturating_sub(FRAME_BYTES + prior_bytes);
+    let tokens = window.saturating_sub(max_output_tokens) / SAFE_RATIO.1 * SAFE_RATIO.0;
+    let frame_bytes = FRAME_BYTES.saturating_add(prior_bytes);
+    let bytes = Tariff::SEED.chars_within(tokens).saturating_sub(frame_bytes);
     bytes.max(MIN_BODY_BYTES)
 }
 

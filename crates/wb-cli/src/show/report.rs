@@ -37,6 +37,8 @@ pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome)
 fn told(stage: Stage, outcome: &Outcome) -> String {
     let report = &outcome.report;
     match stage {
+        // Those that were folded after that are counted there.
+        Stage::Microcompact if report.cleared.is_empty() => "cleared stale tool results".to_owned(),
         Stage::Microcompact => format!("cleared {} stale tool results", report.cleared.len()),
         Stage::Preview => format!("shortened {} giant bodies to head and tail", report.previewed.len()),
         Stage::Rehydrate => format!("gave back {} files that were read last", report.restored.len()),

@@ -52,7 +52,7 @@ fn the_report_says_what_each_step_did() {
 #[test]
 fn a_strategy_without_a_digest_cannot_be_forced() {
     let answer = wb(&["condense", SESSION, "--strategy", "policy", "--force"]);
-    assert_eq!(answer.code, 1);
+    assert_eq!(answer.code, 2, "a usage error");
     assert!(answer.stderr.contains("the strategy policy writes none"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: "), "{}", answer.stderr);
 }

@@ -51,6 +51,7 @@ mod request;
 mod flight;
 mod event;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +91,7 @@ pub struct BackgroundCompaction {
     state: CompactionState,
     flight: Option<Flight>,
     /// What a cancel has to tell.
-    told: Option<CompactionEvent>,
+    told: VecDeque<CompactionEvent>,
 }
 
 impl fmt::Debug for BackgroundCompaction {
@@ -119,7 +120,7 @@ impl BackgroundCompaction {
             timeout: DEFAULT_TIMEOUT,
             state: CompactionState::default(),
             flight: None,
-            told: None,
+            told: VecDeque::new(),
         }
     }
 
@@ -262,13 +263,14 @@ impl BackgroundCompaction {
         messages: &mut Vec<Message>,
         now_ms: u64,
     ) -> Option<CompactionEvent> {
-        if let Some(told) = self.told.take() {
+        if let Some(told) = self.told.pop_front() {
             return Some(told);
         }
         let deadline_ms = self.held_deadline(now_ms)?;
         let landing = match self.flight.as_mut().and_then(Flight::take_landing) {
             Some(landing) => landing,
-            None if now_ms >= deadline_ms => Err(Fault::TimedOut),
+            // The end of time is no deadline.
+            None if now_ms >= deadline_ms && deadline_ms < u64::MAX => Err(Fault::TimedOut),
             None => return None,
         };
         let (in_flight, flight) = (self.state.in_flight.take()?, self.flight.take());
@@ -384,7 +386,7 @@ impl BackgroundCompaction {
         let task_id = self.state.in_flight.take()?.task_id;
         let landing = self.flight.take().and_then(|mut flight| flight.take_landing());
         let usage = landing.and_then(Result::ok).map(|summary| summary.usage).unwrap_or_default();
-        self.told = Some(CompactionEvent::Cancelled { task_id, usage });
+        self.told.push_back(CompactionEvent::Cancelled { task_id, usage });
         Some(task_id)
     }
 

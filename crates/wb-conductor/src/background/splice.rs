@@ -9,8 +9,9 @@ use wb_message::{Edit, Message, Patch, PatchError, Undo, Weighed, last_prompt_st
 /// Puts a summary in place of what a cut takes away.
 ///
 /// One patch: every range goes, older conversation summaries with it, and the summary stands in front of all that
-/// stays but leading pinned messages, so before the latest prompt and the raw tail. A transcript that the cut was not
-/// made for, a pair that it would split and a summary that is not lighter are refused; then nothing changes.
+/// stays but leading pinned messages, so before the latest prompt and the raw tail. A cut that reaches beyond the
+/// transcript, a pair that it would split and a summary that is not lighter are refused; then nothing changes. Whether
+/// the cut was made for this very transcript is the caller's to know.
 pub fn apply_summary(
     messages: &mut Vec<Message>,
     cut: &CompactionCut,
