@@ -1,6 +1,7 @@
 //! An agent's settings as JSON: every policy, section and ladder, with defaults for what is left out.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wb_budget::{BudgetPolicy, ContextWindowPolicy, PolicyError, WindowPolicyError};
 use wb_passes::three_level::ContextConfig;
 use wb_passes::{ArtifactCompactionConfig, ArtifactConfigError};
@@ -70,6 +71,14 @@ pub enum SettingsError {
     /// No JSON, a key that is unknown, or a value of the wrong type; the message has line and column.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
+    /// A key that its place does not have.
+    #[error("{at}: unknown field `{key}`")]
+    UnknownKey {
+        /// Where it stands.
+        at: String,
+        /// The key.
+        key: String,
+    },
     /// A value of `budget` makes no sense.
     #[error("budget: {0}")]
     Budget(#[from] PolicyError),
@@ -92,7 +101,9 @@ pub enum SettingsError {
 impl AgentSettings {
     /// Reads settings and checks every value that has a range.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
-        serde_json::from_str::<Self>(json)?.validated()
+        let settings: Self = serde_json::from_str(json)?;
+        refuse_unknown_keys_of_steps(&serde_json::from_str(json)?)?;
+        settings.validated()
     }
 
     /// Returns the settings if every value that has a range is within it.
@@ -109,6 +120,19 @@ impl AgentSettings {
         }
         Ok(self)
     }
+}
+
+/// Refuses keys of steps that have none, which serde passes over in an internally tagged enum.
+fn refuse_unknown_keys_of_steps(settings: &Value) -> Result<(), SettingsError> {
+    let steps = settings["ladder"].as_array().map_or(&[][..], Vec::as_slice);
+    for (at, step) in steps.iter().enumerate() {
+        let has_keys = !matches!(step["step"].as_str(), Some("preview" | "condense" | "repair"));
+        let unknown = step.as_object().into_iter().flat_map(|step| step.keys()).find(|key| *key != "step");
+        if let Some(key) = unknown.filter(|_| !has_keys) {
+            return Err(SettingsError::UnknownKey { at: format!("ladder[{at}]"), key: key.clone() });
+        }
+    }
+    Ok(())
 }
 
 fn check_artifact(

@@ -15,7 +15,7 @@ use crate::compaction_config::{
     CompactionConfig, CompactionConfigError, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER,
 };
 use crate::condense::Cost;
-use crate::flatten::neutralise_into;
+use crate::flatten::{neutralise_into, tag_end};
 use crate::heard::{Heard, Unusable};
 use crate::invoker::{Emission, ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
@@ -208,29 +208,27 @@ fn filled(template: &str, previous: &str, messages: &str) -> String {
 const MAX_TAG_BYTES: usize = 64;
 const MAX_TAGS: usize = 16;
 
-/// Returns the tags of a prompt, such as `<new-conversation>`.
+/// Returns the names of the tags of a prompt, such as `new-conversation`.
 fn tags_of(prompt: &str) -> Vec<String> {
     let tag = |from: &str| {
         let (name, _) = from.split_once('>')?;
-        let letters = name.strip_prefix('/').unwrap_or(name);
+        let name = name.strip_prefix('/').unwrap_or(name);
         let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let named = !letters.is_empty() && name.len() + 2 <= MAX_TAG_BYTES && letters.chars().all(is_tag);
-        named.then(|| format!("<{name}>"))
+        let named = !name.is_empty() && name.len() <= MAX_TAG_BYTES && name.chars().all(is_tag);
+        named.then(|| name.to_owned())
     };
-    prompt.split('<').skip(1).filter_map(tag).take(MAX_TAGS).collect()
+    let mut tags: Vec<String> = prompt.split('<').skip(1).filter_map(tag).collect();
+    tags.dedup();
+    tags.truncate(MAX_TAGS);
+    tags
 }
 
-/// Writes the tags in a text with square brackets, whatever their case; the text keeps its length.
+/// Writes the tags in a text with square brackets, as a model may read them; the text keeps its length.
 fn without_tags<'a>(text: &'a str, tags: &[String]) -> Cow<'a, str> {
-    let bytes = text.as_bytes();
-    let opens = |at: usize, tag: &str| {
-        bytes.get(at..at + tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()))
-    };
     let mut out = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices('<') {
-        let Some(tag) = tags.iter().find(|tag| opens(at, tag)) else { continue };
-        let end = at + tag.len();
+        let Some(end) = tag_end(text, at, tags).filter(|_| at >= copied) else { continue };
         out.push_str(&text[copied..at]);
         out.push('[');
         out.push_str(&text[at + 1..end - 1]);
@@ -258,17 +256,18 @@ mod tests {
     #[test]
     fn only_plain_tags_of_the_prompt_are_tags() {
         let prompt = "a < b <old-one>{previous_summary}</old-one> <x y> <> </> <2>{messages}";
-        assert_eq!(tags_of(prompt), ["<old-one>", "</old-one>", "<2>"]);
-        assert!(tags_of(&format!("<{}>", "x".repeat(MAX_TAG_BYTES))).is_empty());
-        assert_eq!(tags_of(&"<x>".repeat(100)).len(), MAX_TAGS);
+        assert_eq!(tags_of(prompt), ["old-one", "2"]);
+        assert!(tags_of(&format!("<{}>", "x".repeat(MAX_TAG_BYTES + 1))).is_empty());
+        let many = (0..100).map(|n| format!("<t{n}>")).collect::<Vec<_>>().concat();
+        assert_eq!(tags_of(&many).len(), MAX_TAGS);
     }
 
     #[test]
     fn tags_in_a_text_lose_their_brackets_and_the_text_keeps_its_length() {
         let tags = tags_of("<s>{messages}</s>");
-        let text = "é<<s></S>ü<t></s";
+        let text = "é<<s></S>ü<t>< / s ></s";
         let safe = without_tags(text, &tags);
-        assert_eq!(safe, "é<[s][/S]ü<t></s");
+        assert_eq!(safe, "é<[s][/S]ü<t>[ / s ]</s");
         assert_eq!(safe.len(), text.len());
         assert!(matches!(without_tags("<t>", &tags), Cow::Borrowed(_)));
     }

@@ -13,7 +13,7 @@ pub const TURN_MARK: char = '»';
 const MAX_NAME_BYTES: usize = 80;
 
 /// Tags that fence parts of the prompt.
-const FENCES: [&str; 4] = ["<scrollback>", "</scrollback>", "<carried-digest>", "</carried-digest>"];
+const FENCES: [&str; 2] = ["scrollback", "carried-digest"];
 
 /// Renders a transcript as `» role: …` lines; messages with nothing to show are skipped.
 ///
@@ -192,7 +192,9 @@ impl Flattener {
         if plain || !self.guard {
             return Cow::Borrowed(name);
         }
-        Cow::Owned(unfenced(&text::one_line(name, MAX_NAME_BYTES)).replace(TURN_MARK, ">"))
+        let mut safe = String::new();
+        unfence_into(&mut safe, &text::one_line(name, MAX_NAME_BYTES));
+        Cow::Owned(safe.replace(TURN_MARK, ">"))
     }
 
     fn assistant(self, out: &mut String, content: &[Block], error: &str) -> bool {
@@ -297,7 +299,23 @@ fn is_left_out(message: &Message) -> bool {
 }
 
 fn is_harmful(body: &str) -> bool {
-    body.contains(TURN_MARK) || FENCES.iter().any(|fence| body.contains(fence))
+    body.contains(TURN_MARK) || has_tag(body, &FENCES)
+}
+
+/// Tells whether a tag of one of these names stands in a text.
+fn has_tag(text: &str, names: &[&str]) -> bool {
+    text.match_indices('<').any(|(at, _)| tag_end(text, at, names).is_some())
+}
+
+/// Returns where a tag of one of these names ends that starts at a `<`, as a model may read it: whatever the case, and
+/// with blanks inside.
+pub(crate) fn tag_end(text: &str, at: usize, names: &[impl AsRef<str>]) -> Option<usize> {
+    let inner = text[at + 1..].trim_start();
+    let inner = inner.strip_prefix('/').unwrap_or(inner).trim_start();
+    let is_name = |name: &&str| inner.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name));
+    let name = names.iter().map(AsRef::as_ref).find(is_name)?;
+    let rest = inner[name.len()..].trim_start().strip_prefix('>')?;
+    Some(text.len() - rest.len())
 }
 
 /// Appends a body in which a mark that opens a line becomes `>` and a fence loses its angle bracket.
@@ -309,19 +327,29 @@ pub(crate) fn neutralise_into(out: &mut String, body: &str) {
     let mut opens = true;
     for c in body.chars() {
         out.push(if opens && c == TURN_MARK { '>' } else { c });
-        opens = LINE_ENDS.contains(&c) || (opens && (c.is_whitespace() || WIDTHLESS.contains(&c)));
+        opens = LINE_ENDS.contains(&c) || (opens && (c.is_whitespace() || is_widthless(c)));
     }
-    if FENCES.iter().any(|fence| out[start..].contains(fence)) {
+    if has_tag(&out[start..], &FENCES) {
         let fenced = out.split_off(start);
-        out.push_str(&unfenced(&fenced));
+        unfence_into(out, &fenced);
     }
 }
 
 const LINE_ENDS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-const WIDTHLESS: [char; 5] = ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+/// Characters without width: joiners, marks of direction, the soft hyphen.
+fn is_widthless(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
 
-fn unfenced(text: &str) -> String {
-    FENCES.iter().fold(text.to_owned(), |text, fence| text.replace(fence, &fence.replace('<', "&lt;")))
+/// Appends a text in which each fence loses its angle bracket.
+fn unfence_into(out: &mut String, text: &str) {
+    let mut copied = 0;
+    for (at, _) in text.match_indices('<').filter(|(at, _)| tag_end(text, *at, &FENCES).is_some()) {
+        out.push_str(&text[copied..at]);
+        out.push_str("&lt;");
+        copied = at + 1;
+    }
+    out.push_str(&text[copied..]);
 }
 
 /// Returns the bytes that a clipped body has at least, so that callers do not ask for less.

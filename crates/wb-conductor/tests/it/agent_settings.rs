@@ -63,6 +63,10 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
         let told = refused(json);
         assert!(told.starts_with(why), "{told}");
     }
+    for step in ["condense", "preview", "repair"] {
+        let told = refused(&format!(r#"{{"ladder": [{{"step": "{step}", "max_lines": 3}}]}}"#));
+        assert_eq!(told, "ladder[0]: unknown field `max_lines`");
+    }
     assert!(matches!(AgentSettings::from_json("{"), Err(SettingsError::Json(_))));
 }
 
