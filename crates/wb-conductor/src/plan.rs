@@ -7,7 +7,7 @@ use wb_budget::{Shares, View, budget_limit, is_over, plan_cut, prefix_sums};
 use wb_message::marks::{cleared_body, is_pinned};
 use wb_message::{Edit, Message, Pairing, last_prompt_start};
 use wb_passes::{Goal, Microcompact, Pass, Preview};
-use wb_summarize::has_news;
+use wb_summarize::{REQUEST_BYTES, has_news};
 
 use crate::report::{CondenseReport, Unchanged, refused_usage};
 use crate::settings::{CondenseOpts, CondenseSettings};
@@ -30,6 +30,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) extra_tokens: u64,
     pub(crate) shares: Shares,
     pub(crate) cut: usize,
+    /// The latest prompt, where it stands before the cut and stays all the same.
+    kept_prompt: Option<usize>,
     pub(crate) report: CondenseReport,
 }
 
@@ -57,6 +59,7 @@ impl<'a> Plan<'a> {
             extra_tokens: settings.overhead_tokens,
             shares: Shares::unbounded(&settings.policy),
             cut: 0,
+            kept_prompt: None,
             report: CondenseReport::default(),
         };
         match plan.gate(opts) {
@@ -107,6 +110,7 @@ impl<'a> Plan<'a> {
         let free_is_enough = !self.stale.is_empty() && !opts.force && self.fits(self.light_total());
         if !free_is_enough {
             self.cut = self.choose_cut(opts.force);
+            self.kept_prompt = self.prompt_to_keep(self.cut);
             self.preview();
         }
         self
@@ -174,11 +178,32 @@ impl<'a> Plan<'a> {
     fn choose_cut(&self, force: bool) -> usize {
         let by_tokens = || plan_cut(&self.light, &self.pairing, self.shares.tail_tokens);
         let cut = if force { self.forced_cut().max(self.cut_inside(by_tokens)) } else { by_tokens() };
-        let head = &self.messages[..cut];
+        let kept = self.prompt_to_keep(cut);
+        let (before, after) = self.messages[..cut].split_at(kept.unwrap_or(cut));
+        let kept_tokens = kept.map_or(0, |at| self.light_weight(at));
         // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
         let one_digest = self.shares.digest_tokens.max(2 * LEAST_DIGEST_TOKENS);
-        let sheds = !self.fits(self.light_total()) && self.light[cut] > one_digest;
-        if has_news(head) || (sheds && self.settings.card.is_some()) { cut } else { 0 }
+        let sheds = !self.fits(self.light_total()) && self.light[cut] - kept_tokens > one_digest;
+        let news = has_news(before) || has_news(after.get(1..).unwrap_or_default());
+        if news || (sheds && self.settings.card.is_some()) { cut } else { 0 }
+    }
+
+    /// Returns the latest prompt where the cut would take it, a digest could not hold it word for word, and there is
+    /// room for it.
+    fn prompt_to_keep(&self, cut: usize) -> Option<usize> {
+        let at = last_prompt_start(self.messages).filter(|at| *at < cut && self.settings.passes)?;
+        let Message::User { content, .. } = &self.messages[at] else { return None };
+        let n_bytes: usize = content.texts().map(str::len).sum();
+        // What carries results cannot stay without their calls.
+        let can_stay = n_bytes > REQUEST_BYTES && self.messages[at].answered_ids().next().is_none();
+        let tail = self.light_total() - self.light[cut];
+        let needed = tail + self.light_weight(at) + self.needed_digest();
+        let fits = !self.is_hopeless() && self.budget_tokens().is_none_or(|budget| needed <= budget);
+        (can_stay && fits).then_some(at)
+    }
+
+    fn kept_prompt_tokens(&self) -> u64 {
+        self.kept_prompt.map_or(0, |at| self.light_weight(at))
     }
 
     fn forced_cut(&self) -> usize {
@@ -197,11 +222,11 @@ impl<'a> Plan<'a> {
         self.shares.digest_tokens.clamp(LEAST_DIGEST_TOKENS, USEFUL_DIGEST_TOKENS)
     }
 
-    /// Weight of what stays after the cut, pinned messages apart.
+    /// Weight of what stays, pinned messages apart.
     fn tail_tokens(&self) -> u64 {
         let saved: u64 =
             self.previews.iter().map(|(edit, after)| self.light_weight(edit_at(edit)) - after).sum();
-        self.light_total() - self.light[self.cut] - saved
+        self.light_total() - self.light[self.cut] - saved + self.kept_prompt_tokens()
     }
 
     /// Returns what is left for digest and restored files; where nothing can fit, the digest's share alone.
@@ -228,7 +253,8 @@ impl<'a> Plan<'a> {
         if self.tail_tokens() + digest <= budget {
             return;
         }
-        self.previews = self.plan_previews(budget.saturating_sub(digest).min(self.shares.tail_tokens));
+        let tail = budget.saturating_sub(digest + self.kept_prompt_tokens());
+        self.previews = self.plan_previews(tail.min(self.shares.tail_tokens));
     }
 
     /// Returns what the target leaves beside the fixed parts; where that is nothing, what the shares leave.
@@ -262,10 +288,11 @@ impl<'a> Plan<'a> {
         self.settings.weigher.weigh(&short)
     }
 
-    /// Returns the runs of messages before the cut that are not pinned.
+    /// Returns the runs of messages before the cut that go.
     pub(crate) fn folds(&self) -> Vec<Range<usize>> {
         let mut folds: Vec<Range<usize>> = Vec::new();
-        for at in (0..self.cut).filter(|&at| !is_pinned(&self.messages[at])) {
+        let goes = |at: &usize| !is_pinned(&self.messages[*at]) && Some(*at) != self.kept_prompt;
+        for at in (0..self.cut).filter(goes) {
             match folds.last_mut() {
                 Some(run) if run.end == at => run.end += 1,
                 _ => folds.push(at..at + 1),
@@ -303,6 +330,7 @@ impl<'a> Plan<'a> {
     /// Decides anew without a fold.
     pub(crate) fn keep_whole(&mut self) {
         self.cut = 0;
+        self.kept_prompt = None;
         self.previews.clear();
         self.preview();
     }

@@ -131,6 +131,9 @@ pub(crate) fn prepare_owned(
 fn fold_of(plan: &Plan<'_>, settings: &CondenseSettings) -> Option<Fold> {
     let head = &plan.messages[..plan.cut];
     let ranges = plan.folds();
+    if ranges.is_empty() {
+        return None;
+    }
     let weigh = |message: &Message| settings.weigher.weigh(message);
     let local = local_sections(head, &plan.pairing, &settings.vocabulary, carried_digest(head).as_deref());
     let timestamp = newest_timestamp(head);

@@ -115,8 +115,8 @@ pub struct CondenseReport {
     pub limit_tokens: Option<u64>,
     /// Tokens at or below which the output should land, where there is a window.
     pub target_tokens: Option<u64>,
-    /// Index of the first message of the tail; what stands before it was folded, pinned messages excepted. 0 where
-    /// nothing was folded.
+    /// Index of the first message of the tail; what stands before it was folded, but for pinned messages and a latest
+    /// prompt that was too long for a digest. 0 where nothing was folded.
     pub cut: usize,
     /// Messages that were folded.
     pub folded: usize,

@@ -13,7 +13,7 @@ use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 
 /// Bytes of a user's request that are kept verbatim.
-const REQUEST_BYTES: usize = 1200;
+pub const REQUEST_BYTES: usize = 1200;
 /// Characters of any other line.
 const LINE_CHARS: usize = 200;
 /// Requests kept beside the first one.

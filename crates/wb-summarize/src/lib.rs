@@ -51,7 +51,7 @@ pub use condense::{
 };
 pub use default_summarizer::DefaultSummarizer;
 pub use digest::{Section, Sections, shortened_digest};
-pub use fallback::{carried_digest, has_news, local_sections};
+pub use fallback::{REQUEST_BYTES, carried_digest, has_news, local_sections};
 pub use fit::ASSUMED_WINDOW_TOKENS;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use invoker::{

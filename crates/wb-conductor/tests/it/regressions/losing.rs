@@ -3,9 +3,10 @@
 use futures::executor::block_on;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use wb_budget::ModelCard;
 use wb_conductor::{
-    CondenseFn, CondenseSettings, CondenserDeps, Unchanged, WindowBudgetCondense, condense_transcript,
-    message_to_turn, project,
+    CondenseFn, CondenseOpts, CondenseSettings, CondenserDeps, Unchanged, WindowBudgetCondense,
+    condense_in_place, condense_transcript, message_to_turn, project,
 };
 use wb_message::marks::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
 use wb_message::outline::outline;
@@ -14,7 +15,7 @@ use wb_summarize::NoDigest;
 use wb_summarize::scripted::Script;
 use wb_testkit::{laws, script, script_turns};
 
-use crate::support::{AUTO, FORCE, condensed, digest_of, good_reply, keep, lines, model, window};
+use crate::support::{AUTO, FORCE, call, condensed, digest_of, good_reply, keep, lines, model, window};
 
 /// Runs the pipeline on turns and gives back the turns.
 fn turns_after(deps: CondenserDeps, turns: &[Turn], force: bool) -> Vec<Turn> {
@@ -207,4 +208,21 @@ fn wa10_interleaved_results_stay_with_their_call() {
         assert!(!(4..7).contains(&report.cut), "{kept_tokens}: {}", outline(&after));
         assert_eq!(after[1..], messages[report.cut..]);
     }
+}
+
+#[test]
+fn a_latest_request_that_is_too_long_for_a_digest_stays_word_for_word() {
+    let specification = lines("requirement", 60);
+    let mut messages = vec![Message::user(specification.as_str())];
+    for step in 0..300 {
+        let id = format!("c{step}");
+        messages.extend(call(&id, "mcp__x", json!({ "n": step }), &"output ".repeat(400)));
+    }
+    let settings = CondenseSettings::new().card(ModelCard::with_window(200_000));
+    let report = block_on(condense_in_place(&mut messages, &settings, &CondenseOpts::default()));
+    assert_eq!(messages[0], Message::user(specification), "{report}");
+    assert!(digest_body(&messages[1]).is_some(), "{report}");
+    assert!(report.irreducible.is_none() && report.folded > 400, "{report}");
+    let again = block_on(condense_in_place(&mut messages, &settings, &CondenseOpts::default()));
+    assert!(!again.is_changed(), "{again}");
 }
