@@ -15,5 +15,6 @@ mod prompt_cache;
 mod recorded_plans;
 mod ladder;
 mod recipes;
+mod edges;
 mod agent_settings;
 mod background;
