@@ -57,7 +57,7 @@ impl SqliteStore {
         let n_records = count(&transaction, &self.log)?;
         if n_records == self.n_records {
             let sql = "INSERT INTO records (log, position, record) VALUES (?1, ?2, ?3)";
-            transaction.prepare_cached(sql)?.execute(params![self.log, n_records, record])?;
+            transaction.prepare(sql)?.execute(params![self.log, n_records, record])?;
             transaction.commit()?;
         }
         Ok(n_records)
@@ -77,7 +77,7 @@ fn connect(path: &Path, log: &str, durability: Durability) -> Result<(Connection
 /// Returns how many records a log has; nothing is ever removed, so that is the place of the next one.
 fn count(connection: &Connection, log: &str) -> Result<i64, Error> {
     let sql = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE log = ?1";
-    connection.prepare_cached(sql)?.query_row([log], |row| row.get(0))
+    connection.prepare(sql)?.query_row([log], |row| row.get(0))
 }
 
 fn failed(path: &Path, error: &Error) -> StoreError {
@@ -107,7 +107,7 @@ impl EntryStore for SqliteStore {
             let connection = self.connection();
             let sql =
                 "SELECT position, record FROM records WHERE log = ?1 AND position < ?2 ORDER BY position";
-            let mut statement = connection.prepare_cached(sql)?;
+            let mut statement = connection.prepare(sql)?;
             let mut rows = statement.query(params![self.log, self.n_records])?;
             while let Some(row) = rows.next()? {
                 each(row.get::<_, i64>(0)?.unsigned_abs(), row.get_ref(1)?.as_blob()?);
@@ -123,7 +123,7 @@ impl EntryStore for SqliteStore {
         let sql = "SELECT record FROM records WHERE log = ?1 AND position = ?2";
         let read = || {
             let connection = self.connection();
-            let mut statement = connection.prepare_cached(sql)?;
+            let mut statement = connection.prepare(sql)?;
             statement.query_row(params![self.log, at], |row| row.get(0)).optional()
         };
         *record = read().map_err(|error| self.failed(&error))?.ok_or(StoreError::NoRecord { position })?;

@@ -10,8 +10,8 @@ use wb_message::{Block, Content, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryId, EntryKind, EntryTag, IdSource,
-    Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo, SessionLog,
-    StopReason, ThinkingLevelChange, build_context,
+    Line, Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo,
+    SessionLog, StopReason, ThinkingLevelChange, build_context,
 };
 use wb_testkit::shared::shared_files;
 
@@ -125,7 +125,7 @@ fn case(row: &Value) -> Session {
 
 fn records(log: &[u8]) -> Vec<Value> {
     let lines = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    lines.map(|bytes| Line { number: 1, bytes, is_ended: true }.parse().unwrap()).collect()
 }
 
 #[test]
@@ -188,7 +188,9 @@ fn the_state_of_a_session_is_the_recorded_one() {
             "roots": roots.map(|(_, node)| node.id.as_str()).collect::<Vec<_>>(),
             "childCounts": tree.nodes().iter().map(|it| (it.id.to_string(), json!(count(it)))).collect::<Value>(),
         });
-        assert_eq!(ours, row["output"], "row {}", row["n"]);
+        for (key, value) in row["output"].as_object().unwrap() {
+            assert_eq!(&ours[key], value, "{key} in row {}", row["n"]);
+        }
         n_checked += 1;
     }
     assert!(n_checked > 90 || shared("vectors").is_none(), "{n_checked} recorded answers were found");
