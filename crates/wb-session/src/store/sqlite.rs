@@ -1,4 +1,4 @@
-//! Records in an SQLite database.
+//! Records in a database of `SQLite`.
 //!
 //! One database holds the logs of any number of sessions. Each append is a transaction, so nothing is ever torn. Two
 //! writers of one log are not kept apart by a lock, but by the primary key: the one that comes second finds its

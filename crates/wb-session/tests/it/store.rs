@@ -13,11 +13,8 @@ use crate::support::{append_bytes, fresh};
 type Opened = Box<dyn EntryStore>;
 
 fn jsonl(path: &Path) -> Opened {
-    let store = match path.exists() {
-        true => JsonlStore::open(path, Durability::Always),
-        false => JsonlStore::create(path, Durability::Always),
-    };
-    Box::new(store.unwrap())
+    let open = if path.exists() { JsonlStore::open } else { JsonlStore::create };
+    Box::new(open(path.to_owned(), Durability::Always).unwrap())
 }
 
 /// Checks a law on each store that a closure can open; the flag tells whether it outlives its value.
