@@ -44,9 +44,9 @@ fn main() -> io::Result<()> {
     let shapes = [Shape::Compacted, Shape::Whole];
     for (n, shape) in sizes.iter().flat_map(|n| shapes.map(|shape| (n, shape))) {
         let (path, _) = large(shape, n * 1_000_000);
-        let base = medians(&path)[0].as_secs_f64();
-        for ((what, _), time) in ROWS.iter().zip(medians(&path)) {
-            let (ms, ratio) = (time.as_secs_f64() * 1e3, time.as_secs_f64() / base);
+        let times = medians(&path);
+        for ((what, _), time) in ROWS.iter().zip(times) {
+            let (ms, ratio) = (time.as_secs_f64() * 1e3, time.as_secs_f64() / times[0].as_secs_f64());
             let speed = *n as f64 / time.as_secs_f64();
             writeln!(out, "| {n} | {shape:?} | {what} | {ms:.1} | {speed:.0} | {ratio:.2} |")?;
         }

@@ -333,27 +333,28 @@ pub(crate) struct Envelope {
     pub(crate) timestamp: i64,
 }
 
-/// Reads what an entry says from its line; the envelope tells the kind.
-pub(crate) fn read_kind(line: Line<'_>, envelope: &Envelope) -> Result<EntryKind, SessionError> {
-    let failed = |error| SessionError::of_json(line.number, &error);
-    Ok(match envelope.r#type.as_str() {
-        "message" => {
-            match line.parse::<MessageLine>().map_err(failed)?.message.into_logged(envelope.timestamp) {
-                Some(logged) => EntryKind::Message(logged),
-                None => EntryKind::Other(line.parse().map_err(failed)?),
-            }
-        }
-        "model_change" => EntryKind::ModelChange(line.parse().map_err(failed)?),
-        "thinking_level_change" => EntryKind::ThinkingLevelChange(line.parse().map_err(failed)?),
-        "compaction" => EntryKind::Compaction(line.parse().map_err(failed)?),
-        "branch_summary" => EntryKind::BranchSummary(line.parse().map_err(failed)?),
-        "custom_message" => EntryKind::CustomMessage(line.parse().map_err(failed)?),
-        "context_edit" => EntryKind::ContextEdit(line.parse().map_err(failed)?),
-        "custom" => or_other(line, EntryKind::Custom).map_err(failed)?,
-        "label" => or_other(line, EntryKind::Label).map_err(failed)?,
-        "session_info" => or_other(line, EntryKind::SessionInfo).map_err(failed)?,
-        _ => EntryKind::Other(line.parse().map_err(failed)?),
-    })
+/// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
+pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
+    let kind = match tag {
+        EntryTag::Answer | EntryTag::Message => match line.parse::<MessageLine>() {
+            Ok(read) => match read.message.into_logged(timestamp) {
+                Some(logged) => Ok(EntryKind::Message(logged)),
+                None => line.parse().map(EntryKind::Other),
+            },
+            Err(error) => Err(error),
+        },
+        EntryTag::ModelChange => line.parse().map(EntryKind::ModelChange),
+        EntryTag::ThinkingLevelChange => line.parse().map(EntryKind::ThinkingLevelChange),
+        EntryTag::Compaction => line.parse().map(EntryKind::Compaction),
+        EntryTag::BranchSummary => line.parse().map(EntryKind::BranchSummary),
+        EntryTag::CustomMessage => line.parse().map(EntryKind::CustomMessage),
+        EntryTag::ContextEdit => line.parse().map(EntryKind::ContextEdit),
+        EntryTag::Custom => or_other(line, EntryKind::Custom),
+        EntryTag::Label => or_other(line, EntryKind::Label),
+        EntryTag::SessionInfo => or_other(line, EntryKind::SessionInfo),
+        EntryTag::Other => line.parse().map(EntryKind::Other),
+    };
+    kind.map_err(|error| SessionError::of_json(line.number, &error))
 }
 
 /// Reads an entry that gives no message; one that is not as it should be stays what it is.

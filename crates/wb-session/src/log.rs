@@ -6,7 +6,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{self, Entry, EntryKind, Envelope};
+use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
 use crate::error::{SessionError, Torn};
 use crate::forms;
 use crate::id::EntryId;
@@ -128,7 +128,7 @@ impl SessionLog {
     fn read_entry(&self, line: Line<'_>) -> Result<Entry, SessionError> {
         let mut envelope: Envelope =
             line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
-        let mut kind = entry::read_kind(line, &envelope)?;
+        let mut kind = entry::read_kind(line, EntryTag::of(&envelope.r#type, None), envelope.timestamp)?;
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::context::{self, Context, Draft, Selection, last_compaction};
-use crate::entry::{self, BranchSummary, Entry, EntryKind, EntryTag, Envelope, Label, SessionInfo};
+use crate::entry::{self, BranchSummary, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::forms;
 use crate::id::{EntryId, IdSource};
@@ -115,8 +115,7 @@ impl Session {
     fn read(&self, node: &Node, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
         self.store.read_at(node.position, buffer)?;
         let line = Line { number: node.line, bytes: trimmed(buffer, node.line), is_ended: true };
-        let envelope: Envelope = line.parse().map_err(|error| SessionError::of_json(node.line, &error))?;
-        let mut kind = entry::read_kind(line, &envelope)?;
+        let mut kind = entry::read_kind(line, node.tag, node.timestamp)?;
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             let n_before = self.tree.nodes().partition_point(|other| other.line < node.line);
             compaction.first_kept_entry_id = first_kept_of_version_1(line, n_before);

@@ -24,7 +24,8 @@ pub(crate) fn large(shape: Shape, n_bytes: usize) -> (PathBuf, usize) {
     let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&path).unwrap();
     let mut out = Lines { out: BufWriter::new(file), n_bytes: 0, n_entries: 0 };
     out.line("{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}");
-    let mut next_compaction = STRETCH;
+    // The last stretch is half of one.
+    let mut next_compaction = STRETCH / 2;
     while out.n_bytes < n_bytes {
         round(&mut out);
         if shape == Shape::Compacted && out.n_bytes > next_compaction {
