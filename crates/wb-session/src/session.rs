@@ -179,8 +179,9 @@ impl Session {
 
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
-    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. Of [`EntryKind::Other`] all
-    /// members are kept but those that tell its place. A compaction must keep an entry on the path to it or nothing;
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, be it of
+    /// a known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
+    /// A compaction must keep an entry on the path to it or nothing;
     /// labels and edits must name an entry of the log.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         if self.header.version != WRITTEN_VERSION {
@@ -189,11 +190,16 @@ impl Session {
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
         let place = Place { id: &id, parent_id: self.leaf.as_ref(), timestamp };
-        let position = self.store.append(&record::line(place, kind)?)?;
-        self.tree.take_note(kind);
+        let record = record::line(place, kind)?;
+        let line = Line { number: self.n_records + 1, bytes: &record, is_ended: true };
+        // The tree learns of the entry what it would learn if the session was opened again.
+        let glance = line.parse::<Glance>();
+        let glance =
+            glance.map_err(|error| SessionError::NotWritable { what: crate::lines::fault(&error) })?;
+        let position = self.store.append(&record)?;
         self.n_records += 1;
-        let (parent_id, tag, line) = (self.leaf.take(), kind.tag(), self.n_records);
-        self.tree.push(Node { id: id.clone(), parent_id, timestamp, tag, line, position });
+        let parent_id = self.leaf.take();
+        self.tree.take(glance, Spot { id: id.clone(), parent_id, line: self.n_records, position });
         self.leaf = Some(id.clone());
         Ok(id)
     }
@@ -274,17 +280,6 @@ impl Session {
     }
 }
 
-impl Tree {
-    /// Takes over what an entry tells about the whole session.
-    fn take_note(&mut self, kind: &EntryKind) {
-        match kind {
-            EntryKind::Label(label) => self.set_label(label.target_id.clone(), label.label.clone()),
-            EntryKind::SessionInfo(info) => self.set_name(info.name.clone()),
-            _ => {}
-        }
-    }
-}
-
 /// What of a line the index needs; the rest is checked to be JSON and passed over.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -305,6 +300,28 @@ struct Glance {
 #[derive(Deserialize)]
 struct Speaker {
     role: Option<String>,
+}
+
+/// Where an entry is, beside what its line tells.
+struct Spot {
+    id: EntryId,
+    parent_id: Option<EntryId>,
+    line: usize,
+    position: u64,
+}
+
+impl Tree {
+    /// Takes an entry in, and what it tells about the whole session.
+    fn take(&mut self, glance: Glance, spot: Spot) {
+        let tag = EntryTag::of(&glance.r#type, glance.message.as_ref().and_then(|it| it.role.as_deref()));
+        match (tag, glance.target_id) {
+            (EntryTag::Label, Some(target)) => self.set_label(target, text(glance.label)),
+            (EntryTag::SessionInfo, _) => self.set_name(text(glance.name)),
+            _ => {}
+        }
+        let Spot { id, parent_id, line, position } = spot;
+        self.push(Node { id, parent_id, timestamp: glance.timestamp, tag, line, position });
+    }
 }
 
 /// The index of a log as it grows.
@@ -343,21 +360,14 @@ impl Index {
     }
 
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let glance: Glance = line.parse().map_err(|error| crate::lines::fault(&error))?;
-        let tag = EntryTag::of(&glance.r#type, glance.message.as_ref().and_then(|it| it.role.as_deref()));
+        let mut glance: Glance = line.parse().map_err(|error| crate::lines::fault(&error))?;
         let (id, parent_id) = if version < 2 {
             let parent = self.tree.nodes().last().map(|node| node.id.clone());
             (EntryId::of_record(self.tree.nodes().len() + 1), parent)
         } else {
-            (glance.id.ok_or("missing field `id`")?, glance.parent_id)
+            (glance.id.take().ok_or("missing field `id`")?, glance.parent_id.take())
         };
-        match (tag, glance.target_id) {
-            (EntryTag::Label, Some(target)) => self.tree.set_label(target, text(glance.label)),
-            (EntryTag::SessionInfo, _) => self.tree.set_name(text(glance.name)),
-            _ => {}
-        }
-        let timestamp = glance.timestamp;
-        self.tree.push(Node { id, parent_id, timestamp, tag, line: line.number, position });
+        self.tree.take(glance, Spot { id, parent_id, line: line.number, position });
         Ok(())
     }
 }

@@ -309,7 +309,21 @@ impl Drop for JsonlStore {
 
 /// Writes a file that must not be there yet, all of it or nothing.
 ///
-/// It is written beside its place under the name `<name>.new`, made durable, and then gets its name.
+/// It is written beside its place under the name `<name>.new`, made durable, and then gets its name by a link, for
+/// which the file system must have links.
+///
+/// ```no_run
+/// use std::path::Path;
+/// use wb_session::store::jsonl::{JsonlStore, write_new};
+/// use wb_session::{Durability, IdSource, Session, SessionError};
+///
+/// let old = JsonlStore::open_for_reading("old.jsonl")?;
+/// let old = Session::open(Box::new(old), IdSource::new(1))?;
+/// write_new::<SessionError>(Path::new("present.jsonl"), |out| old.write_to(out))?;
+/// let store = JsonlStore::open("present.jsonl", Durability::Always)?;
+/// let present = Session::open(Box::new(store), IdSource::new(1))?;
+/// # Ok::<(), SessionError>(())
+/// ```
 pub fn write_new<E: From<StoreError>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,

@@ -111,6 +111,33 @@ fn what_has_no_place_in_a_log_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn an_entry_in_pis_own_form_counts_as_what_it_is() {
+    let mut session = begun();
+    let a = say(&mut session, "a");
+    let mut append = |text: &str| {
+        session.append(&EntryKind::Other(serde_json::from_str(text).unwrap()), 5_000).unwrap();
+    };
+    append(
+        "{\"parentId\":\"x\",\"type\":\"message\",\"id\":\"y\",\"message\":{\"role\":\"user\",\"content\":\"b\",\"extra\":[1.0]}}",
+    );
+    append(&format!("{{\"type\":\"label\",\"targetId\":\"{a}\",\"label\":\"L\"}}"));
+    append("{\"type\":\"session_info\",\"name\":\"N\"}");
+    assert_eq!(seen(&session), "   0 user      \"a\"\n   1 user      \"b\"\n");
+    assert_eq!((session.tree().label(&a), session.tree().name()), (Some("L"), Some("N")));
+    let mut out = Vec::new();
+    session.write_to(&mut out).unwrap();
+    let again = memory(std::str::from_utf8(&out).unwrap()).unwrap();
+    assert_eq!(again.tree().nodes().len(), session.tree().nodes().len());
+    let nodes = again.tree().nodes().iter().zip(session.tree().nodes());
+    assert!(
+        nodes
+            .clone()
+            .all(|(a, b)| (&a.id, &a.parent_id, a.tag, a.line) == (&b.id, &b.parent_id, b.tag, b.line))
+    );
+    assert!(String::from_utf8(out).unwrap().contains("\"extra\":[1.0]"));
+}
+
+#[test]
 fn a_compaction_that_keeps_nothing_names_itself() {
     let mut session = begun();
     say(&mut session, "a");
