@@ -140,3 +140,47 @@ fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
         assert_eq!(aside.is_empty(), is_whole || end == before.0);
     }
 }
+
+/// Tells a child of the next test which file it writes under a limit of four kilobytes.
+#[cfg(unix)]
+const LIMITED: &str = "WB_SESSION_LIMITED_FILE";
+
+#[cfg(unix)]
+fn append_beyond_the_limit(path: &Path) {
+    let mut store = JsonlStore::create(path, Durability::Never).unwrap();
+    store.append(b"{\"first\":1}").unwrap();
+    for _ in 0..2 {
+        let error = store.append(&record(6)).unwrap_err();
+        assert!(error.to_string().contains("appending to it failed"), "{error}");
+        assert_eq!(bytes_of(path), b"{\"first\":1}\n", "what was written of the record is cut off again");
+    }
+    store.append(b"{\"second\":2}").unwrap();
+    drop(store);
+    assert_eq!(bytes_of(path), b"{\"first\":1}\n{\"second\":2}\n");
+}
+
+/// A limit on the size of files makes the system write a part of a line, as a disk does that becomes full.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]
+fn a_record_that_is_written_in_part_is_taken_back() {
+    if let Some(path) = env::var_os(LIMITED) {
+        return append_beyond_the_limit(path.as_ref());
+    }
+    let path = fresh("limited.jsonl");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" crash::a_record_that_is_written_in_part_is_taken_back --exact";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(env::current_exe().unwrap())
+        .env(LIMITED, &path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    assert_eq!(n_lines(&path), 2);
+}
+
+#[cfg(unix)]
+fn n_lines(path: &Path) -> usize {
+    bytes_of(path).split(|byte| *byte == b'\n').count() - 1
+}
