@@ -48,7 +48,7 @@ const ROOMS: [Room; 15] = [
     room("wb-summarize", 2, Diet::Async(&[])),
     room("wb-passes", 2, Diet::Sync(&[])),
     room("wb-conductor", 3, Diet::Async(&[])),
-    room("wb-session", 3, Diet::Sync(&[])),
+    room("wb-session", 3, Diet::Sync(&["rusqlite"])),
     room("wb-tokens", 3, Diet::Free),
     room("wb-providers", 3, Diet::Free),
     room("wb-host", 4, Diet::Async(&[])),

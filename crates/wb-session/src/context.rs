@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message, Pairing};
 
-use crate::entry::{Entry, EntryKind, Logged, Replacement, Request};
+use crate::entry::{Entry, EntryKind, EntryTag, Logged, Replacement, Request};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::log::SessionLog;
@@ -53,7 +53,7 @@ pub struct RequestAt {
 /// call, and left out alone otherwise. Answers that ended well are not touched, their open calls neither.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
-    let mut draft = Draft::new(&path, Selection::of(&path));
+    let mut draft = Draft::of_path(&path);
     for at in draft.selection.kept.clone() {
         draft.push(path[at].id.clone(), path[at].kind.clone(), at);
     }
@@ -65,7 +65,7 @@ impl SessionLog {
     pub fn into_context(mut self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         let indices = self.path_indices(leaf)?;
         let path: Vec<&Entry> = indices.iter().map(|at| &self.entries[*at]).collect();
-        let mut draft = Draft::new(&path, Selection::of(&path));
+        let mut draft = Draft::of_path(&path);
         for at in draft.selection.kept.clone() {
             let entry = &mut self.entries[indices[at]];
             let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
@@ -77,7 +77,7 @@ impl SessionLog {
     /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
     pub fn selected(&self, leaf: Option<&EntryId>) -> Result<Vec<&Entry>, SessionError> {
         let path = self.path(leaf)?;
-        Ok(Selection::of(&path).kept.into_iter().map(|at| path[at]).collect())
+        Ok(Selection::of_path(&path).kept.into_iter().map(|at| path[at]).collect())
     }
 
     /// Returns the leaves at which the stretches between compactions ended, on the path to a leaf.
@@ -95,66 +95,85 @@ impl SessionLog {
 }
 
 /// Which entries of a path make the context.
-struct Selection {
+#[derive(Debug)]
+pub(crate) struct Selection {
     /// Places in the path, in the order of the context.
-    kept: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
     /// The first place of which a request saw this context.
-    current_from: usize,
+    pub(crate) current_from: usize,
 }
 
 impl Selection {
-    fn of(path: &[&Entry]) -> Self {
-        let compaction = path.iter().rposition(|entry| matches!(entry.kind, EntryKind::Compaction(_)));
-        let kept = match compaction {
-            None => (0..path.len()).collect(),
+    fn of_path(path: &[&Entry]) -> Self {
+        let tags: Vec<EntryTag> = path.iter().map(|entry| entry.kind.tag()).collect();
+        let first_kept = last_compaction(&tags).and_then(|at| match &path[at].kind {
+            EntryKind::Compaction(compaction) => compaction.first_kept_entry_id.as_ref(),
+            _ => None,
+        });
+        Self::of(&tags, |before| path[..before].iter().position(|entry| Some(&entry.id) == first_kept))
+    }
+
+    /// Selects by the kinds of a path's entries; `first_kept` finds the first entry that the compaction at a
+    /// place keeps, among those before it.
+    pub(crate) fn of(tags: &[EntryTag], first_kept: impl FnOnce(usize) -> Option<usize>) -> Self {
+        let kept = match last_compaction(tags) {
+            None => (0..tags.len()).collect(),
             Some(at) => {
-                let first = first_kept(&path[..at], path[at]);
-                let is_older = |old: &usize| !matches!(path[*old].kind, EntryKind::Compaction(_));
-                [at].into_iter().chain((first..at).filter(is_older)).chain(at + 1..path.len()).collect()
+                let first = first_kept(at).unwrap_or(at);
+                let older = (first..at).filter(|old| tags[*old] != EntryTag::Compaction);
+                [at].into_iter().chain(older).chain(at + 1..tags.len()).collect()
             }
         };
-        let is_break =
-            |entry: &&Entry| matches!(entry.kind, EntryKind::Compaction(_) | EntryKind::ContextEdit(_));
-        Self { kept, current_from: path.iter().rposition(is_break).unwrap_or(0) }
+        let is_break = |tag: &EntryTag| matches!(tag, EntryTag::Compaction | EntryTag::ContextEdit);
+        Self { kept, current_from: tags.iter().rposition(is_break).unwrap_or(0) }
     }
 }
 
-/// Returns the place of the first entry that a compaction keeps, or that of the compaction.
-fn first_kept(before: &[&Entry], compaction: &Entry) -> usize {
-    let EntryKind::Compaction(compaction) = &compaction.kind else { return before.len() };
-    let Some(id) = &compaction.first_kept_entry_id else { return before.len() };
-    before.iter().position(|entry| entry.id == *id).unwrap_or(before.len())
+/// Returns the place of the last compaction of a path.
+pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
+    tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
 }
 
 /// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
-struct Draft {
-    selection: Selection,
-    edits: HashMap<EntryId, Option<Replacement>>,
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) selection: Selection,
+    pub(crate) edits: HashMap<EntryId, Option<Replacement>>,
+    pub(crate) model: Option<String>,
+    pub(crate) thinking_level: Option<String>,
     messages: Vec<Message>,
     entries: Vec<EntryId>,
     requests: Vec<Option<(Request, bool)>>,
-    model: Option<String>,
-    thinking_level: Option<String>,
 }
 
 impl Draft {
-    fn new(path: &[&Entry], selection: Selection) -> Self {
-        let edits = selection.kept.iter().filter_map(|at| match &path[*at].kind {
-            EntryKind::ContextEdit(edit) => Some((edit.target_id.clone(), edit.replacement.clone())),
-            _ => None,
-        });
+    pub(crate) fn new(selection: Selection) -> Self {
         Self {
-            edits: edits.collect(),
+            selection,
+            edits: HashMap::new(),
+            model: None,
+            thinking_level: None,
             messages: Vec::new(),
             entries: Vec::new(),
             requests: Vec::new(),
-            model: last(path, model),
-            thinking_level: last(path, thinking_level),
-            selection,
         }
     }
 
-    fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
+    fn of_path(path: &[&Entry]) -> Self {
+        let mut draft = Self::new(Selection::of_path(path));
+        let edits = draft.selection.kept.iter().filter_map(|at| match &path[*at].kind {
+            EntryKind::ContextEdit(edit) => Some((edit.target_id.clone(), edit.replacement.clone())),
+            _ => None,
+        });
+        draft.edits = edits.collect();
+        let last = |find: fn(&EntryKind) -> Option<&String>| path.iter().rev().find_map(|it| find(&it.kind));
+        draft.model = last(model).cloned();
+        draft.thinking_level = last(thinking_level).cloned();
+        draft
+    }
+
+    /// Adds what an entry says; `at` is its place in the path.
+    pub(crate) fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
         let Some((mut message, request)) = into_message(kind) else { return };
         match self.edits.get(&id) {
             Some(None) => return,
@@ -166,7 +185,7 @@ impl Draft {
         self.requests.push(request.map(|request| (request, at >= self.selection.current_from)));
     }
 
-    fn finish(self) -> Context {
+    pub(crate) fn finish(self) -> Context {
         let dead = dead_calls(&self.messages, &self.requests);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
@@ -187,21 +206,18 @@ impl Draft {
     }
 }
 
-/// Returns the last thing of its kind that a path tells.
-fn last<'a>(path: &[&'a Entry], find: fn(&'a Entry) -> Option<&'a String>) -> Option<String> {
-    path.iter().rev().find_map(|entry| find(entry)).cloned()
-}
-
-fn model(entry: &Entry) -> Option<&String> {
-    match &entry.kind {
+/// Returns the model that an entry tells.
+pub(crate) fn model(kind: &EntryKind) -> Option<&String> {
+    match kind {
         EntryKind::ModelChange(change) => Some(&change.model_id),
         EntryKind::Message(Logged { request: Some(request), .. }) => request.model.as_ref(),
         _ => None,
     }
 }
 
-fn thinking_level(entry: &Entry) -> Option<&String> {
-    match &entry.kind {
+/// Returns the thinking level that an entry tells.
+pub(crate) fn thinking_level(kind: &EntryKind) -> Option<&String> {
+    match kind {
         EntryKind::ThinkingLevelChange(change) => Some(&change.thinking_level),
         _ => None,
     }

@@ -3,18 +3,19 @@
 //! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
 //! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
 //! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. Files are not validated by those who write them: a body that is null or missing is
+//! not kept with messages. What is written stands in [`record`](crate::record). Files are not validated by those who write them: a body that is null or missing is
 //! empty, a part of a kind that is not known becomes a text with its JSON.
 
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
 use crate::error::SessionError;
+use crate::forms::{blocks, content, count, no_content, or_default, stamp, tokens};
 use crate::id::EntryId;
 use crate::lines::Line;
-use crate::stamp::parse_iso_ms;
 
 /// One entry of a session log.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +50,92 @@ pub enum EntryKind {
     CustomMessage(CustomMessage),
     /// The content of an earlier entry is hidden or replaced.
     ContextEdit(ContextEdit),
+    /// An extension noted something for itself.
+    Custom(Custom),
+    /// An entry got a label or lost it.
+    Label(Label),
+    /// The session got another name.
+    SessionInfo(SessionInfo),
     /// Anything else: the line as it is. It has its place in the tree and gives no message.
     Other(Map<String, Value>),
+}
+
+/// Which kind of entry it is, without what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryTag {
+    /// A message of the model.
+    Answer,
+    /// Any other message.
+    Message,
+    /// See [`EntryKind::ModelChange`].
+    ModelChange,
+    /// See [`EntryKind::ThinkingLevelChange`].
+    ThinkingLevelChange,
+    /// See [`EntryKind::Compaction`].
+    Compaction,
+    /// See [`EntryKind::BranchSummary`].
+    BranchSummary,
+    /// See [`EntryKind::CustomMessage`].
+    CustomMessage,
+    /// See [`EntryKind::ContextEdit`].
+    ContextEdit,
+    /// See [`EntryKind::Custom`].
+    Custom,
+    /// See [`EntryKind::Label`].
+    Label,
+    /// See [`EntryKind::SessionInfo`].
+    SessionInfo,
+    /// See [`EntryKind::Other`].
+    Other,
+}
+
+impl EntryTag {
+    /// Returns the tag of a line by its type and, for a message, its role.
+    pub(crate) fn of(r#type: &str, role: Option<&str>) -> Self {
+        match r#type {
+            "message" if role == Some("assistant") => Self::Answer,
+            "message" => Self::Message,
+            "model_change" => Self::ModelChange,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom_message" => Self::CustomMessage,
+            "context_edit" => Self::ContextEdit,
+            "custom" => Self::Custom,
+            "label" => Self::Label,
+            "session_info" => Self::SessionInfo,
+            _ => Self::Other,
+        }
+    }
+
+    /// Tells whether an entry of this kind can give the context a message.
+    pub fn is_visible(self) -> bool {
+        matches!(
+            self,
+            Self::Answer | Self::Message | Self::Compaction | Self::BranchSummary | Self::CustomMessage
+        )
+    }
+}
+
+impl EntryKind {
+    /// Returns which kind it is.
+    pub fn tag(&self) -> EntryTag {
+        match self {
+            Self::Message(Logged { message: Message::Assistant { .. }, .. }) => EntryTag::Answer,
+            Self::Message(_) => EntryTag::Message,
+            Self::ModelChange(_) => EntryTag::ModelChange,
+            Self::ThinkingLevelChange(_) => EntryTag::ThinkingLevelChange,
+            Self::Compaction(_) => EntryTag::Compaction,
+            Self::BranchSummary(_) => EntryTag::BranchSummary,
+            Self::CustomMessage(_) => EntryTag::CustomMessage,
+            Self::ContextEdit(_) => EntryTag::ContextEdit,
+            Self::Custom(_) => EntryTag::Custom,
+            Self::Label(_) => EntryTag::Label,
+            Self::SessionInfo(_) => EntryTag::SessionInfo,
+            Self::Other(_) => EntryTag::Other,
+        }
+    }
 }
 
 /// A message and what the log says about it.
@@ -67,6 +152,8 @@ pub struct Logged {
 /// The request that an assistant message answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
+    /// The name of the provider's interface, such as `anthropic-messages`.
+    pub api: Option<String>,
     /// The provider's name.
     pub provider: Option<String>,
     /// The model's id.
@@ -77,8 +164,15 @@ pub struct Request {
     pub stop_reason: StopReason,
 }
 
+impl From<Message> for EntryKind {
+    /// Takes a message of which no more is known.
+    fn from(message: Message) -> Self {
+        Self::Message(Logged { message, request: None, is_excluded: false })
+    }
+}
+
 /// Why an answer ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum StopReason {
@@ -106,7 +200,7 @@ impl StopReason {
 }
 
 /// Another model was chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelChange {
     /// The provider's name.
@@ -116,7 +210,7 @@ pub struct ModelChange {
 }
 
 /// Another thinking level was chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThinkingLevelChange {
     /// The level's name.
@@ -132,8 +226,6 @@ pub struct Compaction {
     pub summary: String,
     /// The first entry before this one that stays; none where nothing does.
     pub first_kept_entry_id: Option<EntryId>,
-    /// The same as an index into the records of the file, header included, in files of version 1.
-    pub(crate) first_kept_entry_index: Option<Value>,
     /// The tokens that the context had before.
     #[serde(deserialize_with = "count")]
     pub tokens_before: u64,
@@ -171,6 +263,44 @@ pub struct CustomMessage {
     /// The body.
     #[serde(default = "no_content", deserialize_with = "content")]
     pub content: Content,
+    /// Whether the user is shown it; the model sees it either way.
+    #[serde(default, deserialize_with = "or_default")]
+    pub display: bool,
+    /// What the extension noted beside the body.
+    #[serde(default)]
+    pub details: Option<Value>,
+}
+
+/// An extension noted something for itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Custom {
+    /// The extension's name for the kind of note.
+    #[serde(deserialize_with = "or_default")]
+    pub custom_type: String,
+    /// The note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// An entry got a label or lost it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Label {
+    /// The entry.
+    pub target_id: EntryId,
+    /// The label; nothing or an empty one clears it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// The session got another name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionInfo {
+    /// The name; nothing or an empty one clears it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// The content of an earlier entry is hidden or replaced.
@@ -203,24 +333,36 @@ pub(crate) struct Envelope {
     pub(crate) timestamp: i64,
 }
 
-/// Reads what an entry says from its line; the envelope tells the kind.
-pub(crate) fn read_kind(line: Line<'_>, envelope: &Envelope) -> Result<EntryKind, SessionError> {
-    let failed = |error| SessionError::of_json(line.number, &error);
-    Ok(match envelope.r#type.as_str() {
-        "message" => {
-            match line.parse::<MessageLine>().map_err(failed)?.message.into_logged(envelope.timestamp) {
-                Some(logged) => EntryKind::Message(logged),
-                None => EntryKind::Other(line.parse().map_err(failed)?),
-            }
-        }
-        "model_change" => EntryKind::ModelChange(line.parse().map_err(failed)?),
-        "thinking_level_change" => EntryKind::ThinkingLevelChange(line.parse().map_err(failed)?),
-        "compaction" => EntryKind::Compaction(line.parse().map_err(failed)?),
-        "branch_summary" => EntryKind::BranchSummary(line.parse().map_err(failed)?),
-        "custom_message" => EntryKind::CustomMessage(line.parse().map_err(failed)?),
-        "context_edit" => EntryKind::ContextEdit(line.parse().map_err(failed)?),
-        _ => EntryKind::Other(line.parse().map_err(failed)?),
-    })
+/// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
+pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
+    let kind = match tag {
+        EntryTag::Answer | EntryTag::Message => match line.parse::<MessageLine>() {
+            Ok(read) => match read.message.into_logged(timestamp) {
+                Some(logged) => Ok(EntryKind::Message(logged)),
+                None => line.parse().map(EntryKind::Other),
+            },
+            Err(error) => Err(error),
+        },
+        EntryTag::ModelChange => line.parse().map(EntryKind::ModelChange),
+        EntryTag::ThinkingLevelChange => line.parse().map(EntryKind::ThinkingLevelChange),
+        EntryTag::Compaction => line.parse().map(EntryKind::Compaction),
+        EntryTag::BranchSummary => line.parse().map(EntryKind::BranchSummary),
+        EntryTag::CustomMessage => line.parse().map(EntryKind::CustomMessage),
+        EntryTag::ContextEdit => line.parse().map(EntryKind::ContextEdit),
+        EntryTag::Custom => or_other(line, EntryKind::Custom),
+        EntryTag::Label => or_other(line, EntryKind::Label),
+        EntryTag::SessionInfo => or_other(line, EntryKind::SessionInfo),
+        EntryTag::Other => line.parse().map(EntryKind::Other),
+    };
+    kind.map_err(|error| SessionError::of_json(line.number, &error))
+}
+
+/// Reads an entry that gives no message; one that is not as it should be stays what it is.
+fn or_other<T: DeserializeOwned>(
+    line: Line<'_>,
+    kind: fn(T) -> EntryKind,
+) -> Result<EntryKind, serde_json::Error> {
+    line.parse().map(kind).or_else(|_| line.parse().map(EntryKind::Other))
 }
 
 #[derive(Deserialize)]
@@ -241,6 +383,7 @@ enum PiMessage {
     Assistant {
         #[serde(default, deserialize_with = "blocks")]
         content: Vec<Block>,
+        api: Option<String>,
         provider: Option<String>,
         model: Option<String>,
         usage: Option<PiUsage>,
@@ -282,9 +425,9 @@ impl PiMessage {
                 let timestamp = if timestamp == 0 { entry_timestamp } else { timestamp };
                 Message::User { content, timestamp }
             }
-            Self::Assistant { content, provider, model, usage, stop_reason, error_message } => {
+            Self::Assistant { content, api, provider, model, usage, stop_reason, error_message } => {
                 let usage = usage.map(PiUsage::into_usage);
-                request = Some(Request { provider, model, usage, stop_reason });
+                request = Some(Request { api, provider, model, usage, stop_reason });
                 Message::Assistant { content, error_message }
             }
             Self::ToolResult { tool_call_id, tool_name, content, is_error } => {
@@ -294,7 +437,9 @@ impl PiMessage {
                 is_excluded = exclude_from_context;
                 Message::BashExecution { command, output, exit_code }
             }
-            Self::Custom(CustomMessage { custom_type, content }) => Message::Custom { custom_type, content },
+            Self::Custom(CustomMessage { custom_type, content, .. }) => {
+                Message::Custom { custom_type, content }
+            }
             Self::Other => return None,
         };
         Some(Logged { message, request, is_excluded })
@@ -321,77 +466,5 @@ impl PiUsage {
             cache_read_tokens: self.cache_read.as_ref().map(tokens),
             cache_write_tokens: self.cache_write.as_ref().map(tokens),
         }
-    }
-}
-
-/// Reads null as the default.
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-/// Reads a number of tokens from any JSON: a fraction is cut off, what is no number counts nothing.
-fn tokens(value: &Value) -> u64 {
-    // A float becomes the nearest integer that fits, NaN and negative ones become 0.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-    let rounded = |number: f64| number as u64;
-    value.as_u64().or_else(|| value.as_f64().map(rounded)).unwrap_or(0)
-}
-
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    Ok(tokens(&Value::deserialize(from)?))
-}
-
-/// Reads ISO text or milliseconds since the Unix epoch; 0 for anything else.
-pub(crate) fn stamp<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::String(text) => parse_iso_ms(&text).unwrap_or(0),
-        value => value.as_i64().unwrap_or(0),
-    })
-}
-
-fn no_content() -> Content {
-    Content::Blocks(Vec::new())
-}
-
-fn content<'de, D: Deserializer<'de>>(from: D) -> Result<Content, D::Error> {
-    Ok(match Value::deserialize(from)? {
-        Value::String(text) => Content::Text(text),
-        Value::Array(parts) => Content::Blocks(parts.into_iter().map(block).collect()),
-        _ => no_content(),
-    })
-}
-
-fn blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
-    Ok(match content(from)? {
-        Content::Text(text) => vec![Block::Text { text }],
-        Content::Blocks(blocks) => blocks,
-    })
-}
-
-fn block(mut part: Value) -> Block {
-    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut take = |key| part.get_mut(key).map(Value::take);
-    let block = match kind.as_str() {
-        "text" => take("text").and_then(into_text).map(Block::text),
-        "thinking" => take("thinking").map(|text| Block::Thinking {
-            text: into_text(text).unwrap_or_default(),
-            signature: take("thinkingSignature").and_then(into_text),
-        }),
-        "image" => take("data")
-            .and_then(into_text)
-            .map(|data| Block::image(take("mimeType").and_then(into_text).unwrap_or_default(), data)),
-        "toolCall" => take("name").and_then(into_text).map(|name| {
-            let id = take("id").and_then(into_text).unwrap_or_default();
-            Block::call(id, name, take("arguments").unwrap_or_default())
-        }),
-        _ => None,
-    };
-    block.unwrap_or_else(|| Block::text(part.to_string()))
-}
-
-fn into_text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
     }
 }

@@ -1,8 +1,112 @@
-//! What can be wrong with a session log.
+//! What can be wrong with a session log and with the store that keeps it.
+
+use std::path::PathBuf;
 
 use crate::id::EntryId;
 
-/// Tells why a session log cannot be read; lines are counted from 1.
+/// What was left of a record that was cut off while it was written, found when its store was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Torn {
+    /// Where it began, in the store's own count.
+    pub position: u64,
+    /// Its length.
+    pub n_bytes: u64,
+    /// Where its bytes were moved to; none where they were left in place, since the store is only read.
+    pub kept_in: Option<PathBuf>,
+}
+
+/// Tells why a store did not do what it was asked for; what was acknowledged before is not touched by it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system failed.
+    #[error("{}: {doing} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another writer has the file.
+    #[error("{}: another writer has the session open", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Someone else changed the store since it was opened; nothing was written over.
+    #[error("{}: the session was changed by another program: its end is at {found}, and was left at {expected}", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Where the end was left, in the store's own count.
+        expected: u64,
+        /// Where the end is now; 0 where the file is gone.
+        found: u64,
+    },
+    /// The file does not begin with a line of JSON; it was left as it is.
+    #[error("{}: not a log of JSON lines: {what}", path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+        /// What stands there.
+        what: String,
+    },
+    /// The store was opened for reading.
+    #[error("{}: the session was opened for reading", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An earlier append failed in a way that leaves open what the file holds.
+    #[error("{}: an earlier append failed, and what the file holds is not known", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What should be appended is not one JSON object on one line.
+    #[error("not a record: {what}")]
+    BadRecord {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// No record is at this place.
+    #[error("the store has no record at {position}")]
+    NoRecord {
+        /// The place that was asked for.
+        position: u64,
+    },
+    /// The database failed.
+    #[error("{}: the database failed: {what}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        what: String,
+    },
+}
+
+impl StoreError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check that the disk has room and that the file may be read and written",
+            Self::Locked { .. } => "close the other program, or open the session for reading",
+            Self::Changed { .. } | Self::Broken { .. } => {
+                "open the session again, then repeat what was appended last if it is not there"
+            }
+            Self::NotALog { .. } => "name a session file; one that holds nothing of worth can be removed",
+            Self::ReadOnly { .. } => "open the session for writing",
+            Self::BadRecord { .. } => "append one JSON object without a line feed",
+            Self::NoRecord { .. } => "use positions that this store gave",
+            Self::Database { .. } => "check that the file is a database and is not in use",
+        }
+    }
+}
+
+/// Tells why a session log cannot be read or written; lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -57,7 +161,37 @@ pub enum SessionError {
         /// The entry that was asked for.
         id: EntryId,
     },
+    /// The first entry that a compaction should keep is not on the path that it condenses.
+    #[error("entry {id} is not on the path to the compaction that should keep it")]
+    BadBoundary {
+        /// The entry.
+        id: EntryId,
+    },
+    /// What should be appended has no place in a session log.
+    #[error("cannot be written to a session log: {what}")]
+    NotWritable {
+        /// What it is.
+        what: String,
+    },
+    /// The log has another layout than the one that is written.
+    #[error(
+        "the session log has version {version}, and only version {} is appended to",
+        crate::error::WRITTEN_VERSION
+    )]
+    OtherLayout {
+        /// The version of the log.
+        version: u64,
+    },
+    /// The store for a new log holds one already.
+    #[error("the store holds a session log already")]
+    NotEmpty,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
+
+/// The version of the layout that is written; pi has it since its first release with a tree.
+pub(crate) const WRITTEN_VERSION: u64 = 3;
 
 impl SessionError {
     /// Returns what the user can do about it.
@@ -74,13 +208,26 @@ impl SessionError {
             Self::BadEntry { .. } => "repair this line, or remove it and let its children name its parent",
             Self::Cycle { .. } => "let the \"parentId\" of this entry name an entry before it",
             Self::UnknownLeaf { .. } => "name an entry of this log, or none for its last one",
+            Self::BadBoundary { .. } => {
+                "name an entry between the root and the leaf, or none to keep nothing"
+            }
+            Self::NotWritable { .. } => "append it as an entry of another kind",
+            Self::OtherLayout { .. } => "write the log to a new file, which brings it to the present layout",
+            Self::NotEmpty => "open the session instead, or name another file",
+            Self::Store(error) => error.hint(),
         }
     }
 
     /// Returns the line that is wrong, counted from 1, where one line is.
     pub fn line(&self) -> Option<usize> {
         match self {
-            Self::Empty | Self::UnknownLeaf { .. } => None,
+            Self::Empty
+            | Self::UnknownLeaf { .. }
+            | Self::BadBoundary { .. }
+            | Self::NotWritable { .. }
+            | Self::OtherLayout { .. }
+            | Self::NotEmpty
+            | Self::Store(_) => None,
             Self::Io { line, .. }
             | Self::NoHeader { line, .. }
             | Self::NotJson { line, .. }

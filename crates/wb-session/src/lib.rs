@@ -6,8 +6,12 @@
 //! [`SessionLog::path`] walks from a leaf to its root, and [`build_context`] makes the messages of it: the digest of
 //! the last compaction, what that kept, and all that came after.
 //!
-//! This crate knows [`Message`](wb_message::Message) and [`Usage`](wb_budget::Usage), no files and no clocks: it
-//! reads from any [`BufRead`](std::io::BufRead). Other formats of JSON lines can be read with [`Lines`].
+//! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and what entries say in an
+//! [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or one of its paths out again.
+//!
+//! This crate knows [`Message`](wb_message::Message) and [`Usage`](wb_budget::Usage) and no clocks; files it touches
+//! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead). Other formats of JSON lines can be read
+//! with [`Lines`].
 //!
 //! ```
 //! use wb_message::outline::outline;
@@ -32,18 +36,30 @@
 pub mod id;
 pub mod stamp;
 pub mod lines;
+mod splice;
 pub mod error;
+mod forms;
 pub mod entry;
+pub mod tree;
 pub mod log;
 pub mod context;
+pub mod record;
+mod migrate;
+pub mod store;
+pub mod session;
+mod fork;
 
 pub use context::{Context, RequestAt, build_context};
 pub use entry::{
-    BranchSummary, Compaction, ContextEdit, CustomMessage, Entry, EntryKind, Logged, ModelChange,
-    Replacement, Request, StopReason, ThinkingLevelChange,
+    BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
+    ModelChange, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
 };
-pub use error::SessionError;
-pub use id::EntryId;
+pub use error::{SessionError, StoreError, Torn};
+pub use id::{EntryId, IdSource};
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
-pub use stamp::parse_iso_ms;
+pub use record::NewSession;
+pub use session::Session;
+pub use stamp::{iso_ms, parse_iso_ms};
+pub use store::{Durability, EntryStore};
+pub use tree::{Node, Tree};

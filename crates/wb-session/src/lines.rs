@@ -52,7 +52,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn trimmed(bytes: &[u8], number: usize) -> &[u8] {
+/// Returns a line without white space at its ends, and the first one without a byte order mark.
+pub(crate) fn trimmed(bytes: &[u8], number: usize) -> &[u8] {
     let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
     bytes.trim_ascii()
 }

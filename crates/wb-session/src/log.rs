@@ -6,10 +6,12 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{self, Compaction, Entry, EntryKind, Envelope};
-use crate::error::SessionError;
+use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
+use crate::error::{SessionError, Torn};
+use crate::forms;
 use crate::id::EntryId;
 use crate::lines::{Line, Lines};
+use crate::tree::climb;
 
 /// The version of the layout that this crate knows.
 pub const NEWEST_VERSION: u64 = 3;
@@ -24,7 +26,7 @@ pub struct Header {
     #[serde(default = "first_version")]
     pub version: u64,
     /// When the session began, in milliseconds since the Unix epoch; 0 where unknown.
-    #[serde(default, deserialize_with = "entry::stamp")]
+    #[serde(default, deserialize_with = "forms::stamp")]
     pub timestamp: i64,
     /// The working directory.
     pub cwd: Option<String>,
@@ -40,6 +42,21 @@ fn first_version() -> u64 {
     1
 }
 
+impl Header {
+    /// Reads the header from the first line that is not blank.
+    pub(crate) fn read(line: Line<'_>) -> Result<Self, SessionError> {
+        let value: Value = line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
+        let no_header = |found: &str| SessionError::NoHeader { line: line.number, found: found.to_owned() };
+        match value.get("type").and_then(Value::as_str) {
+            Some("session") => {
+                Self::deserialize(value).map_err(|error| no_header(&crate::lines::fault(&error)))
+            }
+            Some(other) => Err(no_header(&format!("an object of type {other:?}"))),
+            None => Err(no_header("JSON without a \"type\"")),
+        }
+    }
+}
+
 /// Something that was passed over while reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,6 +66,15 @@ pub enum LogNote {
         /// Its line.
         line: usize,
     },
+    /// A line in the middle is no entry; it stays in the file and was skipped.
+    BadLine {
+        /// Its line.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The end of the last record was missing when the store was opened.
+    TornRecord(Torn),
     /// The log says that it has a newer layout than this crate knows; it was read all the same.
     NewerVersion {
         /// The version that the header tells.
@@ -102,12 +128,12 @@ impl SessionLog {
     fn read_entry(&self, line: Line<'_>) -> Result<Entry, SessionError> {
         let mut envelope: Envelope =
             line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
-        let mut kind = entry::read_kind(line, &envelope)?;
+        let mut kind = entry::read_kind(line, EntryTag::of(&envelope.r#type, None), envelope.timestamp)?;
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();
             if let EntryKind::Compaction(compaction) = &mut kind {
-                self.name_first_kept(compaction);
+                compaction.first_kept_entry_id = first_kept_of_version_1(line, self.entries.len());
             }
         }
         let id = envelope.id.ok_or_else(|| SessionError::BadEntry {
@@ -116,14 +142,6 @@ impl SessionLog {
         })?;
         let Envelope { parent_id, timestamp, .. } = envelope;
         Ok(Entry { id, parent_id, timestamp, line: line.number, kind })
-    }
-
-    /// Turns the index of version 1, which counts the header as 0, into an id of an entry before this one.
-    fn name_first_kept(&self, compaction: &mut Compaction) {
-        if let Some(index) = compaction.first_kept_entry_index.take() {
-            let at = index.as_u64().and_then(|index| usize::try_from(index).ok()?.checked_sub(1));
-            compaction.first_kept_entry_id = at.and_then(|at| Some(self.entries.get(at)?.id.clone()));
-        }
     }
 
     fn push(&mut self, entry: Entry) {
@@ -167,32 +185,29 @@ impl SessionLog {
     pub(crate) fn path_indices(&self, leaf: Option<&EntryId>) -> Result<Vec<usize>, SessionError> {
         let Some(leaf) = leaf else { return Ok(Vec::new()) };
         let start = self.by_id.get(leaf).ok_or_else(|| SessionError::UnknownLeaf { id: leaf.clone() })?;
-        let mut path = vec![*start];
-        let mut at = *start;
-        while let Some(parent) = self.entries[at].parent_id.as_ref().and_then(|id| self.by_id.get(id)) {
-            if path.len() == self.entries.len() {
-                let Entry { line, id, .. } = &self.entries[at];
-                return Err(SessionError::Cycle { line: *line, id: id.clone() });
-            }
-            at = *parent;
-            path.push(at);
-        }
-        path.reverse();
-        Ok(path)
+        let parent = |at: usize| self.by_id.get(self.entries[at].parent_id.as_ref()?).copied();
+        climb(*start, self.entries.len(), parent).map_err(|at| {
+            let Entry { line, id, .. } = &self.entries[at];
+            SessionError::Cycle { line: *line, id: id.clone() }
+        })
     }
+}
+
+/// Returns the id for the index that a compaction of version 1 has: the header is 0, and only one of the entries
+/// before it can be named.
+pub(crate) fn first_kept_of_version_1(line: Line<'_>, n_before: usize) -> Option<EntryId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Boundary {
+        first_kept_entry_index: Option<Value>,
+    }
+    let index = line.parse::<Boundary>().ok()?.first_kept_entry_index?.as_u64()?;
+    let index = usize::try_from(index).ok()?;
+    (1..=n_before).contains(&index).then(|| EntryId::of_record(index))
 }
 
 fn read_header<R: BufRead>(lines: &mut Lines<R>) -> Result<Header, SessionError> {
     let number = lines.number() + 1;
     let line = lines.next_line().map_err(|source| SessionError::Io { line: number, source })?;
-    let line = line.ok_or(SessionError::Empty)?;
-    let value: Value = line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
-    let no_header = |found: &str| SessionError::NoHeader { line: line.number, found: found.to_owned() };
-    match value.get("type").and_then(Value::as_str) {
-        Some("session") => {
-            Header::deserialize(value).map_err(|error| no_header(&crate::lines::fault(&error)))
-        }
-        Some(other) => Err(no_header(&format!("an object of type {other:?}"))),
-        None => Err(no_header("JSON without a \"type\"")),
-    }
+    Header::read(line.ok_or(SessionError::Empty)?)
 }

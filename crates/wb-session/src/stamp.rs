@@ -1,4 +1,4 @@
-//! Points in time: ISO 8601 text to milliseconds since the Unix epoch, without a calendar library.
+//! Points in time: ISO 8601 text to milliseconds since the Unix epoch and back, without a calendar library.
 
 /// Reads a time such as `2026-01-31T23:59:59.123Z` or `2026-01-31T23:59:59+02:00` as milliseconds since the Unix
 /// epoch, digits below a millisecond cut off.
@@ -17,6 +17,36 @@ pub fn parse_iso_ms(text: &str) -> Option<i64> {
     };
     let (clock, offset_ms) = split_zone(clock)?;
     Some(days(date)? * 86_400_000 + clock_ms(clock)? - offset_ms)
+}
+
+/// Writes milliseconds since the Unix epoch as JavaScript does, such as `2026-01-31T23:59:59.123Z`.
+///
+/// Years outside of 0 to 9999 get a sign and six digits.
+///
+/// ```
+/// assert_eq!(wb_session::iso_ms(86_400_500), "1970-01-02T00:00:00.500Z");
+/// ```
+pub fn iso_ms(ms: i64) -> String {
+    let (year, month, day) = date(ms.div_euclid(86_400_000));
+    let ms = ms.rem_euclid(86_400_000);
+    let (hours, minutes, seconds, ms) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
+    let year = match year {
+        0..=9999 => format!("{year:04}"),
+        _ => format!("{year:+07}"),
+    };
+    format!("{year}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
+}
+
+/// Returns year, month and day of a day counted from the Unix epoch; the inverse of [`days`].
+fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day_of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 /// Returns the days from the Unix epoch to a date of the Gregorian calendar.
@@ -81,7 +111,7 @@ fn number(text: &str, n_digits: usize) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_iso_ms;
+    use super::{date, iso_ms, parse_iso_ms};
 
     #[test]
     fn known_instants_are_read_to_the_millisecond() {
@@ -121,5 +151,19 @@ mod tests {
         ] {
             assert_eq!(parse_iso_ms(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let day = 86_400_000;
+        for ms in (-800_000 * day..2_000_000 * day).step_by(977 * 86_411_003).chain([0, -1, 951_782_400_000])
+        {
+            assert_eq!(
+                parse_iso_ms(&iso_ms(ms)),
+                (0..=9999).contains(&date(ms.div_euclid(day)).0).then_some(ms)
+            );
+        }
+        assert_eq!(iso_ms(1_735_689_599_123), "2024-12-31T23:59:59.123Z");
+        assert!(iso_ms(i64::MIN).starts_with('-') && iso_ms(i64::MAX).starts_with('+'));
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of session logs: composed ones, recorded answers, real files, and damaged ones.
+//! Tests of session logs: composed ones, recorded answers, real files, damaged ones, and those that are written.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,3 +7,7 @@ mod log;
 mod context;
 mod recorded;
 mod damaged;
+mod store;
+mod writing;
+mod session;
+mod crash;

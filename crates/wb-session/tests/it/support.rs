@@ -1,5 +1,9 @@
 //! Where test data lies.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
 use wb_session::{SessionError, SessionLog};
 pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
@@ -24,4 +28,19 @@ pub(crate) fn read(name: &str) -> Result<SessionLog, SessionError> {
 pub(crate) fn log_of(entries: &[&str]) -> SessionLog {
     let header = r#"{"type":"session","version":3,"id":"s"}"#;
     SessionLog::read([&[header], entries].concat().join("\n").as_bytes()).unwrap()
+}
+
+/// Returns the path of a file that is not there yet, in a folder for what tests write.
+pub(crate) fn fresh(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    for end in ["", ".torn", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(folder.join(format!("{name}{end}")));
+    }
+    folder.join(name)
+}
+
+/// Appends to a file as a program would that knows nothing of ours.
+pub(crate) fn append_bytes(path: &Path, bytes: &[u8]) {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
 }

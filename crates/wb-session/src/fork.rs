@@ -1,0 +1,147 @@
+//! Whole logs written out: a session as it is, and one path of it as a session of its own.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+use crate::entry::{EntryKind, EntryTag, Label};
+use crate::error::{SessionError, WRITTEN_VERSION};
+use crate::id::{EntryId, IdSource};
+use crate::lines::trimmed;
+use crate::migrate;
+use crate::record::{self, NewSession, Place};
+use crate::session::Session;
+use crate::splice;
+use crate::tree::Node;
+
+impl Session {
+    /// Writes the whole log.
+    ///
+    /// A log of the present layout comes out byte for byte, lines that are no entries among it; one of an older
+    /// layout is brought to the present one, and what that does not concern stays byte for byte too. Each line gets
+    /// a line feed, the last one as well.
+    pub fn write_to(&self, out: &mut dyn Write) -> Result<(), SessionError> {
+        let version = self.header().version;
+        let (mut number, mut at, mut has_header) = (0, 0, false);
+        let mut written = Ok(());
+        self.store.read_all(&mut |_, record| {
+            number += 1;
+            if written.is_err() {
+                return;
+            }
+            let node = self.tree().nodes().get(at).filter(|node| node.line == number);
+            let line = match node {
+                _ if version >= WRITTEN_VERSION => None,
+                Some(node) => Some(migrate::entry(record, version, node, at)),
+                None if !has_header && !trimmed(record, number).is_empty() => {
+                    has_header = true;
+                    Some(migrate::header(record))
+                }
+                None => None,
+            };
+            at += usize::from(node.is_some());
+            written = write_line(out, line.as_deref().unwrap_or(record));
+        })?;
+        written.map_err(|source| SessionError::Io { line: number, source })
+    }
+
+    /// Writes the path to a leaf as the log of a new session.
+    ///
+    /// Entries keep their ids and their bytes. Labels are left out where they stand, with those after them linked
+    /// to the entry before; a compaction that keeps from a label on keeps from the entry after it. The labels that
+    /// entries of the path have, set on whatever branch, are written again at the end, dated like the new session.
+    pub fn fork_to(
+        &self,
+        leaf: Option<&EntryId>,
+        begin: &NewSession,
+        ids: &mut IdSource,
+        out: &mut dyn Write,
+    ) -> Result<(), SessionError> {
+        let path = self.tree().path(leaf)?;
+        let stands_for = stand_ins(&path);
+        let mut line = 1;
+        let failed = |line| move |source| SessionError::Io { line, source };
+        write_line(out, &begin.line()).map_err(failed(line))?;
+        let (mut parent, mut record) = (None, Vec::new());
+        for node in path.iter().filter(|node| node.tag != EntryTag::Label) {
+            line += 1;
+            self.read_line(node, &mut record)?;
+            if node.parent_id.as_ref() != parent {
+                record = migrate::with_parent(&record, parent);
+            }
+            if node.tag == EntryTag::Compaction {
+                remap_boundary(&mut record, &stands_for);
+            }
+            write_line(out, &record).map_err(failed(line))?;
+            parent = Some(&node.id);
+        }
+        for label in self.labels_again(&path, parent, begin.timestamp, ids)? {
+            line += 1;
+            write_line(out, &label).map_err(failed(line))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the line of an entry in the present layout.
+    fn read_line(&self, node: &Node, line: &mut Vec<u8>) -> Result<(), SessionError> {
+        self.store.read_at(node.position, line)?;
+        let version = self.header().version;
+        if version < WRITTEN_VERSION {
+            let at = self.tree().nodes().partition_point(|other| other.line < node.line);
+            *line = migrate::entry(line, version, node, at);
+        }
+        Ok(())
+    }
+
+    /// Returns lines that label the entries of a path as they are labelled now.
+    fn labels_again(
+        &self,
+        path: &[&Node],
+        last: Option<&EntryId>,
+        timestamp: i64,
+        ids: &mut IdSource,
+    ) -> Result<Vec<Vec<u8>>, SessionError> {
+        let kept = path.iter().filter(|node| node.tag != EntryTag::Label);
+        let mut taken: HashSet<EntryId> = kept.map(|node| node.id.clone()).collect();
+        let labels = self.tree().labels().filter(|(target, _)| taken.contains(*target));
+        let labels: Vec<(EntryId, String)> =
+            labels.map(|(target, label)| (target.clone(), label.to_owned())).collect();
+        let mut parent = last.cloned();
+        let mut lines = Vec::new();
+        for (target_id, label) in labels {
+            let id = ids.next_id(|id| taken.contains(id));
+            let place = Place { id: &id, parent_id: parent.as_ref(), timestamp };
+            lines.push(record::line(place, &EntryKind::Label(Label { target_id, label: Some(label) }))?);
+            taken.insert(id.clone());
+            parent = Some(id);
+        }
+        Ok(lines)
+    }
+}
+
+fn write_line(out: &mut dyn Write, line: &[u8]) -> io::Result<()> {
+    out.write_all(line)?;
+    out.write_all(b"\n")
+}
+
+/// Returns for each label of a path the entry after it that is none.
+fn stand_ins<'a>(path: &[&'a Node]) -> HashMap<&'a EntryId, &'a EntryId> {
+    let (mut next, mut stands_for) = (None, HashMap::new());
+    for node in path.iter().rev() {
+        match next {
+            _ if node.tag != EntryTag::Label => next = Some(&node.id),
+            Some(next) => {
+                stands_for.insert(&node.id, next);
+            }
+            None => {}
+        }
+    }
+    stands_for
+}
+
+fn remap_boundary(record: &mut Vec<u8>, stands_for: &HashMap<&EntryId, &EntryId>) {
+    let boundary = splice::get(record, "firstKeptEntryId");
+    let boundary = boundary.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
+    if let Some(new) = boundary.and_then(|id| stands_for.get(&id).copied()) {
+        *record = migrate::with_first_kept(record, new);
+    }
+}

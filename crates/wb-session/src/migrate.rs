@@ -1,0 +1,53 @@
+//! Lines of older layouts, brought to version 3 as pi does it; all else in them stays byte for byte.
+
+use crate::entry::EntryTag;
+use crate::error::WRITTEN_VERSION;
+use crate::id::EntryId;
+use crate::lines::Line;
+use crate::log::first_kept_of_version_1;
+use crate::splice;
+use crate::tree::Node;
+
+/// Returns the header with the present version.
+pub(crate) fn header(bytes: &[u8]) -> Vec<u8> {
+    splice::set(bytes, "version", WRITTEN_VERSION.to_string().as_bytes())
+}
+
+/// Returns the line of an entry from a log of an older version; `at` is its place among the entries.
+pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u8> {
+    let mut line = bytes.to_vec();
+    if version < 2 {
+        line = splice::set(&line, "id", &quoted(&node.id));
+        line = with_parent(&line, node.parent_id.as_ref());
+        if node.tag == EntryTag::Compaction {
+            line = with_boundary_of_version_1(&line, at);
+        }
+    }
+    match splice::get(&line, "message") {
+        Some(message) if splice::get(message, "role") == Some(b"\"hookMessage\"") => {
+            let renamed = splice::set(message, "role", b"\"custom\"");
+            splice::set(&line, "message", &renamed)
+        }
+        _ => line,
+    }
+}
+
+/// Returns the line with another parent.
+pub(crate) fn with_parent(line: &[u8], parent: Option<&EntryId>) -> Vec<u8> {
+    splice::set(line, "parentId", &parent.map_or_else(|| b"null".to_vec(), quoted))
+}
+
+/// Returns the line of a compaction with another first entry that it keeps.
+pub(crate) fn with_first_kept(line: &[u8], first_kept: &EntryId) -> Vec<u8> {
+    splice::set(line, "firstKeptEntryId", &quoted(first_kept))
+}
+
+fn with_boundary_of_version_1(line: &[u8], n_before: usize) -> Vec<u8> {
+    let boundary = first_kept_of_version_1(Line { number: 0, bytes: line, is_ended: true }, n_before);
+    let line = splice::remove(line, "firstKeptEntryIndex");
+    boundary.map_or(line.clone(), |id| with_first_kept(&line, &id))
+}
+
+fn quoted(id: &EntryId) -> Vec<u8> {
+    serde_json::Value::from(id.as_str()).to_string().into_bytes()
+}

@@ -1,0 +1,380 @@
+//! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::context::{self, Context, Draft, Selection, last_compaction};
+use crate::entry::{self, BranchSummary, Entry, EntryKind, EntryTag, Label, SessionInfo};
+use crate::error::{SessionError, WRITTEN_VERSION};
+use crate::forms;
+use crate::id::{EntryId, IdSource};
+use crate::lines::{Line, trimmed};
+use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
+use crate::record::{self, NewSession, Place};
+use crate::store::EntryStore;
+use crate::tree::{Node, Tree};
+
+/// A session that is read and written through a store.
+///
+/// In memory are the header and a [`Node`] for each entry, not what the entries say: that is read again from the
+/// store when it is asked for. An entry is in the tree only after the store acknowledged it.
+///
+/// ```
+/// use wb_message::Message;
+/// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session, store::memory::MemoryStore};
+///
+/// let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
+/// let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(7))?;
+/// let ask = session.append(&Message::user("list").into(), 1_000)?;
+/// session.append(&Message::assistant("a.rs").into(), 2_000)?;
+/// session.set_label(&ask, Some("start"), 3_000)?;
+/// let digest = Compaction { summary: "# Goal".into(), first_kept_entry_id: Some(ask.clone()), ..Default::default() };
+/// session.append(&EntryKind::Compaction(digest), 4_000)?;
+/// assert_eq!(session.context(session.leaf())?.messages.len(), 3);
+/// session.branch(&ask)?;
+/// assert_eq!(session.context(session.leaf())?.messages.len(), 1);
+/// # Ok::<(), wb_session::SessionError>(())
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) store: Box<dyn EntryStore>,
+    header: Header,
+    tree: Tree,
+    /// Records in the store; in a file of lines the lines.
+    n_records: usize,
+    leaf: Option<EntryId>,
+    ids: IdSource,
+    notes: Vec<LogNote>,
+}
+
+impl Session {
+    /// Begins a session in a store that is empty.
+    pub fn create(
+        mut store: Box<dyn EntryStore>,
+        begin: &NewSession,
+        ids: IdSource,
+    ) -> Result<Self, SessionError> {
+        let mut is_empty = true;
+        store.read_all(&mut |_, _| is_empty = false)?;
+        if !is_empty {
+            return Err(SessionError::NotEmpty);
+        }
+        let line = begin.line();
+        let header = Header::read(Line { number: 1, bytes: &line, is_ended: true })?;
+        store.append(&line)?;
+        Ok(Self { store, header, tree: Tree::default(), n_records: 1, leaf: None, ids, notes: Vec::new() })
+    }
+
+    /// Opens the session that a store holds; the leaf is its last entry.
+    ///
+    /// Lines that are no entries are skipped and [noted](Self::notes), as pi skips them: a record that was torn
+    /// before a foreign program went on writing is one. Older layouts are brought to the present one in memory.
+    pub fn open(store: Box<dyn EntryStore>, mut ids: IdSource) -> Result<Self, SessionError> {
+        let mut index = Index::default();
+        index.notes.extend(store.torn().cloned().map(LogNote::TornRecord));
+        store.read_all(&mut |position, record| index.take(position, record))?;
+        let Index { header, tree, notes, n_records } = index;
+        let header = header.unwrap_or(Err(SessionError::Empty))?;
+        let leaf = tree.nodes().last().map(|node| node.id.clone());
+        ids.skip(n_records);
+        Ok(Self { store, header, tree, n_records, leaf, ids, notes })
+    }
+
+    /// Returns the first line.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the entries' places.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Returns what was passed over or found torn when the session was opened.
+    pub fn notes(&self) -> &[LogNote] {
+        &self.notes
+    }
+
+    /// Returns the entry that the next one follows; none at the place before the first.
+    pub fn leaf(&self) -> Option<&EntryId> {
+        self.leaf.as_ref()
+    }
+
+    /// Returns the entries from a root to the leaf.
+    pub fn path(&self) -> Result<Vec<&Node>, SessionError> {
+        self.tree.path(self.leaf())
+    }
+
+    /// Reads an entry from the store.
+    pub fn entry(&self, id: &EntryId) -> Result<Entry, SessionError> {
+        let at = self.tree.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })?;
+        self.read(&self.tree.nodes()[at], &mut Vec::new())
+    }
+
+    /// Reads the entry of a node, by way of a buffer.
+    fn read(&self, node: &Node, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
+        self.store.read_at(node.position, buffer)?;
+        let line = Line { number: node.line, bytes: trimmed(buffer, node.line), is_ended: true };
+        let mut kind = entry::read_kind(line, node.tag, node.timestamp)?;
+        if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
+            let n_before = self.tree.nodes().partition_point(|other| other.line < node.line);
+            compaction.first_kept_entry_id = first_kept_of_version_1(line, n_before);
+        }
+        let Node { id, parent_id, timestamp, line, .. } = node.clone();
+        Ok(Entry { id, parent_id, timestamp, line, kind })
+    }
+
+    /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
+    /// the entries that it is made of.
+    pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
+        let path = self.tree.path(leaf)?;
+        let mut buffer = Vec::new();
+        let mut draft = Draft::new(self.select(&path, &mut buffer)?);
+        for at in draft.selection.kept.iter().filter(|at| path[**at].tag == EntryTag::ContextEdit) {
+            if let EntryKind::ContextEdit(edit) = self.read(path[*at], &mut buffer)?.kind {
+                draft.edits.insert(edit.target_id, edit.replacement);
+            }
+        }
+        let tells_model = |tag| matches!(tag, EntryTag::ModelChange | EntryTag::Answer);
+        draft.model = self.last(&path, tells_model, context::model)?;
+        let tells_level = |tag| tag == EntryTag::ThinkingLevelChange;
+        draft.thinking_level = self.last(&path, tells_level, context::thinking_level)?;
+        for at in draft.selection.kept.clone() {
+            if path[at].tag.is_visible() {
+                let Entry { id, kind, .. } = self.read(path[at], &mut buffer)?;
+                draft.push(id, kind, at);
+            }
+        }
+        Ok(draft.finish())
+    }
+
+    fn select(&self, path: &[&Node], buffer: &mut Vec<u8>) -> Result<Selection, SessionError> {
+        let tags: Vec<EntryTag> = path.iter().map(|node| node.tag).collect();
+        let mut first_kept = None;
+        if let Some(at) = last_compaction(&tags)
+            && let EntryKind::Compaction(compaction) = self.read(path[at], buffer)?.kind
+        {
+            first_kept = compaction.first_kept_entry_id;
+        }
+        let place =
+            |before| path[..before].iter().position(|node: &&Node| Some(&node.id) == first_kept.as_ref());
+        Ok(Selection::of(&tags, place))
+    }
+
+    /// Returns the last thing of its kind that a path tells.
+    fn last(
+        &self,
+        path: &[&Node],
+        may_tell: impl Fn(EntryTag) -> bool,
+        find: fn(&EntryKind) -> Option<&String>,
+    ) -> Result<Option<String>, SessionError> {
+        let mut buffer = Vec::new();
+        for node in path.iter().rev().filter(|node| may_tell(node.tag)) {
+            if let Some(found) = find(&self.read(node, &mut buffer)?.kind) {
+                return Ok(Some(found.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Appends an entry after the leaf, makes it the leaf and returns its id.
+    ///
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, be it of
+    /// a known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
+    /// A compaction must keep an entry on the path to it or nothing;
+    /// labels and edits must name an entry of the log.
+    pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
+        if self.header.version != WRITTEN_VERSION {
+            return Err(SessionError::OtherLayout { version: self.header.version });
+        }
+        self.check_names(kind)?;
+        let id = self.ids.next_id(|id| self.tree.place(id).is_some());
+        let place = Place { id: &id, parent_id: self.leaf.as_ref(), timestamp };
+        let record = record::line(place, kind)?;
+        let line = Line { number: self.n_records + 1, bytes: &record, is_ended: true };
+        // The tree learns of the entry what it would learn if the session was opened again.
+        let glance = line.parse::<Glance>();
+        let glance =
+            glance.map_err(|error| SessionError::NotWritable { what: crate::lines::fault(&error) })?;
+        let position = self.store.append(&record)?;
+        self.n_records += 1;
+        let parent_id = self.leaf.take();
+        self.tree.take(glance, Spot { id: id.clone(), parent_id, line: self.n_records, position });
+        self.leaf = Some(id.clone());
+        Ok(id)
+    }
+
+    fn check_names(&self, kind: &EntryKind) -> Result<(), SessionError> {
+        let known = |id: &EntryId| match self.tree.node(id) {
+            Some(_) => Ok(()),
+            None => Err(SessionError::UnknownLeaf { id: id.clone() }),
+        };
+        match kind {
+            EntryKind::Label(label) => known(&label.target_id),
+            EntryKind::ContextEdit(edit) => known(&edit.target_id),
+            EntryKind::Compaction(compaction) => match &compaction.first_kept_entry_id {
+                Some(id) if !self.path()?.iter().any(|node| node.id == *id) => {
+                    Err(SessionError::BadBoundary { id: id.clone() })
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the leaf to an entry, so that the next one begins a branch there.
+    pub fn branch(&mut self, id: &EntryId) -> Result<(), SessionError> {
+        let node = self.tree.node(id).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })?;
+        self.leaf = Some(node.id.clone());
+        Ok(())
+    }
+
+    /// Moves the leaf to the place before the first entry, so that the next one is a root.
+    pub fn reset_leaf(&mut self) {
+        self.leaf = None;
+    }
+
+    /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
+    /// left.
+    ///
+    /// `from_id` becomes the leaf that was left, or `root` where there was none. On an error the leaf stays.
+    pub fn branch_with_summary(
+        &mut self,
+        target: Option<&EntryId>,
+        mut summary: BranchSummary,
+        timestamp: i64,
+    ) -> Result<EntryId, SessionError> {
+        let left = self.leaf.clone();
+        summary.from_id = left.as_ref().map_or_else(|| "root".to_owned(), EntryId::to_string);
+        match target {
+            Some(id) => self.branch(id)?,
+            None => self.reset_leaf(),
+        }
+        let appended = self.append(&EntryKind::BranchSummary(summary), timestamp);
+        if appended.is_err() {
+            self.leaf = left;
+        }
+        appended
+    }
+
+    /// Labels an entry; nothing or an empty label clears the one that it has.
+    pub fn set_label(
+        &mut self,
+        target: &EntryId,
+        label: Option<&str>,
+        timestamp: i64,
+    ) -> Result<EntryId, SessionError> {
+        let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
+        self.append(&EntryKind::Label(Label { target_id: target.clone(), label }), timestamp)
+    }
+
+    /// Names the session; an empty name clears the one that it has. Line ends become blanks, as in pi.
+    pub fn set_name(&mut self, name: &str, timestamp: i64) -> Result<EntryId, SessionError> {
+        let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        self.append(&EntryKind::SessionInfo(SessionInfo { name: Some(name.trim().to_owned()) }), timestamp)
+    }
+
+    /// Makes durable what was appended, as far as the store can.
+    pub fn sync(&mut self) -> Result<(), SessionError> {
+        Ok(self.store.sync()?)
+    }
+}
+
+/// What of a line the index needs; the rest is checked to be JSON and passed over.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Glance {
+    r#type: String,
+    id: Option<EntryId>,
+    parent_id: Option<EntryId>,
+    #[serde(default, deserialize_with = "forms::stamp")]
+    timestamp: i64,
+    message: Option<Speaker>,
+    target_id: Option<EntryId>,
+    #[serde(default)]
+    label: Value,
+    #[serde(default)]
+    name: Value,
+}
+
+#[derive(Deserialize)]
+struct Speaker {
+    role: Option<String>,
+}
+
+/// Where an entry is, beside what its line tells.
+struct Spot {
+    id: EntryId,
+    parent_id: Option<EntryId>,
+    line: usize,
+    position: u64,
+}
+
+impl Tree {
+    /// Takes an entry in, and what it tells about the whole session.
+    fn take(&mut self, glance: Glance, spot: Spot) {
+        let tag = EntryTag::of(&glance.r#type, glance.message.as_ref().and_then(|it| it.role.as_deref()));
+        match (tag, glance.target_id) {
+            (EntryTag::Label, Some(target)) => self.set_label(target, text(glance.label)),
+            (EntryTag::SessionInfo, _) => self.set_name(text(glance.name)),
+            _ => {}
+        }
+        let Spot { id, parent_id, line, position } = spot;
+        self.push(Node { id, parent_id, timestamp: glance.timestamp, tag, line, position });
+    }
+}
+
+/// The index of a log as it grows.
+#[derive(Default)]
+struct Index {
+    n_records: usize,
+    header: Option<Result<Header, SessionError>>,
+    tree: Tree,
+    notes: Vec<LogNote>,
+}
+
+impl Index {
+    fn take(&mut self, position: u64, record: &[u8]) {
+        self.n_records += 1;
+        let number = self.n_records;
+        let line = Line { number, bytes: trimmed(record, number), is_ended: true };
+        match &self.header {
+            _ if line.bytes.is_empty() => {}
+            None => self.header = Some(self.read_header(line)),
+            Some(Err(_)) => {}
+            Some(Ok(header)) => {
+                let version = header.version;
+                if let Err(what) = self.take_entry(line, position, version) {
+                    self.notes.push(LogNote::BadLine { line: number, what });
+                }
+            }
+        }
+    }
+
+    fn read_header(&mut self, line: Line<'_>) -> Result<Header, SessionError> {
+        let header = Header::read(line)?;
+        if header.version > NEWEST_VERSION {
+            self.notes.push(LogNote::NewerVersion { version: header.version });
+        }
+        Ok(header)
+    }
+
+    fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
+        let mut glance: Glance = line.parse().map_err(|error| crate::lines::fault(&error))?;
+        let (id, parent_id) = if version < 2 {
+            let parent = self.tree.nodes().last().map(|node| node.id.clone());
+            (EntryId::of_record(self.tree.nodes().len() + 1), parent)
+        } else {
+            (glance.id.take().ok_or("missing field `id`")?, glance.parent_id.take())
+        };
+        self.tree.take(glance, Spot { id, parent_id, line: line.number, position });
+        Ok(())
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}

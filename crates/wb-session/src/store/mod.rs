@@ -1,0 +1,73 @@
+//! Where records are kept: in memory, in a file of JSON lines, in a database.
+//!
+//! A store knows no sessions. It keeps records, each one JSON object on one line, in the order in which they were
+//! appended, and never changes one. This module is the one place of the crate that touches files.
+
+use std::fmt;
+
+use serde::de::IgnoredAny;
+
+use crate::error::{StoreError, Torn};
+
+pub mod memory;
+#[cfg(any(unix, windows))]
+pub mod jsonl;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+/// A place for the records of one session.
+///
+/// Beyond appending and reading everything it can read one record again, so that a session need not hold in memory
+/// what its context does not use; it can be told to make what it took durable, and it tells what it found torn.
+/// Positions ascend in the order of the records, mean nothing else, and stay valid when the store is opened again.
+pub trait EntryStore: fmt::Debug + Send + Sync {
+    /// Appends a record and returns its position; with the answer the record is acknowledged.
+    ///
+    /// A record is one JSON object without a line feed. After an error the store holds what it held before; where
+    /// that cannot be made sure, each further append fails until the store is opened again.
+    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError>;
+
+    /// Hands over each record with its position, in their order; `each` must not call this store.
+    ///
+    /// What a file of lines holds between records is handed over too, blank lines and lines that are no JSON, so
+    /// that the number of the call is the number of the line and nothing is lost in a copy.
+    fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError>;
+
+    /// Puts the record at a position in place of what `record` held.
+    fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError>;
+
+    /// Makes durable what was appended, as far as the store can.
+    fn sync(&mut self) -> Result<(), StoreError>;
+
+    /// Returns what was left of a torn record when the store was opened.
+    fn torn(&self) -> Option<&Torn> {
+        None
+    }
+}
+
+/// What a store does so that records outlive a failure; none of it weakens what an error or a kill may leave behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Every append waits for the disk: an acknowledged record survives a power cut.
+    #[default]
+    Always,
+    /// The disk is waited for when the store is told to sync and when it is dropped: an acknowledged record
+    /// survives that the process is killed, and after a power cut the records since then can be missing.
+    OnClose,
+    /// The disk is never waited for unless the store is told to sync: as before, but a power cut shortly after the
+    /// end can take records too.
+    Never,
+}
+
+/// Refuses what is not one JSON object on one line.
+fn check_record(record: &[u8]) -> Result<(), StoreError> {
+    let bad = |what: &str| Err(StoreError::BadRecord { what: what.to_owned() });
+    match record {
+        _ if record.contains(&b'\n') => bad("it holds a line feed"),
+        [b'{', ..] => match serde_json::from_slice::<IgnoredAny>(record) {
+            Ok(_) => Ok(()),
+            Err(error) => bad(&error.to_string()),
+        },
+        _ => bad("it does not begin with a brace"),
+    }
+}

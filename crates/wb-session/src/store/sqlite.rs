@@ -1,0 +1,137 @@
+//! Records in a database of `SQLite`.
+//!
+//! One database holds the logs of any number of sessions. Each append is a transaction, so nothing is ever torn. Two
+//! writers of one log are not kept apart by a lock, but by the primary key: the one that comes second finds its
+//! place taken and fails.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, params};
+
+use super::{Durability, EntryStore, check_record};
+use crate::error::StoreError;
+
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS records (
+    log TEXT NOT NULL, position INTEGER NOT NULL, record BLOB NOT NULL, PRIMARY KEY (log, position)
+) WITHOUT ROWID";
+
+/// Keeps records in a table; positions count from 0.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    log: String,
+    /// Statements need a connection that no other thread uses.
+    connection: Mutex<Connection>,
+    n_records: i64,
+}
+
+impl SqliteStore {
+    /// Opens the log of a name in a database; both are begun where they are not there.
+    ///
+    /// [`Durability::Never`] and [`Durability::OnClose`] are the same here: the database waits for the disk at its
+    /// checkpoints.
+    pub fn open(
+        path: impl Into<PathBuf>,
+        log: impl Into<String>,
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        let (path, log) = (path.into(), log.into());
+        let (connection, n_records) =
+            connect(&path, &log, durability).map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, log, connection: Mutex::new(connection), n_records })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic in a callback leaves a connection as usable as before.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, error: &Error) -> StoreError {
+        failed(&self.path, error)
+    }
+
+    fn insert(&self, record: &[u8]) -> Result<i64, Error> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let n_records = count(&transaction, &self.log)?;
+        if n_records == self.n_records {
+            let sql = "INSERT INTO records (log, position, record) VALUES (?1, ?2, ?3)";
+            transaction.prepare(sql)?.execute(params![self.log, n_records, record])?;
+            transaction.commit()?;
+        }
+        Ok(n_records)
+    }
+}
+
+fn connect(path: &Path, log: &str, durability: Durability) -> Result<(Connection, i64), Error> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let synchronous = if durability == Durability::Always { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.execute(SCHEMA, [])?;
+    let n_records = count(&connection, log)?;
+    Ok((connection, n_records))
+}
+
+/// Returns how many records a log has; nothing is ever removed, so that is the place of the next one.
+fn count(connection: &Connection, log: &str) -> Result<i64, Error> {
+    let sql = "SELECT COALESCE(MAX(position) + 1, 0) FROM records WHERE log = ?1";
+    connection.prepare(sql)?.query_row([log], |row| row.get(0))
+}
+
+fn failed(path: &Path, error: &Error) -> StoreError {
+    StoreError::Database { path: path.to_owned(), what: error.to_string() }
+}
+
+impl EntryStore for SqliteStore {
+    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
+        check_record(record)?;
+        let expected = self.n_records.unsigned_abs();
+        let changed = |found: u64| StoreError::Changed { path: self.path.clone(), expected, found };
+        match self.insert(record) {
+            Ok(found) if found == self.n_records => {
+                self.n_records += 1;
+                Ok(expected)
+            }
+            Ok(found) => Err(changed(found.unsigned_abs())),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(changed(expected + 1))
+            }
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
+        let read = || {
+            let connection = self.connection();
+            let sql =
+                "SELECT position, record FROM records WHERE log = ?1 AND position < ?2 ORDER BY position";
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query(params![self.log, self.n_records])?;
+            while let Some(row) = rows.next()? {
+                each(row.get::<_, i64>(0)?.unsigned_abs(), row.get_ref(1)?.as_blob()?);
+            }
+            Ok(())
+        };
+        let mut read = read;
+        read().map_err(|error: Error| self.failed(&error))
+    }
+
+    fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
+        let at = i64::try_from(position).unwrap_or(i64::MAX);
+        let sql = "SELECT record FROM records WHERE log = ?1 AND position = ?2";
+        let read = || {
+            let connection = self.connection();
+            let mut statement = connection.prepare(sql)?;
+            statement.query_row(params![self.log, at], |row| row.get(0)).optional()
+        };
+        *record = read().map_err(|error| self.failed(&error))?.ok_or(StoreError::NoRecord { position })?;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        let sync = || self.connection().pragma_update(None, "wal_checkpoint", "FULL");
+        sync().map_err(|error| self.failed(&error))
+    }
+}

@@ -1,0 +1,186 @@
+//! Writers that are killed, and logs that are cut: nothing that was acknowledged is lost.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use wb_message::Message;
+use wb_session::store::jsonl::JsonlStore;
+use wb_session::store::memory::MemoryStore;
+use wb_session::{Durability, EntryStore, IdSource, NewSession, Session};
+use wb_testkit::shared::bytes_of;
+
+use crate::support::{append_bytes, fresh};
+
+/// Tells a child of this test which file it writes.
+const FILE: &str = "WB_SESSION_CRASH_FILE";
+const N_KILLS: u64 = 500;
+/// Kills on one file, so that it stays small enough to be read each time.
+const N_KILLS_PER_FILE: u64 = 10;
+
+/// The record of a number, most of them short and some of them of a size that takes a while to write.
+fn record(number: usize) -> Vec<u8> {
+    let n_bytes = if number % 7 == 6 { 200_000 } else { number * 37 % 3_000 };
+    format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(n_bytes)).into_bytes()
+}
+
+fn n_records(store: &dyn EntryStore) -> usize {
+    let mut n_records = 0;
+    let mut check = |_, found: &[u8]| {
+        assert!(found == record(n_records), "record {n_records} is not what was appended");
+        n_records += 1;
+    };
+    store.read_all(&mut check).unwrap();
+    n_records
+}
+
+fn open(path: &Path) -> JsonlStore {
+    let open = if path.exists() { JsonlStore::open } else { JsonlStore::create };
+    open(path.to_owned(), Durability::OnClose).unwrap()
+}
+
+/// Appends and acknowledges until it is killed.
+fn append_for_ever(path: &Path) {
+    let mut store = open(path);
+    let mut out = std::io::stdout().lock();
+    for number in n_records(&store).. {
+        store.append(&record(number)).unwrap();
+        writeln!(out, "acknowledged {number}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Runs a child, kills it after a while and returns how many records it acknowledged in all, if any.
+fn killed_after(path: &Path, delay: Duration) -> Option<usize> {
+    let name = "crash::a_writer_that_is_killed_loses_nothing_that_it_acknowledged";
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .env(FILE, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let lines = out.lines().map_while(Result::ok);
+        let numbers = lines.filter_map(|line| line.rsplit_once("acknowledged ")?.1.parse::<usize>().ok());
+        numbers.last().map(|number| number + 1)
+    });
+    sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]
+fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
+    if let Some(path) = env::var_os(FILE) {
+        return append_for_ever(path.as_ref());
+    }
+    let path = fresh("killed.jsonl");
+    let (mut seed, mut n_before, mut n_torn, mut n_working) = (0x5EED_u64, 0, 0, 0);
+    for kill in 0..N_KILLS {
+        if kill % N_KILLS_PER_FILE == 0 {
+            (n_before, n_torn) = (0, n_torn + usize::from(path.with_extension("jsonl.torn").exists()));
+            fresh("killed.jsonl");
+        }
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let acknowledged = killed_after(&path, Duration::from_micros(5_000 + (seed >> 33) % 15_000));
+        n_working += usize::from(acknowledged.is_some());
+        let n_acknowledged = acknowledged.unwrap_or(n_before);
+        if path.exists() {
+            let found = n_records(&open(&path));
+            let range = n_acknowledged..=n_acknowledged + 1;
+            assert!(range.contains(&found), "kill {kill}: {found} records, {n_acknowledged} acknowledged");
+            n_before = found;
+        }
+    }
+    assert!(n_working > 100, "{n_working} of the writers got to work, on {n_torn} files with torn records");
+}
+
+/// Whatever a kill left of the last record, the session is that before the append or that after it.
+#[test]
+fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
+    let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(1)).unwrap();
+    let mut log = Vec::new();
+    session.append(&Message::user("é\n\"{}").into(), 0).unwrap();
+    session.write_to(&mut log).unwrap();
+    let before = (log.len(), session.context(session.leaf()).unwrap());
+    session.append(&Message::assistant("naïve } \\ \" 漢").into(), 0).unwrap();
+    log.clear();
+    session.write_to(&mut log).unwrap();
+    let after = session.context(session.leaf()).unwrap();
+    for end in before.0..=log.len() {
+        let path = fresh("cut.jsonl");
+        append_bytes(&path, &log[..end]);
+        let store = Box::new(JsonlStore::open(&path, Durability::Never).unwrap());
+        let mut cut = Session::open(store, IdSource::new(2)).unwrap();
+        let context = cut.context(cut.leaf()).unwrap();
+        let is_whole = end + 1 >= log.len();
+        assert_eq!(context, if is_whole { after.clone() } else { before.1.clone() }, "cut at {end}");
+        assert_eq!(cut.notes().len(), usize::from(!is_whole && end > before.0), "cut at {end}");
+        cut.append(&Message::user("on").into(), 0).unwrap();
+        drop(cut);
+        let lines = bytes_of(&path);
+        assert_eq!(lines.split(|byte| *byte == b'\n').count(), if is_whole { 5 } else { 4 });
+        let aside = if is_whole || end == before.0 {
+            Vec::new()
+        } else {
+            bytes_of(&path.with_extension("jsonl.torn"))
+        };
+        assert!(
+            aside.is_empty() || aside[..aside.len() - 1] == log[before.0..end],
+            "the torn bytes are kept"
+        );
+        assert_eq!(aside.is_empty(), is_whole || end == before.0);
+    }
+}
+
+/// Tells a child of the next test which file it writes under a limit of four kilobytes.
+#[cfg(unix)]
+const LIMITED: &str = "WB_SESSION_LIMITED_FILE";
+
+#[cfg(unix)]
+fn append_beyond_the_limit(path: &Path) {
+    let mut store = JsonlStore::create(path, Durability::Never).unwrap();
+    store.append(b"{\"first\":1}").unwrap();
+    for _ in 0..2 {
+        let error = store.append(&record(6)).unwrap_err();
+        assert!(error.to_string().contains("appending to it failed"), "{error}");
+        assert_eq!(bytes_of(path), b"{\"first\":1}\n", "what was written of the record is cut off again");
+    }
+    store.append(b"{\"second\":2}").unwrap();
+    drop(store);
+    assert_eq!(bytes_of(path), b"{\"first\":1}\n{\"second\":2}\n");
+}
+
+/// A limit on the size of files makes the system write a part of a line, as a disk does that becomes full.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a child learns from its environment that it is one")]
+fn a_record_that_is_written_in_part_is_taken_back() {
+    if let Some(path) = env::var_os(LIMITED) {
+        return append_beyond_the_limit(path.as_ref());
+    }
+    let path = fresh("limited.jsonl");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" crash::a_record_that_is_written_in_part_is_taken_back --exact";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(env::current_exe().unwrap())
+        .env(LIMITED, &path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    assert_eq!(n_lines(&path), 2);
+}
+
+#[cfg(unix)]
+fn n_lines(path: &Path) -> usize {
+    bytes_of(path).split(|byte| *byte == b'\n').count() - 1
+}

@@ -1,0 +1,249 @@
+//! The laws of stores, for each of them, and what is special about files.
+
+use std::path::{Path, PathBuf};
+
+use wb_session::store::jsonl::{JsonlStore, write_new};
+use wb_session::store::memory::MemoryStore;
+use wb_session::{Durability, EntryStore, SessionError, StoreError};
+use wb_testkit::shared::bytes_of;
+
+use crate::support::{append_bytes, fresh};
+
+/// A way to open one and the same store again and again; stores in memory begin anew each time.
+type Opened = Box<dyn EntryStore>;
+
+fn jsonl(path: &Path) -> Opened {
+    let open = if path.exists() { JsonlStore::open } else { JsonlStore::create };
+    Box::new(open(path.to_owned(), Durability::Always).unwrap())
+}
+
+/// Checks a law on each store that a closure can open; the flag tells whether it outlives its value.
+fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
+    law(&|| Box::new(MemoryStore::default()), false);
+    let path = fresh(&format!("{name}.jsonl"));
+    law(&|| jsonl(&path), true);
+    #[cfg(feature = "sqlite")]
+    {
+        use wb_session::store::sqlite::SqliteStore;
+        let path = fresh(&format!("{name}.db"));
+        let other = &mut SqliteStore::open(&path, "other", Durability::Never).unwrap();
+        other.append(b"{\"of\":\"another log\"}").unwrap();
+        law(&|| Box::new(SqliteStore::open(&path, "one", Durability::Always).unwrap()), true);
+    }
+}
+
+fn all(store: &dyn EntryStore) -> Vec<(u64, String)> {
+    let mut all = Vec::new();
+    let mut take =
+        |position, record: &[u8]| all.push((position, String::from_utf8(record.to_vec()).unwrap()));
+    store.read_all(&mut take).unwrap();
+    all
+}
+
+fn texts(store: &dyn EntryStore) -> Vec<String> {
+    all(store).into_iter().map(|(_, text)| text).collect()
+}
+
+fn record(at: usize) -> String {
+    format!("{{\"at\":{at},\"text\":\"{}\"}}", "é".repeat(at * at * 7 % 90_000))
+}
+
+#[test]
+fn what_was_appended_is_read_in_order_at_ascending_positions_also_after_opening_again() {
+    each_store("order", |open, outlives| {
+        let (mut store, mut positions) = (open(), Vec::new());
+        assert!(all(&*store).is_empty());
+        for at in 0..40 {
+            positions.push(store.append(record(at).as_bytes()).unwrap());
+            if at % 10 == 9 && outlives {
+                drop(store);
+                store = open();
+            }
+        }
+        store.sync().unwrap();
+        assert!(positions.is_sorted_by(|a, b| a < b));
+        let expected: Vec<_> = positions.iter().copied().zip((0..40).map(record)).collect();
+        assert_eq!(all(&*store), expected);
+    });
+}
+
+#[test]
+fn each_record_is_found_at_its_position_and_none_elsewhere_behind_the_last() {
+    each_store("single", |open, _| {
+        let mut store = open();
+        let positions = [0, 120, 3, 77, 0].map(|at| store.append(record(at).as_bytes()).unwrap());
+        let mut found = b"of before".to_vec();
+        for (position, at) in positions.into_iter().zip([0, 120, 3, 77, 0]).rev() {
+            store.read_at(position, &mut found).unwrap();
+            assert_eq!(String::from_utf8_lossy(&found), record(at));
+        }
+        for position in [positions[4] + 1_000, u64::MAX] {
+            let error = store.read_at(position, &mut found).unwrap_err();
+            assert!(matches!(error, StoreError::NoRecord { .. }), "{error}");
+        }
+    });
+}
+
+#[test]
+fn what_is_no_record_is_refused_and_leaves_nothing_behind() {
+    each_store("refused", |open, _| {
+        let mut store = open();
+        store.append(b"{}").unwrap();
+        for bad in [&b""[..], b"{}\n", b"{\"a\":\n1}", b"[]", b"7", b" {}", b"{", b"{} {}", b"\xFF"] {
+            let error = store.append(bad).unwrap_err();
+            assert!(matches!(error, StoreError::BadRecord { .. }), "{error}");
+        }
+        store.append(b"{\"b\":2}").unwrap();
+        assert_eq!(texts(&*store), ["{}", "{\"b\":2}"]);
+    });
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn of_two_writers_of_one_table_the_second_is_told_that_the_log_changed() {
+    use wb_session::store::sqlite::SqliteStore;
+    let path = fresh("writers.db");
+    let open = || SqliteStore::open(&path, "one", Durability::Never).unwrap();
+    let (mut first, mut second) = (open(), open());
+    first.append(b"{\"a\":1}").unwrap();
+    let error = second.append(b"{\"b\":2}").unwrap_err();
+    assert!(matches!(error, StoreError::Changed { expected: 0, found: 1, .. }), "{error}");
+    assert_eq!((texts(&first), texts(&second).len()), (vec!["{\"a\":1}".to_owned()], 0));
+}
+
+#[test]
+fn a_store_is_an_object_and_can_be_shared() {
+    fn check<T: Send + Sync + ?Sized>() {}
+    check::<dyn EntryStore>();
+    check::<JsonlStore>();
+}
+
+const HEADER: &str = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
+
+fn with(name: &str, text: &str) -> PathBuf {
+    let path = fresh(name);
+    append_bytes(&path, text.as_bytes());
+    path
+}
+
+fn text_of(path: &Path) -> String {
+    String::from_utf8(bytes_of(path)).unwrap()
+}
+
+#[test]
+fn a_second_writer_is_refused_and_readers_are_not() {
+    let path = with("locked.jsonl", HEADER);
+    let mut writer = JsonlStore::open(&path, Durability::Never).unwrap();
+    let error = JsonlStore::open(&path, Durability::Never).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(error.to_string().contains("locked.jsonl") && error.hint().contains("close the other program"));
+    let mut reader = JsonlStore::open_for_reading(&path).unwrap();
+    writer.append(b"{}").unwrap();
+    assert_eq!(texts(&reader).len(), 1, "a reader sees the file as it was when it was opened");
+    assert_eq!(texts(&JsonlStore::open_for_reading(&path).unwrap()).len(), 2);
+    assert!(matches!(reader.append(b"{}").unwrap_err(), StoreError::ReadOnly { .. }));
+    drop(writer);
+    JsonlStore::open(&path, Durability::Never).unwrap().append(b"{}").unwrap();
+}
+
+#[test]
+fn a_torn_line_is_moved_aside_by_a_writer_and_left_alone_by_a_reader() {
+    let path = with("torn.jsonl", &format!("{HEADER}{{\"a\":1}}\n{{\"b\":"));
+    let reader = JsonlStore::open_for_reading(&path).unwrap();
+    assert_eq!((texts(&reader).len(), reader.torn().unwrap().kept_in.as_ref()), (2, None));
+    let mut writer = JsonlStore::open(&path, Durability::Always).unwrap();
+    let torn = writer.torn().unwrap().clone();
+    assert_eq!((torn.position, torn.n_bytes), (HEADER.len() as u64 + 8, 5));
+    writer.append(b"{\"c\":3}").unwrap();
+    assert_eq!(text_of(&path), format!("{HEADER}{{\"a\":1}}\n{{\"c\":3}}\n"));
+    let aside = torn.kept_in.unwrap();
+    assert_eq!(
+        (aside.file_name().unwrap().to_str(), text_of(&aside)),
+        (Some("torn.jsonl.torn"), "{\"b\":\n".into())
+    );
+    drop(writer);
+    append_bytes(&path, b"\0\0\0");
+    assert!(JsonlStore::open(&path, Durability::Always).unwrap().torn().is_some());
+    assert_eq!(text_of(&aside), "{\"b\":\n\0\0\0\n", "what was moved aside before stays");
+}
+
+#[test]
+fn a_last_line_that_lacks_only_its_line_feed_gets_it() {
+    let path = with("unended.jsonl", &format!("{HEADER}{{\"a\":1}}"));
+    assert_eq!(texts(&JsonlStore::open_for_reading(&path).unwrap()).len(), 2);
+    let mut writer = JsonlStore::open(&path, Durability::Always).unwrap();
+    assert!(writer.torn().is_none());
+    writer.append(b"{}").unwrap();
+    assert_eq!(text_of(&path), format!("{HEADER}{{\"a\":1}}\n{{}}\n"));
+}
+
+#[test]
+fn a_file_that_is_something_else_is_refused_and_left_alone() {
+    for text in ["notes\nfor me", "{\n  \"a\": 1\n}", "{\"type\":\"session\",\"ver", "\n\n", "[1]\n{\"a\":"] {
+        let path = with("other.jsonl", text);
+        let error = JsonlStore::open(&path, Durability::Always).unwrap_err();
+        assert!(matches!(error, StoreError::NotALog { .. }), "{error}");
+        assert_eq!(text_of(&path), text);
+    }
+    let path = with("empty.jsonl", "");
+    JsonlStore::open(&path, Durability::Always).unwrap().append(b"{}").unwrap();
+    assert_eq!(text_of(&path), "{}\n");
+    let missing = JsonlStore::open(fresh("missing.jsonl"), Durability::Always).unwrap_err();
+    assert!(missing.to_string().contains("missing.jsonl: opening it failed"), "{missing}");
+    assert!(matches!(JsonlStore::create(&path, Durability::Always), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn a_file_that_another_program_changed_is_not_written_to() {
+    let path = with("foreign.jsonl", HEADER);
+    let mut store = JsonlStore::open(&path, Durability::Always).unwrap();
+    append_bytes(&path, b"{\"foreign\":1}\n");
+    for _ in 0..2 {
+        let error = store.append(b"{\"own\":1}").unwrap_err();
+        assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    }
+    assert_eq!(texts(&store).len(), 1, "what was there when it was opened can still be read");
+    drop(store);
+    JsonlStore::open(&path, Durability::Always).unwrap().append(b"{\"own\":1}").unwrap();
+    assert_eq!(text_of(&path), format!("{HEADER}{{\"foreign\":1}}\n{{\"own\":1}}\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_removed_or_replaced_is_not_written_to() {
+    let path = with("replaced.jsonl", HEADER);
+    let mut store = JsonlStore::open(&path, Durability::Never).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    append_bytes(&path, HEADER.as_bytes());
+    let error = store.append(b"{}").unwrap_err();
+    assert!(matches!(error, StoreError::Changed { found: 0, .. }), "{error}");
+    assert_eq!(text_of(&path), HEADER);
+}
+
+/// `/dev/full` takes no byte, so an append to it fails as on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_append_that_fails_is_an_error_that_names_the_file() {
+    let mut store = JsonlStore::open("/dev/full", Durability::Never).unwrap();
+    let error = store.append(b"{}").unwrap_err();
+    assert!(error.to_string().starts_with("/dev/full: appending to it failed"), "{error}");
+}
+
+#[test]
+fn a_new_file_appears_whole_or_not_at_all_and_never_over_another() {
+    let path = fresh("new.jsonl");
+    let failed: Result<(), SessionError> = write_new(&path, |out| {
+        let _ = out.write_all(b"half");
+        Err(SessionError::Empty)
+    });
+    assert!(failed.is_err() && !path.exists());
+    let write = |text: &'static [u8]| {
+        write_new(&path, move |out| {
+            out.write_all(text).map_err(|source| SessionError::Io { line: 1, source })
+        })
+    };
+    write(b"whole\n").unwrap();
+    assert!(matches!(write(b"other\n"), Err(SessionError::Store(StoreError::Io { .. }))));
+    assert_eq!(text_of(&path), "whole\n");
+    assert!(!path.with_extension("jsonl.new").exists());
+}
