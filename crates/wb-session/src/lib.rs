@@ -36,14 +36,36 @@ pub mod error;
 pub mod entry;
 pub mod log;
 pub mod context;
+mod projection;
+pub mod settings;
+pub mod accounting;
+pub mod cut;
+pub mod files;
+pub mod convert;
+pub mod serialize;
+pub mod prepare;
+pub mod branch_summary;
 
+pub use accounting::{
+    ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
+};
+pub use branch_summary::{
+    AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,
+};
 pub use context::{Context, RequestAt, build_context};
+pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
+pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, CustomMessage, Entry, EntryKind, Logged, ModelChange,
     Replacement, Request, StopReason, ThinkingLevelChange,
 };
 pub use error::SessionError;
+pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use id::EntryId;
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
+pub use prepare::{CompactionPreparation, prepare_compaction};
+pub use projection::SESSION_TARIFF;
+pub use serialize::{SerializeOpts, serialize_conversation};
+pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
 pub use stamp::parse_iso_ms;
