@@ -49,8 +49,8 @@ pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> Stri
 
 /// How the lines begin that tell who speaks.
 const LABEL_STARTS: [&str; 3] = ["[User]", "[Assistant", "[Tool result]"];
-/// The tags that stand around what a summarizer is given, without their angle brackets.
-const FENCES: [&str; 2] = ["conversation>", "previous-summary>"];
+/// How the tags begin that stand around what a summarizer is given.
+const FENCES: [&str; 4] = ["<conversation", "</conversation", "<previous-summary", "</previous-summary"];
 /// What ends a line for some reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
@@ -122,10 +122,8 @@ fn is_harmful(body: &str) -> bool {
 
 /// Adds a body with `> ` before each line but the first that looks like a label, and our tags spoiled.
 fn push_harmless(out: &mut String, body: &str) {
-    let body = FENCES.iter().fold(body.to_owned(), |body, fence| {
-        body.replace(&format!("</{fence}"), &format!("‹/{fence}"))
-            .replace(&format!("<{fence}"), &format!("‹{fence}"))
-    });
+    let body =
+        FENCES.iter().fold(body.to_owned(), |body, fence| body.replace(fence, &fence.replace('<', "‹")));
     for (nth, line) in body.split_inclusive(LINE_ENDS).enumerate() {
         if nth > 0 && LABEL_STARTS.iter().any(|label| line.trim_start().starts_with(label)) {
             out.push_str("> ");

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use wb_message::Message;
 use wb_session::{
-    BranchPreparation, Entry, EntryId, EntryKind, FileLists, SessionError, SessionLog,
-    collect_entries_for_branch_summary, prepare_branch_entries,
+    BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, FileLists, SessionError, SessionLog,
+    collect_entries_for_branch_summary, prepare_branch_entries, prepare_compaction,
 };
 
 use crate::chain::chain;
@@ -14,7 +14,7 @@ use crate::rows::{
     EXCLUDED, JSON, NEWEST, Row, Verdict, are_messages, has_excluded, has_special_json, judge, replay,
     with_all_commands,
 };
-use crate::support::log_of;
+use crate::support::{FIXTURES, log_of};
 
 #[test]
 fn the_entries_of_a_branch_are_the_recorded_ones() {
@@ -194,4 +194,29 @@ fn a_summary_that_does_not_fit_is_taken_while_there_is_room() {
 fn a_long_branch_is_walked_in_linear_time() {
     let words = "u:1 a:1 t:1 s:1 ".repeat(25_000);
     assert_eq!(prepared(&words, None).0.messages.len(), 75_000);
+}
+
+#[test]
+fn every_composed_log_is_prepared_at_every_leaf_without_a_panic() {
+    let mut n_prepared = 0;
+    for (_, text) in FIXTURES {
+        let Ok(log) = SessionLog::read(text.as_bytes()) else { continue };
+        for old in log.entries() {
+            let path = log.path(Some(&old.id)).unwrap();
+            for keep_recent_tokens in [0, 1, 5, u64::MAX] {
+                let settings = CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() };
+                if let Some(preparation) = prepare_compaction(&path, &settings) {
+                    assert!(path.iter().any(|entry| entry.id == preparation.first_kept_entry_id));
+                    n_prepared += 1;
+                }
+            }
+            for target in log.entries() {
+                let found = collect_entries_for_branch_summary(&log, Some(&old.id), &target.id).unwrap();
+                let all = prepare_branch_entries(&found.entries, None);
+                let some = prepare_branch_entries(&found.entries, Some(1));
+                assert!(some.messages.len() <= all.messages.len() && some.file_ops == all.file_ops);
+            }
+        }
+    }
+    assert!(n_prepared > 20, "{n_prepared}");
 }

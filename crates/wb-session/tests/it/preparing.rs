@@ -365,6 +365,65 @@ fn every_message_is_summarized_once_or_kept() {
     assert_eq!(summarized, all);
 }
 
+/// A command kept from the model, a hidden prompt of 900 tokens, and a prompt that was 900 tokens and is 2 now.
+#[test]
+fn what_the_model_does_not_see_counts_for_nothing() {
+    let body = "x".repeat(3600);
+    let message = |id: &str, parent: &str, message: Value| {
+        json!({"type": "message", "id": id, "parentId": parent, "message": message}).to_string()
+    };
+    let shell = json!({"role": "bashExecution", "command": "ls", "output": body, "excludeFromContext": true});
+    let edit = |id: &str, parent: &str, target: &str, new: Value| {
+        json!({"type": "context_edit", "id": id, "parentId": parent, "targetId": target, "replacement": new})
+            .to_string()
+    };
+    let entries = [
+        message("u1", "", json!({"role": "user", "content": "begin"})),
+        message("u2", "u1", json!({"role": "user", "content": body})),
+        message("b", "u2", shell),
+        message("u3", "b", json!({"role": "user", "content": body})),
+        edit("e1", "u3", "u2", Value::Null),
+        edit("e2", "e1", "u3", json!({"content": "replaced"})),
+        message("u4", "e2", json!({"role": "user", "content": "on"})),
+    ];
+    let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let path = log.path(log.leaf()).unwrap();
+    assert_eq!(cut_candidates(&path, 0..path.len()), [0, 3, 6]);
+    assert_eq!(estimate_context(&path).tokens, 2 + 2 + 1);
+    let first = |keep| find_cut_point(&path, 0..path.len(), keep).first_kept_entry_index;
+    assert_eq!([1, 2, 3, 4, 5].map(first), [6, 3, 3, 0, 0]);
+    let preparation = prepared(&log, 1).unwrap();
+    assert_eq!(preparation.first_kept_entry_id, EntryId::from("u4"));
+    let texts: Vec<_> = preparation.messages_to_summarize.iter().map(wb_message::outline::line).collect();
+    assert_eq!(texts, ["user      \"begin\"", "user      \"replaced\""]);
+}
+
+/// All sessions of six entries: the places to cut are those that the pairing of messages calls legal.
+#[test]
+fn places_to_cut_are_those_that_pairing_allows() {
+    let kinds = ["u", "a", "t", "x", "o"];
+    let n_sessions = kinds.len().pow(6);
+    for nth in (0..n_sessions).step_by(3) {
+        let words: Vec<_> = (0..6).map(|at| kinds[nth / kinds.len().pow(at) % kinds.len()]).collect();
+        let log = chain(&words.join(" "));
+        let path = log.path(log.leaf()).unwrap();
+        let legal = (0..6).filter(|at| words[*at] != "t" && !splits_pair(&path, *at));
+        let expected: Vec<_> = legal.collect();
+        assert_eq!(cut_candidates(&path, 0..6), expected, "{words:?}");
+        for keep in [1, 150, 250, 100_000] {
+            let cut = find_cut_point(&path, 0..6, keep).first_kept_entry_index;
+            assert!(cut == 0 || expected.contains(&cut), "{words:?} at {keep}: {cut}");
+            let Some(it) = prepared(&log, keep) else { continue };
+            let n_given = it.messages_to_summarize.len() + it.turn_prefix_messages.len();
+            assert_eq!(
+                (n_given, it.is_split_turn),
+                (cut, !it.turn_prefix_messages.is_empty()),
+                "{words:?} at {keep}"
+            );
+        }
+    }
+}
+
 /// Figures of two real sessions, which all published versions agree on.
 #[test]
 fn real_sessions_are_cut_where_the_published_ones_cut_them() {
