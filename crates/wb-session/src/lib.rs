@@ -48,8 +48,25 @@ mod migrate;
 pub mod store;
 pub mod session;
 mod fork;
+mod projection;
+pub mod settings;
+pub mod accounting;
+pub mod cut;
+pub mod files;
+pub mod convert;
+pub mod serialize;
+pub mod prepare;
+pub mod branch_summary;
 
+pub use accounting::{
+    ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
+};
+pub use branch_summary::{
+    AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,
+};
 pub use context::{Context, RequestAt, build_context};
+pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
+pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
     ModelChange, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
@@ -63,3 +80,8 @@ pub use session::Session;
 pub use stamp::{iso_ms, parse_iso_ms};
 pub use store::{Durability, EntryStore};
 pub use tree::{Node, Tree};
+pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
+pub use prepare::{CompactionPreparation, prepare_compaction};
+pub use projection::SESSION_TARIFF;
+pub use serialize::{SerializeOpts, serialize_conversation};
+pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};

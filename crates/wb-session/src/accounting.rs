@@ -1,0 +1,86 @@
+//! Token accounting: what the provider counted, and estimates of what came after.
+
+use wb_budget::Usage;
+use wb_message::Message;
+
+use crate::entry::{Entry, EntryKind, Logged};
+use crate::projection::{Projection, SESSION_TARIFF, kept_from, last_compaction};
+use crate::settings::CompactionSettings;
+
+/// The tokens of a context, and how much of the figure a provider counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextEstimate {
+    /// All tokens.
+    pub tokens: u64,
+    /// The tokens that the provider counted, up to and with the message at `last_usage_index`.
+    pub usage_tokens: u64,
+    /// The estimated tokens of what came after; of all messages where no count is valid.
+    pub trailing_tokens: u64,
+    /// The message whose count was used, by its place among the messages of the context.
+    pub last_usage_index: Option<usize>,
+}
+
+/// Returns the tokens that the context had when an answer was complete: prompt, caches and answer.
+pub fn calculate_context_tokens(usage: &Usage) -> u64 {
+    usage.context_tokens()
+}
+
+/// Estimates the tokens of one message with [`SESSION_TARIFF`].
+pub fn estimate_tokens(message: &Message) -> u64 {
+    SESSION_TARIFF.message_tokens(message)
+}
+
+/// Tells whether a context of so many tokens leaves less than the reserve of a window free.
+///
+/// The limit itself is not above the limit. A window that is smaller than the reserve has always too little free.
+pub fn should_compact(context_tokens: u64, window_tokens: u64, settings: &CompactionSettings) -> bool {
+    settings.enabled && context_tokens.saturating_add(settings.reserve_tokens) > window_tokens
+}
+
+/// Returns the last valid count on a path and the place of its entry.
+///
+/// Answers that failed or were aborted count nothing, and neither does a count of zero.
+pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
+    path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, valid_usage(entry)?)))
+}
+
+/// Estimates the tokens of the context at the end of a path.
+///
+/// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
+/// compaction or edit tells of another prompt and is not used; without one all messages are estimated.
+pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
+    let projection = Projection::of(path);
+    let compaction = last_compaction(path);
+    let is_older = |at: usize| at < compaction.unwrap_or(0) && is_compaction(path[at]);
+    let kept = (kept_from(path)..path.len()).filter(|at| Some(*at) != compaction && !is_older(*at));
+    let current_from = path.iter().rposition(|entry| is_break(entry)).unwrap_or(0);
+    let is_visible = |at: &usize| projection.is_visible(path[*at]);
+    let mut estimate = ContextEstimate::default();
+    for (place, at) in compaction.into_iter().chain(kept).filter(is_visible).enumerate() {
+        if let Some(usage) = valid_usage(path[at]).filter(|_| at >= current_from) {
+            estimate.usage_tokens = calculate_context_tokens(&usage);
+            (estimate.trailing_tokens, estimate.last_usage_index) = (0, Some(place));
+        } else {
+            let tokens = projection.weigh(path[at]).unwrap_or(0);
+            estimate.trailing_tokens = estimate.trailing_tokens.saturating_add(tokens);
+        }
+    }
+    estimate.tokens = estimate.usage_tokens.saturating_add(estimate.trailing_tokens);
+    estimate
+}
+
+fn is_compaction(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Compaction(_))
+}
+
+/// Tells whether the prompts before an entry were others than those after it.
+fn is_break(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Compaction(_) | EntryKind::ContextEdit(_))
+}
+
+fn valid_usage(entry: &Entry) -> Option<Usage> {
+    let EntryKind::Message(Logged { request: Some(request), .. }) = &entry.kind else { return None };
+    let usage = request.usage.filter(|usage| calculate_context_tokens(usage) > 0)?;
+    (!request.stop_reason.is_failure()).then_some(usage)
+}

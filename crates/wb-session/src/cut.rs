@@ -1,0 +1,163 @@
+//! Where a session may be cut, and where it is.
+
+use std::ops::Range;
+
+use wb_message::Message;
+use wb_message::pairing::{Answer, CallAt, CallBook, call_ids, id_key};
+
+use crate::entry::{Entry, EntryKind};
+use crate::projection::{Projection, is_tool_result, logged_message, starts_turn};
+
+/// Where a range of entries is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CutPoint {
+    /// The place of the first entry that is kept; it gives a message, or is the start of the range.
+    pub first_kept_entry_index: usize,
+    /// The place of the entry that starts the turn that is cut in two; none where the cut is at a turn's start.
+    pub turn_start_index: Option<usize>,
+    /// Whether a turn is cut in two.
+    pub is_split_turn: bool,
+}
+
+/// Finds where a range of a path is cut so that about the given tokens of recent messages are kept.
+///
+/// Estimates are added up from the end until they reach `keep_recent_tokens`; the cut is the first
+/// [place that can be cut](cut_candidates) at or after that entry, and the last one of the range where only results
+/// follow. If all fits, the cut is the first such place, and the start of a range that has none. Entries without a
+/// message, such as labels, are never the cut.
+///
+/// The range is taken as far as it lies in the path.
+pub fn find_cut_point(path: &[&Entry], range: Range<usize>, keep_recent_tokens: u64) -> CutPoint {
+    cut_projected(&Projection::of(path), path, range, keep_recent_tokens)
+}
+
+pub(crate) fn cut_projected(
+    projection: &Projection<'_>,
+    path: &[&Entry],
+    range: Range<usize>,
+    keep_recent_tokens: u64,
+) -> CutPoint {
+    let range = range.start..range.end.min(path.len());
+    let is_candidate = candidates(projection, path, range.clone());
+    let whole =
+        CutPoint { first_kept_entry_index: range.start, turn_start_index: None, is_split_turn: false };
+    let Some(cut) = place(projection, path, range.clone(), keep_recent_tokens, &is_candidate) else {
+        return whole;
+    };
+    let turn_start =
+        if starts_turn(path[cut]) { None } else { turn_start(projection, path, cut, range.start) };
+    CutPoint {
+        first_kept_entry_index: cut,
+        turn_start_index: turn_start,
+        is_split_turn: turn_start.is_some(),
+    }
+}
+
+/// Returns the place of the entry that starts the turn of the entry at `at`, not before `start`.
+///
+/// A turn starts with anything that gives a message and is neither an answer nor the result of a tool.
+pub fn find_turn_start(path: &[&Entry], at: usize, start: usize) -> Option<usize> {
+    turn_start(&Projection::of(path), path, at, start)
+}
+
+fn turn_start(projection: &Projection<'_>, path: &[&Entry], at: usize, start: usize) -> Option<usize> {
+    let is_start = |at: &usize| {
+        let entry = path[*at];
+        !matches!(entry.kind, EntryKind::Compaction(_)) && projection.is_visible(entry) && starts_turn(entry)
+    };
+    (start..path.len().min(at.saturating_add(1))).rev().find(is_start)
+}
+
+/// Returns the places of a range at which it can be cut: entries that give a message, except compactions and results
+/// of tools, where no result later answers a call before and no call before still waits for its result.
+pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
+    let range = range.start..range.end.min(path.len());
+    let is_candidate = candidates(&Projection::of(path), path, range.clone());
+    range.zip(is_candidate).filter_map(|(at, is)| is.then_some(at)).collect()
+}
+
+/// Walks back until the budget is reached and returns the candidate that is nearest after that place.
+fn place(
+    projection: &Projection<'_>,
+    path: &[&Entry],
+    range: Range<usize>,
+    keep_recent_tokens: u64,
+    is_candidate: &[bool],
+) -> Option<usize> {
+    let (start, mut sum, mut nearest) = (range.start, 0_u64, None);
+    for at in range.rev() {
+        if is_candidate[at - start] {
+            nearest = Some(at);
+        }
+        let tokens = projection.weigh(path[at]).unwrap_or(0);
+        sum = sum.saturating_add(tokens);
+        if tokens > 0 && sum >= keep_recent_tokens {
+            let last_before = || is_candidate[..at - start].iter().rposition(|is| *is).map(|at| at + start);
+            return nearest.or_else(last_before);
+        }
+    }
+    nearest
+}
+
+/// Tells of each entry of a range whether it can be cut there.
+fn candidates(projection: &Projection<'_>, path: &[&Entry], range: Range<usize>) -> Vec<bool> {
+    let Some(entries) = path.get(range) else { return Vec::new() };
+    let is_apart =
+        |entry: &&&Entry| !matches!(entry.kind, EntryKind::Compaction(_)) && !is_tool_result(entry);
+    let is_whole = whole_places(projection, entries);
+    let places = entries.iter().zip(is_whole);
+    places.map(|(entry, is)| is && is_apart(&entry) && projection.is_visible(entry)).collect()
+}
+
+/// Tells of each entry whether no pair of a call and its result lies across the cut before it.
+///
+/// The calls of the last answer that no result answers are in flight, unless it failed; nothing is cut after them.
+fn whole_places(projection: &Projection<'_>, entries: &[&Entry]) -> Vec<bool> {
+    // How many more pairs lie across the cut before an entry than across the one before.
+    let mut change = vec![0_i64; entries.len() + 1];
+    let mut across = |call: CallAt, last: usize| {
+        if let Some(begin) = change.get_mut(call.message as usize + 1) {
+            *begin += 1;
+        }
+        if let Some(end) = change.get_mut(last + 1) {
+            *end -= 1;
+        }
+    };
+    let mut book = CallBook::default();
+    let mut last_answer = None;
+    for (at, entry) in entries.iter().enumerate() {
+        let Some(message) = logged_message(entry).filter(|_| projection.is_visible(entry)) else { continue };
+        let message_at = u32::try_from(at).unwrap_or(u32::MAX);
+        for (id, block) in call_ids(message) {
+            book.call(id_key(id), CallAt { message: message_at, block });
+        }
+        for id in message.answered_ids() {
+            if let Answer::Open(call) | Answer::Repeat(call) = book.answer(id_key(id)) {
+                across(call, at);
+            }
+        }
+        if matches!(message, Message::Assistant { .. }) {
+            last_answer = Some(at);
+        }
+    }
+    let in_flight = last_answer.filter(|at| !is_failure(entries[*at]));
+    for call in book.open_calls().into_iter().filter(|call| Some(call.message as usize) == in_flight) {
+        across(call, entries.len());
+    }
+    let mut n_across = 0;
+    let places = change.into_iter().take(entries.len()).map(|change| {
+        n_across += change;
+        n_across == 0
+    });
+    places.collect()
+}
+
+fn is_failure(entry: &Entry) -> bool {
+    match &entry.kind {
+        EntryKind::Message(logged) => {
+            logged.request.as_ref().is_some_and(|request| request.stop_reason.is_failure())
+        }
+        _ => false,
+    }
+}
