@@ -36,6 +36,7 @@ pub mod error;
 pub mod entry;
 pub mod log;
 pub mod context;
+pub mod overlay;
 
 pub use context::{Context, RequestAt, build_context};
 pub use entry::{
@@ -46,4 +47,5 @@ pub use error::SessionError;
 pub use id::EntryId;
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
+pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use stamp::parse_iso_ms;
