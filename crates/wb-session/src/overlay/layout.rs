@@ -285,7 +285,9 @@ impl Walk {
         self.pass_before(item)?;
         let mut passed = Vec::new();
         self.take_through(item, &mut passed)?;
-        passed.into_iter().for_each(|run| self.emit(run));
+        for run in passed {
+            self.emit(run);
+        }
         Some(())
     }
 

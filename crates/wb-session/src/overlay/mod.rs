@@ -41,6 +41,9 @@ mod late;
 pub mod plan;
 pub mod projection;
 pub mod state;
+pub mod zones;
+mod summary;
+pub mod strategy;
 
 pub use block::{Author, BLOCK_EVENT_TYPE, Basis, BlockEvent, BlockId, CompactionBlock, Provenance};
 pub use error::OverlayError;
@@ -48,3 +51,8 @@ pub use fingerprint::Fingerprint;
 pub use plan::{BlockPlan, BlockPreview};
 pub use projection::{Explanation, ProjectedFrom, Projection};
 pub use state::Overlay;
+pub use strategy::{
+    BLOCK_COMPACTION_CONFIG, BlockCompactionConfig, BlockCompactionStrategy, DefaultBlockCompaction,
+};
+pub use summary::{DIGEST_LEGEND, LINES_LEFT_OUT};
+pub use zones::{Zones, turns};

@@ -7,3 +7,4 @@ mod log;
 mod context;
 mod recorded;
 mod damaged;
+mod overlay;

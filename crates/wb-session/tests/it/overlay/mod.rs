@@ -1,0 +1,6 @@
+//! Tests of the overlay: single cases, laws, the default strategy, and recorded answers.
+
+mod world;
+mod cases;
+mod laws;
+mod recorded;
