@@ -3,4 +3,5 @@
 mod world;
 mod cases;
 mod laws;
+mod strategy;
 mod recorded;

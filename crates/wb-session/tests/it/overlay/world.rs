@@ -72,6 +72,12 @@ impl World {
         self.overlay.apply(&self.all[..self.n_log], block).map(drop)
     }
 
+    pub(crate) fn run_all(&mut self, acts: &[Act]) {
+        for act in acts {
+            self.run(act);
+        }
+    }
+
     pub(crate) fn run(&mut self, act: &Act) {
         match act {
             Act::Apply(cuts, bodies) => {
