@@ -57,6 +57,7 @@ pub mod convert;
 pub mod serialize;
 pub mod prepare;
 pub mod branch_summary;
+pub mod overlay;
 
 pub use accounting::{
     ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
@@ -85,3 +86,4 @@ pub use prepare::{CompactionPreparation, prepare_compaction};
 pub use projection::SESSION_TARIFF;
 pub use serialize::{SerializeOpts, serialize_conversation};
 pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
+pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};

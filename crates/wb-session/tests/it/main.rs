@@ -18,3 +18,4 @@ mod preparing;
 mod files;
 mod branching;
 mod converting;
+mod overlay;
