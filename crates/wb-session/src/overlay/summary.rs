@@ -131,7 +131,8 @@ impl Unit {
                 match ours {
                     Some(_) if text == LINES_LEFT_OUT => self.has_gap = true,
                     Some(_) => push(!text.starts_with(DONE), text.to_owned()),
-                    None => push(true, [CARRIED, text].concat()),
+                    // A CR at the end would go when the line is read again.
+                    None => push(true, [CARRIED, text.trim_end()].concat()),
                 }
             }
         } else if is_dropped_mark(message) {

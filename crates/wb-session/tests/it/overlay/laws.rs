@@ -1,8 +1,11 @@
 //! What holds for every log and every chain of blocks.
 
+use std::borrow::Cow;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wb_budget::Tariff;
+use wb_message::{Block, Edit, Message, Patch};
 use wb_session::overlay::{BlockEvent, Overlay};
 use wb_testkit::strategies::transcript;
 
@@ -13,7 +16,7 @@ fn apply() -> impl Strategy<Value = Act> {
 }
 
 /// Returns what of an overlay can be seen from outside.
-fn face(world: &World) -> (Vec<wb_message::Message>, String) {
+fn face(world: &World) -> (Vec<Message>, String) {
     (world.seen(), serde_json::to_string(&world.overlay.active().collect::<Vec<_>>()).unwrap())
 }
 
@@ -133,5 +136,52 @@ proptest! {
             world.run(act);
             world.check();
         }
+    }
+}
+
+fn any_edit() -> impl Strategy<Value = Edit> {
+    let message = prop_oneof![Just(Message::user("[x]")), Just(Message::tool_result("c1", "read", "x"))];
+    prop_oneof![
+        (0..14_usize).prop_map(|at| Edit::Body { at, content: vec![Block::text("[y]")] }),
+        (0..14_usize, 0..14_usize, vec(message, 0..3))
+            .prop_map(|(start, end, with)| Edit::Fold { range: start..end, with }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_no_one_should_have_stored_is_refused_or_projected_without_a_panic(
+        blocks in vec((vec(any_edit(), 0..5), 0..14_usize, vec(0..14_usize, 0..3), 0..14_usize), 1..5),
+    ) {
+        let mut world = World::new(wb_testkit::script("s u a:read,bash t t u n#c1 b a:read u a d"), usize::MAX);
+        let mut overlay = Overlay::new();
+        for (edits, n_log, late, start) in blocks {
+            // Through the front door it is applied or refused.
+            let patch = Patch { edits };
+            if world.apply(patch.clone()).is_ok() {
+                world.check();
+            }
+            // Through the back door it is read, or refused, and then projected or refused.
+            let bare = World { overlay: overlay.clone(), ..world.clone() };
+            let mut block = bare.seal(Patch::default()).unwrap();
+            block.patch = patch;
+            block.covers = start..n_log;
+            (block.basis.n_log, block.basis.late) = (n_log, late);
+            let events = overlay.events().map(owned).chain([BlockEvent::Applied { block: Cow::Owned(block) }]);
+            if let Ok(read) = Overlay::replay(events.collect::<Vec<_>>()) {
+                let is_told = read.project(world.log()).is_ok_and(|projection| projection.explain(0).is_some());
+                if is_told {
+                    overlay = read;
+                }
+            }
+        }
+    }
+}
+
+fn owned(event: BlockEvent<'_>) -> BlockEvent<'static> {
+    match event {
+        BlockEvent::Applied { block } => BlockEvent::Applied { block: Cow::Owned(block.into_owned()) },
+        BlockEvent::Undone { id } => BlockEvent::Undone { id: Cow::Owned(id.into_owned()) },
+        BlockEvent::Redone { id } => BlockEvent::Redone { id: Cow::Owned(id.into_owned()) },
     }
 }

@@ -125,6 +125,16 @@ fn a_digest_that_a_model_wrote_is_carried_line_by_line() {
 }
 
 #[test]
+fn a_digest_alone_is_not_written_again_for_a_line_end() {
+    let mut messages = script("u a d u a*600 u a");
+    messages[2] = Message::user([DIGEST_HEADER, "\n\n10%\r90%\r\r\nend\r"].concat());
+    let mut world = World::new(messages, usize::MAX);
+    assert!(compact(&strategy(1, 1, 2_000), &mut world));
+    assert_eq!(digest_lines(&world)[1..3], ["> 10%\r90%", "> end"]);
+    assert_eq!(plan(&strategy(1, 1, 2_000), &world), None);
+}
+
+#[test]
 fn where_there_is_little_room_replies_lose_their_lines_before_prompts_and_old_ones_before_new_ones() {
     let mut world = world(r#"u"task" [u"do this" a*60 a*60]x12 u"now" a"#);
     assert!(compact(&strategy(1, 1, 400), &mut world));
@@ -227,4 +237,13 @@ fn a_strategy_is_a_seam() {
     let empty = overlay.project(&[]).unwrap();
     assert_eq!(strategies[0].plan(&empty, &Tariff::SEED), None);
     assert_eq!(strategies[0].name(), "block-compaction");
+}
+
+#[test]
+fn the_texts_that_a_model_reads_are_pinned() {
+    let texts = [DIGEST_LEGEND, LINES_LEFT_OUT].join("\n");
+    insta::assert_snapshot!(texts, @r"
+    Earlier turns, a line each (» the user's words, - what was said and done, > an earlier digest):
+    - (lines of older replies are left out)
+    ");
 }
