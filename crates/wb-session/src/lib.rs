@@ -73,17 +73,17 @@ pub use entry::{
     ModelChange, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
 };
 pub use error::{SessionError, StoreError, Torn};
+pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use id::{EntryId, IdSource};
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
+pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
+pub use prepare::{CompactionPreparation, prepare_compaction};
+pub use projection::SESSION_TARIFF;
 pub use record::NewSession;
+pub use serialize::{SerializeOpts, serialize_conversation};
 pub use session::Session;
+pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
 pub use stamp::{iso_ms, parse_iso_ms};
 pub use store::{Durability, EntryStore};
 pub use tree::{Node, Tree};
-pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
-pub use prepare::{CompactionPreparation, prepare_compaction};
-pub use projection::SESSION_TARIFF;
-pub use serialize::{SerializeOpts, serialize_conversation};
-pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
-pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};

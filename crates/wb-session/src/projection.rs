@@ -137,7 +137,7 @@ fn own_message(kind: &EntryKind) -> Option<Message> {
         EntryKind::BranchSummary(BranchSummary { summary, from_id, .. }) => {
             Message::BranchSummary { summary: summary.clone(), from_id: from_id.clone() }
         }
-        EntryKind::CustomMessage(CustomMessage { custom_type, content }) => {
+        EntryKind::CustomMessage(CustomMessage { custom_type, content, .. }) => {
             Message::custom(custom_type.clone(), content.clone())
         }
         _ => return None,

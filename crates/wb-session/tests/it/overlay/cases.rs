@@ -255,8 +255,8 @@ fn events_are_stored_as_custom_entries_of_a_session() {
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let log = log_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     let events = log.entries().iter().filter_map(|entry| match &entry.kind {
-        EntryKind::Other(line) if line["type"] == "custom" && line["customType"] == BLOCK_EVENT_TYPE => {
-            Some(serde_json::from_value::<BlockEvent<'static>>(line["data"].clone()).unwrap())
+        EntryKind::Custom(custom) if custom.custom_type == BLOCK_EVENT_TYPE => {
+            Some(serde_json::from_value::<BlockEvent<'static>>(custom.data.clone().unwrap()).unwrap())
         }
         _ => None,
     });
