@@ -240,7 +240,7 @@ fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
 }
 
 /// Puts another body into a message; one that is made of something else is left alone.
-fn replace(message: &mut Message, new: &Content) {
+pub(crate) fn replace(message: &mut Message, new: &Content) {
     match message {
         Message::User { content, .. } | Message::Custom { content, .. } => *content = new.clone(),
         Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use wb_budget::LineageTariff;
-use wb_message::{Block, Content, Message};
+use wb_message::{Content, Message};
 
+use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
 use crate::id::EntryId;
 
@@ -52,7 +53,7 @@ impl<'a> Projection<'a> {
         }
         let mut message = own_message(&entry.kind)?;
         if let Some(content) = self.replacement(entry) {
-            replace(&mut message, content.clone());
+            replace(&mut message, content);
         }
         Some(message)
     }
@@ -142,20 +143,6 @@ fn own_message(kind: &EntryKind) -> Option<Message> {
         }
         _ => return None,
     })
-}
-
-fn replace(message: &mut Message, new: Content) {
-    match message {
-        Message::User { content, .. } | Message::Custom { content, .. } => *content = new,
-        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
-            *content = match new {
-                Content::Text(text) => vec![Block::Text { text }],
-                Content::Blocks(blocks) => blocks,
-            };
-        }
-        Message::BashExecution { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {
-        }
-    }
 }
 
 fn content_tokens(content: &Content) -> u64 {
