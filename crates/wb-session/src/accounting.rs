@@ -4,8 +4,8 @@ use wb_budget::Usage;
 use wb_message::Message;
 
 use crate::entry::{Entry, EntryKind, Logged};
-use crate::projection::{Projection, SESSION_TARIFF, kept_from, last_compaction};
 use crate::settings::CompactionSettings;
+use crate::visible::{SESSION_TARIFF, VisiblePath, kept_from, last_compaction};
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,19 +50,19 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
 /// compaction or edit tells of another prompt and is not used; without one all messages are estimated.
 pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
-    let projection = Projection::of(path);
+    let visible = VisiblePath::of(path);
     let compaction = last_compaction(path);
     let is_older = |at: usize| at < compaction.unwrap_or(0) && is_compaction(path[at]);
     let kept = (kept_from(path)..path.len()).filter(|at| Some(*at) != compaction && !is_older(*at));
     let current_from = path.iter().rposition(|entry| is_break(entry)).unwrap_or(0);
-    let is_visible = |at: &usize| projection.is_visible(path[*at]);
+    let is_visible = |at: &usize| visible.is_visible(path[*at]);
     let mut estimate = ContextEstimate::default();
     for (place, at) in compaction.into_iter().chain(kept).filter(is_visible).enumerate() {
         if let Some(usage) = valid_usage(path[at]).filter(|_| at >= current_from) {
             estimate.usage_tokens = calculate_context_tokens(&usage);
             (estimate.trailing_tokens, estimate.last_usage_index) = (0, Some(place));
         } else {
-            let tokens = projection.weigh(path[at]).unwrap_or(0);
+            let tokens = visible.weigh(path[at]).unwrap_or(0);
             estimate.trailing_tokens = estimate.trailing_tokens.saturating_add(tokens);
         }
     }

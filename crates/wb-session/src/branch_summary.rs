@@ -7,7 +7,7 @@ use crate::error::SessionError;
 use crate::files::FileOps;
 use crate::id::EntryId;
 use crate::log::SessionLog;
-use crate::projection::{Projection, is_tool_result};
+use crate::visible::{VisiblePath, is_tool_result};
 
 /// The entries of a branch that is left.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,16 +54,16 @@ pub fn collect_entries_for_branch_summary<'a>(
 /// taken all the same while less than nine tenths of the budget are used, for it stands for much. Files are noted of
 /// the whole branch, from calls and from the details of summaries.
 pub fn prepare_branch_entries(entries: &[&Entry], token_budget: Option<u64>) -> BranchPreparation {
-    let projection = Projection::of(entries);
+    let visible = VisiblePath::of(entries);
     let mut preparation = BranchPreparation::default();
     for entry in entries.iter().rev().filter(|entry| !is_tool_result(entry)) {
-        let Some(tokens) = projection.weigh(entry) else { continue };
+        let Some(tokens) = visible.weigh(entry) else { continue };
         let total = preparation.total_tokens.saturating_add(tokens);
         let is_over = token_budget.is_some_and(|budget| total > budget);
         if is_over && !(is_summary(entry) && is_below_nine_tenths(preparation.total_tokens, token_budget)) {
             break;
         }
-        preparation.messages.extend(projection.message(entry));
+        preparation.messages.extend(visible.message(entry));
         preparation.total_tokens = total;
         if is_over {
             break;
@@ -72,7 +72,7 @@ pub fn prepare_branch_entries(entries: &[&Entry], token_budget: Option<u64>) -> 
     preparation.messages.reverse();
     for entry in entries {
         preparation.file_ops.note_summary(entry);
-        if let Some(message) = projection.visible_message(entry) {
+        if let Some(message) = visible.visible_message(entry) {
             preparation.file_ops.note_calls(message);
         }
     }

@@ -6,7 +6,7 @@ use wb_message::Message;
 use wb_message::pairing::{Answer, CallAt, CallBook, call_ids, id_key};
 
 use crate::entry::{Entry, EntryKind};
-use crate::projection::{Projection, is_tool_result, logged_message, starts_turn};
+use crate::visible::{VisiblePath, is_tool_result, logged_message, starts_turn};
 
 /// Where a range of entries is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,24 +29,23 @@ pub struct CutPoint {
 ///
 /// The range is taken as far as it lies in the path.
 pub fn find_cut_point(path: &[&Entry], range: Range<usize>, keep_recent_tokens: u64) -> CutPoint {
-    cut_projected(&Projection::of(path), path, range, keep_recent_tokens)
+    cut_projected(&VisiblePath::of(path), path, range, keep_recent_tokens)
 }
 
 pub(crate) fn cut_projected(
-    projection: &Projection<'_>,
+    visible: &VisiblePath<'_>,
     path: &[&Entry],
     range: Range<usize>,
     keep_recent_tokens: u64,
 ) -> CutPoint {
     let range = range.start..range.end.min(path.len());
-    let is_candidate = candidates(projection, path, range.clone());
+    let is_candidate = candidates(visible, path, range.clone());
     let whole =
         CutPoint { first_kept_entry_index: range.start, turn_start_index: None, is_split_turn: false };
-    let Some(cut) = place(projection, path, range.clone(), keep_recent_tokens, &is_candidate) else {
+    let Some(cut) = place(visible, path, range.clone(), keep_recent_tokens, &is_candidate) else {
         return whole;
     };
-    let turn_start =
-        if starts_turn(path[cut]) { None } else { turn_start(projection, path, cut, range.start) };
+    let turn_start = if starts_turn(path[cut]) { None } else { turn_start(visible, path, cut, range.start) };
     CutPoint {
         first_kept_entry_index: cut,
         turn_start_index: turn_start,
@@ -58,13 +57,13 @@ pub(crate) fn cut_projected(
 ///
 /// A turn starts with anything that gives a message and is neither an answer nor the result of a tool.
 pub fn find_turn_start(path: &[&Entry], at: usize, start: usize) -> Option<usize> {
-    turn_start(&Projection::of(path), path, at, start)
+    turn_start(&VisiblePath::of(path), path, at, start)
 }
 
-fn turn_start(projection: &Projection<'_>, path: &[&Entry], at: usize, start: usize) -> Option<usize> {
+fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usize) -> Option<usize> {
     let is_start = |at: &usize| {
         let entry = path[*at];
-        !matches!(entry.kind, EntryKind::Compaction(_)) && projection.is_visible(entry) && starts_turn(entry)
+        !matches!(entry.kind, EntryKind::Compaction(_)) && visible.is_visible(entry) && starts_turn(entry)
     };
     (start..path.len().min(at.saturating_add(1))).rev().find(is_start)
 }
@@ -73,13 +72,13 @@ fn turn_start(projection: &Projection<'_>, path: &[&Entry], at: usize, start: us
 /// of tools, where no result later answers a call before and no call before still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
-    let is_candidate = candidates(&Projection::of(path), path, range.clone());
+    let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());
     range.zip(is_candidate).filter_map(|(at, is)| is.then_some(at)).collect()
 }
 
 /// Walks back until the budget is reached and returns the candidate that is nearest after that place.
 fn place(
-    projection: &Projection<'_>,
+    visible: &VisiblePath<'_>,
     path: &[&Entry],
     range: Range<usize>,
     keep_recent_tokens: u64,
@@ -90,7 +89,7 @@ fn place(
         if is_candidate[at - start] {
             nearest = Some(at);
         }
-        let tokens = projection.weigh(path[at]).unwrap_or(0);
+        let tokens = visible.weigh(path[at]).unwrap_or(0);
         sum = sum.saturating_add(tokens);
         if tokens > 0 && sum >= keep_recent_tokens {
             let last_before = || is_candidate[..at - start].iter().rposition(|is| *is).map(|at| at + start);
@@ -101,19 +100,19 @@ fn place(
 }
 
 /// Tells of each entry of a range whether it can be cut there.
-fn candidates(projection: &Projection<'_>, path: &[&Entry], range: Range<usize>) -> Vec<bool> {
+fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -> Vec<bool> {
     let Some(entries) = path.get(range) else { return Vec::new() };
     let is_apart =
         |entry: &&&Entry| !matches!(entry.kind, EntryKind::Compaction(_)) && !is_tool_result(entry);
-    let is_whole = whole_places(projection, entries);
+    let is_whole = whole_places(visible, entries);
     let places = entries.iter().zip(is_whole);
-    places.map(|(entry, is)| is && is_apart(&entry) && projection.is_visible(entry)).collect()
+    places.map(|(entry, is)| is && is_apart(&entry) && visible.is_visible(entry)).collect()
 }
 
 /// Tells of each entry whether no pair of a call and its result lies across the cut before it.
 ///
 /// The calls of the last answer that no result answers are in flight, unless it failed; nothing is cut after them.
-fn whole_places(projection: &Projection<'_>, entries: &[&Entry]) -> Vec<bool> {
+fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {
     // How many more pairs lie across the cut before an entry than across the one before.
     let mut change = vec![0_i64; entries.len() + 1];
     let mut across = |call: CallAt, last: usize| {
@@ -127,7 +126,7 @@ fn whole_places(projection: &Projection<'_>, entries: &[&Entry]) -> Vec<bool> {
     let mut book = CallBook::default();
     let mut last_answer = None;
     for (at, entry) in entries.iter().enumerate() {
-        let Some(message) = logged_message(entry).filter(|_| projection.is_visible(entry)) else { continue };
+        let Some(message) = logged_message(entry).filter(|_| visible.is_visible(entry)) else { continue };
         let message_at = u32::try_from(at).unwrap_or(u32::MAX);
         for (id, block) in call_ids(message) {
             book.call(id_key(id), CallAt { message: message_at, block });

@@ -3,8 +3,9 @@
 //! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
 //! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
 //! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. What is written stands in [`record`](crate::record). Files are not validated by those who write them: a body that is null or missing is
-//! empty, a part of a kind that is not known becomes a text with its JSON.
+//! not kept with messages. What is written stands in [`record`](crate::record). Files are not validated by those
+//! who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text with
+//! its JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,12 @@
 //! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and what entries say in an
 //! [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or one of its paths out again.
 //!
-//! This crate knows [`Message`](wb_message::Message) and [`Usage`](wb_budget::Usage) and no clocks; files it touches
+//! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
+//! [`should_compact`] tell when, [`prepare_compaction`] and [`prepare_branch_entries`] tell what goes to a model. An
+//! [`Overlay`] is a compaction that takes nothing away: stored blocks over a log, of which the model sees a
+//! projection, taken back and explained at any time.
+//!
+//! This crate knows messages, usage and weights, but no models and no clocks; files it touches
 //! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead). Other formats of JSON lines can be read
 //! with [`Lines`].
 //!
@@ -48,7 +53,7 @@ mod migrate;
 pub mod store;
 pub mod session;
 mod fork;
-mod projection;
+mod visible;
 pub mod settings;
 pub mod accounting;
 pub mod cut;
@@ -79,7 +84,6 @@ pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use prepare::{CompactionPreparation, prepare_compaction};
-pub use projection::SESSION_TARIFF;
 pub use record::NewSession;
 pub use serialize::{SerializeOpts, serialize_conversation};
 pub use session::Session;
@@ -87,3 +91,4 @@ pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, S
 pub use stamp::{iso_ms, parse_iso_ms};
 pub use store::{Durability, EntryStore};
 pub use tree::{Node, Tree};
+pub use visible::SESSION_TARIFF;

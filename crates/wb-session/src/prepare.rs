@@ -7,8 +7,8 @@ use crate::cut::cut_projected;
 use crate::entry::Entry;
 use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
-use crate::projection::{Projection, compaction_of, kept_from, last_compaction};
 use crate::settings::CompactionSettings;
+use crate::visible::{VisiblePath, compaction_of, kept_from, last_compaction};
 
 /// What a summarizer is given, and what stays (seed 2).
 #[derive(Clone, Debug, PartialEq)]
@@ -42,14 +42,14 @@ pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Opt
     if previous.is_some_and(|at| at + 1 == path.len()) {
         return None;
     }
-    let projection = Projection::of(path);
+    let visible = VisiblePath::of(path);
     let is_kind = |entry: &&Entry| compaction_of(entry).is_none();
     let entries: Vec<&Entry> = path.get(kept_from(path)..)?.iter().copied().filter(is_kind).collect();
-    let cut = cut_projected(&projection, &entries, 0..entries.len(), settings.keep_recent_tokens);
+    let cut = cut_projected(&visible, &entries, 0..entries.len(), settings.keep_recent_tokens);
     let kept = cut.first_kept_entry_index;
     let (head, prefix) = entries.get(..kept)?.split_at(cut.turn_start_index.unwrap_or(kept).min(kept));
     let messages = |entries: &[&Entry]| -> Vec<Message> {
-        entries.iter().filter_map(|entry| projection.message(entry)).collect()
+        entries.iter().filter_map(|entry| visible.message(entry)).collect()
     };
     let (messages_to_summarize, turn_prefix_messages) = (messages(head), messages(prefix));
     if messages_to_summarize.is_empty() && turn_prefix_messages.is_empty() {
@@ -60,7 +60,7 @@ pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Opt
     let previous_summary = previous.and_then(|entry| previous_summary(entry, &mut file_ops));
     for entry in &entries[..kept] {
         file_ops.note_summary(entry);
-        if let Some(message) = projection.visible_message(entry) {
+        if let Some(message) = visible.visible_message(entry) {
             file_ops.note_calls(message);
         }
     }

@@ -15,11 +15,11 @@ pub const SESSION_TARIFF: LineageTariff = LineageTariff { free_user_images: fals
 
 /// The entries of a path with the edits that apply to them.
 #[derive(Debug)]
-pub(crate) struct Projection<'a> {
+pub(crate) struct VisiblePath<'a> {
     edits: HashMap<&'a EntryId, Option<&'a Content>>,
 }
 
-impl<'a> Projection<'a> {
+impl<'a> VisiblePath<'a> {
     /// Gathers the edits of a path; of one entry's edits the last applies.
     pub(crate) fn of(path: &[&'a Entry]) -> Self {
         let edits = path.iter().filter_map(|entry| match &entry.kind {
