@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_budget::{Ledger, ModelCard, estimate_tokens};
 use wb_message::{Message, outline};
-use wb_session::{Context, EntryId};
+use wb_session::{Context, EntryId, Node};
 
 use super::find;
 use super::opened::Log;
@@ -38,6 +38,8 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     let log = Log::open(&args.file)?;
     let entry = find::entry(&log, args.entry.as_deref())?;
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let notes = log.notes().into_iter().chain(path.first().and_then(|root| lost_root(root))).collect();
     let (tokens, anchored) = weigh(&context);
     let told = Told {
         file: &log.file,
@@ -47,7 +49,7 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
         tokens,
         anchored,
         estimated_tokens: estimate_tokens(&context.messages),
-        notes: log.notes(),
+        notes,
         entries: &context.entries,
         messages: &context.messages,
     };
@@ -58,6 +60,12 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
         people(&mut out, &log, &told)?;
     }
     Ok(out.flush()?)
+}
+
+/// Tells where the path begins, if something should stand before it.
+fn lost_root(root: &Node) -> Option<String> {
+    let parent = root.parent_id.as_ref()?;
+    Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
 }
 
 /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
@@ -79,18 +87,15 @@ fn weigh(context: &Context) -> (u64, bool) {
 fn people(out: &mut dyn Write, log: &Log, told: &Told<'_>) -> io::Result<()> {
     let at = told.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
     log.heading(out, &at)?;
-    log.write_notes(out, &[])?;
+    let own = &told.notes[log.session.notes().len()..];
+    log.write_notes(out, own)?;
     let source = if told.anchored { "counted by the provider up to its last answer" } else { "estimated" };
     let (n, tokens) = (told.messages.len(), grouped(told.tokens));
     let messages = if n == 1 { "message" } else { "messages" };
     writeln!(out, "  {} {messages}, {tokens} tokens, {source}", grouped(n as u64))?;
     let (model, level) = (told.model.unwrap_or("not told"), told.thinking_level.unwrap_or("not told"));
     writeln!(out, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
-    let line = |(at, message)| Line {
-        fate: Fate::Kept,
-        at: Some(at),
-        text: escaped(&outline::line(message)).into_owned(),
-    };
+    let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
     let lines: Vec<Line> = told.messages.iter().enumerate().map(line).collect();
     show::outline::write(out, &lines, true)
 }

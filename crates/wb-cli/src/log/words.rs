@@ -61,6 +61,11 @@ pub(crate) fn line(kind: &EntryKind, width: IdWidth) -> String {
             ("label", format!("{} for {}", one_line(&label, SHOWN_CHARS), width.short(it.target_id.as_str())))
         }
         EntryKind::SessionInfo(it) => ("name", it.name.as_deref().map_or_else(|| "none".to_owned(), quoted)),
+        EntryKind::Other(members) => {
+            let role = members.get("message").and_then(|message| message.get("role")?.as_str());
+            let role = role.map_or_else(String::new, |role| format!(" of role {role}"));
+            ("other", format!("{}{role}", self::kind(kind)))
+        }
         other => ("other", self::kind(other).to_owned()),
     };
     format!("{what:<9} {}", one_line(&words, SHOWN_CHARS * 2)).trim_end().to_owned()

@@ -34,7 +34,7 @@ fn log() -> Vec<Value> {
         "details": {"readFiles": ["src/a.rs"], "modifiedFiles": ["src/b.rs"]},
     });
     vec![
-        json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/work/demo"}),
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/demo"}),
         entry("thinking_level_change", "aaaa0001", json!(null), json!({"thinkingLevel": "high"})),
         entry("message", "aaaa0002", json!("aaaa0001"), user("List the files.")),
         entry("message", "aaaa0003", json!("aaaa0002"), answer),
@@ -54,7 +54,7 @@ fn log() -> Vec<Value> {
 }
 
 fn text(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
 }
 
 struct Folder(tempfile::TempDir);
@@ -100,7 +100,7 @@ fn json_of(content: &str, verb: &str, rest: &[&str]) -> Value {
 
 #[test]
 fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
-    let expected = r##"s.jsonl  pi version 3 · 10 entries · 2 branches · /work/demo
+    let expected = r##"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
 ● aaaa0001 thinking  high
 ● aaaa0002 user      "List the files."
 ├─○ bbbb0001 user      "Another way."
@@ -145,7 +145,7 @@ fn branches_of_branches_and_several_roots_have_lines_of_their_own() {
 fn the_tree_tells_machines_every_entry_in_the_order_of_the_file() {
     let tree = json_of(&text(&log()), "tree", &[]);
     assert_eq!((&tree["n_entries"], &tree["n_branches"]), (&json!(10), &json!(2)));
-    assert_eq!((&tree["leaf"], &tree["cwd"]), (&json!("cccc0004"), &json!("/work/demo")));
+    assert_eq!((&tree["leaf"], &tree["cwd"]), (&json!("cccc0004"), &json!("/demo")));
     let lines: Vec<_> =
         tree["entries"].as_array().unwrap().iter().map(|entry| entry["line"].clone()).collect();
     assert_eq!(json!(lines), json!([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
@@ -209,7 +209,7 @@ fn show_takes_the_leaf_where_no_entry_is_named() {
 #[test]
 fn a_pipe_gets_the_whole_of_a_long_text() {
     let mut lines = log();
-    let long: String = (0..500).map(|n| format!("line {n}\n")).collect();
+    let long: String = (0..500).flat_map(|n| [format!("line {n}"), "\n".to_owned()]).collect();
     lines[10]["message"]["content"] = json!(long);
     let answer = shown(&text(&lines), "show", &[]);
     assert_eq!(answer.lines().filter(|line| line.starts_with("  line ")).count(), 500);
@@ -333,6 +333,34 @@ fn an_entry_that_is_its_own_ancestor_is_drawn_and_has_no_context() {
 }
 
 #[test]
+fn a_context_whose_path_lost_its_beginning_says_so() {
+    let mut lines = log();
+    lines.remove(2);
+    let context = json_of(&text(&lines), "context", &["bbbb0002"]);
+    let note = "the path begins at bbbb0001, whose parent aaaa0002 is not in the log";
+    assert_eq!(context["notes"], json!([note]));
+    assert!(shown(&text(&lines), "context", &["bbbb0002"]).contains(&format!("  note: {note}\n")));
+}
+
+#[test]
+fn entries_of_kinds_that_nobody_knows_are_shown_as_they_are() {
+    let mut lines = log();
+    lines[5] = json!({"type": "message", "id": "bbbb0001", "parentId": "aaaa0002", "message": {"role": "oracle", "content": 1}});
+    lines[6]["type"] = json!("vision");
+    let tree = shown(&text(&lines), "tree", &[]);
+    assert!(tree.contains("├─○ bbbb0001 other     message of role oracle\n"), "{tree}");
+    assert!(tree.contains("│ ○ bbbb0002 other     vision"), "{tree}");
+    assert_eq!(json_of(&text(&lines), "show", &["bbbb0001"])["content"], lines[5]);
+}
+
+#[test]
+fn a_plan_spells_out_what_could_drive_a_terminal_too() {
+    let folder = Folder::new();
+    let plan = wb(&["plan", folder.file(&text(&log())).to_str().unwrap()]);
+    assert!(plan.stdout.contains("\\u{1b}]0;owned\\u{7} a.rs"), "{}", plan.stdout);
+}
+
+#[test]
 fn what_is_no_session_of_pi_is_refused_with_a_hint() {
     for content in ["", "hello\n", "{\"type\":\"user\"}\n", "\n\n", "{}\n"] {
         for verb in ["tree", "show", "context"] {
@@ -411,9 +439,6 @@ fn every_real_session_is_shown_without_a_control_character() {
         let (context, weighed) =
             (read(&["session", "context", file, "--json"]), read(&["weigh", file, "--json"]));
         assert_eq!(context["tokens"], weighed["tokens"], "{file}");
-        assert_eq!(
-            context["messages"].as_array().unwrap().len(),
-            weighed["messages"].as_u64().unwrap() as usize
-        );
+        assert_eq!(json!(context["messages"].as_array().unwrap().len()), weighed["messages"]);
     }
 }
