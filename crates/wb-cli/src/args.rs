@@ -28,6 +28,42 @@ pub(crate) enum Command {
     Condense(Condense),
     /// Condenses a session with every strategy in memory and shows them side by side; writes nothing
     Compare(Compare),
+    /// Looks into a session file of pi: its tree, one entry, the context at one; writes nothing
+    #[command(subcommand)]
+    Session(SessionCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Shows the entries of a session as a tree, one line each
+    Tree(SessionTree),
+    /// Shows what one entry holds
+    Show(SessionEntry),
+    /// Shows what the model sees at an entry
+    Context(SessionEntry),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionTree {
+    /// Session file of pi; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionEntry {
+    /// Session file of pi; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Id of an entry, or as much of its beginning as no other has [default: the last entry]
+    #[arg(value_name = "ENTRY")]
+    pub(crate) entry: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

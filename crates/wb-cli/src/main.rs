@@ -3,6 +3,7 @@
 //! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, 2 usage.
 
 mod number;
+mod escape;
 mod strategy;
 mod args;
 mod session;
@@ -10,6 +11,7 @@ mod outcome;
 mod json;
 mod show;
 mod compare;
+mod log;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan(&args),
         Command::Condense(args) => condense(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Session(command) => log::run(&command),
     };
     code_of(&done)
 }

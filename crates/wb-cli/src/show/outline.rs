@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::style::{BAD, DIM, GOOD, WARN};
+use crate::escape::escaped;
 use crate::outcome::{Fate, Line};
 
 /// Lines of a long run that are shown at its start and at its end.
@@ -36,7 +37,7 @@ fn part(fate: Fate) -> u8 {
 fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
     let (mark, style) = look(line.fate);
     let at = line.at.map_or_else(String::new, |at| at.to_string());
-    writeln!(out, "  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} {}", line.text)
+    writeln!(out, "  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} {}", escaped(&line.text))
 }
 
 fn look(fate: Fate) -> (char, Style) {

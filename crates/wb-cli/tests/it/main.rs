@@ -6,3 +6,4 @@ mod support;
 mod sessions;
 mod strategies;
 mod commands;
+mod session;

@@ -1,0 +1,101 @@
+//! `wb session context`: what the model sees at an entry.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_budget::{Ledger, ModelCard, estimate_tokens};
+use wb_message::{Message, outline};
+use wb_session::{Context, EntryId, Node};
+
+use super::find;
+use super::opened::Log;
+use crate::args::SessionEntry;
+use crate::escape::escaped;
+use crate::number::grouped;
+use crate::outcome::{Fate, Line};
+use crate::show;
+use crate::show::style::DIM;
+
+/// The answer of `wb session context --json`.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    file: &'a str,
+    entry: Option<&'a EntryId>,
+    model: Option<&'a str>,
+    thinking_level: Option<&'a str>,
+    tokens: u64,
+    anchored: bool,
+    estimated_tokens: u64,
+    notes: Vec<String>,
+    /// The entry that each message comes from.
+    entries: &'a [EntryId],
+    messages: &'a [Message],
+}
+
+/// Prints the context at an entry.
+pub(crate) fn context(args: &SessionEntry) -> Result<()> {
+    let log = Log::open(&args.file)?;
+    let entry = find::entry(&log, args.entry.as_deref())?;
+    let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
+    let notes = log.notes().into_iter().chain(path.first().and_then(|root| lost_root(root))).collect();
+    let (tokens, anchored) = weigh(&context);
+    let told = Told {
+        file: &log.file,
+        entry: entry.as_ref(),
+        model: context.model.as_deref(),
+        thinking_level: context.thinking_level.as_deref(),
+        tokens,
+        anchored,
+        estimated_tokens: estimate_tokens(&context.messages),
+        notes,
+        entries: &context.entries,
+        messages: &context.messages,
+    };
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if args.json {
+        crate::print_json(&mut out, &told)?;
+    } else {
+        people(&mut out, &log, &told)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Tells where the path begins, if something should stand before it.
+fn lost_root(root: &Node) -> Option<String> {
+    let parent = root.parent_id.as_ref()?;
+    Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
+}
+
+/// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
+fn weigh(context: &Context) -> (u64, bool) {
+    let mut ledger = Ledger::new();
+    let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
+    let mut anchored = false;
+    for (at, message) in context.messages.iter().enumerate() {
+        ledger.push(message);
+        while let Some(counted) = current.next_if(|request| request.at == at) {
+            let card = ModelCard { id: counted.model.clone().unwrap_or_default(), ..ModelCard::default() };
+            // A refused count leaves the estimate as it is.
+            anchored |= ledger.anchor(at, &counted.usage, Some(&card)).is_ok();
+        }
+    }
+    (ledger.context_tokens(), anchored)
+}
+
+fn people(out: &mut dyn Write, log: &Log, told: &Told<'_>) -> io::Result<()> {
+    let at = told.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
+    log.heading(out, &at)?;
+    let own = &told.notes[log.session.notes().len()..];
+    log.write_notes(out, own)?;
+    let source = if told.anchored { "counted by the provider up to its last answer" } else { "estimated" };
+    let (n, tokens) = (told.messages.len(), grouped(told.tokens));
+    let messages = if n == 1 { "message" } else { "messages" };
+    writeln!(out, "  {} {messages}, {tokens} tokens, {source}", grouped(n as u64))?;
+    let (model, level) = (told.model.unwrap_or("not told"), told.thinking_level.unwrap_or("not told"));
+    writeln!(out, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
+    let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
+    let lines: Vec<Line> = told.messages.iter().enumerate().map(line).collect();
+    show::outline::write(out, &lines, true)
+}
