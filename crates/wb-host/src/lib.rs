@@ -3,6 +3,8 @@
 //! [`compact`] takes what [`prepare_compaction`](wb_session::prepare_compaction) made of a session's path, asks a
 //! model for the summary and judges its reply; without a model, or where the reply is of no use, the local digest
 //! stands in and the [`SummarySource`] says why. [`append_compaction`] writes the outcome as an entry of the session.
+//! A branch that is left is summarized by [`generate_branch_summary`] and noted where the session goes on by
+//! [`append_branch_summary`].
 //!
 //! There are no clocks here: times are inputs.
 //!
@@ -37,7 +39,12 @@ pub mod outcome;
 mod local;
 mod work;
 pub mod compaction;
+pub mod branch;
 
+pub use branch::{
+    BranchSummaryOpts, BranchSummaryOutcome, LeftBranch, append_branch_summary, generate_branch_summary,
+    read_left_branch,
+};
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};

@@ -2,7 +2,8 @@
 
 use wb_budget::Tariff;
 use wb_message::{Message, Pairing, ToolVocabulary};
-use wb_summarize::{Section, Sections, local_sections};
+use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
+use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
 use crate::outcome::TURN_CONTEXT;
 
@@ -30,11 +31,11 @@ const BLOCKED: &str = "### Blocked";
 const STUCK: &str = "- Stuck? ";
 
 /// Takes a summary from the messages themselves, at most about `max_tokens` tokens; what was summarized before is
-/// carried.
+/// carried, as are the summaries among the messages.
 pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) -> String {
-    let previous = previous.map(as_digest);
-    let sections =
-        local_sections(messages, &Pairing::of(messages), &ToolVocabulary::default(), previous.as_deref());
+    let carried = carried_digest(messages);
+    let prior: String = previous.into_iter().chain(carried.as_deref()).map(as_digest).collect();
+    let sections = local_sections(messages, &Pairing::of(messages), &ToolVocabulary::default(), Some(&prior));
     let max_chars = Tariff::SEED.chars_within(max_tokens).saturating_sub(FRAME_CHARS);
     as_summary(&Sections::parse(&sections.render(max_chars)))
 }
@@ -42,9 +43,16 @@ pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_to
 /// Puts a summary under the headings of a digest.
 fn as_digest(summary: &str) -> String {
     let mut out = String::with_capacity(summary.len());
-    let mut is_blocked = false;
+    let (mut is_blocked, mut is_listed) = (false, false);
     for line in summary.lines() {
         let plain = line.trim();
+        let is_end = [READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.1].contains(&plain);
+        is_listed |= [READ_FILES_TAGS.0, MODIFIED_FILES_TAGS.0].contains(&plain);
+        if is_listed {
+            // The lists are made anew.
+            is_listed = !is_end;
+            continue;
+        }
         let heading = HEADINGS.iter().find(|(known, _)| *known == plain);
         if let Some((known, heading)) = heading {
             is_blocked = *known == BLOCKED;

@@ -5,3 +5,4 @@
 mod support;
 mod prompts;
 mod compaction;
+mod branch;

@@ -1,7 +1,10 @@
 //! Every text that a model reads, pinned.
 
 use futures::executor::block_on;
-use wb_host::{CompactOpts, SUMMARIZER_BRIEF, append_compaction, compact};
+use wb_host::{
+    BranchSummaryOpts, CompactOpts, SUMMARIZER_BRIEF, append_compaction, compact, generate_branch_summary,
+    read_path,
+};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
@@ -46,5 +49,15 @@ fn the_prompt_for_the_first_part_of_a_turn() {
     let (session, _) = session_of(LONG_TURN);
     let invoker = ScriptedInvoker::new([Script::says(PREFIX)]);
     block_on(compact(prepared(&session, 120), Some(&invoker), CompactOpts::default())).unwrap();
+    insta::assert_snapshot!(last_prompt(&invoker));
+}
+
+#[test]
+fn the_prompt_for_a_branch() {
+    let (session, _) = session_of(TALK);
+    let entries = read_path(&session, session.leaf()).unwrap();
+    let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]);
+    let all: Vec<_> = entries.iter().collect();
+    block_on(generate_branch_summary(&all, Some(&invoker), BranchSummaryOpts::default())).unwrap();
     insta::assert_snapshot!(last_prompt(&invoker));
 }
