@@ -4,7 +4,8 @@
 //! model for the summary and judges its reply; without a model, or where the reply is of no use, the local digest
 //! stands in and the [`SummarySource`] says why. [`append_compaction`] writes the outcome as an entry of the session.
 //! A branch that is left is summarized by [`generate_branch_summary`] and noted where the session goes on by
-//! [`append_branch_summary`].
+//! [`append_branch_summary`]. [`compact_session`] and [`navigate_tree`] go the whole way and let [`SessionHooks`] have
+//! their say.
 //!
 //! There are no clocks here: times are inputs.
 //!
@@ -40,11 +41,19 @@ mod local;
 mod work;
 pub mod compaction;
 pub mod branch;
+pub mod hooks;
+pub mod host;
 
 pub use branch::{
     BranchSummaryOpts, BranchSummaryOutcome, LeftBranch, append_branch_summary, generate_branch_summary,
     read_left_branch,
 };
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
+pub use hooks::{
+    BeforeCompact, BeforeTree, HookCompaction, HookError, HookFault, HookFuture, HookList, HookSummary,
+    NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent, SessionHooks,
+    SessionTreeEvent, TreePreparation,
+};
+pub use host::{HostError, NavigateOpts, SessionCompaction, TreeNavigation, compact_session, navigate_tree};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};

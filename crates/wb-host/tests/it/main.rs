@@ -6,3 +6,4 @@ mod support;
 mod prompts;
 mod compaction;
 mod branch;
+mod hooks;
