@@ -7,3 +7,4 @@ mod prompts;
 mod compaction;
 mod branch;
 mod hooks;
+mod real;
