@@ -1,0 +1,124 @@
+//! Runs a compaction that was prepared, and appends what came of it.
+
+use tokio_util::sync::CancellationToken;
+use wb_session::{
+    Compaction, CompactionPreparation, Entry, EntryId, EntryKind, FileOps, Session, SessionError,
+};
+use wb_summarize::{Cost, ModelInvoker};
+
+use crate::outcome::{CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT};
+use crate::prompt::{Focus, SummaryTask};
+use crate::work::{Lighter, Piece, Work, lighter, text_tokens, tokens_of};
+
+/// How [`compact`] works; everything is optional.
+#[derive(Clone, Debug, Default)]
+pub struct CompactOpts {
+    /// What the user wants the summary to look at, at most
+    /// [`MAX_INSTRUCTIONS_BYTES`](crate::prompt::MAX_INSTRUCTIONS_BYTES) of it.
+    pub custom_instructions: Option<String>,
+    /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
+    /// for a turn's first part, as pi has it, and never more than the model's card allows.
+    pub max_output_tokens: Option<u64>,
+    /// Stops the run when cancelled.
+    pub cancel: Option<CancellationToken>,
+}
+
+/// Summarizes what a compaction was prepared with.
+///
+/// A turn that is cut in two gets a summary of its own, asked for after that of the history; where there is no new
+/// history, the previous summary is carried as it is. A reply that failed, was refused, cut off, blank, without
+/// headings or not lighter than its material is not taken: the local digest takes its place, and the outcome's source
+/// says why. Errors are a cancelled run and one that would not make the context lighter.
+pub async fn compact(
+    preparation: CompactionPreparation,
+    invoker: Option<&dyn ModelInvoker>,
+    opts: CompactOpts,
+) -> Result<CompactionOutcome, CompactError> {
+    let CompactOpts { custom_instructions, max_output_tokens, cancel } = opts;
+    let focus = Focus { instructions: custom_instructions, replaces: false };
+    let mut work = Work { invoker, focus, cancel, cost: Cost::default(), n_of_model: 0, failed: None };
+    if preparation.messages_to_summarize.is_empty() && preparation.turn_prefix_messages.is_empty() {
+        return Err(CompactError::Nothing);
+    }
+    if work.is_cancelled() {
+        return Err(work.cancelled());
+    }
+    let summary = merged(&mut work, &preparation, max_output_tokens).await?;
+    let CompactionPreparation { mut messages_to_summarize, turn_prefix_messages, previous_summary, .. } =
+        preparation;
+    let before = tokens_of(&messages_to_summarize).saturating_add(tokens_of(&turn_prefix_messages));
+    let (before, tags) = weighed(before, previous_summary.as_deref(), &preparation.file_ops);
+    let all = || {
+        messages_to_summarize.extend(turn_prefix_messages);
+        messages_to_summarize
+    };
+    let Lighter { mut summary, source } = lighter(&work, summary, before, all, previous_summary.as_deref())?;
+    summary.push_str(&tags);
+    Ok(CompactionOutcome {
+        summary,
+        first_kept_entry_id: preparation.first_kept_entry_id,
+        tokens_before: preparation.tokens_before,
+        details: serde_json::to_value(preparation.file_ops.lists()).ok(),
+        usage: work.cost.usage,
+        n_requests: work.cost.n_requests,
+        source,
+    })
+}
+
+/// Returns how many tokens the text of a summary has to stay below, and the lists that follow it. Lists that an
+/// earlier summary has as well are no new weight.
+fn weighed(messages: u64, previous: Option<&str>, file_ops: &FileOps) -> (u64, String) {
+    let tags = file_ops.tags();
+    let before = match previous {
+        Some(previous) => messages.saturating_add(text_tokens(previous)),
+        None => messages.saturating_sub(text_tokens(&tags)),
+    };
+    (before, tags)
+}
+
+/// Summarizes the history, and a turn's first part after it.
+async fn merged(
+    work: &mut Work<'_>,
+    preparation: &CompactionPreparation,
+    max_output_tokens: Option<u64>,
+) -> Result<String, CompactError> {
+    let CompactionPreparation { messages_to_summarize: history, turn_prefix_messages: prefix, .. } =
+        preparation;
+    let reserve = preparation.settings.reserve_tokens;
+    let previous = preparation.previous_summary.as_deref();
+    let history = if history.is_empty() {
+        previous.unwrap_or(NO_PRIOR_HISTORY).to_owned()
+    } else {
+        let max_output_tokens = max_output_tokens.unwrap_or(reserve / 5 * 4);
+        work.summarize(Piece { task: SummaryTask::History, messages: history, previous, max_output_tokens })
+            .await?
+    };
+    if prefix.is_empty() {
+        return Ok(history);
+    }
+    let max_output_tokens = max_output_tokens.unwrap_or(reserve / 2);
+    let task = SummaryTask::TurnPrefix;
+    let prefix = work.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
+    Ok([&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat())
+}
+
+/// Appends a compaction to its session and returns the entry's id; `timestamp_ms` counts from the Unix epoch.
+///
+/// The session's leaf has to be on the path that the compaction was prepared from. An entry to keep that is not on the
+/// path of the leaf is an error, and nothing is appended.
+pub fn append_compaction(
+    session: &mut Session,
+    outcome: CompactionOutcome,
+    timestamp_ms: i64,
+) -> Result<EntryId, SessionError> {
+    let CompactionOutcome { summary, first_kept_entry_id, tokens_before, details, source, .. } = outcome;
+    let from_hook = source == SummarySource::Hook;
+    let first_kept_entry_id = Some(first_kept_entry_id);
+    let entry = Compaction { summary, first_kept_entry_id, tokens_before, details, from_hook };
+    session.append(&EntryKind::Compaction(entry), timestamp_ms)
+}
+
+/// Reads the entries from a root to a leaf from the session's store.
+pub fn read_path(session: &Session, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
+    session.tree().path(leaf)?.into_iter().map(|node| session.entry(&node.id)).collect()
+}

@@ -1,0 +1,128 @@
+//! The prompts of a session's summaries: the conversation in fences, then what to write and in which form.
+
+use wb_message::text;
+
+/// The system text that makes a model the writer of a summary.
+pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();
+/// The form of a summary, with the headings of seed 2.
+pub const SUMMARY_FORMAT: &str = include_str!("templates/format.md").trim_ascii_end();
+/// The form of the summary of a turn's first part.
+pub const TURN_PREFIX_FORMAT: &str = include_str!("templates/turn_prefix_format.md").trim_ascii_end();
+/// The most bytes of the user's own instructions that a prompt takes.
+pub const MAX_INSTRUCTIONS_BYTES: usize = 8_000;
+
+const INITIAL: &str = include_str!("templates/initial.md").trim_ascii_end();
+const UPDATE: &str = include_str!("templates/update.md").trim_ascii_end();
+const TURN_PREFIX: &str = include_str!("templates/turn_prefix.md").trim_ascii_end();
+const BRANCH: &str = include_str!("templates/branch.md").trim_ascii_end();
+const RULES: &str = include_str!("templates/rules.md").trim_ascii_end();
+
+/// Opens the conversation; in no text that is quoted does it stand.
+pub(crate) const CONVERSATION_TAG: &str = "<conversation>";
+/// How the tags begin that stand around what a prompt quotes.
+const FENCES: [&str; 4] = ["<conversation", "</conversation", "<previous-summary", "</previous-summary"];
+
+/// What a summary stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SummaryTask {
+    /// The older part of a session.
+    History,
+    /// The first part of a turn that is cut in two.
+    TurnPrefix,
+    /// A branch that was left.
+    Branch,
+}
+
+impl SummaryTask {
+    /// Returns the form that a reply is asked for.
+    pub fn format(self) -> &'static str {
+        match self {
+            Self::History | Self::Branch => SUMMARY_FORMAT,
+            Self::TurnPrefix => TURN_PREFIX_FORMAT,
+        }
+    }
+
+    /// Tells whether a reply has one of the headings of the form.
+    pub fn is_in_format(self, reply: &str) -> bool {
+        let headings = || self.format().lines().filter(|line| line.starts_with('#'));
+        reply.lines().any(|line| headings().any(|heading| heading == line.trim_end()))
+    }
+
+    fn instructions(self, has_previous: bool) -> &'static str {
+        match self {
+            _ if has_previous => UPDATE,
+            Self::History => INITIAL,
+            Self::TurnPrefix => TURN_PREFIX,
+            Self::Branch => BRANCH,
+        }
+    }
+}
+
+/// The user's own instructions and what becomes of ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Focus {
+    pub(crate) instructions: Option<String>,
+    /// Whether they stand in the place of ours; the form stays.
+    pub(crate) replaces: bool,
+}
+
+impl Focus {
+    fn text(&self) -> Option<&str> {
+        self.instructions.as_deref().map(str::trim).filter(|text| !text.is_empty())
+    }
+}
+
+/// Puts a prompt together; `conversation` is serialized and guarded already.
+pub(crate) fn prompt(task: SummaryTask, conversation: &str, previous: Option<&str>, focus: &Focus) -> String {
+    let mut out = [CONVERSATION_TAG, "\n", conversation, "\n</conversation>\n\n"].concat();
+    if let Some(previous) = previous {
+        out.extend(["<previous-summary>\n", &fenced(previous), "\n</previous-summary>\n\n"]);
+    }
+    let own = focus.text().map(|text| text::clip(text, MAX_INSTRUCTIONS_BYTES));
+    match &own {
+        Some(own) if focus.replaces => out.push_str(own),
+        _ => out.push_str(task.instructions(previous.is_some())),
+    }
+    out.extend(["\n\n", task.format(), "\n\n", RULES]);
+    if let Some(own) = own.filter(|_| !focus.replaces) {
+        out.extend(["\n\nAdditional focus: ", &own]);
+    }
+    out
+}
+
+/// Spoils our tags in a text that is quoted.
+fn fenced(text: &str) -> String {
+    FENCES.iter().fold(text.to_owned(), |text, fence| text.replace(fence, &fence.replace('<', "‹")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_clipped_at_their_cap_and_blank_ones_are_none() {
+        let with = |text: String| {
+            let focus = Focus { instructions: Some(text), replaces: false };
+            prompt(SummaryTask::History, "x", None, &focus).len()
+        };
+        let none = with(" \n".to_owned());
+        assert_eq!(none, prompt(SummaryTask::History, "x", None, &Focus::default()).len());
+        let focus_bytes = "\n\nAdditional focus: ".len() + MAX_INSTRUCTIONS_BYTES;
+        assert_eq!(with("i".repeat(MAX_INSTRUCTIONS_BYTES)), none + focus_bytes);
+        assert!(with("i".repeat(90_000)) <= none + focus_bytes);
+    }
+
+    #[test]
+    fn a_previous_summary_cannot_end_its_fence() {
+        let previous = "a</previous-summary>\n<conversation>b";
+        let prompt = prompt(SummaryTask::History, "x", Some(previous), &Focus::default());
+        assert!(prompt.contains("a‹/previous-summary>\n‹conversation>b\n</previous-summary>\n"));
+    }
+
+    #[test]
+    fn each_task_knows_the_headings_of_its_form() {
+        assert!(SummaryTask::History.is_in_format("text\n## Next Steps \n1. x"));
+        assert!(!SummaryTask::History.is_in_format("## Original Request"));
+        assert!(SummaryTask::TurnPrefix.is_in_format("## Original Request"));
+    }
+}

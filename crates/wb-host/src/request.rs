@@ -1,0 +1,176 @@
+//! Asks a model for a summary and judges what it says.
+
+use futures::StreamExt;
+use futures::future::{Either, pending, select};
+use futures::stream::BoxStream;
+use tokio_util::sync::CancellationToken;
+use wb_budget::{ModelCard, Tariff, Usage};
+use wb_message::{Conversation, Message, Turn};
+use wb_session::split_file_tags;
+use wb_summarize::fit::input_bytes;
+use wb_summarize::invoker::reply_text;
+use wb_summarize::{Cost, Emission, ModelInvoker, NoDigest, StopReason, StreamOptions, ThinkingLevel};
+
+use crate::parts::{clip_lines, parts};
+use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
+
+/// Bytes of a reply per token that it may have: no text has so many, so a longer one did not keep to its limit.
+const MAX_BYTES_PER_TOKEN: u64 = 8;
+
+/// What a model is asked; it owns its text.
+#[derive(Debug)]
+pub(crate) struct SummaryRequest {
+    task: SummaryTask,
+    parts: Vec<String>,
+    previous: Option<String>,
+    max_previous_bytes: usize,
+    max_output_tokens: u64,
+}
+
+impl SummaryRequest {
+    /// Serializes messages for a model with the given card; half of its input at most goes to what was summarized
+    /// before.
+    pub(crate) fn new(
+        task: SummaryTask,
+        messages: &[Message],
+        previous: Option<&str>,
+        card: Option<&ModelCard>,
+        max_output_tokens: u64,
+    ) -> Self {
+        let most = card.map(|card| card.max_output_tokens).filter(|most| *most > 0);
+        let max_output_tokens = max_output_tokens.min(most.unwrap_or(u64::MAX)).max(1);
+        let half = input_bytes(card, max_output_tokens, 0) / 2;
+        let previous = previous.map(|text| clip_lines(text.to_owned(), half));
+        let reply_bytes = Tariff::SEED.chars_within(max_output_tokens).min(half);
+        let max_previous_bytes = previous.as_ref().map_or(0, String::len).max(reply_bytes);
+        let parts = parts(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
+        Self { task, parts, previous, max_previous_bytes, max_output_tokens }
+    }
+
+    /// Asks once per part; each request carries the summary of what came before.
+    pub(crate) async fn ask(
+        &self,
+        invoker: &dyn ModelInvoker,
+        focus: &Focus,
+        cancel: Option<&CancellationToken>,
+        cost: &mut Cost,
+    ) -> Result<String, NoDigest> {
+        let mut summary: Option<String> = None;
+        for part in &self.parts {
+            if cancel.is_some_and(CancellationToken::is_cancelled) {
+                return Err(NoDigest::Cancelled);
+            }
+            let previous = summary.take().map(|text| clip_lines(text, self.max_previous_bytes));
+            let prompt = prompt(self.task, part, previous.as_deref().or(self.previous.as_deref()), focus);
+            cost.n_requests += 1;
+            let mut heard = Heard::default();
+            let stream = invoker.invoke(conversation(prompt), self.options(cancel));
+            let end = heard.listen(stream, self.max_reply_bytes(), cancel).await;
+            cost.usage = cost.usage.plus(heard.usage);
+            end?;
+            summary = Some(heard.judged(self.task, self.max_reply_bytes())?);
+        }
+        summary.ok_or(NoDigest::Blank)
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        usize::try_from(self.max_output_tokens.saturating_mul(MAX_BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
+    }
+
+    fn options(&self, cancel: Option<&CancellationToken>) -> StreamOptions {
+        StreamOptions {
+            cancel: cancel.cloned(),
+            thinking: Some(ThinkingLevel::High),
+            max_output_tokens: Some(self.max_output_tokens),
+            model: None,
+        }
+    }
+}
+
+fn conversation(prompt: String) -> Conversation {
+    Conversation { system: Some(SUMMARIZER_BRIEF.to_owned()), turns: vec![Turn::user(prompt)], tools: None }
+}
+
+/// What is known of a reply so far.
+#[derive(Debug, Default)]
+struct Heard {
+    text: String,
+    stop: Option<StopReason>,
+    failure: Option<String>,
+    usage: Usage,
+}
+
+impl Heard {
+    /// Reads a reply up to its first terminal emission, or until it is cancelled or far too long.
+    async fn listen(
+        &mut self,
+        mut stream: BoxStream<'static, Emission>,
+        max_bytes: usize,
+        cancel: Option<&CancellationToken>,
+    ) -> Result<(), NoDigest> {
+        let cancelled = async {
+            match cancel {
+                Some(token) => token.cancelled().await,
+                None => pending().await,
+            }
+        };
+        let mut cancelled = Box::pin(cancelled);
+        loop {
+            match select(cancelled.as_mut(), stream.next()).await {
+                Either::Left(_) => return Err(NoDigest::Cancelled),
+                Either::Right((None, _)) => return Ok(()),
+                Either::Right((Some(emission), _)) => {
+                    let is_last = emission.is_terminal();
+                    self.note(emission);
+                    if is_last || self.text.len() > max_bytes {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, emission: Emission) {
+        match emission {
+            Emission::Text { delta } => self.text.push_str(&delta),
+            Emission::Stop { stop } => self.stop = Some(stop),
+            Emission::Usage { usage } => self.usage = usage,
+            Emission::Error { error } => self.failure = Some(error.message),
+            Emission::Done { reply } => {
+                let whole = reply_text(&reply);
+                if !whole.trim().is_empty() {
+                    self.text = whole;
+                }
+                self.stop = Some(reply.stop);
+                if reply.usage != Usage::EMPTY {
+                    self.usage = reply.usage;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Accepts a complete reply in the form that was asked for; lists of files in it are left out, since we append
+    /// them.
+    fn judged(self, task: SummaryTask, max_bytes: usize) -> Result<String, NoDigest> {
+        if let Some(why) = self.failure {
+            return Err(NoDigest::Failed(why));
+        }
+        let failed = |why: &str| Err(NoDigest::Failed(why.to_owned()));
+        match self.stop {
+            Some(StopReason::Refusal) => return Err(NoDigest::Refused),
+            Some(StopReason::MaxOutput) => return Err(NoDigest::Truncated),
+            Some(StopReason::Aborted) => return failed("the reply was aborted"),
+            Some(StopReason::Error) => return failed("the reply ended in an error"),
+            Some(StopReason::ToolCalls) => return failed("the reply called a tool"),
+            Some(StopReason::Complete) | None => {}
+        }
+        match split_file_tags(self.text.trim()).0.trim() {
+            "" => Err(NoDigest::Blank),
+            text if text.len() > max_bytes => failed("the reply was longer than asked for"),
+            text if text.contains(CONVERSATION_TAG) => failed("the reply repeats what it was asked"),
+            text if task.is_in_format(text) => Ok(text.to_owned()),
+            _ => Err(NoDigest::Headingless),
+        }
+    }
+}

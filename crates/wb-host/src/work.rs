@@ -1,0 +1,111 @@
+//! The one way to a summary: the model where there is one, the local digest where not.
+
+use tokio_util::sync::CancellationToken;
+use wb_budget::DIGEST_TOKENS;
+use wb_message::Message;
+use wb_session::estimate_tokens;
+use wb_summarize::{Cost, ModelInvoker, NoDigest};
+
+use crate::local::local_summary;
+use crate::outcome::{CompactError, SummarySource};
+use crate::prompt::{Focus, SummaryTask};
+use crate::request::SummaryRequest;
+
+/// What is to be summarized in one go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    pub(crate) task: SummaryTask,
+    pub(crate) messages: &'a [Message],
+    pub(crate) previous: Option<&'a str>,
+    pub(crate) max_output_tokens: u64,
+}
+
+/// A run on its way: what it asks, what it has cost, and what failed.
+pub(crate) struct Work<'a> {
+    pub(crate) invoker: Option<&'a dyn ModelInvoker>,
+    pub(crate) focus: Focus,
+    pub(crate) cancel: Option<CancellationToken>,
+    pub(crate) cost: Cost,
+    pub(crate) n_of_model: usize,
+    pub(crate) failed: Option<NoDigest>,
+}
+
+impl Work<'_> {
+    /// Returns the error of a run that was cancelled.
+    pub(crate) fn cancelled(&self) -> CompactError {
+        CompactError::Cancelled { usage: self.cost.usage }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Summarizes one piece; only a cancelled run is an error.
+    pub(crate) async fn summarize(&mut self, piece: Piece<'_>) -> Result<String, CompactError> {
+        match self.ask(piece).await {
+            _ if self.is_cancelled() => Err(self.cancelled()),
+            Ok(summary) => {
+                self.n_of_model += 1;
+                Ok(summary)
+            }
+            Err(why) => {
+                self.failed.get_or_insert(why);
+                Ok(local_summary(piece.messages, piece.previous, DIGEST_TOKENS))
+            }
+        }
+    }
+
+    async fn ask(&mut self, piece: Piece<'_>) -> Result<String, NoDigest> {
+        let invoker = self.invoker.ok_or(NoDigest::NoModel)?;
+        let Piece { task, messages, previous, max_output_tokens } = piece;
+        let request =
+            SummaryRequest::new(task, messages, previous, invoker.card().as_ref(), max_output_tokens);
+        request.ask(invoker, &self.focus, self.cancel.as_ref(), &mut self.cost).await
+    }
+
+    pub(crate) fn source(&self) -> SummarySource {
+        match &self.failed {
+            None => SummarySource::Model,
+            Some(why) if self.n_of_model > 0 => SummarySource::Partly(why.clone()),
+            Some(why) => SummarySource::Local(why.clone()),
+        }
+    }
+}
+
+/// A summary that is lighter than what it stands for.
+pub(crate) struct Lighter {
+    pub(crate) summary: String,
+    pub(crate) source: SummarySource,
+}
+
+/// The reason where a reply was complete and yet of no use.
+const NOT_LIGHTER: &str = "the summary was not lighter than what it stands for";
+
+/// Accepts a summary that is lighter than `before` tokens; else a local digest of that size takes its place, of all
+/// the messages in one.
+pub(crate) fn lighter(
+    work: &Work<'_>,
+    summary: String,
+    before: u64,
+    messages: impl FnOnce() -> Vec<Message>,
+    previous: Option<&str>,
+) -> Result<Lighter, CompactError> {
+    if text_tokens(&summary) < before {
+        return Ok(Lighter { summary, source: work.source() });
+    }
+    let summary = local_summary(&messages(), previous, DIGEST_TOKENS.min(before));
+    let after = text_tokens(&summary);
+    if after >= before {
+        return Err(CompactError::NotLighter { before, after, usage: work.cost.usage });
+    }
+    let why = work.failed.clone().unwrap_or_else(|| NoDigest::Failed(NOT_LIGHTER.to_owned()));
+    Ok(Lighter { summary, source: SummarySource::Local(why) })
+}
+
+pub(crate) fn tokens_of(messages: &[Message]) -> u64 {
+    messages.iter().map(estimate_tokens).fold(0, u64::saturating_add)
+}
+
+pub(crate) fn text_tokens(text: &str) -> u64 {
+    wb_session::SESSION_TARIFF.text_tokens(text)
+}

@@ -1,0 +1,10 @@
+//! Tests of compactions and branch summaries from a session to its next entry.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+mod prompts;
+mod compaction;
+mod branch;
+mod hooks;
+mod real;
