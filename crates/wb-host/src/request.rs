@@ -1,15 +1,11 @@
 //! Asks a model for a summary and judges what it says.
 
-use futures::StreamExt;
-use futures::future::{Either, pending, select};
-use futures::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, Tariff, Usage};
+use wb_budget::{ModelCard, Tariff};
 use wb_message::{Conversation, Message, Turn};
 use wb_session::split_file_tags;
 use wb_summarize::fit::input_bytes;
-use wb_summarize::invoker::reply_text;
-use wb_summarize::{Cost, Emission, ModelInvoker, NoDigest, StopReason, StreamOptions, ThinkingLevel};
+use wb_summarize::{Cost, Heard, ModelInvoker, NoDigest, StreamOptions, ThinkingLevel};
 
 use crate::parts::{clip_lines, parts};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
@@ -65,10 +61,10 @@ impl SummaryRequest {
             cost.n_requests += 1;
             let mut heard = Heard::default();
             let stream = invoker.invoke(conversation(prompt), self.options(cancel));
-            let end = heard.listen(stream, self.max_reply_bytes(), cancel).await;
+            let end = heard.listen(stream, cancel, self.max_reply_bytes()).await;
             cost.usage = cost.usage.plus(heard.usage);
             end?;
-            summary = Some(heard.judged(self.task, self.max_reply_bytes())?);
+            summary = Some(judged(heard, self.task, self.max_reply_bytes())?);
         }
         summary.ok_or(NoDigest::Blank)
     }
@@ -91,86 +87,18 @@ fn conversation(prompt: String) -> Conversation {
     Conversation { system: Some(SUMMARIZER_BRIEF.to_owned()), turns: vec![Turn::user(prompt)], tools: None }
 }
 
-/// What is known of a reply so far.
-#[derive(Debug, Default)]
-struct Heard {
-    text: String,
-    stop: Option<StopReason>,
-    failure: Option<String>,
-    usage: Usage,
-}
-
-impl Heard {
-    /// Reads a reply up to its first terminal emission, or until it is cancelled or far too long.
-    async fn listen(
-        &mut self,
-        mut stream: BoxStream<'static, Emission>,
-        max_bytes: usize,
-        cancel: Option<&CancellationToken>,
-    ) -> Result<(), NoDigest> {
-        let cancelled = async {
-            match cancel {
-                Some(token) => token.cancelled().await,
-                None => pending().await,
-            }
-        };
-        let mut cancelled = Box::pin(cancelled);
-        loop {
-            match select(cancelled.as_mut(), stream.next()).await {
-                Either::Left(_) => return Err(NoDigest::Cancelled),
-                Either::Right((None, _)) => return Ok(()),
-                Either::Right((Some(emission), _)) => {
-                    let is_last = emission.is_terminal();
-                    self.note(emission);
-                    if is_last || self.text.len() > max_bytes {
-                        return Ok(());
-                    }
-                }
-            }
-        }
+/// Accepts a complete reply in the form that was asked for; lists of files in it are left out, since we append them.
+fn judged(mut heard: Heard, task: SummaryTask, max_bytes: usize) -> Result<String, NoDigest> {
+    let failed = |why: &str| Err(NoDigest::Failed(why.to_owned()));
+    if heard.called_tools() {
+        return failed("the reply called a tool");
     }
-
-    fn note(&mut self, emission: Emission) {
-        match emission {
-            Emission::Text { delta } => self.text.push_str(&delta),
-            Emission::Stop { stop } => self.stop = Some(stop),
-            Emission::Usage { usage } => self.usage = usage,
-            Emission::Error { error } => self.failure = Some(error.message),
-            Emission::Done { reply } => {
-                let whole = reply_text(&reply);
-                if !whole.trim().is_empty() {
-                    self.text = whole;
-                }
-                self.stop = Some(reply.stop);
-                if reply.usage != Usage::EMPTY {
-                    self.usage = reply.usage;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Accepts a complete reply in the form that was asked for; lists of files in it are left out, since we append
-    /// them.
-    fn judged(self, task: SummaryTask, max_bytes: usize) -> Result<String, NoDigest> {
-        if let Some(why) = self.failure {
-            return Err(NoDigest::Failed(why));
-        }
-        let failed = |why: &str| Err(NoDigest::Failed(why.to_owned()));
-        match self.stop {
-            Some(StopReason::Refusal) => return Err(NoDigest::Refused),
-            Some(StopReason::MaxOutput) => return Err(NoDigest::Truncated),
-            Some(StopReason::Aborted) => return failed("the reply was aborted"),
-            Some(StopReason::Error) => return failed("the reply ended in an error"),
-            Some(StopReason::ToolCalls) => return failed("the reply called a tool"),
-            Some(StopReason::Complete) | None => {}
-        }
-        match split_file_tags(self.text.trim()).0.trim() {
-            "" => Err(NoDigest::Blank),
-            text if text.len() > max_bytes => failed("the reply was longer than asked for"),
-            text if text.contains(CONVERSATION_TAG) => failed("the reply repeats what it was asked"),
-            text if task.is_in_format(text) => Ok(text.to_owned()),
-            _ => Err(NoDigest::Headingless),
-        }
+    let text = heard.take_text()?;
+    match split_file_tags(&text).0.trim() {
+        "" => Err(NoDigest::Blank),
+        text if text.len() > max_bytes => failed("the reply was longer than asked for"),
+        text if text.contains(CONVERSATION_TAG) => failed("the reply repeats what it was asked"),
+        text if task.is_in_format(text) => Ok(text.to_owned()),
+        _ => Err(NoDigest::Headingless),
     }
 }

@@ -4,9 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use futures::StreamExt;
-use futures::future::{Either, pending, select};
-use futures::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff, Usage};
 use wb_message::{Block, Conversation, Message, Pairing, ToolVocabulary, Turn, text};
@@ -15,7 +12,7 @@ use crate::digest::shortened_digest;
 use crate::fallback::{carried_digest, local_sections};
 use crate::fit::{input_bytes, scrollbacks};
 use crate::heard::{Heard, Unusable};
-use crate::invoker::{Emission, ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::prompt::frame_prompt;
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, has_headings};
 
@@ -159,7 +156,7 @@ impl DigestRequest {
             cost.n_requests += 1;
             let stream = invoker.invoke(conversation(prompt), self.options(cancel));
             let mut heard = Heard::default();
-            let end = listen(&mut heard, stream, cancel).await;
+            let end = heard.listen(stream, cancel, MAX_REPLY_BYTES).await;
             cost.usage = cost.usage.plus(heard.usage);
             end?;
             digest = Some(judged(heard)?);
@@ -195,32 +192,6 @@ fn conversation(prompt: String) -> Conversation {
 
 /// No digest is longer; a stream that goes on is left.
 const MAX_REPLY_BYTES: usize = 1 << 20;
-
-/// Reads a reply up to its first terminal emission, or until it is cancelled.
-async fn listen(
-    heard: &mut Heard,
-    mut stream: BoxStream<'static, Emission>,
-    cancel: Option<&CancellationToken>,
-) -> Result<(), NoDigest> {
-    let cancelled = async {
-        match cancel {
-            Some(token) => token.cancelled().await,
-            None => pending().await,
-        }
-    };
-    let mut cancelled = Box::pin(cancelled);
-    loop {
-        match select(cancelled.as_mut(), stream.next()).await {
-            Either::Left(_) => return Err(NoDigest::Cancelled),
-            Either::Right((None, _)) => return Ok(()),
-            Either::Right((Some(emission), _)) => {
-                if !heard.goes_on(emission, MAX_REPLY_BYTES) {
-                    return Ok(());
-                }
-            }
-        }
-    }
-}
 
 impl From<Unusable> for NoDigest {
     fn from(reason: Unusable) -> Self {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
 use wb_message::{Conversation, Message, Turn, text};
@@ -17,7 +16,7 @@ use crate::compaction_config::{
 use crate::condense::Cost;
 use crate::flatten::{neutralise_into, tag_end};
 use crate::heard::{Heard, Unusable};
-use crate::invoker::{Emission, ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
 
 /// Asks a model for the summary, with the prompts of a [`CompactionConfig`].
@@ -103,7 +102,9 @@ impl Shared {
             tools: None,
         };
         let mut billed = Billed::request(&self.cost);
-        billed.listen(self.invoker.invoke(conversation, self.options(cancel)), max_reply_bytes).await;
+        let stream = self.invoker.invoke(conversation, self.options(cancel));
+        // A request that nobody can cancel is listened to up to its end.
+        let _ = billed.heard.listen(stream, None, max_reply_bytes).await;
         billed
     }
 
@@ -149,15 +150,6 @@ impl<'a> Billed<'a> {
     fn request(cost: &'a Mutex<Cost>) -> Self {
         locked(cost).n_requests += 1;
         Self { cost, heard: Heard::default() }
-    }
-
-    /// Reads a reply up to its first terminal emission; one that grows too long is left.
-    async fn listen(&mut self, mut stream: BoxStream<'static, Emission>, max_bytes: usize) {
-        while let Some(emission) = stream.next().await {
-            if !self.heard.goes_on(emission, max_bytes) {
-                return;
-            }
-        }
     }
 
     fn usage(&self) -> Usage {

@@ -29,7 +29,7 @@ pub mod digest;
 pub mod prompt;
 pub mod fallback;
 pub mod invoker;
-mod heard;
+pub mod heard;
 pub mod condense;
 pub mod compaction_config;
 pub mod summarizer;
@@ -54,6 +54,7 @@ pub use digest::{Section, Sections, shortened_digest};
 pub use fallback::{REQUEST_BYTES, carried_digest, has_news, local_sections};
 pub use fit::ASSUMED_WINDOW_TOKENS;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
+pub use heard::{Heard, Unusable};
 pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
 };

@@ -61,7 +61,7 @@ fn a_reply_that_is_of_no_use_is_never_taken() {
         (Script::fails("overloaded"), failed("overloaded")),
         (stop(StopReason::Refusal), NoDigest::Refused),
         (stop(StopReason::MaxOutput), NoDigest::Truncated),
-        (stop(StopReason::Aborted), failed("the reply was aborted")),
+        (stop(StopReason::Aborted), NoDigest::Cancelled),
         (stop(StopReason::Error), failed("the reply ended in an error")),
         (stop(StopReason::ToolCalls), failed("the reply called a tool")),
         (Script::says(" \n"), NoDigest::Blank),
