@@ -144,9 +144,11 @@ pub use wb_budget as budget;
 pub use wb_conductor as conductor;
 #[cfg(feature = "formats")]
 pub use wb_formats as formats;
+#[cfg(feature = "host")]
+pub use wb_host as host;
 pub use wb_message as message;
 pub use wb_passes as passes;
-#[cfg(feature = "formats")]
+#[cfg(any(feature = "formats", feature = "host"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;
 
