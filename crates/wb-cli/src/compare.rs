@@ -10,7 +10,7 @@ use wb_message::{Message, Origin, Pairing};
 
 use crate::args::Compare;
 use crate::number::grouped;
-use crate::outcome::{Outcome, kept_at};
+use crate::outcome::Outcome;
 use crate::session::Session;
 use crate::show::meter;
 use crate::show::style::{BAD, DIM, GOOD, HEAD, WARN};
@@ -109,7 +109,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
 
 fn kept_messages(outcome: &Outcome) -> impl Iterator<Item = &Message> {
     let all = outcome.origins.iter().zip(&outcome.messages);
-    all.filter(|(origin, _): &(&Origin, _)| kept_at(**origin).is_some()).map(|(_, message)| message)
+    all.filter(|(origin, _): &(&Origin, _)| origin.kept().is_some()).map(|(_, message)| message)
 }
 
 /// Returns the bytes of the user's own words in a message.

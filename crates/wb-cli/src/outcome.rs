@@ -121,24 +121,16 @@ fn whole_pipeline(
 fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport, origins: &[Origin]) -> Vec<Line> {
     let n_before = lines.len();
     let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
-    let kept: std::collections::HashSet<usize> =
-        origins.iter().filter_map(|origin| kept_at(*origin)).collect();
+    let kept: std::collections::HashSet<usize> = origins.iter().filter_map(|origin| origin.kept()).collect();
     let dropped = (0..n_before).filter(|at| !kept.contains(at));
     let mut outline: Vec<Line> = dropped
         .map(|at| Line { fate: Fate::Dropped, at: Some(at), text: lines[at].take().unwrap_or_default() })
         .collect();
-    outline.extend(origins.iter().zip(after).map(|(origin, message)| match kept_at(*origin) {
+    outline.extend(origins.iter().zip(after).map(|(origin, message)| match origin.kept() {
         None => Line { fate: Fate::Added, at: None, text: outline::line(message) },
         Some(at) => Line { fate: fate(at, report), at: Some(at), text: lines[at].take().unwrap_or_default() },
     }));
     outline
-}
-
-pub(crate) fn kept_at(origin: Origin) -> Option<usize> {
-    match origin {
-        Origin::Kept(at) => Some(at),
-        Origin::New => None,
-    }
 }
 
 fn fate(at: usize, report: &CondenseReport) -> Fate {

@@ -387,7 +387,7 @@ fn told(
     // What was within its limit and has only been previewed or repaired need not come down to the target.
     let aim = if within { budget.limit_tokens } else { budget.target_tokens };
     report.irreducible = Irreducible::above(aim, reached_tokens);
-    let kept = || origins.iter().enumerate().filter_map(|(at, origin)| Some((kept_at(*origin)?, at)));
+    let kept = || origins.iter().enumerate().filter_map(|(at, origin)| Some((origin.kept()?, at)));
     let n_kept = kept().count();
     report.folded = n_before - n_kept;
     report.cut = first_of_the_kept_end(n_before, &origins);
@@ -409,16 +409,9 @@ fn told(
     LadderReport { report, steps, origins, undo }
 }
 
-fn kept_at(origin: Origin) -> Option<usize> {
-    match origin {
-        Origin::Kept(at) => Some(at),
-        Origin::New => None,
-    }
-}
-
 /// Returns the index in the input from which on everything stays; 0 where nothing went.
 fn first_of_the_kept_end(n_before: usize, origins: &[Origin]) -> usize {
-    let from_end = origins.iter().rev().copied().filter_map(kept_at);
+    let from_end = origins.iter().rev().copied().filter_map(Origin::kept);
     let n_end = from_end.zip((0..n_before).rev()).take_while(|(at, expected)| at == expected).count();
     n_before - n_end
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wb_budget::{Shares, View, budget_limit, is_over, plan_cut, prefix_sums};
 use wb_message::marks::{cleared_body, is_pinned};
-use wb_message::{Edit, Message, Pairing, last_prompt_start};
+use wb_message::{Edit, Message, Pairing, last_prompt_start, runs};
 use wb_passes::{Goal, Microcompact, Pass, Preview};
 use wb_summarize::{REQUEST_BYTES, has_news};
 
@@ -290,15 +290,8 @@ impl<'a> Plan<'a> {
 
     /// Returns the runs of messages before the cut that go.
     pub(crate) fn folds(&self) -> Vec<Range<usize>> {
-        let mut folds: Vec<Range<usize>> = Vec::new();
         let goes = |at: &usize| !is_pinned(&self.messages[*at]) && Some(*at) != self.kept_prompt;
-        for at in (0..self.cut).filter(goes) {
-            match folds.last_mut() {
-                Some(run) if run.end == at => run.end += 1,
-                _ => folds.push(at..at + 1),
-            }
-        }
-        folds
+        runs((0..self.cut).filter(goes))
     }
 
     /// Returns the stale results that stay and are to be cleared.

@@ -1,4 +1,6 @@
-//! Which messages stay or go together.
+//! Which messages stay or go together, and the runs that they make.
+
+use std::ops::Range;
 
 use crate::pairing::Pairing;
 
@@ -59,4 +61,20 @@ impl Pairing {
         }
         groups.settled()
     }
+}
+
+/// Joins ascending indices into runs, as folds take them.
+///
+/// ```
+/// assert_eq!(wb_message::runs([0, 1, 4]), [0..2, 4..5]);
+/// ```
+pub fn runs(indices: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in indices {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
 }

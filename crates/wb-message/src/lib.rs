@@ -39,7 +39,7 @@ pub mod patch;
 pub mod outline;
 
 pub use block::Block;
-pub use groups::Groups;
+pub use groups::{Groups, runs};
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
 pub use patch::{Edit, Patch, PatchError, Weighed};

@@ -14,6 +14,16 @@ pub enum Origin {
     New,
 }
 
+impl Origin {
+    /// Returns the index in the input, nothing for what is new.
+    pub fn kept(self) -> Option<usize> {
+        match self {
+            Self::Kept(at) => Some(at),
+            Self::New => None,
+        }
+    }
+}
+
 /// The body that an edit replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Body {

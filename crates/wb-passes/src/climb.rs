@@ -142,7 +142,7 @@ impl<'a> Climb<'a> {
         });
         let prefix = prefix_sums(weights.collect::<Vec<_>>().into_iter());
         let changed = (0..n_messages).filter(|&at| undo.replaced(at));
-        let replaced = changed.filter_map(|at| kept_at(self.done.origins[at]));
+        let replaced = changed.filter_map(|at| self.done.origins[at].kept());
         self.done.replaced.extend(replaced);
         self.done.origins = origins.into_iter().map(|origin| self.origin_of(origin)).collect();
         self.prefix = prefix;
@@ -155,7 +155,7 @@ impl<'a> Climb<'a> {
 
     /// Follows an index of the transcript before the last patch back to the input.
     fn origin_of(&self, origin: Origin) -> Origin {
-        kept_at(origin).map_or(Origin::New, |at| self.done.origins[at])
+        origin.kept().map_or(Origin::New, |at| self.done.origins[at])
     }
 
     /// Ends the climb and tells what was done.
@@ -163,12 +163,5 @@ impl<'a> Climb<'a> {
         self.done.replaced.sort_unstable();
         self.done.replaced.dedup();
         self.done
-    }
-}
-
-fn kept_at(origin: Origin) -> Option<usize> {
-    match origin {
-        Origin::Kept(at) => Some(at),
-        Origin::New => None,
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wb_budget::{View, Weigher};
 use wb_message::marks::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
-use wb_message::{Edit, Message, Patch};
+use wb_message::{Edit, Message, Patch, runs};
 
 use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
@@ -150,14 +150,7 @@ impl<'a> Choice<'a> {
 
     /// Returns the runs of messages that are not kept.
     fn gaps(&self) -> Vec<Range<usize>> {
-        let mut gaps: Vec<Range<usize>> = Vec::new();
-        for at in (0..self.view.messages.len()).filter(|&at| !self.keeps[self.groups.of[at]]) {
-            match gaps.last_mut() {
-                Some(gap) if gap.end == at => gap.end = at + 1,
-                _ => gaps.push(at..at + 1),
-            }
-        }
-        gaps
+        runs((0..self.view.messages.len()).filter(|&at| !self.keeps[self.groups.of[at]]))
     }
 }
 

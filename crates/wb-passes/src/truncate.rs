@@ -2,7 +2,7 @@
 
 use wb_budget::View;
 use wb_message::marks::{Visibility, digest_body, is_pinned, visibility};
-use wb_message::{Edit, Message, Patch, last_prompt_start};
+use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 
 use crate::pass::{Goal, Pass};
 
@@ -118,16 +118,7 @@ impl<'a> History<'a> {
 
     /// Returns a fold for each run of messages that go.
     fn folds(&self) -> Vec<Edit> {
-        let goes: Vec<bool> = self.first.iter().map(|&group| self.gone[group]).collect();
-        let mut start = 0;
-        let mut folds = Vec::new();
-        for run in goes.chunk_by(|one, next| one == next) {
-            let end = start + run.len();
-            if run[0] {
-                folds.push(Edit::Fold { range: start..end, with: vec![] });
-            }
-            start = end;
-        }
-        folds
+        let gone = (0..self.first.len()).filter(|&at| self.gone[self.first[at]]);
+        runs(gone).into_iter().map(|range| Edit::Fold { range, with: vec![] }).collect()
     }
 }

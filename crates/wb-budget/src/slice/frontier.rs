@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use wb_message::last_prompt_start;
 use wb_message::marks::is_pinned;
+use wb_message::{last_prompt_start, runs};
 
 use super::View;
 use crate::window_policy::{ContextCompactionMode, ContextWindowPolicy};
@@ -60,13 +60,8 @@ fn cut_at(view: View<'_>, end: usize, prompt: Option<usize>) -> CompactionCut {
     // A prompt that carries results cannot stay without their calls.
     let carrier = prompt.filter(|&at| view.messages[at].answered_ids().next().is_some());
     let raw_from = view.pairing.legal_at_or_before(carrier.map_or(end, |at| at.min(end))).unwrap_or(0);
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for at in (0..raw_from).filter(|&at| !is_pinned(&view.messages[at]) && Some(at) != prompt) {
-        match ranges.last_mut() {
-            Some(run) if run.end == at => run.end += 1,
-            _ => ranges.push(at..at + 1),
-        }
-    }
+    let goes = |at: &usize| !is_pinned(&view.messages[*at]) && Some(*at) != prompt;
+    let ranges = runs((0..raw_from).filter(goes));
     let tokens = ranges.iter().map(|run| view.prefix[run.end] - view.prefix[run.start]).sum();
     CompactionCut { ranges, raw_from, tokens }
 }

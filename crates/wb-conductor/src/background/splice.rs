@@ -1,10 +1,8 @@
 //! Where a summary stands in a transcript: put in place of older messages, and found again on load.
 
-use std::ops::Range;
-
 use wb_budget::{CompactionCut, Weigher};
 use wb_message::marks::{conversation_summary, is_pinned, summary_text};
-use wb_message::{Edit, Message, Patch, PatchError, Undo, Weighed, last_prompt_start};
+use wb_message::{Edit, Message, Patch, PatchError, Undo, Weighed, last_prompt_start, runs};
 
 /// Puts a summary in place of what a cut takes away.
 ///
@@ -58,7 +56,7 @@ pub(crate) fn splice(
 pub fn trim_to_compaction_boundary(messages: &mut Vec<Message>) -> usize {
     let Some(summary) = messages.iter().rposition(says_something) else { return 0 };
     let from = last_prompt_start(messages).map_or(summary, |prompt| prompt.min(summary));
-    let old = unpinned_runs(&messages[..from]);
+    let old = runs((0..from).filter(|&at| !is_pinned(&messages[at])));
     let n_before = messages.len();
     let folds = old.into_iter().map(|range| Edit::Fold { range, with: Vec::new() });
     let patch = Patch::new(folds.collect());
@@ -71,15 +69,4 @@ pub fn trim_to_compaction_boundary(messages: &mut Vec<Message>) -> usize {
 
 fn says_something(message: &Message) -> bool {
     summary_text(message).is_some_and(|text| !text.is_empty())
-}
-
-fn unpinned_runs(messages: &[Message]) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for at in (0..messages.len()).filter(|&at| !is_pinned(&messages[at])) {
-        match runs.last_mut() {
-            Some(run) if run.end == at => run.end += 1,
-            _ => runs.push(at..at + 1),
-        }
-    }
-    runs
 }
