@@ -50,24 +50,43 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
 /// compaction or edit tells of another prompt and is not used; without one all messages are estimated.
 pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
+    tally(path).estimate
+}
+
+pub(crate) fn tally(path: &[&Entry]) -> Tally {
     let visible = VisiblePath::of(path);
     let compaction = last_compaction(path);
     let is_older = |at: usize| at < compaction.unwrap_or(0) && is_compaction(path[at]);
     let kept = (kept_from(path)..path.len()).filter(|at| Some(*at) != compaction && !is_older(*at));
     let current_from = path.iter().rposition(|entry| is_break(entry)).unwrap_or(0);
-    let is_visible = |at: &usize| visible.is_visible(path[*at]);
-    let mut estimate = ContextEstimate::default();
-    for (place, at) in compaction.into_iter().chain(kept).filter(is_visible).enumerate() {
-        if let Some(usage) = valid_usage(path[at]).filter(|_| at >= current_from) {
-            estimate.usage_tokens = calculate_context_tokens(&usage);
-            (estimate.trailing_tokens, estimate.last_usage_index) = (0, Some(place));
-        } else {
-            let tokens = visible.weigh(path[at]).unwrap_or(0);
-            estimate.trailing_tokens = estimate.trailing_tokens.saturating_add(tokens);
-        }
+    let mut tally = Tally::default();
+    for at in compaction.into_iter().chain(kept) {
+        tally.take(&visible, path[at], at >= current_from);
     }
-    estimate.tokens = estimate.usage_tokens.saturating_add(estimate.trailing_tokens);
-    estimate
+    tally
+}
+
+/// An estimate as it grows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) estimate: ContextEstimate,
+    n_messages: usize,
+}
+
+impl Tally {
+    /// Adds an entry; `is_current` tells whether a count in it is of the context as it is now.
+    pub(crate) fn take(&mut self, visible: &VisiblePath<'_>, entry: &Entry, is_current: bool) {
+        let Some(tokens) = visible.weigh(entry) else { return };
+        let it = &mut self.estimate;
+        if let Some(usage) = valid_usage(entry).filter(|_| is_current) {
+            it.usage_tokens = calculate_context_tokens(&usage);
+            (it.trailing_tokens, it.last_usage_index) = (0, Some(self.n_messages));
+        } else {
+            it.trailing_tokens = it.trailing_tokens.saturating_add(tokens);
+        }
+        it.tokens = it.usage_tokens.saturating_add(it.trailing_tokens);
+        self.n_messages += 1;
+    }
 }
 
 fn is_compaction(entry: &Entry) -> bool {

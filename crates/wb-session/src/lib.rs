@@ -56,6 +56,7 @@ mod fork;
 mod visible;
 pub mod settings;
 pub mod accounting;
+pub mod gauge;
 pub mod cut;
 pub mod files;
 pub mod convert;
@@ -79,6 +80,7 @@ pub use entry::{
 };
 pub use error::{SessionError, StoreError, Torn};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
+pub use gauge::ContextGauge;
 pub use id::{EntryId, IdSource};
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};

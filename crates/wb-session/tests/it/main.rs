@@ -14,6 +14,7 @@ mod crash;
 mod rows;
 mod chain;
 mod accounting;
+mod gauge;
 mod preparing;
 mod files;
 mod branching;
