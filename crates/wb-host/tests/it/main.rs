@@ -4,6 +4,7 @@
 
 mod support;
 mod settings_files;
+mod overflow;
 mod prompts;
 mod compaction;
 mod branch;
