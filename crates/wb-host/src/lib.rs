@@ -7,6 +7,9 @@
 //! [`append_branch_summary`]. [`compact_session`] and [`navigate_tree`] go the whole way and let [`SessionHooks`] have
 //! their say.
 //!
+//! [`read_settings`] reads the settings of a session from two files. [`is_overflow`] tells whether an answer shows that
+//! the context was too large.
+//!
 //! There are no clocks here: times are inputs.
 //!
 //! ```
@@ -33,6 +36,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod settings_files;
+pub mod overflow;
 pub mod prompt;
 mod parts;
 mod request;
@@ -56,4 +61,6 @@ pub use hooks::{
 };
 pub use host::{HostError, NavigateOpts, SessionCompaction, TreeNavigation, compact_session, navigate_tree};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
+pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
+pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};

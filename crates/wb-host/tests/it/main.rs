@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
+mod settings_files;
+mod overflow;
 mod prompts;
 mod compaction;
 mod branch;

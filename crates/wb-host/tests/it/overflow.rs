@@ -1,0 +1,175 @@
+//! Errors and counts that show an overflow, and those that show something else.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use wb_budget::Usage;
+use wb_host::{is_overflow, is_overflow_error};
+use wb_session::{Request, StopReason};
+use wb_testkit::shared::{bytes_of, shared};
+
+/// The newest version that was recorded.
+const NEWEST: &str = "1.5.2";
+/// They take a throttled request for an overflow, though waiting mends it.
+const THROTTLED: &str = "a throttled request is no overflow";
+
+fn answer(stop_reason: StopReason, input_tokens: u64, output_tokens: u64) -> Request {
+    let usage = Usage { input_tokens, output_tokens, ..Usage::EMPTY };
+    Request { stop_reason, usage: Some(usage), ..Request::default() }
+}
+
+/// Reads what a row asks about.
+fn request_of(params: &Value) -> Request {
+    let tokens = |key: &str| params["usage"][key].as_u64();
+    let usage = Usage {
+        input_tokens: tokens("input").unwrap_or(0),
+        output_tokens: tokens("output").unwrap_or(0),
+        cache_read_tokens: tokens("cacheRead"),
+        cache_write_tokens: tokens("cacheWrite"),
+    };
+    Request {
+        provider: params["provider"].as_str().map(str::to_owned),
+        usage: params["usage"].is_object().then_some(usage),
+        stop_reason: serde_json::from_value(params["stopReason"].clone()).unwrap(),
+        ..Request::default()
+    }
+}
+
+#[test]
+fn the_recorded_answers_are_given_but_for_a_throttled_request() {
+    let Some(path) = shared("vectors/session.jsonl") else { return };
+    let (mut n_rows, mut n_equal, mut reasons) = (0, 0, BTreeMap::new());
+    for line in String::from_utf8(bytes_of(&path)).unwrap().lines() {
+        if !line.contains(r#""op": "is_overflow""#) || !line.contains(&format!("\"{NEWEST}\"")) {
+            continue;
+        }
+        let row: Value = serde_json::from_str(line).unwrap();
+        let params = &row["params"];
+        let error = params["errorMessage"].as_str();
+        let window_tokens = params["contextWindow"].as_u64().unwrap_or(0);
+        n_rows += 1;
+        if Value::Bool(is_overflow(&request_of(params), error, window_tokens)) == row["output"] {
+            n_equal += 1;
+        } else if error.is_some_and(|error| error.starts_with("ThrottlingException")) {
+            *reasons.entry(THROTTLED).or_insert(0) += 1;
+        } else {
+            panic!("row {}: {params}", row["n"]);
+        }
+    }
+    assert_eq!((n_rows, n_equal, reasons), (45, 44, BTreeMap::from([(THROTTLED, 1)])));
+}
+
+#[test]
+fn errors_that_waiting_or_paying_mends_are_no_overflow() {
+    for error in [
+        "ThrottlingException: Too many tokens, please wait before trying again.",
+        "Too many tokens, please wait before trying again.",
+        "Too many tokens per day, please wait before trying again.",
+        "Throttling error: Too many tokens, please wait",
+        "Request was throttled: too many tokens in flight",
+        "429 rate limit exceeded: too many tokens",
+        "Service unavailable: too many tokens in flight",
+        "429 Too Many Requests: token limit exceeded",
+        r#"429 {"error":{"type":"rate_limit_error","message":"too many tokens"}}"#,
+        "litellm.RateLimitError: AnthropicException - too many tokens",
+        "This request would exceed your organization's rate limit of 30,000 input tokens per minute.",
+        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000. The input must be reduced.",
+        "413 Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce your message size.",
+        "Token limit exceeded: 100000 tokens per day",
+        "Token limit exceeded: 30000 tokens per minute",
+        "You exceeded your current quota, please check your plan and billing details.",
+        "Quota of the team is used up: token limit exceeded",
+        "Your credit balance is too low to access the API. Please go to Plans & Billing.",
+        "402 Insufficient Balance",
+        "Extra usage is required for long context requests.",
+        "429 (no body)",
+        "529 overloaded",
+    ] {
+        assert!(!is_overflow_error(error, None), "{error}");
+    }
+}
+
+#[test]
+fn other_errors_and_plain_sentences_are_no_overflow() {
+    for error in [
+        "",
+        " \n\t",
+        "fetch failed",
+        "read ECONNRESET",
+        "socket hang up",
+        "connect ECONNREFUSED 127.0.0.1:11434",
+        "Request was aborted.",
+        "401 invalid x-api-key",
+        "max_tokens: 200000 > 64000, which is the maximum allowed number of output tokens",
+        "max_tokens is too large: 200000. This model supports at most 16384 completion tokens.",
+        "messages.1: `tool_use` ids were found without `tool_result` blocks",
+        "The model has a context window of 200000 tokens and answers with 64000 tokens at most.",
+        "maximum context length (262144)",
+        "Most tokens of the prompt are read from the cache; the input is long.",
+        "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>The server returned an invalid response.</body></html>",
+        "<html>\n<head><title>503 Service Temporarily Unavailable</title></head>\n<body>Try again later</body>\n</html>",
+        "prompt token count of 9\nexceeds the limit of 8",
+        "exceeds the limit of 8: prompt token count of 9",
+    ] {
+        assert!(!is_overflow_error(error, Some("cerebras")), "{error}");
+    }
+}
+
+#[test]
+fn a_status_without_a_body_counts_as_its_provider_means_it() {
+    for error in ["413 (no body)", "413 status code (no body)", " 413  Status Code  (NO BODY)\n"] {
+        assert!(is_overflow_error(error, None) && is_overflow_error(error, Some("anthropic")), "{error}");
+        let error = error.replace("413", "400");
+        assert!(is_overflow_error(&error, Some("cerebras")) && is_overflow_error(&error, Some("Cerebras")));
+        assert!(!is_overflow_error(&error, None) && !is_overflow_error(&error, Some("openai")), "{error}");
+    }
+    for error in ["4130 (no body)", "413", "413 nobody", "500 status code (no body)", "in 413 (no body)"] {
+        assert!(!is_overflow_error(error, Some("cerebras")), "{error}");
+    }
+}
+
+#[test]
+fn only_the_error_of_a_failed_request_is_read() {
+    let error = Some("prompt is too long");
+    for stop in [StopReason::Stop, StopReason::Length, StopReason::ToolUse, StopReason::Aborted] {
+        assert!(!is_overflow(&answer(stop, 1, 1), error, 200_000), "{stop:?}");
+    }
+    assert!(is_overflow(&answer(StopReason::Error, 0, 0), error, 0));
+    assert!(!is_overflow(&answer(StopReason::Error, 300_000, 0), None, 200_000));
+    let bodyless = Request { provider: Some("cerebras".into()), ..answer(StopReason::Error, 0, 0) };
+    assert!(is_overflow(&bodyless, Some("400 (no body)"), 0));
+}
+
+#[test]
+fn a_complete_answer_overflows_above_the_window_and_not_at_it() {
+    let stopped = |input, cached, window| {
+        let mut request = answer(StopReason::Stop, input, 9);
+        request.usage.as_mut().unwrap().cache_read_tokens = Some(cached);
+        is_overflow(&request, None, window)
+    };
+    assert!(!stopped(1, 99, 100) && stopped(1, 100, 100) && stopped(101, 0, 100));
+    assert!(!stopped(u64::MAX, u64::MAX, 0), "the window is not known");
+    assert!(stopped(u64::MAX, u64::MAX, u64::MAX - 1));
+    assert!(!is_overflow(&Request { usage: None, ..answer(StopReason::Stop, 0, 0) }, None, 1));
+}
+
+#[test]
+fn an_answer_without_room_overflows_from_99_percent_on() {
+    let cut = |input, output, window| is_overflow(&answer(StopReason::Length, input, output), None, window);
+    assert!(!cut(98, 0, 100) && cut(99, 0, 100) && !cut(99, 1, 100));
+    assert!(!cut(98, 0, 99) && cut(99, 0, 99), "99 % of 99 are more than 98");
+    assert!(cut(u64::MAX, 0, u64::MAX) && !cut(u64::MAX / 100 * 98, 0, u64::MAX));
+    assert!(!cut(0, 0, 0), "the window is not known");
+    assert!(!is_overflow(&Request { usage: None, ..answer(StopReason::Length, 0, 0) }, None, 100));
+}
+
+#[test]
+fn a_megabyte_of_text_is_read_to_its_end_and_half_said_sentences_cost_no_more() {
+    let hard = ["x", "input token count ", "prompt (length ", "exceeds the \n", "é"];
+    for piece in hard {
+        let text = piece.repeat((1 << 20) / piece.len());
+        assert!(!is_overflow_error(&text, None), "{piece}");
+        assert!(is_overflow_error(&format!("{text}\nprompt is too long"), None), "{piece}");
+        assert!(!is_overflow_error(&format!("prompt is too long {text} rate limit"), None), "{piece}");
+    }
+}
