@@ -11,6 +11,19 @@ use tokio_util::sync::CancellationToken;
 use wb_message::text::one_line;
 use wb_session::{CompactionPreparation, Entry, EntryId};
 
+/// Why a session is compacted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CompactionReason {
+    /// The user asked for it.
+    #[default]
+    Manual,
+    /// The context is larger than the window less its reserve.
+    Threshold,
+    /// The provider said that the context does not fit.
+    Overflow,
+}
+
 /// What is told before a compaction (seed 2).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -23,6 +36,10 @@ pub struct SessionBeforeCompactEvent {
     pub custom_instructions: Option<String>,
     /// Is cancelled when the compaction is.
     pub signal: CancellationToken,
+    /// Why the session is compacted.
+    pub reason: CompactionReason,
+    /// Whether a request that failed is repeated afterwards.
+    pub will_retry: bool,
 }
 
 /// What is told after a compaction was appended.
@@ -32,6 +49,26 @@ pub struct SessionCompactEvent {
     /// The entry as it was appended.
     pub compaction_entry: Entry,
     /// Whether a hook made the summary.
+    pub from_extension: bool,
+    /// Why the session was compacted.
+    pub reason: CompactionReason,
+    /// Whether a request that failed is repeated now.
+    pub will_retry: bool,
+}
+
+/// What is told after a compaction came to nothing; nothing was appended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionCompactFailedEvent {
+    /// Why the session was to be compacted.
+    pub reason: CompactionReason,
+    /// What went wrong.
+    pub error_message: String,
+    /// Whether the user or a hook did not want it.
+    pub aborted: bool,
+    /// Whether a request that failed would have been repeated.
+    pub will_retry: bool,
+    /// Whether a hook had made the summary.
     pub from_extension: bool,
 }
 
@@ -49,6 +86,12 @@ pub struct TreePreparation {
     pub entries_to_summarize: Vec<Entry>,
     /// Whether the user wants a summary of them.
     pub user_wants_summary: bool,
+    /// What the user wants the summary to look at.
+    pub custom_instructions: Option<String>,
+    /// Whether these stand in the place of ours.
+    pub replace_instructions: bool,
+    /// The label that the summary gets, or the target where there is no summary.
+    pub label: Option<String>,
 }
 
 /// What is told before a session goes to another branch, whether or not a summary is wanted (seed 2).
@@ -112,6 +155,19 @@ pub enum BeforeTree {
     Cancel,
     /// This is the summary, if the user wants one.
     Replace(HookSummary),
+    /// The session goes there, with some things otherwise.
+    Adjust(TreeOverrides),
+}
+
+/// What a hook wants otherwise; what is none stays as the user wants it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeOverrides {
+    /// What the summary is to look at.
+    pub custom_instructions: Option<String>,
+    /// Whether these stand in the place of ours.
+    pub replace_instructions: Option<bool>,
+    /// The label that the summary gets, or the target where there is no summary.
+    pub label: Option<String>,
 }
 
 /// The summary of a branch that a hook made.
@@ -146,6 +202,11 @@ pub trait SessionHooks: Send + Sync {
 
     /// Is told of a compaction after it was appended.
     fn session_compact<'a>(&'a self, _event: &'a SessionCompactEvent) -> HookFuture<'a, ()> {
+        ready(Ok(())).boxed()
+    }
+
+    /// Is told that a compaction came to nothing after it had begun.
+    fn session_compact_failed<'a>(&'a self, _event: &'a SessionCompactFailedEvent) -> HookFuture<'a, ()> {
         ready(Ok(())).boxed()
     }
 

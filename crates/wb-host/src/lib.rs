@@ -47,19 +47,26 @@ mod work;
 pub mod compaction;
 pub mod branch;
 pub mod hooks;
-pub mod host;
+pub mod job;
+pub mod navigate;
+pub mod load;
+mod ending;
+pub mod flow;
 
 pub use branch::{
     BranchSummaryOpts, BranchSummaryOutcome, LeftBranch, append_branch_summary, generate_branch_summary,
     read_left_branch,
 };
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
+pub use flow::{Compacted, FlowState, Next, SessionFlow, Stopped, UNHELPFUL_COMPACTIONS};
 pub use hooks::{
-    BeforeCompact, BeforeTree, HookCompaction, HookError, HookFault, HookFuture, HookList, HookSummary,
-    NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent, SessionHooks,
-    SessionTreeEvent, TreePreparation,
+    BeforeCompact, BeforeTree, CompactionReason, HookCompaction, HookError, HookFault, HookFuture, HookList,
+    HookSummary, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent,
+    SessionCompactFailedEvent, SessionHooks, SessionTreeEvent, TreeOverrides, TreePreparation,
 };
-pub use host::{HostError, NavigateOpts, SessionCompaction, TreeNavigation, compact_session, navigate_tree};
+pub use job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
+pub use load::{ContextLoad, Upcoming};
+pub use navigate::{NavigateOpts, TreeNavigation, navigate_tree};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};

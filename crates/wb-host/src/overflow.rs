@@ -120,7 +120,7 @@ pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
 /// what was read from the cache.
 pub fn is_overflow(request: &Request, error: Option<&str>, window_tokens: u64) -> bool {
     let usage = request.usage.unwrap_or_default();
-    let prompt_tokens = usage.input_tokens.saturating_add(usage.cache_read_tokens.unwrap_or(0));
+    let prompt_tokens = usage.prompt_tokens();
     match request.stop_reason {
         StopReason::Error => error.is_some_and(|error| is_overflow_error(error, request.provider.as_deref())),
         StopReason::Stop => window_tokens > 0 && prompt_tokens > window_tokens,

@@ -17,6 +17,8 @@ pub struct ContextEstimate {
     pub usage_tokens: u64,
     /// The estimated tokens of what came after; of all messages where no count is valid.
     pub trailing_tokens: u64,
+    /// The estimated tokens of all messages, whether counted or not.
+    pub estimated_tokens: u64,
     /// The message whose count was used, by its place among the messages of the context.
     pub last_usage_index: Option<usize>,
 }
@@ -78,6 +80,7 @@ impl Tally {
     pub(crate) fn take(&mut self, visible: &VisiblePath<'_>, entry: &Entry, is_current: bool) {
         let Some(tokens) = visible.weigh(entry) else { return };
         let it = &mut self.estimate;
+        it.estimated_tokens = it.estimated_tokens.saturating_add(tokens);
         if let Some(usage) = valid_usage(entry).filter(|_| is_current) {
             it.usage_tokens = calculate_context_tokens(&usage);
             (it.trailing_tokens, it.last_usage_index) = (0, Some(self.n_messages));

@@ -85,7 +85,7 @@ pub use id::{EntryId, IdSource};
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
-pub use prepare::{CompactionPreparation, prepare_compaction};
+pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
 pub use record::NewSession;
 pub use serialize::{SerializeOpts, serialize_conversation};
 pub use session::Session;

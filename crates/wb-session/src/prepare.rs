@@ -3,7 +3,7 @@
 use wb_message::Message;
 
 use crate::accounting::estimate_context;
-use crate::cut::cut_projected;
+use crate::cut::{CutPoint, cut_projected};
 use crate::entry::Entry;
 use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
@@ -38,6 +38,19 @@ pub struct CompactionPreparation {
 /// What the previous compaction kept is taken up again, so that every message is in the summary's input, in the kept
 /// tail or in an earlier summary. The settings' `enabled` is not asked.
 pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Option<CompactionPreparation> {
+    prepare_compaction_within(path, settings, u64::MAX)
+}
+
+/// Prepares a compaction as [`prepare_compaction`] does, whose kept tail has at most the given estimated tokens if
+/// the session can be cut so.
+///
+/// A tail reaches over `keep_recent_tokens` by its first entry. Where that makes it too large, the entry is summarized
+/// too.
+pub fn prepare_compaction_within(
+    path: &[&Entry],
+    settings: &CompactionSettings,
+    max_kept_tokens: u64,
+) -> Option<CompactionPreparation> {
     let previous = last_compaction(path);
     if previous.is_some_and(|at| at + 1 == path.len()) {
         return None;
@@ -45,7 +58,30 @@ pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Opt
     let visible = VisiblePath::of(path);
     let is_kind = |entry: &&Entry| compaction_of(entry).is_none();
     let entries: Vec<&Entry> = path.get(kept_from(path)..)?.iter().copied().filter(is_kind).collect();
-    let cut = cut_projected(&visible, &entries, 0..entries.len(), settings.keep_recent_tokens);
+    let keep = settings.keep_recent_tokens.min(max_kept_tokens);
+    let mut cut = cut_projected(&visible, &entries, 0..entries.len(), keep);
+    let without_first = |cut: &CutPoint| weight(&visible, entries.get(cut.first_kept_entry_index + 1..)?);
+    let tail = entries.get(cut.first_kept_entry_index..).and_then(|tail| weight(&visible, tail));
+    if tail > Some(max_kept_tokens)
+        && let Some(keep) = without_first(&cut)
+    {
+        cut = cut_projected(&visible, &entries, 0..entries.len(), keep.min(max_kept_tokens));
+    }
+    prepared(path, &visible, &entries, cut, settings)
+}
+
+/// Returns the tokens of entries, nothing for none.
+fn weight(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Option<u64> {
+    entries.iter().filter_map(|entry| visible.weigh(entry)).reduce(u64::saturating_add)
+}
+
+fn prepared(
+    path: &[&Entry],
+    visible: &VisiblePath<'_>,
+    entries: &[&Entry],
+    cut: CutPoint,
+    settings: &CompactionSettings,
+) -> Option<CompactionPreparation> {
     let kept = cut.first_kept_entry_index;
     let (head, prefix) = entries.get(..kept)?.split_at(cut.turn_start_index.unwrap_or(kept).min(kept));
     let messages = |entries: &[&Entry]| -> Vec<Message> {
@@ -55,8 +91,8 @@ pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Opt
     if messages_to_summarize.is_empty() && turn_prefix_messages.is_empty() {
         return None;
     }
-    let previous = previous.map(|at| path[at]);
     let mut file_ops = FileOps::default();
+    let previous = last_compaction(path).map(|at| path[at]);
     let previous_summary = previous.and_then(|entry| previous_summary(entry, &mut file_ops));
     for entry in &entries[..kept] {
         file_ops.note_summary(entry);

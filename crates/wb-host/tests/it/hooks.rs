@@ -8,10 +8,10 @@ use futures::future::{pending, ready};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_host::{
-    BeforeCompact, BeforeTree, BranchSummaryOpts, CompactError, CompactOpts, HookCompaction, HookError,
-    HookFuture, HookList, HookSummary, HostError, NavigateOpts, NoHooks, SessionBeforeCompactEvent,
-    SessionBeforeTreeEvent, SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent,
-    SummarySource, TreeNavigation, compact_session, navigate_tree, read_path,
+    BeforeCompact, BeforeTree, CompactError, CompactOpts, HookCompaction, HookError, HookFuture, HookList,
+    HookSummary, HostError, NavigateOpts, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent,
+    SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent, SummarySource, TreeNavigation,
+    compact_session, navigate_tree, read_path,
 };
 use wb_session::{CompactionSettings, EntryId, EntryKind, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -265,7 +265,7 @@ fn go(
     user_wants_summary: bool,
 ) -> (Result<TreeNavigation, HostError>, usize) {
     let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]);
-    let opts = NavigateOpts { user_wants_summary, summary: BranchSummaryOpts::default() };
+    let opts = NavigateOpts { user_wants_summary, ..NavigateOpts::default() };
     let run = navigate_tree(session, target, Some(&invoker), hooks, opts, 9_000);
     (block_on(is_send(run)), invoker.prompts().len())
 }

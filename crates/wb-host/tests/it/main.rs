@@ -9,4 +9,7 @@ mod prompts;
 mod compaction;
 mod branch;
 mod hooks;
+mod agent;
+mod flow;
+mod navigate;
 mod real;

@@ -45,7 +45,7 @@ fn step(session: &mut Session, what: u8, at: usize) {
             details: None,
         }),
         7 => {
-            let first_kept_entry_id = one_of(&path).filter(|_| at % 3 > 0);
+            let first_kept_entry_id = one_of(&path).filter(|_| !at.is_multiple_of(3));
             EntryKind::Compaction(Compaction {
                 summary: "older".into(),
                 first_kept_entry_id,

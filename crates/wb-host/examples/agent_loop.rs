@@ -1,0 +1,73 @@
+//! A host's loop on the automatic flow: asks before each request, and repeats one that did not fit.
+//!
+//! The provider here is made up: it takes 3 000 tokens and counts twice of what is estimated. Nothing is sent anywhere.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::error::Error;
+
+use futures::executor::block_on;
+use wb_budget::{ModelCard, Usage};
+use wb_host::{HookList, Next, SessionFlow, Upcoming};
+use wb_message::Message;
+use wb_message::outline::outline;
+use wb_session::store::memory::MemoryStore;
+use wb_session::{
+    CompactionSettings, EntryKind, IdSource, Logged, NewSession, Request, Session, StopReason,
+    convert_to_llm, estimate_tokens,
+};
+
+/// Answers a request, or refuses one that is too large.
+fn ask_provider(messages: &[Message]) -> Logged {
+    let input_tokens = 2 * messages.iter().map(estimate_tokens).sum::<u64>();
+    let mut request = Request { stop_reason: StopReason::Stop, ..Request::default() };
+    let mut message = Message::assistant("I looked into it. ".repeat(120));
+    if input_tokens > 3_000 {
+        let error = format!("prompt is too long: {input_tokens} tokens > 3000 maximum");
+        message = Message::Assistant { content: Vec::new(), error_message: Some(error) };
+        request.stop_reason = StopReason::Error;
+    } else {
+        request.usage = Some(Usage { input_tokens, output_tokens: 1_080, ..Usage::EMPTY });
+    }
+    Logged { message, request: Some(request), is_excluded: false }
+}
+
+/// Compacts if the flow says so; tells whether the request is to be repeated.
+fn act(next: Next, flow: &mut SessionFlow, session: &mut Session) -> Result<bool, Box<dyn Error>> {
+    match next {
+        Next::Compact(job) => {
+            // Without a model the summary is written from the messages themselves.
+            let done = block_on(flow.complete(*job, session, None, &mut HookList::default(), 0))?;
+            println!("  compacted by {:?}, about {} tokens now", done.reason, done.load.tokens);
+            Ok(done.will_retry)
+        }
+        Next::Stopped(why) => Err(why.into()),
+        _ => Ok(false),
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(7))?;
+    let settings =
+        CompactionSettings { reserve_tokens: 500, keep_recent_tokens: 400, ..CompactionSettings::default() };
+    let mut flow = SessionFlow::new(settings);
+    // The host believes in a larger window than there is.
+    let upcoming = Upcoming { card: ModelCard::with_window(8_000), ..Upcoming::default() };
+
+    for prompt in ["Port the importer.", "And the exporter.", "Now the tests.", "Write it down.", "Ship it."]
+    {
+        println!("> {prompt}");
+        session.append(&Message::user(prompt).into(), 0)?;
+        let mut is_asked = true;
+        while is_asked {
+            let next = flow.before_request(&session, &upcoming)?;
+            act(next, &mut flow, &mut session)?;
+            let messages = convert_to_llm(session.context(session.leaf())?.messages);
+            session.append(&EntryKind::Message(ask_provider(&messages)), 0)?;
+            let next = flow.after_answer(&session, &upcoming)?;
+            is_asked = act(next, &mut flow, &mut session)?;
+        }
+    }
+    print!("{}", outline(&session.context(session.leaf())?.messages));
+    Ok(())
+}

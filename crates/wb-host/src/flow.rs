@@ -1,0 +1,372 @@
+//! The automatic flow: when a session is compacted by itself, what becomes of a request that did not fit, and when no
+//! more is tried.
+//!
+//! ```text
+//! Ready       ── over the limit, or the user asks ──────────────▶ Compacting
+//! Ready       ── the provider refuses the context ──────────────▶ Compacting
+//! Compacting  ── appended, failed, cancelled or dropped ────────▶ Ready
+//! Compacting  ── appended after a refusal ──────────────────────▶ Recovering
+//! Compacting  ── the second in a row that does not help ────────▶ Stopped
+//! Recovering  ── the repeated request is answered ──────────────▶ Ready
+//! Recovering  ── the repeated request is refused ───────────────▶ Stopped
+//! Stopped     ── within the limit again, or an answer comes ────▶ Ready
+//! Stopped     ── much was added, or the user asks ──────────────▶ Compacting
+//! ```
+
+use std::sync::{Arc, Weak};
+
+use wb_session::{CompactionSettings, EntryId, Session, SessionError};
+use wb_summarize::ModelInvoker;
+
+use crate::compaction::CompactOpts;
+use crate::ending::{Ending, is_just_compacted, is_same_request, last_answer};
+use crate::hooks::{CompactionReason, HookList};
+use crate::job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction};
+use crate::load::{ContextLoad, Scales, Upcoming};
+
+/// How many compactions in a row may leave a context over its limit; then no more is tried.
+pub const UNHELPFUL_COMPACTIONS: u32 = 2;
+
+/// Where the flow stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlowState {
+    /// Nothing is under way.
+    #[default]
+    Ready,
+    /// A compaction is under way.
+    Compacting {
+        /// Why.
+        reason: CompactionReason,
+    },
+    /// A request that did not fit is to be repeated, or was and is not answered yet.
+    Recovering,
+    /// No more is tried by itself; the user should know.
+    Stopped(Stopped),
+}
+
+/// Why no more is tried by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// Compactions left the context over its limit, or there was nothing to compact.
+    #[error("compacting does not help: the context has {} tokens, {} are the limit", load.tokens, load.limit_tokens)]
+    NoHelp {
+        /// The figures.
+        load: ContextLoad,
+    },
+    /// A request did not fit, and after a compaction it did not fit either.
+    #[error("the context did not fit, and after a compaction it did not fit either")]
+    OverflowAgain,
+    /// A request did not fit, and there was nothing to compact.
+    #[error("the context did not fit, and there is nothing to compact")]
+    NothingToCompact,
+}
+
+/// What a host does next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Next {
+    /// Nothing; a request can be sent.
+    Proceed,
+    /// This compaction, by [`SessionFlow::complete`]; or by [`CompactionJob::run`], with the session free meanwhile,
+    /// and [`SessionFlow::finish`].
+    Compact(Box<CompactionJob>),
+    /// The compaction that is under way comes first.
+    Busy,
+    /// Nothing, since nothing would be summarized: an answer to the user who asked.
+    Nothing,
+    /// Nothing by itself; the user should know.
+    Stopped(Stopped),
+}
+
+/// A compaction that was appended; the context is to be built anew.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The entry, what it says and what it cost.
+    pub compaction: SessionCompaction,
+    /// Why the session was compacted.
+    pub reason: CompactionReason,
+    /// What the context holds from now on, by estimate.
+    pub load: ContextLoad,
+    /// Whether the request that did not fit is to be repeated now. Its answer stays on a branch of its own.
+    pub will_retry: bool,
+}
+
+/// Watches over one session: says before each request and after each answer whether it is to be compacted.
+///
+/// One compaction is under way at a time; one that the host drops is over. What was weighed is not read again.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use wb_budget::ModelCard;
+/// use wb_host::{FlowState, HookList, Next, SessionFlow, Upcoming};
+/// use wb_message::Message;
+/// use wb_session::{CompactionSettings, IdSource, NewSession, Session, store::memory::MemoryStore};
+///
+/// let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
+/// let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(7))?;
+/// session.append(&Message::user("Port the importer.").into(), 1)?;
+/// session.append(&Message::assistant("Working on it. ".repeat(9_000)).into(), 2)?;
+/// session.append(&Message::user("Go on.").into(), 3)?;
+///
+/// let mut flow = SessionFlow::new(CompactionSettings::default());
+/// let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
+/// let Next::Compact(job) = flow.before_request(&session, &upcoming)? else { panic!("it is over its limit") };
+/// let done = block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 4))?;
+/// assert!(!done.load.is_over() && flow.state() == FlowState::Ready);
+/// assert!(matches!(flow.before_request(&session, &upcoming)?, Next::Proceed));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SessionFlow {
+    settings: CompactionSettings,
+    scales: Scales,
+    state: FlowState,
+    n_unhelpful: u32,
+    /// The estimate of all messages when it was stopped.
+    stopped_at: u64,
+    under_way: Option<UnderWay>,
+    /// The compaction after which a request was repeated last.
+    recovered: Option<EntryId>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    reason: CompactionReason,
+    ticket: Weak<()>,
+    upcoming: Upcoming,
+}
+
+impl SessionFlow {
+    /// Begins to watch over a session.
+    pub fn new(settings: CompactionSettings) -> Self {
+        Self {
+            settings,
+            scales: Scales::default(),
+            state: FlowState::Ready,
+            n_unhelpful: 0,
+            stopped_at: 0,
+            under_way: None,
+            recovered: None,
+        }
+    }
+
+    /// Goes on with other settings.
+    pub fn set_settings(&mut self, settings: CompactionSettings) {
+        self.settings = settings;
+    }
+
+    /// Returns where the flow stands.
+    pub fn state(&self) -> FlowState {
+        let alive = self.under_way.as_ref().filter(|it| it.ticket.strong_count() > 0);
+        alive.map_or(self.state, |it| FlowState::Compacting { reason: it.reason })
+    }
+
+    /// Weighs what a request would hold.
+    pub fn load(&mut self, session: &Session, upcoming: &Upcoming) -> Result<ContextLoad, SessionError> {
+        self.scales.weigh(session, upcoming, &self.settings)
+    }
+
+    /// Says what to do before a request is sent, be it after a prompt or inside a loop of tools.
+    ///
+    /// A context over its limit is compacted, unless the settings' `enabled` is off. If it is over the limit after
+    /// [`UNHELPFUL_COMPACTIONS`] in a row, no more is tried until as much was added as a compaction keeps.
+    pub fn before_request(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
+        if self.is_compacting() {
+            return Ok(Next::Busy);
+        }
+        let load = self.load(session, upcoming)?;
+        if !load.is_over() {
+            self.note_within();
+            return Ok(Next::Proceed);
+        }
+        if !self.settings.enabled {
+            return Ok(Next::Proceed);
+        }
+        if let FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) = self.state
+            && !self.has_grown()
+        {
+            return Ok(Next::Stopped(stopped));
+        }
+        if is_just_compacted(session) {
+            return Ok(Next::Proceed);
+        }
+        let job =
+            self.job(session, session.leaf(), CompactionReason::Threshold, load, CompactOpts::default())?;
+        let Some(job) = job else {
+            return Ok(self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped));
+        };
+        Ok(self.begin(job, upcoming))
+    }
+
+    /// Says what to do after an answer was appended to the session.
+    ///
+    /// Where the provider refused the context, or had no room left to answer, the context is compacted and the
+    /// request repeated: once, until an answer or a prompt of the user's comes. An answer that is complete though its
+    /// context was too large is kept; the check before the next request sees to it. Answers of other models than the
+    /// one that is asked say nothing about its window.
+    pub fn after_answer(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
+        if self.is_compacting() {
+            return Ok(Next::Busy);
+        }
+        let Some((answer, ending)) = last_answer(session, &upcoming.card)? else { return Ok(Next::Proceed) };
+        match ending {
+            Ending::Answered => self.note_answered(),
+            Ending::Overflowed if self.settings.enabled => {
+                if is_same_request(session, self.recovered.as_ref(), &answer)? {
+                    return Ok(self.stop(Stopped::OverflowAgain));
+                }
+                let load = self.load(session, upcoming)?;
+                let (end, reason) = (answer.parent_id.as_ref(), CompactionReason::Overflow);
+                let Some(job) = self.job(session, end, reason, load, CompactOpts::default())? else {
+                    return Ok(self.stop(Stopped::NothingToCompact));
+                };
+                return Ok(self.begin(job, upcoming));
+            }
+            Ending::Overflowed | Ending::Other => {}
+        }
+        Ok(Next::Proceed)
+    }
+
+    /// Says what to do when the user asks for a compaction, whatever the settings' `enabled` says.
+    pub fn by_hand(
+        &mut self,
+        session: &Session,
+        upcoming: &Upcoming,
+        opts: CompactOpts,
+    ) -> Result<Next, SessionError> {
+        if self.is_compacting() {
+            return Ok(Next::Busy);
+        }
+        let load = self.load(session, upcoming)?;
+        let job = self.job(session, session.leaf(), CompactionReason::Manual, load, opts)?;
+        Ok(job.map_or(Next::Nothing, |job| self.begin(job, upcoming)))
+    }
+
+    /// Runs a compaction and appends it; see [`finish`](Self::finish).
+    pub async fn complete(
+        &mut self,
+        job: CompactionJob,
+        session: &mut Session,
+        invoker: Option<&dyn ModelInvoker>,
+        hooks: &mut HookList,
+        timestamp_ms: i64,
+    ) -> Result<Compacted, HostError> {
+        let finished = job.run(invoker, hooks).await;
+        self.finish(finished, session, hooks, timestamp_ms).await
+    }
+
+    /// Appends a compaction that was run; `timestamp_ms` counts from the Unix epoch.
+    ///
+    /// On an error nothing is appended and no request is to be repeated. An error other than an
+    /// [abort](HostError::is_abort) counts as a compaction that did not help.
+    pub async fn finish(
+        &mut self,
+        finished: FinishedCompaction,
+        session: &mut Session,
+        hooks: &mut HookList,
+        timestamp_ms: i64,
+    ) -> Result<Compacted, HostError> {
+        let upcoming = self.under_way.take().map(|it| it.upcoming).unwrap_or_default();
+        let (reason, will_retry) = (finished.reason(), finished.will_retry());
+        let appended = finished.append(session, hooks, timestamp_ms).await;
+        let load = self.load(session, &upcoming)?;
+        match appended {
+            Ok(compaction) => {
+                self.note_compacted(reason, load);
+                if will_retry {
+                    self.recovered = Some(compaction.entry_id.clone());
+                    self.state = FlowState::Recovering;
+                }
+                Ok(Compacted { compaction, reason, load, will_retry })
+            }
+            Err(error) => {
+                if !error.is_abort() && reason != CompactionReason::Manual {
+                    self.note_unhelpful(load);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn is_compacting(&self) -> bool {
+        matches!(self.state(), FlowState::Compacting { .. })
+    }
+
+    fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming) -> Next {
+        let (reason, ticket) = (job.reason(), Arc::downgrade(job.ticket()));
+        self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone() });
+        Next::Compact(Box::new(job))
+    }
+
+    fn stop(&mut self, stopped: Stopped) -> Next {
+        self.state = FlowState::Stopped(stopped);
+        Next::Stopped(stopped)
+    }
+
+    /// Prepares a compaction that keeps no more than half of what the context may hold; of one that was refused no
+    /// more than half of what it held.
+    fn job(
+        &self,
+        session: &Session,
+        end: Option<&EntryId>,
+        reason: CompactionReason,
+        load: ContextLoad,
+        mut opts: CompactOpts,
+    ) -> Result<Option<CompactionJob>, SessionError> {
+        let mut max_kept_tokens = self.scales.estimate_of(load.limit_tokens / 2);
+        if reason == CompactionReason::Overflow {
+            max_kept_tokens = max_kept_tokens.min(self.scales.estimated_tokens() / 2);
+        }
+        let keep_recent_tokens = self.scales.estimate_of(self.settings.keep_recent_tokens);
+        let settings = CompactionSettings { keep_recent_tokens, ..self.settings };
+        // Of a split turn there are two summaries.
+        let most = load.limit_tokens / 8;
+        if most < settings.reserve_tokens / 2 {
+            opts.max_output_tokens = Some(opts.max_output_tokens.unwrap_or(most));
+        }
+        CompactionJob::prepare_within(session, end, &settings, max_kept_tokens, reason, opts)
+    }
+
+    /// Tells whether as much was added as a compaction keeps since it was stopped.
+    fn has_grown(&self) -> bool {
+        let added = self.scales.estimated_tokens().saturating_sub(self.stopped_at);
+        added >= self.settings.keep_recent_tokens
+    }
+
+    fn note_within(&mut self) {
+        self.n_unhelpful = 0;
+        if matches!(self.state, FlowState::Stopped(Stopped::NoHelp { .. })) {
+            self.state = FlowState::Ready;
+        }
+    }
+
+    fn note_answered(&mut self) {
+        self.recovered = None;
+        if !matches!(self.state, FlowState::Stopped(Stopped::NoHelp { .. })) {
+            self.state = FlowState::Ready;
+        }
+    }
+
+    fn note_compacted(&mut self, reason: CompactionReason, load: ContextLoad) {
+        if !load.is_over() {
+            (self.n_unhelpful, self.state) = (0, FlowState::Ready);
+        } else if reason != CompactionReason::Manual {
+            self.note_unhelpful(load);
+        }
+    }
+
+    /// Counts a compaction that did not help, and stops where there were enough of them.
+    fn note_unhelpful(&mut self, load: ContextLoad) -> Option<Stopped> {
+        self.n_unhelpful = self.n_unhelpful.saturating_add(1);
+        if self.n_unhelpful < UNHELPFUL_COMPACTIONS {
+            return None;
+        }
+        let stopped = Stopped::NoHelp { load };
+        self.state = FlowState::Stopped(stopped);
+        self.stopped_at = self.scales.estimated_tokens();
+        Some(stopped)
+    }
+}

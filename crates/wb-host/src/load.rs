@@ -1,0 +1,119 @@
+//! What a context holds and what it may hold, on the provider's scale as far as it is known.
+
+use wb_budget::ModelCard;
+use wb_session::{CompactionSettings, ContextEstimate, ContextGauge, Session, SessionError};
+
+/// What a request is made of beside the log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Upcoming {
+    /// The model that is asked; without a window nothing is above the limit.
+    pub card: ModelCard,
+    /// Estimated tokens of what the log does not hold yet, such as a prompt that waits.
+    pub queued_tokens: u64,
+    /// Tokens of the system prompt and the tools. They count where no provider's count has them in it.
+    pub overhead_tokens: u64,
+}
+
+/// What a context holds and what it may hold, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextLoad {
+    /// What it holds, with what is queued.
+    pub tokens: u64,
+    /// What it may hold: the window less the reserve, of which half of the window counts at most.
+    pub limit_tokens: u64,
+    /// Whether no provider's count is in `tokens`.
+    pub is_estimated: bool,
+}
+
+impl ContextLoad {
+    /// Tells whether it holds more than it may.
+    pub fn is_over(&self) -> bool {
+        self.tokens > self.limit_tokens
+    }
+}
+
+/// Weighs the context of one session, again and again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scales {
+    gauge: ContextGauge,
+    ratio: Ratio,
+    estimate: ContextEstimate,
+}
+
+impl Scales {
+    /// Weighs the context at a session's leaf.
+    pub(crate) fn weigh(
+        &mut self,
+        session: &Session,
+        upcoming: &Upcoming,
+        settings: &CompactionSettings,
+    ) -> Result<ContextLoad, SessionError> {
+        self.estimate = self.gauge.read(session)?;
+        let Upcoming { card, queued_tokens, overhead_tokens } = upcoming;
+        let is_estimated = self.estimate.last_usage_index.is_none();
+        let tokens = if is_estimated {
+            self.ratio.counted(self.estimate.tokens).saturating_add(*overhead_tokens)
+        } else {
+            self.ratio.learn(&self.estimate, *overhead_tokens);
+            self.estimate.tokens
+        };
+        let tokens = tokens.saturating_add(*queued_tokens);
+        Ok(ContextLoad { tokens, limit_tokens: limit(card.context_window, settings), is_estimated })
+    }
+
+    /// Returns what all messages were estimated at when they were weighed last; no count is in it.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        self.estimate.estimated_tokens
+    }
+
+    /// Returns the estimate of something that a provider would count so many tokens for.
+    pub(crate) fn estimate_of(&self, counted: u64) -> u64 {
+        self.ratio.estimated(counted)
+    }
+}
+
+fn limit(window_tokens: u64, settings: &CompactionSettings) -> u64 {
+    match window_tokens {
+        0 => u64::MAX,
+        window => window - settings.reserve_tokens.min(window / 2),
+    }
+}
+
+/// Counts of at least so many estimated tokens tell the scale; in smaller ones the overhead has too much weight.
+const MIN_TOKENS: u64 = 1_000;
+/// The largest ratio that is believed; text in any script stays below it.
+const MAX_RATIO: u64 = 8;
+
+/// How many tokens a provider counts for what is estimated at how many; never fewer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ratio {
+    counted: u64,
+    estimated: u64,
+}
+
+impl Ratio {
+    fn learn(&mut self, estimate: &ContextEstimate, overhead_tokens: u64) {
+        let estimated = estimate.estimated_tokens.saturating_sub(estimate.trailing_tokens);
+        let counted = estimate.usage_tokens.saturating_sub(overhead_tokens);
+        if estimated >= MIN_TOKENS {
+            let counted = counted.clamp(estimated, estimated.saturating_mul(MAX_RATIO));
+            *self = Self { counted, estimated };
+        }
+    }
+
+    fn counted(self, estimated: u64) -> u64 {
+        scaled(estimated, self.counted, self.estimated)
+    }
+
+    fn estimated(self, counted: u64) -> u64 {
+        scaled(counted, self.estimated, self.counted)
+    }
+}
+
+fn scaled(tokens: u64, times: u64, over: u64) -> u64 {
+    if over == 0 {
+        return tokens;
+    }
+    u64::try_from(u128::from(tokens) * u128::from(times) / u128::from(over)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,159 @@
+//! An agent in a few lines: a provider with a window, and the loop that a host runs.
+
+use std::fmt::Write as _;
+
+use futures::executor::block_on;
+use wb_budget::{ModelCard, Usage};
+use wb_host::{CompactionReason, HookList, Next, SessionFlow, Upcoming};
+use wb_message::{Block, Message, Pairing};
+use wb_session::{
+    CompactionSettings, EntryKind, Logged, Request, Session, StopReason, convert_to_llm, estimate_tokens,
+};
+use wb_summarize::ModelInvoker;
+
+use crate::support::empty_session;
+
+/// What the model does with a request that fits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Says {
+    /// An answer of so many characters, which ends the turn.
+    Text(usize),
+    /// A call, whose result has so many characters.
+    Call(usize),
+}
+
+pub(crate) struct Agent {
+    pub(crate) session: Session,
+    pub(crate) flow: SessionFlow,
+    pub(crate) hooks: HookList,
+    pub(crate) upcoming: Upcoming,
+    /// Tokens that the provider counts for ten estimated ones.
+    pub(crate) tenths: u64,
+    /// The tokens of the window that the provider really has.
+    pub(crate) window_tokens: u64,
+    /// What happened, a letter each: `.` a request that was answered, `x` one that was refused, `t` `o` `m` a
+    /// compaction by threshold, overflow, hand; `-` one that failed, `S` the flow stopped.
+    pub(crate) trace: String,
+    n_calls: usize,
+}
+
+impl Agent {
+    pub(crate) fn new(window_tokens: u64, settings: CompactionSettings) -> Self {
+        Self {
+            session: empty_session(),
+            flow: SessionFlow::new(settings),
+            hooks: HookList::default(),
+            upcoming: Upcoming { card: ModelCard::with_window(window_tokens), ..Upcoming::default() },
+            tenths: 10,
+            window_tokens,
+            trace: String::new(),
+            n_calls: 0,
+        }
+    }
+
+    fn append(&mut self, kind: &EntryKind) {
+        self.session.append(kind, 1).unwrap();
+    }
+
+    pub(crate) fn context(&self) -> Vec<Message> {
+        self.session.context(self.session.leaf()).unwrap().messages
+    }
+
+    /// Sends what the user says and goes on until the model has no more calls.
+    pub(crate) fn prompt(&mut self, words: &str, script: &[Says], summarizer: Option<&dyn ModelInvoker>) {
+        self.append(&Message::user(words).into());
+        let mut script = script.iter();
+        let mut says = script.next();
+        while let Some(now) = says {
+            let next = self.flow.before_request(&self.session, &self.upcoming).unwrap();
+            self.act(next, summarizer);
+            let is_answered = self.ask(*now);
+            let next = self.flow.after_answer(&self.session, &self.upcoming).unwrap();
+            match self.act(next, summarizer) {
+                _ if is_answered => says = script.next(),
+                true => {}
+                false => return,
+            }
+        }
+    }
+
+    /// Does what the flow says; tells whether the request is to be repeated.
+    pub(crate) fn act(&mut self, next: Next, summarizer: Option<&dyn ModelInvoker>) -> bool {
+        match next {
+            Next::Compact(job) => {
+                let letter = match job.reason() {
+                    CompactionReason::Threshold => 't',
+                    CompactionReason::Overflow => 'o',
+                    _ => 'm',
+                };
+                let done = self.flow.complete(*job, &mut self.session, summarizer, &mut self.hooks, 1);
+                let done = block_on(done);
+                self.trace.push(if done.is_ok() { letter } else { '-' });
+                done.is_ok_and(|done| done.will_retry)
+            }
+            Next::Stopped(_) => {
+                self.trace.push('S');
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Sends the context; tells whether it was answered.
+    fn ask(&mut self, says: Says) -> bool {
+        let context = self.context();
+        assert_sendable(&context);
+        let estimate: u64 = context.iter().map(estimate_tokens).sum();
+        let tokens = estimate * self.tenths / 10 + self.upcoming.overhead_tokens;
+        if tokens > self.window_tokens {
+            self.trace.push('x');
+            let error = format!("prompt is too long: {tokens} tokens > {} maximum", self.window_tokens);
+            let message = Message::Assistant { content: Vec::new(), error_message: Some(error) };
+            self.answer(message, None, StopReason::Error);
+            return false;
+        }
+        self.trace.push('.');
+        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::EMPTY });
+        match says {
+            Says::Text(n_chars) => {
+                let usage = usage.map(|usage| Usage { output_tokens: n_chars as u64 / 4, ..usage });
+                self.answer(Message::assistant("a".repeat(n_chars)), usage, StopReason::Stop);
+            }
+            Says::Call(n_chars) => {
+                self.n_calls += 1;
+                let id = format!("call-{}", self.n_calls);
+                let call = Block::call(&*id, "read", serde_json::json!({"path": format!("{id}.rs")}));
+                let message = Message::Assistant { content: vec![call], error_message: None };
+                self.answer(message, usage, StopReason::ToolUse);
+                self.append(&Message::tool_result(id, "read", "r".repeat(n_chars)).into());
+            }
+        }
+        true
+    }
+
+    fn answer(&mut self, message: Message, usage: Option<Usage>, stop_reason: StopReason) {
+        let request = Some(Request { usage, stop_reason, ..Request::default() });
+        self.append(&EntryKind::Message(Logged { message, request, is_excluded: false }));
+    }
+
+    /// Returns the trace since it was asked last.
+    pub(crate) fn traced(&mut self) -> String {
+        std::mem::take(&mut self.trace)
+    }
+}
+
+/// Fails where a provider would refuse a request for its form.
+pub(crate) fn assert_sendable(context: &[Message]) {
+    let pairing = Pairing::of(context);
+    let n_results = context.iter().flat_map(Message::answered_ids).count();
+    assert_eq!(pairing.pairs().len(), n_results, "a result is without its call");
+    assert!(pairing.dangling().is_empty(), "a call is without its result");
+    let sent = convert_to_llm(context.iter().cloned());
+    let last =
+        sent.last().map(|message| matches!(message, Message::User { .. } | Message::ToolResult { .. }));
+    let mut shown = String::new();
+    for message in &sent {
+        let _ = write!(shown, "{} ", wb_message::outline::role(message));
+    }
+    assert_eq!(last, Some(true), "the user or a tool spoke last: {shown}");
+}
