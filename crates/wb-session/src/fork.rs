@@ -22,14 +22,15 @@ impl Session {
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), SessionError> {
         let version = self.header().version;
         let (mut number, mut at, mut has_header) = (0, 0, false);
+        let mut nodes = self.tree().nodes().peekable();
         let mut written = Ok(());
-        self.store.read_all(&mut |_, record| {
+        self.store.read_all(&mut |position, record| {
             number += 1;
             if written.is_err() {
                 return;
             }
-            let node = self.tree().nodes().get(at).filter(|node| node.line == number);
-            let line = match node {
+            let node = nodes.next_if(|node| node.position == position);
+            let line = match &node {
                 _ if version >= WRITTEN_VERSION => None,
                 Some(node) => Some(migrate::entry(record, version, node, at)),
                 None if !has_header && !trimmed(record, number).is_empty() => {
@@ -86,8 +87,7 @@ impl Session {
         self.store.read_at(node.position, line)?;
         let version = self.header().version;
         if version < WRITTEN_VERSION {
-            let at = self.tree().nodes().partition_point(|other| other.line < node.line);
-            *line = migrate::entry(line, version, node, at);
+            *line = migrate::entry(line, version, node, self.tree().known(&node.id)?);
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Session {
     /// Returns lines that label the entries of a path as they are labelled now.
     fn labels_again(
         &self,
-        path: &[&Node],
+        path: &[Node],
         last: Option<&EntryId>,
         timestamp: i64,
         ids: &mut IdSource,
@@ -124,7 +124,7 @@ fn write_line(out: &mut dyn Write, line: &[u8]) -> io::Result<()> {
 }
 
 /// Returns for each label of a path the entry after it that is none.
-fn stand_ins<'a>(path: &[&'a Node]) -> HashMap<&'a EntryId, &'a EntryId> {
+fn stand_ins(path: &[Node]) -> HashMap<&EntryId, &EntryId> {
     let (mut next, mut stands_for) = (None, HashMap::new());
     for node in path.iter().rev() {
         match next {

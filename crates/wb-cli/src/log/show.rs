@@ -43,9 +43,9 @@ pub(crate) fn show(args: &SessionEntry) -> Result<()> {
     Ok(out.flush()?)
 }
 
-fn children<'a>(log: &'a Log, id: &EntryId) -> Vec<&'a EntryId> {
-    let nodes = log.session.tree().nodes().iter();
-    nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| &node.id).collect()
+fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
+    let nodes = log.session.tree().nodes();
+    nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| node.id).collect()
 }
 
 fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::Result<()> {
