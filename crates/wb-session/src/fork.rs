@@ -21,25 +21,24 @@ impl Session {
     /// a line feed, the last one as well.
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), SessionError> {
         let version = self.header().version;
-        let (mut number, mut at, mut has_header) = (0, 0, false);
-        let mut nodes = self.tree().nodes().peekable();
+        let is_old = version < WRITTEN_VERSION;
+        let (mut number, mut has_header) = (0, false);
+        let mut nodes = self.tree().nodes().enumerate().peekable();
         let mut written = Ok(());
         self.store.read_all(&mut |position, record| {
-            number += 1;
             if written.is_err() {
                 return;
             }
-            let node = nodes.next_if(|node| node.position == position);
-            let line = match &node {
-                _ if version >= WRITTEN_VERSION => None,
-                Some(node) => Some(migrate::entry(record, version, node, at)),
-                None if !has_header && !trimmed(record, number).is_empty() => {
+            number += 1;
+            let node = if is_old { nodes.next_if(|(_, node)| node.position == position) } else { None };
+            let line = match node {
+                Some((at, node)) => Some(migrate::entry(record, version, &node, at)),
+                None if is_old && !has_header && !trimmed(record, number).is_empty() => {
                     has_header = true;
                     Some(migrate::header(record))
                 }
                 None => None,
             };
-            at += usize::from(node.is_some());
             written = write_line(out, line.as_deref().unwrap_or(record));
         })?;
         written.map_err(|source| SessionError::Io { line: number, source })

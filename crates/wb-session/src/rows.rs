@@ -37,7 +37,7 @@ struct Row {
     id: u32,
     parent: u32,
     is_listed: bool,
-    link: Link,
+    parent_is: Link,
     tag: EntryTag,
 }
 
@@ -72,10 +72,10 @@ const MIN_SLOTS: usize = 16;
 
 /// The nodes of a log in its order.
 ///
-/// There is room for 2^32 − 1 of them, which would take 150 GB.
+/// There is room for 2^32 − 1 of them, which would take more than 150 GB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
-    rows: Blocks<Row>,
+    blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
     /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
     /// one id the last.
@@ -88,10 +88,10 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn push(&mut self, node: Node) {
         let Node { id, parent_id, timestamp, tag, line, position } = node;
-        let (link, parent) = self.link(parent_id);
+        let (parent_is, parent) = self.link(parent_id);
         let (is_listed, id) = digits(id.as_str()).map_or_else(|| (true, self.list(id)), |id| (false, id));
         let line = clamped(line);
-        self.rows.push(Row { position, timestamp, line, id, parent, is_listed, link, tag });
+        self.blocks.push(Row { position, timestamp, line, id, parent, is_listed, parent_is, tag });
         if self.len() * 4 > self.slots.len() * 3 {
             self.grow();
         } else {
@@ -145,7 +145,7 @@ impl Rows {
     }
 
     fn key(&self, at: usize) -> Key<'_> {
-        match *self.rows.get(at) {
+        match *self.blocks.get(at) {
             Row { is_listed: true, id, .. } => Key::Text(self.listed.get(id as usize).as_str()),
             Row { id, .. } => Key::Digits(id),
         }
@@ -157,25 +157,25 @@ impl Rows {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.blocks.len()
     }
 
     /// Returns the node at a place.
     pub(crate) fn node(&self, at: usize) -> Node {
-        let Row { position, timestamp, line, tag, .. } = *self.rows.get(at);
+        let Row { position, timestamp, line, tag, .. } = *self.blocks.get(at);
         Node { id: self.id(at), parent_id: self.parent_id(at), timestamp, tag, line: line as usize, position }
     }
 
     fn id(&self, at: usize) -> EntryId {
-        match *self.rows.get(at) {
+        match *self.blocks.get(at) {
             Row { is_listed: true, id, .. } => self.listed.get(id as usize).clone(),
             Row { id, .. } => EntryId::of_digits(id),
         }
     }
 
     fn parent_id(&self, at: usize) -> Option<EntryId> {
-        let Row { link, parent, .. } = *self.rows.get(at);
-        match link {
+        let Row { parent_is, parent, .. } = *self.blocks.get(at);
+        match parent_is {
             Link::None => None,
             Link::Row => Some(self.id(parent as usize)),
             Link::Listed => Some(self.listed.get(parent as usize).clone()),
@@ -183,17 +183,17 @@ impl Rows {
     }
 
     pub(crate) fn tag(&self, at: usize) -> EntryTag {
-        self.rows.get(at).tag
+        self.blocks.get(at).tag
     }
 
     pub(crate) fn timestamp(&self, at: usize) -> i64 {
-        self.rows.get(at).timestamp
+        self.blocks.get(at).timestamp
     }
 
     /// Returns the place of the parent of a row; none at a root and where the parent is not in the log.
     pub(crate) fn parent(&self, at: usize) -> Option<usize> {
-        let Row { link, parent, .. } = *self.rows.get(at);
-        match link {
+        let Row { parent_is, parent, .. } = *self.blocks.get(at);
+        match parent_is {
             Link::None => None,
             Link::Row if !self.has_twins => Some(parent as usize),
             Link::Row => self.at(self.slot(&self.key(parent as usize))),

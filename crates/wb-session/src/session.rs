@@ -16,8 +16,8 @@ use crate::tree::{Node, Tree};
 
 /// A session that is read and written through a store.
 ///
-/// In memory are the header and a [`Node`] for each entry, not what the entries say: that is read again from the
-/// store when it is asked for. An entry is in the tree only after the store acknowledged it.
+/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that is read again from
+/// the store when it is asked for. An entry is in the tree only after the store acknowledged it.
 ///
 /// ```
 /// use wb_message::Message;
@@ -124,6 +124,9 @@ impl Session {
 
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
     /// the entries that it is made of.
+    ///
+    /// What stands above the first entry that the last compaction kept is not looked at, be it a cycle, except for the
+    /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         let mut buffer = Vec::new();
         let path = self.reach(leaf, &mut buffer)?;

@@ -60,7 +60,7 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     fact(out, "kind", &format!("{}{role}", words::kind(&entry.kind)))?;
     fact(out, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
-    let names: Vec<&str> = children.iter().map(|id| id.as_str()).collect();
+    let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
     fact(out, "children", &listed(&names))?;
     if entry.timestamp != 0 {
         fact(out, "time", &iso_ms(entry.timestamp))?;
