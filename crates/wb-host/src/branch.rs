@@ -62,7 +62,7 @@ pub struct LeftBranch {
 pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranch, SessionError> {
     let Some(leaf) = session.leaf() else { return Ok(LeftBranch::default()) };
     let tree = session.tree();
-    let common_ancestor_id = tree.common_ancestor(leaf, target)?.map(|node| node.id.clone());
+    let common_ancestor_id = tree.common_ancestor(leaf, target)?.map(|node| node.id);
     let n_shared = tree.path(common_ancestor_id.as_ref())?.len();
     let left = tree.path(Some(leaf))?.into_iter().skip(n_shared);
     let entries = left.map(|node| session.entry(&node.id)).collect::<Result<_, _>>()?;

@@ -21,24 +21,24 @@ impl Session {
     /// a line feed, the last one as well.
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), SessionError> {
         let version = self.header().version;
-        let (mut number, mut at, mut has_header) = (0, 0, false);
+        let is_old = version < WRITTEN_VERSION;
+        let (mut number, mut has_header) = (0, false);
+        let mut nodes = self.tree().nodes().enumerate().peekable();
         let mut written = Ok(());
-        self.store.read_all(&mut |_, record| {
-            number += 1;
+        self.store.read_all(&mut |position, record| {
             if written.is_err() {
                 return;
             }
-            let node = self.tree().nodes().get(at).filter(|node| node.line == number);
+            number += 1;
+            let node = if is_old { nodes.next_if(|(_, node)| node.position == position) } else { None };
             let line = match node {
-                _ if version >= WRITTEN_VERSION => None,
-                Some(node) => Some(migrate::entry(record, version, node, at)),
-                None if !has_header && !trimmed(record, number).is_empty() => {
+                Some((at, node)) => Some(migrate::entry(record, version, &node, at)),
+                None if is_old && !has_header && !trimmed(record, number).is_empty() => {
                     has_header = true;
                     Some(migrate::header(record))
                 }
                 None => None,
             };
-            at += usize::from(node.is_some());
             written = write_line(out, line.as_deref().unwrap_or(record));
         })?;
         written.map_err(|source| SessionError::Io { line: number, source })
@@ -86,8 +86,7 @@ impl Session {
         self.store.read_at(node.position, line)?;
         let version = self.header().version;
         if version < WRITTEN_VERSION {
-            let at = self.tree().nodes().partition_point(|other| other.line < node.line);
-            *line = migrate::entry(line, version, node, at);
+            *line = migrate::entry(line, version, node, self.tree().known(&node.id)?);
         }
         Ok(())
     }
@@ -95,7 +94,7 @@ impl Session {
     /// Returns lines that label the entries of a path as they are labelled now.
     fn labels_again(
         &self,
-        path: &[&Node],
+        path: &[Node],
         last: Option<&EntryId>,
         timestamp: i64,
         ids: &mut IdSource,
@@ -124,7 +123,7 @@ fn write_line(out: &mut dyn Write, line: &[u8]) -> io::Result<()> {
 }
 
 /// Returns for each label of a path the entry after it that is none.
-fn stand_ins<'a>(path: &[&'a Node]) -> HashMap<&'a EntryId, &'a EntryId> {
+fn stand_ins(path: &[Node]) -> HashMap<&EntryId, &EntryId> {
     let (mut next, mut stands_for) = (None, HashMap::new());
     for node in path.iter().rev() {
         match next {

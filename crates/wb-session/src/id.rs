@@ -1,62 +1,129 @@
 //! The name of an entry, and where new names come from.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text elsewhere.
 ///
-/// A copy shares the text, so that an entry, its children and an index hold it once.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EntryId(Arc<str>);
+/// It takes 16 bytes. Eight bytes of text are in them; of any other text a copy shares what the first one holds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EntryId(Text);
+
+/// One text has one form, so that equal texts are equal forms.
+#[derive(Clone, PartialEq, Eq)]
+enum Text {
+    Eight([u8; 8]),
+    Other(Arc<str>),
+}
 
 impl EntryId {
     /// Returns the id as it stands in the file.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            // They were text when they came.
+            Text::Eight(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+            Text::Other(text) => text,
+        }
     }
 
     /// Builds the id that migration gives to the record at an index, the header being record 0.
     pub(crate) fn of_record(index: usize) -> Self {
-        Self(format!("{index:08x}").into())
+        format!("{index:08x}").into()
     }
+
+    /// Builds the id whose eight digits write a number.
+    pub(crate) fn of_digits(number: u32) -> Self {
+        let digit = |at| b"0123456789abcdef"[(number >> (28 - 4 * at)) as usize & 15];
+        Self(Text::Eight(std::array::from_fn(digit)))
+    }
+}
+
+/// Returns the number of an id of eight small hexadecimal digits.
+pub(crate) fn digits(id: &str) -> Option<u32> {
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let are_digits = id.len() == 8 && id.bytes().all(is_digit);
+    if are_digits { u32::from_str_radix(id, 16).ok() } else { None }
 }
 
 impl From<&str> for EntryId {
     fn from(id: &str) -> Self {
-        Self(id.into())
+        let eight = <[u8; 8]>::try_from(id.as_bytes()).map(Text::Eight);
+        Self(eight.unwrap_or_else(|_| Text::Other(id.into())))
     }
 }
 
 impl From<String> for EntryId {
     fn from(id: String) -> Self {
-        Self(id.into())
+        id.as_str().into()
     }
 }
 
 impl Borrow<str> for EntryId {
     fn borrow(&self) -> &str {
-        &self.0
+        self.as_str()
+    }
+}
+
+impl Hash for EntryId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl Ord for EntryId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for EntryId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Debug for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EntryId").field(&self.as_str()).finish()
     }
 }
 
 impl fmt::Display for EntryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(self.as_str())
     }
 }
 
 impl Serialize for EntryId {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
+        to.serialize_str(self.as_str())
     }
 }
 
 impl<'de> Deserialize<'de> for EntryId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from).map(Self::from)
+        from.deserialize_str(AnyText)
+    }
+}
+
+/// Takes the text as it is read, without a copy of it.
+struct AnyText;
+
+impl Visitor<'_> for AnyText {
+    type Value = EntryId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, id: &str) -> Result<EntryId, E> {
+        Ok(id.into())
     }
 }
 
@@ -116,6 +183,39 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn an_id_is_small_and_is_its_text_whatever_its_length() {
+        assert_eq!(size_of::<EntryId>(), 16);
+        let texts =
+            ["", "a", "0123abcd", "0123ABCD", "+123abcd", "\u{e9}\u{e9}\u{e9}\u{e9}", "123456789", "root"];
+        let mut ids = texts.map(EntryId::from).to_vec();
+        for (id, text) in ids.iter().zip(texts) {
+            assert_eq!((id.as_str(), id.to_string().as_str()), (text, text));
+            assert_eq!(serde_json::from_str::<EntryId>(&format!("{text:?}")).unwrap(), *id);
+            assert!(ids.iter().filter(|other| *other == id).count() == 1, "{id:?}");
+        }
+        let by_text: HashSet<EntryId> = ids.iter().cloned().collect();
+        assert!(texts.iter().all(|text| by_text.contains(*text)));
+        let mut sorted = texts;
+        sorted.sort_unstable();
+        ids.sort();
+        assert_eq!(ids.iter().map(EntryId::as_str).collect::<Vec<_>>(), sorted);
+        assert_eq!(format!("{:?}", ids[0]), "EntryId(\"\")");
+    }
+
+    #[test]
+    fn eight_small_digits_are_a_number_and_nothing_else_is() {
+        for number in [0, 1, 0x0123_abcd, u32::MAX] {
+            assert_eq!(digits(EntryId::of_digits(number).as_str()), Some(number));
+            assert_eq!(EntryId::of_digits(number).as_str(), format!("{number:08x}"));
+        }
+        assert!(
+            ["", "123", "0123ABCD", "+123abcd", "0123abcg", "0123abcd0"]
+                .iter()
+                .all(|id| digits(id).is_none())
+        );
+    }
 
     #[test]
     fn a_seed_gives_the_same_ids_each_time_and_another_seed_others() {

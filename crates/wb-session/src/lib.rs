@@ -45,6 +45,7 @@ mod splice;
 pub mod error;
 mod forms;
 pub mod entry;
+mod rows;
 pub mod tree;
 pub mod log;
 pub mod context;

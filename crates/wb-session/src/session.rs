@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::context::{self, Context, Draft, Selection, last_compaction};
+use crate::context::{self, Context, Draft, Selection};
 use crate::entry::{self, BranchSummary, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::forms;
@@ -16,8 +16,8 @@ use crate::tree::{Node, Tree};
 
 /// A session that is read and written through a store.
 ///
-/// In memory are the header and a [`Node`] for each entry, not what the entries say: that is read again from the
-/// store when it is asked for. An entry is in the tree only after the store acknowledged it.
+/// In memory are the header and what a [`Node`] tells of each entry, not what the entries say: that is read again from
+/// the store when it is asked for. An entry is in the tree only after the store acknowledged it.
 ///
 /// ```
 /// use wb_message::Message;
@@ -75,7 +75,7 @@ impl Session {
         store.read_all(&mut |position, record| index.take(position, record))?;
         let Index { header, tree, notes, n_records } = index;
         let header = header.unwrap_or(Err(SessionError::Empty))?;
-        let leaf = tree.nodes().last().map(|node| node.id.clone());
+        let leaf = tree.nodes().next_back().map(|node| node.id);
         ids.skip(n_records);
         Ok(Self { store, header, tree, n_records, leaf, ids, notes })
     }
@@ -101,46 +101,49 @@ impl Session {
     }
 
     /// Returns the entries from a root to the leaf.
-    pub fn path(&self) -> Result<Vec<&Node>, SessionError> {
+    pub fn path(&self) -> Result<Vec<Node>, SessionError> {
         self.tree.path(self.leaf())
     }
 
     /// Reads an entry from the store.
     pub fn entry(&self, id: &EntryId) -> Result<Entry, SessionError> {
-        let at = self.tree.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })?;
-        self.read(&self.tree.nodes()[at], &mut Vec::new())
+        self.read(self.tree.known(id)?, &mut Vec::new())
     }
 
-    /// Reads the entry of a node, by way of a buffer.
-    fn read(&self, node: &Node, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
-        self.store.read_at(node.position, buffer)?;
-        let line = Line { number: node.line, bytes: trimmed(buffer, node.line), is_ended: true };
-        let mut kind = entry::read_kind(line, node.tag, node.timestamp)?;
+    /// Reads the entry at a place of the tree, by way of a buffer.
+    fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
+        let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
+        self.store.read_at(position, buffer)?;
+        let line = Line { number, bytes: trimmed(buffer, number), is_ended: true };
+        let mut kind = entry::read_kind(line, tag, timestamp)?;
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
-            let n_before = self.tree.nodes().partition_point(|other| other.line < node.line);
-            compaction.first_kept_entry_id = first_kept_of_version_1(line, n_before);
+            compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
         }
-        let Node { id, parent_id, timestamp, line, .. } = node.clone();
-        Ok(Entry { id, parent_id, timestamp, line, kind })
+        Ok(Entry { id, parent_id, timestamp, line: number, kind })
     }
 
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
     /// the entries that it is made of.
+    ///
+    /// What stands above the first entry that the last compaction kept is not looked at, be it a cycle, except for the
+    /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
-        let path = self.tree.path(leaf)?;
         let mut buffer = Vec::new();
-        let mut draft = Draft::new(self.select(&path, &mut buffer)?);
-        for at in draft.selection.kept.iter().filter(|at| path[**at].tag == EntryTag::ContextEdit) {
+        let path = self.reach(leaf, &mut buffer)?;
+        let tags: Vec<EntryTag> = path.iter().map(|at| self.tree.tag(*at)).collect();
+        // Before the compaction there are only entries that it keeps.
+        let mut draft = Draft::new(Selection::of(&tags, |compaction| (compaction > 0).then_some(0)));
+        for at in draft.selection.kept.iter().filter(|at| tags[**at] == EntryTag::ContextEdit) {
             if let EntryKind::ContextEdit(edit) = self.read(path[*at], &mut buffer)?.kind {
                 draft.edits.insert(edit.target_id, edit.replacement);
             }
         }
         let tells_model = |tag| matches!(tag, EntryTag::ModelChange | EntryTag::Answer);
-        draft.model = self.last(&path, tells_model, context::model)?;
+        draft.model = self.last(path.last(), tells_model, context::model)?;
         let tells_level = |tag| tag == EntryTag::ThinkingLevelChange;
-        draft.thinking_level = self.last(&path, tells_level, context::thinking_level)?;
-        for at in draft.selection.kept.clone() {
-            if path[at].tag.is_visible() {
+        draft.thinking_level = self.last(path.last(), tells_level, context::thinking_level)?;
+        for at in std::mem::take(&mut draft.selection.kept) {
+            if tags[at].is_visible() {
                 let Entry { id, kind, .. } = self.read(path[at], &mut buffer)?;
                 draft.push(id, kind, at);
             }
@@ -148,29 +151,36 @@ impl Session {
         Ok(draft.finish())
     }
 
-    fn select(&self, path: &[&Node], buffer: &mut Vec<u8>) -> Result<Selection, SessionError> {
-        let tags: Vec<EntryTag> = path.iter().map(|node| node.tag).collect();
-        let mut first_kept = None;
-        if let Some(at) = last_compaction(&tags)
-            && let EntryKind::Compaction(compaction) = self.read(path[at], buffer)?.kind
+    /// Returns the places on the path to a leaf from the first entry on that the context holds: the first one that
+    /// the last compaction kept, where that is on the path, else the compaction, and without one the root.
+    fn reach(&self, leaf: Option<&EntryId>, buffer: &mut Vec<u8>) -> Result<Vec<usize>, SessionError> {
+        let Some(leaf) = leaf else { return Ok(Vec::new()) };
+        let is_compaction = |at| self.tree.tag(at) == EntryTag::Compaction;
+        let mut path = self.tree.path_to(self.tree.known(leaf)?, is_compaction)?;
+        if is_compaction(path[0])
+            && let EntryKind::Compaction(compaction) = self.read(path[0], buffer)?.kind
+            && let Some(first_kept) = compaction.first_kept_entry_id
+            && let Some(first_kept) = self.tree.place(first_kept.as_str())
         {
-            first_kept = compaction.first_kept_entry_id;
+            let older = self.tree.path_to(path[0], |at| at == first_kept)?;
+            if older[0] == first_kept {
+                path.splice(..1, older);
+            }
         }
-        let place =
-            |before| path[..before].iter().position(|node: &&Node| Some(&node.id) == first_kept.as_ref());
-        Ok(Selection::of(&tags, place))
+        Ok(path)
     }
 
-    /// Returns the last thing of its kind that a path tells.
+    /// Returns the last thing of its kind that the path to a leaf tells.
     fn last(
         &self,
-        path: &[&Node],
+        leaf: Option<&usize>,
         may_tell: impl Fn(EntryTag) -> bool,
         find: fn(&EntryKind) -> Option<&String>,
     ) -> Result<Option<String>, SessionError> {
         let mut buffer = Vec::new();
-        for node in path.iter().rev().filter(|node| may_tell(node.tag)) {
-            if let Some(found) = find(&self.read(node, &mut buffer)?.kind) {
+        let path = leaf.into_iter().flat_map(|leaf| self.tree.up(*leaf));
+        for at in path.filter(|at| may_tell(self.tree.tag(*at))) {
+            if let Some(found) = find(&self.read(at, &mut buffer)?.kind) {
                 return Ok(Some(found.clone()));
             }
         }
@@ -225,7 +235,7 @@ impl Session {
     /// Moves the leaf to an entry, so that the next one begins a branch there.
     pub fn branch(&mut self, id: &EntryId) -> Result<(), SessionError> {
         let node = self.tree.node(id).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })?;
-        self.leaf = Some(node.id.clone());
+        self.leaf = Some(node.id);
         Ok(())
     }
 
@@ -362,8 +372,8 @@ impl Index {
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
         let mut glance: Glance = line.parse().map_err(|error| crate::lines::fault(&error))?;
         let (id, parent_id) = if version < 2 {
-            let parent = self.tree.nodes().last().map(|node| node.id.clone());
-            (EntryId::of_record(self.tree.nodes().len() + 1), parent)
+            let n_before = self.tree.nodes().len();
+            (EntryId::of_record(n_before + 1), (n_before > 0).then(|| EntryId::of_record(n_before)))
         } else {
             (glance.id.take().ok_or("missing field `id`")?, glance.parent_id.take())
         };

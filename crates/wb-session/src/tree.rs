@@ -5,30 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use crate::entry::EntryTag;
 use crate::error::SessionError;
 use crate::id::EntryId;
-
-/// An entry's place in the tree and in its store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Node {
-    /// The entry's name.
-    pub id: EntryId,
-    /// The entry that it follows; none at a root.
-    pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 where unknown.
-    pub timestamp: i64,
-    /// What kind of entry it is.
-    pub tag: EntryTag,
-    /// The record that it stands in, counted from 1; in a file of lines the line.
-    pub line: usize,
-    /// Where the store has it.
-    pub position: u64,
-}
+pub use crate::rows::Node;
+use crate::rows::Rows;
 
 /// The entries of a log in its order, and how they follow each other.
+///
+/// It takes about 40 bytes for each entry, and for an id that is not one of pi's what that takes; a [`Node`] is made
+/// of them when it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
-    by_id: HashMap<EntryId, usize>,
+    rows: Rows,
     labels: BTreeMap<u64, (EntryId, String)>,
     label_of: HashMap<EntryId, u64>,
     n_labels: u64,
@@ -36,14 +22,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn push(&mut self, mut node: Node) {
-        if let Some(parent) = &mut node.parent_id
-            && let Some((shared, _)) = self.by_id.get_key_value(parent)
-        {
-            *parent = shared.clone();
-        }
-        self.by_id.insert(node.id.clone(), self.nodes.len());
-        self.nodes.push(node);
+    pub(crate) fn push(&mut self, node: Node) {
+        self.rows.push(node);
     }
 
     /// Takes over a label; nothing or an empty one clears it.
@@ -63,17 +43,26 @@ impl Tree {
     }
 
     /// Returns all entries in the order of the log, those on other branches among them.
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = Node> + ExactSizeIterator {
+        (0..self.rows.len()).map(|at| self.rows.node(at))
     }
 
     /// Returns the entry of a name; of several the last.
-    pub fn node(&self, id: &EntryId) -> Option<&Node> {
-        self.nodes.get(self.place(id.as_str())?)
+    pub fn node(&self, id: &EntryId) -> Option<Node> {
+        Some(self.rows.node(self.place(id.as_str())?))
+    }
+
+    /// Returns the node at a place in the order of the log.
+    pub(crate) fn node_at(&self, at: usize) -> Node {
+        self.rows.node(at)
+    }
+
+    pub(crate) fn tag(&self, at: usize) -> EntryTag {
+        self.rows.tag(at)
     }
 
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
-        self.by_id.get(id).copied()
+        self.rows.place(id)
     }
 
     /// Returns the name of the session: that of the last entry that tells one or clears it.
@@ -92,54 +81,72 @@ impl Tree {
     }
 
     /// Returns the last compaction of the log, on whatever branch it is.
-    pub fn last_compaction(&self) -> Option<&Node> {
-        self.nodes.iter().rfind(|node| node.tag == EntryTag::Compaction)
+    pub fn last_compaction(&self) -> Option<Node> {
+        let at = (0..self.rows.len()).rfind(|at| self.tag(*at) == EntryTag::Compaction)?;
+        Some(self.rows.node(at))
     }
 
     /// Returns the entries from a root to the leaf; no leaf is the place before the first entry.
     ///
     /// An entry whose parent is not in the log is a root. A leaf that is not in the log and an entry that is its
     /// own ancestor are errors.
-    pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<&Node>, SessionError> {
+    pub fn path(&self, leaf: Option<&EntryId>) -> Result<Vec<Node>, SessionError> {
         let Some(leaf) = leaf else { return Ok(Vec::new()) };
-        let start = self.place(leaf.as_str());
-        let start = start.ok_or_else(|| SessionError::UnknownLeaf { id: leaf.clone() })?;
-        let places = climb(start, self.nodes.len(), |at| self.parent(at)).map_err(|at| {
-            let Node { line, id, .. } = &self.nodes[at];
-            SessionError::Cycle { line: *line, id: id.clone() }
-        })?;
-        Ok(places.into_iter().map(|at| &self.nodes[at]).collect())
+        let places = self.path_to(self.known(leaf)?, |_| false)?;
+        Ok(places.into_iter().map(|at| self.rows.node(at)).collect())
     }
 
-    fn parent(&self, at: usize) -> Option<usize> {
-        self.place(self.nodes[at].parent_id.as_ref()?.as_str())
+    /// Returns the place of an entry that must be there.
+    pub(crate) fn known(&self, id: &EntryId) -> Result<usize, SessionError> {
+        self.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })
+    }
+
+    /// Returns the places on the path to `end`, from the last one on that `is_start` accepts, else from the root on.
+    pub(crate) fn path_to(
+        &self,
+        end: usize,
+        is_start: impl Fn(usize) -> bool,
+    ) -> Result<Vec<usize>, SessionError> {
+        let parent = |at| if is_start(at) { None } else { self.rows.parent(at) };
+        climb(end, self.rows.len(), parent).map_err(|at| {
+            let Node { line, id, .. } = self.rows.node(at);
+            SessionError::Cycle { line, id }
+        })
+    }
+
+    /// Walks from a place up to its root; on a cycle it goes round at most once.
+    pub(crate) fn up(&self, from: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(from), |at| self.rows.parent(*at)).take(self.rows.len())
     }
 
     /// Returns the last entry that two paths share; nothing where they have different roots.
-    pub fn common_ancestor(&self, a: &EntryId, b: &EntryId) -> Result<Option<&Node>, SessionError> {
-        let (a, b) = (self.path(Some(a))?, self.path(Some(b))?);
-        Ok(a.into_iter().zip(b).take_while(|(a, b)| a.id == b.id).last().map(|(shared, _)| shared))
+    pub fn common_ancestor(&self, a: &EntryId, b: &EntryId) -> Result<Option<Node>, SessionError> {
+        let path = |id| self.path_to(self.known(id)?, |_| false);
+        let (a, b) = (path(a)?, path(b)?);
+        let shared = a.into_iter().zip(b).take_while(|(a, b)| a == b).last();
+        Ok(shared.map(|(at, _)| self.rows.node(at)))
     }
 
     /// Walks over the whole tree, parents before their children, and tells how deep each entry is, roots being 0.
     ///
     /// Children of one entry come in the order of their timestamps, then in that of the log. Of a cycle the entry
     /// that comes first in the log stands for a root.
-    pub fn walk(&self) -> Vec<(usize, &Node)> {
-        let (mut roots, mut children) = (Vec::new(), vec![Vec::new(); self.nodes.len()]);
-        for at in 0..self.nodes.len() {
-            self.parent(at).map_or(&mut roots, |parent| &mut children[parent]).push(at);
+    pub fn walk(&self) -> Vec<(usize, Node)> {
+        let n_nodes = self.rows.len();
+        let (mut roots, mut children) = (Vec::new(), vec![Vec::new(); n_nodes]);
+        for at in 0..n_nodes {
+            self.rows.parent(at).map_or(&mut roots, |parent| &mut children[parent]).push(at);
         }
         for list in &mut children {
-            list.sort_by_key(|at| self.nodes[*at].timestamp);
+            list.sort_by_key(|at| self.rows.timestamp(*at));
         }
-        let mut seen = vec![false; self.nodes.len()];
-        let mut order = Vec::with_capacity(self.nodes.len());
-        for root in roots.into_iter().chain(0..self.nodes.len()) {
+        let mut seen = vec![false; n_nodes];
+        let mut order = Vec::with_capacity(n_nodes);
+        for root in roots.into_iter().chain(0..n_nodes) {
             let mut open = vec![(0, root)];
             while let Some((depth, at)) = open.pop() {
                 if !std::mem::replace(&mut seen[at], true) {
-                    order.push((depth, &self.nodes[at]));
+                    order.push((depth, self.rows.node(at)));
                     open.extend(children[at].iter().rev().map(|child| (depth + 1, *child)));
                 }
             }

@@ -39,7 +39,7 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     let entry = find::entry(&log, args.entry.as_deref())?;
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
-    let notes = log.notes().into_iter().chain(path.first().and_then(|root| lost_root(root))).collect();
+    let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
     let (tokens, anchored) = weigh(&context);
     let told = Told {
         file: &log.file,

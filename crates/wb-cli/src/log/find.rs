@@ -16,7 +16,8 @@ const LEAST_CHARS: usize = 8;
 /// Finds the entry of an abbreviated id; without one it is the leaf, which a session without entries has not.
 pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
-    let ids: BTreeSet<&str> = log.session.tree().nodes().iter().map(|node| node.id.as_str()).collect();
+    let ids = ids(log.session.tree());
+    let ids: BTreeSet<&str> = ids.iter().map(EntryId::as_str).collect();
     if ids.contains(name) {
         return Ok(Some(name.into()));
     }
@@ -29,6 +30,10 @@ pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
             Err(told(&log.file, &what, &format!("name one of {}", listed(several))))
         }
     }
+}
+
+fn ids(tree: &Tree) -> Vec<EntryId> {
+    tree.nodes().map(|node| node.id).collect()
 }
 
 fn beginning_with<'a>(ids: &BTreeSet<&'a str>, start: &str) -> Vec<&'a str> {
@@ -62,7 +67,8 @@ pub(crate) struct IdWidth(usize);
 impl IdWidth {
     /// Returns the width that tells all ids of a tree apart, 8 at least.
     pub(crate) fn of(tree: &Tree) -> Self {
-        let ids: BTreeSet<&str> = tree.nodes().iter().map(|node| node.id.as_str()).collect();
+        let ids = ids(tree);
+        let ids: BTreeSet<&str> = ids.iter().map(EntryId::as_str).collect();
         let shared =
             |one: &str, two: &str| one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
         let most = ids.iter().zip(ids.iter().skip(1)).map(|(one, two)| shared(one, two)).max();

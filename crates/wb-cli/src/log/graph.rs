@@ -4,8 +4,8 @@ use wb_session::{Node, Session};
 
 /// The entries of a log, parents before their children.
 #[derive(Debug)]
-pub(crate) struct Graph<'a> {
-    pub(crate) nodes: Vec<&'a Node>,
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<Node>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
     /// How many entries stand on each, itself among them.
@@ -26,8 +26,8 @@ pub(crate) struct Row {
     pub(crate) is_start: bool,
 }
 
-impl<'a> Graph<'a> {
-    pub(crate) fn of(session: &'a Session) -> Self {
+impl Graph {
+    pub(crate) fn of(session: &Session) -> Self {
         let walk = session.tree().walk();
         let (mut roots, mut children, mut parents) = (Vec::new(), vec![Vec::new(); walk.len()], Vec::new());
         let mut above: Vec<usize> = Vec::new();
@@ -37,9 +37,9 @@ impl<'a> Graph<'a> {
             above.last().map_or(&mut roots, |parent| &mut children[*parent]).push(at);
             above.push(at);
         }
-        let nodes: Vec<&Node> = walk.into_iter().map(|(_, node)| node).collect();
+        let nodes: Vec<Node> = walk.into_iter().map(|(_, node)| node).collect();
         let leaf = session.leaf().and_then(|id| session.tree().node(id));
-        let leaf = leaf.and_then(|leaf| nodes.iter().position(|node| std::ptr::eq(*node, leaf)));
+        let leaf = leaf.and_then(|leaf| nodes.iter().position(|node| node.line == leaf.line));
         let mut on_path = vec![false; nodes.len()];
         let mut next = leaf;
         while let Some(at) = next {

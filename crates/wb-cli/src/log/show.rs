@@ -43,9 +43,9 @@ pub(crate) fn show(args: &SessionEntry) -> Result<()> {
     Ok(out.flush()?)
 }
 
-fn children<'a>(log: &'a Log, id: &EntryId) -> Vec<&'a EntryId> {
-    let nodes = log.session.tree().nodes().iter();
-    nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| &node.id).collect()
+fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
+    let nodes = log.session.tree().nodes();
+    nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| node.id).collect()
 }
 
 fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::Result<()> {
@@ -60,7 +60,7 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     fact(out, "kind", &format!("{}{role}", words::kind(&entry.kind)))?;
     fact(out, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
-    let names: Vec<&str> = children.iter().map(|id| id.as_str()).collect();
+    let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
     fact(out, "children", &listed(&names))?;
     if entry.timestamp != 0 {
         fact(out, "time", &iso_ms(entry.timestamp))?;

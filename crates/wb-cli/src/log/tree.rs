@@ -63,7 +63,7 @@ pub(crate) fn tree(args: &SessionTree) -> Result<()> {
     Ok(out.flush()?)
 }
 
-fn draw(out: &mut dyn Write, log: &Log, graph: &Graph<'_>) -> io::Result<()> {
+fn draw(out: &mut dyn Write, log: &Log, graph: &Graph) -> io::Result<()> {
     let session = &log.session;
     log.heading(out, &heading(session, graph))?;
     log.write_notes(out, &lost(graph))?;
@@ -80,7 +80,7 @@ fn draw(out: &mut dyn Write, log: &Log, graph: &Graph<'_>) -> io::Result<()> {
     )
 }
 
-fn heading(session: &Session, graph: &Graph<'_>) -> String {
+fn heading(session: &Session, graph: &Graph) -> String {
     let header = session.header();
     let (n_entries, n_branches) = (graph.nodes.len(), graph.n_branches());
     let entries = if n_entries == 1 { "entry" } else { "entries" };
@@ -98,7 +98,7 @@ fn heading(session: &Session, graph: &Graph<'_>) -> String {
     told
 }
 
-fn lost(graph: &Graph<'_>) -> Vec<String> {
+fn lost(graph: &Graph) -> Vec<String> {
     match graph.n_lost() {
         0 => Vec::new(),
         n => vec![format!("entries whose parent is not above them, drawn as roots: {n}")],
@@ -108,11 +108,11 @@ fn lost(graph: &Graph<'_>) -> Vec<String> {
 fn draw_row(
     out: &mut dyn Write,
     session: &Session,
-    graph: &Graph<'_>,
+    graph: &Graph,
     row: Row,
     width: IdWidth,
 ) -> io::Result<()> {
-    let node = graph.nodes[row.at];
+    let node = &graph.nodes[row.at];
     let mark = mark(node.tag, graph.on_path[row.at]);
     let style = match node.tag {
         EntryTag::Compaction | EntryTag::BranchSummary => WARN,
@@ -149,12 +149,13 @@ fn read(session: &Session, node: &Node) -> Result<Entry, String> {
     if entry.line == node.line { Ok(entry) } else { Err(format!("line {} has its id too", entry.line)) }
 }
 
-fn machine<'a>(log: &'a Log, graph: &Graph<'a>) -> Told<'a> {
+fn machine<'a>(log: &'a Log, graph: &'a Graph) -> Told<'a> {
     let session = &log.session;
     let header = session.header();
     let width = IdWidth::of(session.tree());
-    let mut entries: Vec<_> =
-        (0..graph.nodes.len()).map(|at| listed(session, graph.nodes[at], graph.on_path[at], width)).collect();
+    let mut entries: Vec<_> = (0..graph.nodes.len())
+        .map(|at| listed(session, &graph.nodes[at], graph.on_path[at], width))
+        .collect();
     entries.sort_by_key(|entry| entry.line);
     Told {
         file: &log.file,

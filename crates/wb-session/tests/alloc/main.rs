@@ -5,20 +5,64 @@
 mod large;
 
 use large::{Memory, Shape, large, memory};
+use wb_session::store::memory::MemoryStore;
+use wb_session::{IdSource, Session};
 
-/// Bytes that the place of an entry may take.
-const PER_ENTRY: u64 = 256;
+/// Bytes that the place of an entry may take: its row, and four of the table, of which three eighths are full where
+/// it has just grown.
+const PER_ENTRY: u64 = 43;
+/// Bytes beside: a block of rows that has just begun, the header, the leaf.
+const BESIDE: u64 = 16 * 1024;
 /// Bytes for buffers: one for reading, and two of the longest record.
 const BUFFERS: u64 = 128 * 1024;
 
+fn opening(shape: Shape, n_bytes: usize) -> Memory {
+    let (path, n_entries) = large(shape, n_bytes);
+    let found = memory(&path);
+    std::fs::remove_file(path).unwrap();
+    let Memory { peak, context, session } = found;
+    let places = PER_ENTRY * n_entries as u64 + BESIDE;
+    assert!(session <= places, "{shape:?}: {session} for {n_entries} entries");
+    assert!(peak <= 2 * context + places + BUFFERS, "{shape:?}: {peak} with a context of {context}");
+    found
+}
+
 #[test]
-fn opening_takes_at_most_three_times_the_context_beside_the_places_of_entries() {
-    for shape in [Shape::Compacted, Shape::Whole] {
-        let (path, n_entries) = large(shape, 9_000_000);
-        let Memory { peak, context, session } = memory(&path);
-        let places = PER_ENTRY * n_entries as u64;
-        assert!(session <= places + BUFFERS, "{shape:?}: {session} for {n_entries} entries");
-        assert!(peak <= 3 * context + places + BUFFERS, "{shape:?}: {peak} with a context of {context}");
-        assert!((shape == Shape::Whole) == (context > 5_000_000), "{shape:?}: {context}");
+fn opening_takes_twice_what_the_context_holds_beside_the_places_of_entries() {
+    assert!(opening(Shape::Compacted, 9_000_000).context < 100_000);
+    assert!(opening(Shape::Whole, 9_000_000).context > 5_000_000);
+}
+
+#[test]
+fn of_a_hundred_megabytes_it_takes_at_most_three_times_what_the_context_holds() {
+    let Memory { peak, context, .. } = opening(Shape::Compacted, 100_000_000);
+    assert!(peak <= 3 * context, "{peak} with a context of {context}");
+}
+
+/// Returns the bytes that an open session of so many entries in one chain takes.
+fn open_session(id: impl Fn(usize) -> String, n_entries: usize) -> u64 {
+    let line = |at: usize| {
+        let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("{:?}", id(at)));
+        format!("{{\"type\":\"custom\",\"id\":{:?},\"parentId\":{parent}}}", id(at))
+    };
+    let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}".to_owned();
+    let lines: Vec<String> = [header].into_iter().chain((0..n_entries).map(line)).collect();
+    let store = Box::new(MemoryStore::of_lines(lines.join("\n").as_bytes()));
+    let mut session = None;
+    let opening =
+        allocation_counter::measure(|| session = Some(Session::open(store, IdSource::new(1)).unwrap()));
+    assert_eq!(session.unwrap().path().unwrap().len(), n_entries);
+    opening.bytes_current.unsigned_abs()
+}
+
+#[test]
+fn an_entry_takes_little_memory_whatever_its_id_is() {
+    let pi = |at: usize| format!("{:08x}", at * 7919);
+    let foreign = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
+    for n_entries in [10_000, 12_300] {
+        let bound = |per_entry| per_entry * n_entries as u64 + BESIDE;
+        assert!(open_session(pi, n_entries) <= bound(PER_ENTRY));
+        // Beside the row there are the text with its two counts, and the way to it.
+        assert!(open_session(foreign, n_entries) <= bound(PER_ENTRY + 56 + 16));
     }
 }

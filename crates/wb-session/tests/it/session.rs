@@ -40,14 +40,17 @@ fn an_entry_follows_the_leaf_and_becomes_it_on_each_branch() {
     session.branch(&a).unwrap();
     let c = say(&mut session, "c");
     assert_eq!(session.leaf(), Some(&c));
-    assert_eq!(session.path().unwrap().iter().map(|node| &node.id).collect::<Vec<_>>(), [&a, &c]);
-    assert_eq!(session.tree().common_ancestor(&b, &c).unwrap().map(|node| &node.id), Some(&a));
+    assert_eq!(
+        session.path().unwrap().into_iter().map(|node| node.id).collect::<Vec<_>>(),
+        [a.clone(), c.clone()]
+    );
+    assert_eq!(session.tree().common_ancestor(&b, &c).unwrap().map(|node| node.id), Some(a.clone()));
     session.reset_leaf();
     let d = say(&mut session, "d");
     assert_eq!(session.path().unwrap().len(), 1);
     assert!(session.tree().common_ancestor(&b, &d).unwrap().is_none());
-    let walk: Vec<_> = session.tree().walk().into_iter().map(|(depth, node)| (depth, &node.id)).collect();
-    assert_eq!(walk, [(0, &a), (1, &b), (1, &c), (0, &d)]);
+    let walk: Vec<_> = session.tree().walk().into_iter().map(|(depth, node)| (depth, node.id)).collect();
+    assert_eq!(walk, [(0, a), (1, b), (1, c), (0, d)]);
 }
 
 #[test]
@@ -128,12 +131,8 @@ fn an_entry_in_pis_own_form_counts_as_what_it_is() {
     session.write_to(&mut out).unwrap();
     let again = memory(std::str::from_utf8(&out).unwrap()).unwrap();
     assert_eq!(again.tree().nodes().len(), session.tree().nodes().len());
-    let nodes = again.tree().nodes().iter().zip(session.tree().nodes());
-    assert!(
-        nodes
-            .clone()
-            .all(|(a, b)| (&a.id, &a.parent_id, a.tag, a.line) == (&b.id, &b.parent_id, b.tag, b.line))
-    );
+    let mut nodes = again.tree().nodes().zip(session.tree().nodes());
+    assert!(nodes.all(|(a, b)| (a.id, a.parent_id, a.tag, a.line) == (b.id, b.parent_id, b.tag, b.line)));
     assert!(String::from_utf8(out).unwrap().contains("\"extra\":[1.0]"));
 }
 
@@ -171,8 +170,8 @@ fn a_cycle_is_an_error_and_its_entries_are_walked_once() {
         assert!(matches!(session.context(Some(&id.into())), Err(SessionError::Cycle { .. })), "{id}");
     }
     let walk: Vec<_> =
-        session.tree().walk().into_iter().map(|(depth, node)| (depth, node.id.as_str())).collect();
-    assert_eq!(walk, [(0, "d"), (0, "a"), (1, "b"), (0, "c")]);
+        session.tree().walk().into_iter().map(|(depth, node)| (depth, node.id.to_string())).collect();
+    assert_eq!(walk, [(0, "d"), (0, "a"), (1, "b"), (0, "c")].map(|(depth, id)| (depth, id.to_owned())));
     assert!(session.context(Some(&"d".into())).unwrap().messages.is_empty());
 }
 
@@ -190,8 +189,8 @@ fn an_id_that_the_log_has_is_not_given_again() {
         session = Session::open(Box::new(store), IdSource::new(1)).unwrap();
     }
     assert_eq!((session.path().unwrap().len(), session.tree().walk().len()), (200, 200));
-    assert!(session.tree().nodes().iter().all(|node| node.id.as_str().len() == 8));
-    assert_eq!(session.tree().nodes().last().map(|node| node.line), Some(201));
+    assert!(session.tree().nodes().all(|node| node.id.as_str().len() == 8));
+    assert_eq!(session.tree().nodes().next_back().map(|node| node.line), Some(201));
 }
 
 #[test]

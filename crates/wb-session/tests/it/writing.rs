@@ -84,7 +84,7 @@ fn lines_that_are_no_entries_are_noted_and_written_as_they_were() {
         notes[0].starts_with("BadLine { line: 4,") && notes[1].starts_with("BadLine { line: 5,"),
         "{notes:?}"
     );
-    assert_eq!(session.tree().nodes().iter().map(|node| node.line).collect::<Vec<_>>(), [3, 6]);
+    assert_eq!(session.tree().nodes().map(|node| node.line).collect::<Vec<_>>(), [3, 6]);
     for (name, text) in FIXTURES {
         if let Ok(log) = SessionLog::read(text.as_bytes()) {
             let session = opened(text.as_bytes());
@@ -175,7 +175,8 @@ fn the_state_of_a_session_is_the_recorded_one() {
         }
         let count = |node: &wb_session::Node| counts.get(node.id.as_str()).copied().unwrap_or(0);
         // Recorded in the order of the entries, not in that of their labels.
-        let labels = tree.nodes().iter().filter_map(|node| Some([node.id.as_str(), tree.label(&node.id)?]));
+        let labels =
+            tree.nodes().filter_map(|node| Some([node.id.to_string(), tree.label(&node.id)?.to_owned()]));
         let labels: Vec<_> = labels.collect();
         assert_eq!(labels.len(), tree.labels().count());
         let roots = walk.iter().filter(|(depth, _)| *depth == 0);
@@ -183,10 +184,10 @@ fn the_state_of_a_session_is_the_recorded_one() {
             "leafId": session.leaf().map(EntryId::as_str),
             "branch": session.path().unwrap().iter().map(|node| node.id.as_str()).collect::<Vec<_>>(),
             "name": tree.name(),
-            "latestCompaction": tree.last_compaction().map(|node| node.id.as_str()),
+            "latestCompaction": tree.last_compaction().map(|node| node.id),
             "labels": labels,
             "roots": roots.map(|(_, node)| node.id.as_str()).collect::<Vec<_>>(),
-            "childCounts": tree.nodes().iter().map(|it| (it.id.to_string(), json!(count(it)))).collect::<Value>(),
+            "childCounts": tree.nodes().map(|it| (it.id.to_string(), json!(count(&it)))).collect::<Value>(),
         });
         for (key, value) in row["output"].as_object().unwrap() {
             assert_eq!(&ours[key], value, "{key} in row {}", row["n"]);
