@@ -109,8 +109,6 @@ fn is_news(logged: &Logged) -> bool {
 }
 
 /// Walks from an entry back to its root.
-fn back<'a>(session: &'a Session, from: Option<&'a EntryId>) -> impl Iterator<Item = &'a Node> {
-    let tree = session.tree();
-    let node = |id: Option<&EntryId>| id.and_then(|id| tree.node(id));
-    std::iter::successors(node(from), move |last| node(last.parent_id.as_ref())).take(tree.nodes().len())
+fn back<'a>(session: &'a Session, from: Option<&'a EntryId>) -> impl Iterator<Item = Node> + 'a {
+    from.into_iter().flat_map(|id| session.tree().ancestors(id))
 }

@@ -1,11 +1,10 @@
 //! The estimate of a context that follows a session, so that asking again reads only what is new.
 
 use crate::accounting::{ContextEstimate, Tally, tally};
-use crate::entry::{Entry, EntryKind, EntryTag};
+use crate::entry::{Entry, EntryTag};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
-use crate::tree::Node;
 use crate::visible::VisiblePath;
 
 /// Estimates the context at a session's leaf as [`estimate_context`](crate::estimate_context) does, and reads for it
@@ -41,35 +40,35 @@ impl ContextGauge {
             return Ok(self.tally.estimate);
         };
         self.tally = match self.appended(session, leaf) {
-            Some(nodes) => self.continued(session, &nodes)?,
+            Some(places) => self.continued(session, &places)?,
             None => anew(session, leaf)?,
         };
         self.leaf = Some(leaf.clone());
         Ok(self.tally.estimate)
     }
 
-    /// Returns the entries after the one that was the leaf, newest first; nothing where they do not only add to the
-    /// context that was.
-    fn appended<'a>(&self, session: &'a Session, leaf: &EntryId) -> Option<Vec<&'a Node>> {
-        let (tree, known) = (session.tree(), self.leaf.as_ref()?);
-        let mut nodes = Vec::new();
-        let mut at = leaf;
-        while at != known {
-            let node = tree.node(at)?;
-            let is_break = matches!(node.tag, EntryTag::Compaction | EntryTag::ContextEdit);
-            if is_break || nodes.len() == tree.nodes().len() {
+    /// Returns the places of the entries after the one that was the leaf, newest first; nothing where they do not only
+    /// add to the context that was.
+    fn appended(&self, session: &Session, leaf: &EntryId) -> Option<Vec<usize>> {
+        let tree = session.tree();
+        let known = tree.place(self.leaf.as_ref()?.as_str())?;
+        let mut places = Vec::new();
+        for at in tree.up(tree.place(leaf.as_str())?) {
+            if at == known {
+                return Some(places);
+            }
+            if matches!(tree.tag(at), EntryTag::Compaction | EntryTag::ContextEdit) {
                 return None;
             }
-            nodes.push(node);
-            at = node.parent_id.as_ref()?;
+            places.push(at);
         }
-        Some(nodes)
+        None
     }
 
-    fn continued(&self, session: &Session, nodes: &[&Node]) -> Result<Tally, SessionError> {
-        let (mut tally, visible) = (self.tally, VisiblePath::of(&[]));
-        for node in nodes.iter().rev().filter(|node| node.tag.is_visible()) {
-            tally.take(&visible, &session.entry(&node.id)?, true);
+    fn continued(&self, session: &Session, places: &[usize]) -> Result<Tally, SessionError> {
+        let (mut tally, visible, mut buffer) = (self.tally, VisiblePath::of(&[]), Vec::new());
+        for at in places.iter().rev().filter(|at| session.tree().tag(**at).is_visible()) {
+            tally.take(&visible, &session.read(*at, &mut buffer)?, true);
         }
         Ok(tally)
     }
@@ -77,17 +76,9 @@ impl ContextGauge {
 
 /// Reads what the context at a leaf is made of: from what the last compaction kept on.
 fn anew(session: &Session, leaf: &EntryId) -> Result<Tally, SessionError> {
-    let path = session.tree().path(Some(leaf))?;
-    let compaction = path.iter().rposition(|node| node.tag == EntryTag::Compaction);
-    let mut from = 0;
-    if let Some(at) = compaction {
-        from = at;
-        if let EntryKind::Compaction(it) = session.entry(&path[at].id)?.kind {
-            let kept = path[..at].iter().position(|node| Some(&node.id) == it.first_kept_entry_id.as_ref());
-            from = kept.unwrap_or(at);
-        }
-    }
-    let entries = path[from..].iter().map(|node| session.entry(&node.id));
+    let mut buffer = Vec::new();
+    let path = session.reach(Some(leaf), &mut buffer)?;
+    let entries = path.into_iter().map(|at| session.read(at, &mut buffer));
     let entries = entries.collect::<Result<Vec<Entry>, _>>()?;
     Ok(tally(&entries.iter().collect::<Vec<_>>()))
 }

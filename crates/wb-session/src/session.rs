@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// Reads the entry at a place of the tree, by way of a buffer.
-    fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
+    pub(crate) fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line { number, bytes: trimmed(buffer, number), is_ended: true };
@@ -153,7 +153,11 @@ impl Session {
 
     /// Returns the places on the path to a leaf from the first entry on that the context holds: the first one that
     /// the last compaction kept, where that is on the path, else the compaction, and without one the root.
-    fn reach(&self, leaf: Option<&EntryId>, buffer: &mut Vec<u8>) -> Result<Vec<usize>, SessionError> {
+    pub(crate) fn reach(
+        &self,
+        leaf: Option<&EntryId>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<usize>, SessionError> {
         let Some(leaf) = leaf else { return Ok(Vec::new()) };
         let is_compaction = |at| self.tree.tag(at) == EntryTag::Compaction;
         let mut path = self.tree.path_to(self.tree.known(leaf)?, is_compaction)?;

@@ -96,6 +96,11 @@ impl Tree {
         Ok(places.into_iter().map(|at| self.rows.node(at)).collect())
     }
 
+    /// Returns an entry and those above it, up to its root; none where it is not in the log.
+    pub fn ancestors(&self, of: &EntryId) -> impl Iterator<Item = Node> {
+        self.place(of.as_str()).into_iter().flat_map(|at| self.up(at)).map(|at| self.rows.node(at))
+    }
+
     /// Returns the place of an entry that must be there.
     pub(crate) fn known(&self, id: &EntryId) -> Result<usize, SessionError> {
         self.place(id.as_str()).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })

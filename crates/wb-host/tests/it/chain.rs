@@ -84,7 +84,7 @@ impl Chain {
             },
             Step::Branch(at, user_wants_summary) => {
                 // After a whole turn, for a session does not go on between a call and its result.
-                let leaves = self.session.tree().nodes().iter().filter(|node| is_valid(&self.session, &node.id));
+                let leaves = self.session.tree().nodes().filter(|node| is_valid(&self.session, &node.id));
                 let leaves: Vec<EntryId> = leaves.map(|node| node.id.clone()).collect();
                 let Some(target) = leaves.get(at % leaves.len().max(1)) else { return };
                 let opts = NavigateOpts { user_wants_summary: *user_wants_summary, ..Default::default() };

@@ -57,7 +57,7 @@ fn a_context_that_the_provider_refuses_is_compacted_once_and_asked_again() {
     agent.prompt("Go on.", &[Says::Text(40)], None);
     assert_eq!(agent.traced(), "xo.");
     assert_eq!(agent.flow.state(), FlowState::Ready);
-    let failed = agent.session.tree().nodes().iter().filter(|node| node.tag == EntryTag::Answer);
+    let failed = agent.session.tree().nodes().filter(|node| node.tag == EntryTag::Answer);
     assert_eq!(failed.count(), 3, "the refused answer stays in the log");
     let errors = agent
         .context()

@@ -25,7 +25,7 @@ fn answer(tokens: Option<u64>, stop_reason: StopReason) -> EntryKind {
 
 /// Does one thing to a session; `at` chooses among its entries.
 fn step(session: &mut Session, what: u8, at: usize) {
-    let ids: Vec<EntryId> = session.tree().nodes().iter().map(|node| node.id.clone()).collect();
+    let ids: Vec<EntryId> = session.tree().nodes().map(|node| node.id.clone()).collect();
     let path: Vec<EntryId> = session.path().unwrap().iter().map(|node| node.id.clone()).collect();
     let one_of = |ids: &[EntryId]| ids.get(at % ids.len().max(1)).cloned();
     let kind = match what {
