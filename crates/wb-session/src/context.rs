@@ -48,9 +48,10 @@ pub struct RequestAt {
 /// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
 /// entry among those selected applies.
 ///
-/// An answer that ended with an error or was aborted stays in the log and may be incomplete. Tool calls in it that
-/// no result answers are left out, since providers refuse them; what remains of it is kept if it holds text or a
-/// call, and left out alone otherwise. Answers that ended well are not touched, their open calls neither.
+/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, and
+/// a result without its call. A call is in flight while after its answer neither the user nor the model spoke; those
+/// of an answer that ended with an error or was aborted never are. What remains of an answer is kept if it holds text
+/// or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -186,12 +187,12 @@ impl Draft {
     }
 
     pub(crate) fn finish(self) -> Context {
-        let dead = dead_calls(&self.messages, &self.requests);
+        let lost = Lost::of(&self.messages, &self.requests);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
         let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
         for (at, ((mut message, entry), request)) in parts.enumerate() {
-            if is_failure(request.as_ref()) && !keep_failed(&mut message, at, &dead) {
+            if !lost.keep(&mut message, at, is_failure(request.as_ref())) {
                 continue;
             }
             if let Some((Request { usage: Some(usage), model, .. }, is_current)) = request
@@ -258,27 +259,47 @@ fn is_failure(request: Option<&(Request, bool)>) -> bool {
     request.is_some_and(|(request, _)| request.stop_reason.is_failure())
 }
 
-/// Returns the calls of failed answers that no result answers, as (message, block).
-fn dead_calls(messages: &[Message], requests: &[Option<(Request, bool)>]) -> HashSet<(usize, usize)> {
-    if !requests.iter().any(|request| is_failure(request.as_ref())) {
-        return HashSet::new();
-    }
-    let pairing = Pairing::of(messages);
-    let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
-    places.filter(|(at, _)| is_failure(requests[*at].as_ref())).collect()
+/// What of a context no provider takes.
+struct Lost {
+    /// Calls that will not be answered any more, as (message, block).
+    calls: HashSet<(usize, usize)>,
+    /// Results that answer no call of the context, ascending.
+    results: Vec<u32>,
 }
 
-/// Takes the dead calls out of a failed answer and tells whether the rest says anything.
-fn keep_failed(message: &mut Message, at: usize, dead: &HashSet<(usize, usize)>) -> bool {
-    let Message::Assistant { content, .. } = message else { return true };
-    let mut block = 0;
-    content.retain(|_| {
-        block += 1;
-        !dead.contains(&(at, block - 1))
-    });
-    content.iter().any(|block| match block {
+impl Lost {
+    fn of(messages: &[Message], requests: &[Option<(Request, bool)>]) -> Self {
+        let pairing = Pairing::of(messages);
+        let is_said = |message: &Message| matches!(message, Message::User { .. } | Message::Assistant { .. });
+        let last_said = messages.iter().rposition(is_said);
+        let is_lost = |at: usize| Some(at) < last_said || is_failure(requests[at].as_ref());
+        let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
+        Self { calls: places.filter(|(at, _)| is_lost(*at)).collect(), results: pairing.orphans().to_vec() }
+    }
+
+    /// Takes what is lost out of a message and tells whether the rest says anything.
+    fn keep(&self, message: &mut Message, at: usize, is_failure: bool) -> bool {
+        let is_orphan = || u32::try_from(at).is_ok_and(|at| self.results.binary_search(&at).is_ok());
+        match message {
+            Message::ToolResult { .. } => !is_orphan(),
+            Message::Assistant { content, .. } => {
+                let n_blocks = content.len();
+                let mut block = 0;
+                content.retain(|_| {
+                    block += 1;
+                    !self.calls.contains(&(at, block - 1))
+                });
+                (content.len() == n_blocks && !is_failure) || content.iter().any(says_something)
+            }
+            _ => true,
+        }
+    }
+}
+
+fn says_something(block: &Block) -> bool {
+    match block {
         Block::Text { text } => !text.trim().is_empty(),
         Block::Thinking { .. } => false,
         _ => true,
-    })
+    }
 }

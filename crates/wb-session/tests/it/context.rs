@@ -133,6 +133,33 @@ fn failed_answers_stay_where_they_do_no_harm() {
     assert_eq!((pairing.orphans().len(), pairing.dangling().len(), pairing.in_flight()), (0, 1, Some(4)));
 }
 
+fn said(id: &str, parent: &str, message: &str) -> String {
+    format!(r#"{{"type":"message","id":"{id}","parentId":"{parent}","message":{message}}}"#)
+}
+
+#[test]
+fn what_no_provider_takes_is_left_out_and_what_is_in_flight_stays() {
+    let call = r#"{"role":"assistant","content":[{"type":"text","text":"I look"},{"type":"toolCall","id":"c","name":"read","arguments":{}}],"stopReason":"toolUse"}"#;
+    let result = r#"{"role":"toolResult","toolCallId":"c","toolName":"read","content":[]}"#;
+    let prompt = r#"{"role":"user","content":"and?"}"#;
+    let entries = [
+        said("orphan", "", result),
+        said("u", "orphan", prompt),
+        said("a", "u", call),
+        said("u2", "a", prompt),
+        said("late", "u2", result),
+    ];
+    let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let at = |leaf: &str| shown(&build_context(&log, Some(&leaf.into())).unwrap());
+    let lines = |leaf: &str| at(leaf).lines().map(str::to_owned).collect::<Vec<_>>();
+    let prompt = r#"u        user      "and?""#;
+    let again = r#"u2       user      "and?""#;
+    let called = r#"a        assistant "I look" · read({})"#;
+    assert_eq!(lines("a"), [prompt, called], "the call waits for its result");
+    assert_eq!(lines("u2"), [prompt, r#"a        assistant "I look""#, again], "the user went on without it");
+    assert_eq!(lines("late"), [prompt, called, again, "late     result    read"], "it came after all");
+}
+
 #[test]
 fn the_last_edit_of_an_entry_hides_or_replaces_its_content() {
     assert_snapshot!(shown(&at_end("edits")), @r#"
@@ -171,10 +198,11 @@ fn parts_keep_their_signatures_and_unknown_ones_become_text() {
     let log = log_of(&[
         r#"{"type":"message","id":"u","parentId":null,"timestamp":"1970-01-01T00:00:01Z","message":{"role":"user","content":[{"type":"video","url":"x"},"bare"]}}"#,
         r#"{"type":"message","id":"a","parentId":"u","message":{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"{\"id\":1}"},{"type":"toolCall","id":"c|f","name":"t","arguments":{"z":1,"a":2}}]}}"#,
-        r#"{"type":"message","id":"n","parentId":"a","message":{"role":"user","content":null}}"#,
+        r#"{"type":"message","id":"r","parentId":"a","message":{"role":"toolResult","toolCallId":"c|f","toolName":"t","content":[]}}"#,
+        r#"{"type":"message","id":"n","parentId":"r","message":{"role":"user","content":null}}"#,
     ]);
     let context = build_context(&log, log.leaf()).unwrap();
-    let [first, second, third] = context.messages.as_slice() else { panic!("three messages") };
+    let [first, second, _, third] = context.messages.as_slice() else { panic!("four messages") };
     assert_eq!(first.blocks(), [Block::text(r#"{"type":"video","url":"x"}"#), Block::text("\"bare\"")]);
     assert_eq!(first.timestamp(), Some(1000), "the entry's time stands in for the message's");
     let signature = Some(r#"{"id":1}"#.to_owned());
