@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::executor::block_on;
 use proptest::prelude::*;
-use wb_host::{CompactOpts, CompactError, HookList, HostError, NavigateOpts, compact_session, navigate_tree};
+use wb_host::{CompactError, CompactOpts, HookList, HostError, NavigateOpts, compact_session, navigate_tree};
 use wb_message::{Block, Message, Pairing};
 use wb_session::{CompactionSettings, EntryId, EntryKind, Session, SessionError};
 use wb_summarize::ModelInvoker;
@@ -56,7 +56,8 @@ impl Chain {
         for n_chars in results {
             self.n_calls += 1;
             let id = format!("call-{}", self.n_calls);
-            let call = Block::call(&*id, "read", serde_json::json!({"path": format!("src/{}.rs", n_chars % 9)}));
+            let call =
+                Block::call(&*id, "read", serde_json::json!({"path": format!("src/{}.rs", n_chars % 9)}));
             self.say(Message::Assistant { content: vec![call], error_message: None });
             self.say(Message::tool_result(id, "read", "r".repeat(*n_chars)));
         }
@@ -68,7 +69,8 @@ impl Chain {
         match step {
             Step::Turn(results) => self.turn(results),
             Step::Compact(keep_recent_tokens) => {
-                let settings = CompactionSettings { keep_recent_tokens: *keep_recent_tokens, ..Default::default() };
+                let settings =
+                    CompactionSettings { keep_recent_tokens: *keep_recent_tokens, ..Default::default() };
                 let opts = CompactOpts::default();
                 let run = compact_session(&mut self.session, &settings, invoker, &mut hooks, opts, 1);
                 match block_on(run) {
@@ -137,7 +139,8 @@ fn the_chains_compact_and_undo_often() {
     let (session, said) = (empty_session(), HashMap::new());
     let mut chain = Chain { session, said, n_calls: 0, n_compacted: 0, n_undone: 0 };
     for at in 0..50 {
-        let step = [Step::Turn(vec![900; 3]), Step::Compact(300), Step::Turn(vec![40]), Step::Branch(at * 7, true)];
+        let step =
+            [Step::Turn(vec![900; 3]), Step::Compact(300), Step::Turn(vec![40]), Step::Branch(at * 7, true)];
         step.iter().for_each(|step| chain.step(step, None));
         if at % 3 == 0 {
             chain.step(&Step::Undo, None);

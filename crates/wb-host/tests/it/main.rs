@@ -10,6 +10,7 @@ mod compaction;
 mod branch;
 mod hooks;
 mod agent;
+mod chain;
 mod flow;
 mod navigate;
 mod real;

@@ -96,8 +96,8 @@ struct CountedStore {
 }
 
 impl EntryStore for CountedStore {
-    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
-        self.inner.append(record)
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        self.inner.append_all(records)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

@@ -11,6 +11,8 @@ mod store;
 mod writing;
 mod session;
 mod tree;
+mod undo;
+mod undo_laws;
 mod crash;
 mod rows;
 mod chain;
