@@ -8,12 +8,12 @@ use wb_session::{
     BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, FileLists, SessionError, SessionLog,
     collect_entries_for_branch_summary, prepare_branch_entries, prepare_compaction,
 };
-
-use crate::chain::chain;
-use crate::rows::{
+use wb_testkit::session_rows::{
     EXCLUDED, JSON, NEWEST, Row, Verdict, are_messages, has_excluded, has_special_json, judge, replay,
     with_all_commands,
 };
+
+use crate::chain::chain;
 use crate::support::{FIXTURES, log_of};
 
 #[test]

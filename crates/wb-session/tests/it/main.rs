@@ -11,7 +11,6 @@ mod store;
 mod writing;
 mod session;
 mod crash;
-mod rows;
 mod chain;
 mod accounting;
 mod preparing;
