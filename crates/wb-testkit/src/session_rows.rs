@@ -150,6 +150,9 @@ pub fn total_in_file(file: Option<&Path>, id: &EntryId) -> Option<u64> {
     entry_in_file(file, id)?["message"]["usage"]["totalTokens"].as_u64()
 }
 
+/// Stands where a start or an end was cut in the middle of a surrogate pair.
+const HALF: char = '\u{FFFD}';
+
 /// Tells whether a text is the recorded one; of a long one length, start and end are recorded.
 pub fn is_text(recorded: &Value, ours: &str) -> bool {
     match &recorded["$text"] {
@@ -157,8 +160,8 @@ pub fn is_text(recorded: &Value, ours: &str) -> bool {
         long => {
             let is = |key: &str, test: &dyn Fn(&str) -> bool| long[key].as_str().is_some_and(test);
             long["utf16_len"].as_u64() == Some(ours.encode_utf16().count() as u64)
-                && is("head", &|head| ours.starts_with(head))
-                && is("tail", &|tail| ours.ends_with(tail))
+                && is("head", &|head| ours.starts_with(head.trim_end_matches(HALF)))
+                && is("tail", &|tail| ours.ends_with(tail.trim_start_matches(HALF)))
         }
     }
 }
@@ -237,14 +240,27 @@ pub const JSON: &str = "arguments are written as they stand in the log";
 pub const TOTAL: &str = "a total below its parts is not believed";
 /// The first entry that is kept gives a message; theirs may be a label.
 pub const MOVED: &str = "the cut is the entry with the message, not one without before it";
+/// Theirs splits it at an entry that gives no message.
+pub const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry without a message before it";
 /// A pair stays on one side of the cut.
 pub const PAIR: &str = "a pair of a call and its result is not cut apart";
 /// Theirs are those of compactions alone.
 pub const SUMMARY_FILES: &str = "files in the details of branch summaries are carried on";
 
+/// Theirs are those of the messages that are summarized, and of the details of branch summaries.
+pub const ALL_FILES: &str = "files of messages that did not fit and of compactions' details are kept";
+
 /// Tells whether a path has a command that was kept from the model.
 pub fn has_excluded(path: &[&Entry]) -> bool {
-    path.iter().any(|entry| matches!(&entry.kind, EntryKind::Message(logged) if logged.is_excluded))
+    path.iter().any(|entry| excluded_message(entry).is_some())
+}
+
+/// Returns a command that was kept from the model.
+pub fn excluded_message(entry: &Entry) -> Option<Message> {
+    match &entry.kind {
+        EntryKind::Message(logged) if logged.is_excluded => Some(logged.message.clone()),
+        _ => None,
+    }
 }
 
 /// Returns a path whose commands all are for the model.
@@ -392,4 +408,59 @@ pub fn selected_messages(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Messag
         _ => None,
     });
     messages.collect()
+}
+
+/// Tells why the lists of files of a branch's summary differ, if they do: ours must be those of the whole branch, and
+/// the recorded ones among them.
+pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists) -> Verdict {
+    if *ours != whole_branch_files(entries) {
+        return Err(format!("{ours:?}"));
+    }
+    let listed = |key: &str| theirs[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let all = || ours.read_files.iter().chain(&ours.modified_files);
+    let is_more = listed("readFiles").chain(listed("modifiedFiles")).all(|path| all().any(|own| own == path));
+    let is_same =
+        listed("readFiles").eq(&ours.read_files) && listed("modifiedFiles").eq(&ours.modified_files);
+    judge(is_same, ALL_FILES, is_more, ours)
+}
+
+/// Returns the files of a whole branch, found another way.
+pub fn whole_branch_files(entries: &[&Entry]) -> FileLists {
+    let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
+    let list = |details: &Option<Value>, key: &str| -> Vec<String> {
+        let list = details.as_ref().and_then(|details| details[key].as_array()).cloned().unwrap_or_default();
+        list.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect()
+    };
+    for entry in entries {
+        match &entry.kind {
+            EntryKind::Message(logged) => {
+                for (_, name, input) in logged.message.calls() {
+                    let Some(path) = input["path"].as_str().filter(|path| !path.is_empty()) else { continue };
+                    match name {
+                        "read" => drop(read.insert(path.to_owned())),
+                        "write" | "edit" => drop(modified.insert(path.to_owned())),
+                        _ => {}
+                    }
+                }
+            }
+            EntryKind::Compaction(it) if !it.from_hook => {
+                read.extend(list(&it.details, "readFiles"));
+                modified.extend(list(&it.details, "modifiedFiles"));
+            }
+            EntryKind::BranchSummary(it) if !it.from_hook => {
+                read.extend(list(&it.details, "readFiles"));
+                modified.extend(list(&it.details, "modifiedFiles"));
+            }
+            _ => {}
+        }
+    }
+    let sorted = |paths: &mut dyn Iterator<Item = &String>| {
+        let mut paths: Vec<_> = paths.cloned().collect();
+        paths.sort_by_key(|path| path.encode_utf16().collect::<Vec<_>>());
+        paths
+    };
+    FileLists {
+        read_files: sorted(&mut read.difference(&modified)),
+        modified_files: sorted(&mut modified.iter()),
+    }
 }

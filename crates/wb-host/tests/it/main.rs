@@ -8,3 +8,7 @@ mod compaction;
 mod branch;
 mod hooks;
 mod real;
+mod published;
+mod recorded;
+mod recorded_branches;
+mod recorded_replies;

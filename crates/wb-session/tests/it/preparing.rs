@@ -10,15 +10,13 @@ use wb_session::{
     cut_candidates, estimate_context, estimate_tokens, find_cut_point, find_turn_start, prepare_compaction,
 };
 use wb_testkit::session_rows::{
-    EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, are_messages, boundary_reason,
-    files_reason, gives_message, has_excluded, has_special_json, judge, message_of, replay, splits_pair,
-    tokens_reason, with_all_commands,
+    EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, WHOLE_TURN, are_messages,
+    boundary_reason, files_reason, gives_message, has_excluded, has_special_json, judge, message_of, replay,
+    splits_pair, tokens_reason, with_all_commands,
 };
 
 use crate::chain::chain;
 use crate::support::{bytes_of, log_of, shared};
-
-const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry without a message before it";
 
 fn shown(cut: CutPoint) -> Value {
     let turn = cut.turn_start_index.map_or(json!(-1), |at| json!(at));
