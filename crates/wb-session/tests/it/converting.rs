@@ -135,7 +135,7 @@ fn converted_digests_and_commands_read_like_this() {
 /// The seed's version shows thinking and whole results.
 #[test]
 fn conversations_are_serialized_as_recorded() {
-    replay("serialize", SEED, (151, 142), &[(JSON, 8), (SHELL, 1)], |row| {
+    replay("serialize", SEED, (151, 143), &[(JSON, 7), (SHELL, 1)], |row| {
         let seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
         compare(&row, SerializeOpts::WHOLE, seen)
     });
@@ -148,7 +148,7 @@ const LONG_RESULT: &str = "of a long result the end is shown too";
 fn conversations_are_serialized_as_recorded_without_thinking() {
     let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
     let opts = SerializeOpts { max_result_bytes: SerializeOpts::default().max_result_bytes, ..whole };
-    replay("serialize", NEWEST, (151, 56), &[(LONG_RESULT, 86), (JSON, 8), (SHELL, 1)], |row| {
+    replay("serialize", NEWEST, (151, 56), &[(LONG_RESULT, 87), (JSON, 7), (SHELL, 1)], |row| {
         let mut seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
         let verdict = compare(&row, opts, seen.clone());
         let n_clipped = seen.iter_mut().map(clip_as_recorded).filter(|is_long| *is_long).count();
