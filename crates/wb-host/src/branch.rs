@@ -26,7 +26,8 @@ pub struct BranchSummaryOpts {
     pub replace_instructions: bool,
     /// How much of the window is kept free.
     pub settings: BranchSummarySettings,
-    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default.
+    /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the model's card allows
+    /// or half of its window.
     pub max_output_tokens: Option<u64>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
@@ -69,7 +70,7 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
     Ok(LeftBranch { entries, common_ancestor_id })
 }
 
-/// Summarizes the entries of a branch, as many of the newest as the window has room for.
+/// Summarizes the entries of a branch, as many of the newest as the window has room for, but at least one.
 ///
 /// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; where that
 /// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
@@ -80,7 +81,11 @@ pub async fn generate_branch_summary(
     opts: BranchSummaryOpts,
 ) -> Result<BranchSummaryOutcome, CompactError> {
     let budget = room(invoker, opts.settings);
-    let BranchPreparation { messages, file_ops, .. } = prepare_branch_entries(entries, Some(budget));
+    let BranchPreparation { mut messages, file_ops, .. } = prepare_branch_entries(entries, Some(budget));
+    if messages.is_empty() {
+        // The newest is larger than the room; its start and its end are summarized.
+        messages.extend(prepare_branch_entries(entries, None).messages.pop());
+    }
     let focus = Focus { instructions: opts.custom_instructions, replaces: opts.replace_instructions };
     let cancel = opts.cancel;
     let mut work = Work { invoker, focus, cancel, cost: Cost::default(), n_of_model: 0, failed: None };

@@ -17,7 +17,7 @@ pub struct CompactOpts {
     /// [`MAX_INSTRUCTIONS_BYTES`](crate::prompt::MAX_INSTRUCTIONS_BYTES) of it.
     pub custom_instructions: Option<String>,
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
-    /// for a turn's first part, as pi has it, and never more than the model's card allows.
+    /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
@@ -89,7 +89,7 @@ async fn merged(
     let history = if history.is_empty() {
         previous.unwrap_or(NO_PRIOR_HISTORY).to_owned()
     } else {
-        let max_output_tokens = max_output_tokens.unwrap_or(reserve / 5 * 4);
+        let max_output_tokens = max_output_tokens.unwrap_or(reserve - reserve.div_ceil(5));
         work.summarize(Piece { task: SummaryTask::History, messages: history, previous, max_output_tokens })
             .await?
     };

@@ -5,7 +5,9 @@ use wb_budget::{ModelCard, Tariff};
 use wb_message::{Conversation, Message, Turn};
 use wb_session::split_file_tags;
 use wb_summarize::fit::input_bytes;
-use wb_summarize::{Cost, Heard, ModelInvoker, NoDigest, StreamOptions, ThinkingLevel};
+use wb_summarize::{
+    ASSUMED_WINDOW_TOKENS, Cost, Heard, ModelInvoker, NoDigest, StreamOptions, ThinkingLevel,
+};
 
 use crate::parts::{clip_lines, parts};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
@@ -33,8 +35,7 @@ impl SummaryRequest {
         card: Option<&ModelCard>,
         max_output_tokens: u64,
     ) -> Self {
-        let most = card.map(|card| card.max_output_tokens).filter(|most| *most > 0);
-        let max_output_tokens = max_output_tokens.min(most.unwrap_or(u64::MAX)).max(1);
+        let max_output_tokens = max_output_tokens.min(most_output_tokens(card)).max(1);
         let half = input_bytes(card, max_output_tokens, 0) / 2;
         let previous = previous.map(|text| clip_lines(text.to_owned(), half));
         let reply_bytes = Tariff::SEED.chars_within(max_output_tokens).min(half);
@@ -81,6 +82,14 @@ impl SummaryRequest {
             model: None,
         }
     }
+}
+
+/// Returns the most tokens that a reply may have: what the card tells, and half of the window, so that the prompt has
+/// the other half.
+fn most_output_tokens(card: Option<&ModelCard>) -> u64 {
+    let known = |tokens: fn(&ModelCard) -> u64| card.map(tokens).filter(|tokens| *tokens > 0);
+    let window = known(|card| card.context_window).unwrap_or(ASSUMED_WINDOW_TOKENS);
+    known(|card| card.max_output_tokens).unwrap_or(u64::MAX).min(window / 2)
 }
 
 fn conversation(prompt: String) -> Conversation {

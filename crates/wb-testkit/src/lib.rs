@@ -66,6 +66,7 @@ pub mod laws;
 pub mod pass_laws;
 pub mod vectors;
 pub mod shared;
+pub mod session_rows;
 pub mod workload;
 
 pub use script::{script, script_turns, to_turns};

@@ -150,6 +150,19 @@ fn the_newest_messages_that_fit_are_summarized() {
 }
 
 #[test]
+fn a_newest_message_that_has_no_room_is_summarized_by_its_start_and_end() {
+    let (mut session, root) = session_of(r#"u"Start.""#);
+    let paste = format!("Look at this:\n{}\nWhat is it?", "line of a log\n".repeat(9_000));
+    append(&mut session, vec![Message::user(paste)]);
+    let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]).with_card(ModelCard::with_window(20_000));
+    let outcome = summarize(&session, &root[0], Some(&invoker), BranchSummaryOpts::default()).unwrap();
+    assert_eq!((outcome.source, outcome.n_requests), (SummarySource::Model, 1));
+    let prompt = invoker.prompts().concat();
+    assert!(prompt.contains("[User]: Look at this:") && prompt.contains("What is it?"));
+    assert!(prompt.len() < 20_000 * 4, "{}", prompt.len());
+}
+
+#[test]
 fn nothing_is_asked_for_a_branch_without_messages_or_a_run_that_is_cancelled() {
     let (mut session, ids) = session_of(r#"u"Start.""#);
     session.set_label(&ids[0], Some("here"), 5).unwrap();

@@ -38,7 +38,7 @@ fn the_summary_of_the_model_gets_the_lists_of_files_and_is_appended() {
     );
     let (conversation, options) = invoker.requests().pop().unwrap();
     assert!(conversation.tools.is_none());
-    assert_eq!(options.max_output_tokens, Some(13_104), "four fifths of the reserve");
+    assert_eq!(options.max_output_tokens, Some(13_107), "four fifths of the reserve");
     let kept = outcome.first_kept_entry_id.clone();
     let id = append_compaction(&mut session, outcome.clone(), 9_000).unwrap();
     let entry = session.entry(&id).unwrap();
@@ -128,7 +128,7 @@ fn a_split_turn_after_a_history_gets_two_summaries_one_after_the_other() {
     assert!(outcome.summary.starts_with(&merged), "{}", outcome.summary);
     assert_eq!((outcome.source, outcome.n_requests), (SummarySource::Model, 2));
     let caps: Vec<_> = invoker.requests().iter().map(|(_, options)| options.max_output_tokens).collect();
-    assert_eq!(caps, [Some(13_104), Some(8_192)]);
+    assert_eq!(caps, [Some(13_107), Some(8_192)]);
     let (partly, _) = run(&session, 120, [Script::fails("down"), Script::says(PREFIX)]);
     assert_eq!(partly.source, SummarySource::Partly(NoDigest::Failed("down".into())));
     assert!(
@@ -164,6 +164,19 @@ fn a_conversation_that_exceeds_the_window_goes_in_parts_that_carry_the_summary_a
     assert!(prompts[1..].iter().all(|prompt| prompt.contains(&format!("<previous-summary>\n{SUMMARY}\n"))));
     assert!(invoker.requests().iter().all(|(_, options)| options.max_output_tokens == Some(1_000)));
     assert_eq!(outcome.n_requests, prompts.len());
+}
+
+#[test]
+fn a_reply_has_at_most_half_of_the_models_window() {
+    let (session, _) = session_of(TALK);
+    let cap = |card: ModelCard| {
+        let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]).with_card(card);
+        block_on(compact(prepared(&session, 5), Some(&invoker), CompactOpts::default())).unwrap();
+        invoker.requests()[0].1.max_output_tokens
+    };
+    assert_eq!(cap(ModelCard::with_window(20_000)), Some(10_000));
+    assert_eq!(cap(ModelCard::with_window(200_000)), Some(13_107));
+    assert_eq!(cap(ModelCard { max_output_tokens: 900, ..ModelCard::with_window(20_000) }), Some(900));
 }
 
 #[test]

@@ -7,12 +7,12 @@ use wb_session::{
     CompactionSettings, Entry, SESSION_TARIFF, SessionSettings, build_context, calculate_context_tokens,
     estimate_context, estimate_tokens, last_usage, should_compact,
 };
-
-use crate::chain::chain;
-use crate::rows::{
+use wb_testkit::session_rows::{
     EXCLUDED, JSON, NEWEST, Row, SEED, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
     selected_messages, total_in_file, with_all_commands,
 };
+
+use crate::chain::chain;
 use crate::support::log_of;
 
 fn usage_of(json: &Value) -> Usage {

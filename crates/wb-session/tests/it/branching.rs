@@ -1,19 +1,17 @@
 //! What is left behind on another branch: recorded answers, the seed's diagram, and rules.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 use wb_message::Message;
 use wb_session::{
-    BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, FileLists, SessionError, SessionLog,
+    BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, SessionError, SessionLog,
     collect_entries_for_branch_summary, prepare_branch_entries, prepare_compaction,
+};
+use wb_testkit::session_rows::{
+    ALL_FILES, EXCLUDED, JSON, NEWEST, Row, Verdict, are_messages, branch_files_reason, has_excluded,
+    has_special_json, judge, replay, whole_branch_files, with_all_commands,
 };
 
 use crate::chain::chain;
-use crate::rows::{
-    EXCLUDED, JSON, NEWEST, Row, Verdict, are_messages, has_excluded, has_special_json, judge, replay,
-    with_all_commands,
-};
 use crate::support::{FIXTURES, log_of};
 
 #[test]
@@ -35,8 +33,6 @@ fn the_entries_of_a_branch_are_the_recorded_ones() {
 fn target(row: &Row<'_>) -> EntryId {
     row.id("target").unwrap()
 }
-
-const ALL_FILES: &str = "files of messages that did not fit and of compactions' details are kept";
 
 /// The newest version is followed, which counts the images of the user.
 #[test]
@@ -62,7 +58,7 @@ fn is_near(row: &Row<'_>, entries: &[&Entry]) -> bool {
     let off = row.output["totalTokens"].as_u64().unwrap().abs_diff(ours.total_tokens);
     let is_same = are_messages(row.log, &row.output["messages"], &ours.messages);
     n_special > 0
-        && ours.file_ops.lists() == files_of(entries)
+        && ours.file_ops.lists() == whole_branch_files(entries)
         && if is_same { off < 8 * n_special } else { row.count("budget") > 0 }
 }
 
@@ -73,55 +69,10 @@ fn compare(row: &Row<'_>, entries: &[&Entry]) -> Verdict {
     let is_same = are_messages(row.log, &theirs["messages"], &ours.messages)
         && theirs["totalTokens"] == ours.total_tokens;
     let lists = ours.file_ops.lists();
-    if !is_same || lists != files_of(entries) {
+    if !is_same || lists != whole_branch_files(entries) {
         return Err(format!("{ours:?}"));
     }
-    let named =
-        |key: &str| -> BTreeSet<String> { serde_json::from_value(theirs["fileLists"][key].clone()).unwrap() };
-    let all: BTreeSet<_> = lists.read_files.iter().chain(&lists.modified_files).cloned().collect();
-    let is_more = named("readFiles").union(&named("modifiedFiles")).all(|path| all.contains(path));
-    judge(theirs["fileLists"] == json!(lists), ALL_FILES, is_more, lists)
-}
-
-/// Returns the files of a whole branch, found another way.
-fn files_of(entries: &[&Entry]) -> FileLists {
-    let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
-    let list = |details: &Option<Value>, key: &str| -> Vec<String> {
-        let list = details.as_ref().and_then(|details| details[key].as_array()).cloned().unwrap_or_default();
-        list.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect()
-    };
-    for entry in entries {
-        match &entry.kind {
-            EntryKind::Message(logged) => {
-                for (_, name, input) in logged.message.calls() {
-                    let Some(path) = input["path"].as_str().filter(|path| !path.is_empty()) else { continue };
-                    match name {
-                        "read" => drop(read.insert(path.to_owned())),
-                        "write" | "edit" => drop(modified.insert(path.to_owned())),
-                        _ => {}
-                    }
-                }
-            }
-            EntryKind::Compaction(it) if !it.from_hook => {
-                read.extend(list(&it.details, "readFiles"));
-                modified.extend(list(&it.details, "modifiedFiles"));
-            }
-            EntryKind::BranchSummary(it) if !it.from_hook => {
-                read.extend(list(&it.details, "readFiles"));
-                modified.extend(list(&it.details, "modifiedFiles"));
-            }
-            _ => {}
-        }
-    }
-    let sorted = |paths: &mut dyn Iterator<Item = &String>| {
-        let mut paths: Vec<_> = paths.cloned().collect();
-        paths.sort_by_key(|path| path.encode_utf16().collect::<Vec<_>>());
-        paths
-    };
-    FileLists {
-        read_files: sorted(&mut read.difference(&modified)),
-        modified_files: sorted(&mut modified.iter()),
-    }
+    branch_files_reason(&theirs["fileLists"], entries, &lists)
 }
 
 fn label(id: &str, parent: &str) -> String {

@@ -6,9 +6,9 @@ use wb_session::{
     BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, EntryKind, SerializeOpts, convert_to_llm,
     serialize_conversation,
 };
-
-use crate::rows::{
-    JSON, NEWEST, Row, SEED, Verdict, has_special_json, is_text, judge, replay, selected_messages,
+use wb_testkit::session_rows::{
+    JSON, NEWEST, Row, SEED, Verdict, clip_as_recorded, has_special_json, is_text, judge, masked, replay,
+    selected_messages,
 };
 
 const SHELL: &str = "a log in memory does not hold cancelled, truncated and the path of the full output";
@@ -135,7 +135,7 @@ fn converted_digests_and_commands_read_like_this() {
 /// The seed's version shows thinking and whole results.
 #[test]
 fn conversations_are_serialized_as_recorded() {
-    replay("serialize", SEED, (151, 142), &[(JSON, 8), (SHELL, 1)], |row| {
+    replay("serialize", SEED, (151, 143), &[(JSON, 7), (SHELL, 1)], |row| {
         let seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
         compare(&row, SerializeOpts::WHOLE, seen)
     });
@@ -148,7 +148,7 @@ const LONG_RESULT: &str = "of a long result the end is shown too";
 fn conversations_are_serialized_as_recorded_without_thinking() {
     let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
     let opts = SerializeOpts { max_result_bytes: SerializeOpts::default().max_result_bytes, ..whole };
-    replay("serialize", NEWEST, (151, 56), &[(LONG_RESULT, 86), (JSON, 8), (SHELL, 1)], |row| {
+    replay("serialize", NEWEST, (151, 56), &[(LONG_RESULT, 87), (JSON, 7), (SHELL, 1)], |row| {
         let mut seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
         let verdict = compare(&row, opts, seen.clone());
         let n_clipped = seen.iter_mut().map(clip_as_recorded).filter(|is_long| *is_long).count();
@@ -160,32 +160,11 @@ fn conversations_are_serialized_as_recorded_without_thinking() {
     });
 }
 
-/// Shortens a long result as the newest version does, and tells whether it is one, or one of many bytes.
-fn clip_as_recorded(message: &mut Message) -> bool {
-    let Message::ToolResult { content, .. } = message else { return false };
-    let body: String = content.iter().filter_map(Block::as_text).collect();
-    let n_units = body.encode_utf16().count();
-    if n_units > 2000 {
-        let mut n_taken = 0;
-        let head: String = body
-            .chars()
-            .take_while(|it| {
-                n_taken += it.len_utf16();
-                n_taken <= 2000
-            })
-            .collect();
-        *content = vec![Block::text(format!("{head}\n\n[... {} more characters truncated]", n_units - 2000))];
-    }
-    body.len() > 2000
-}
-
 fn compare(row: &Row<'_>, opts: SerializeOpts, seen: Vec<Message>) -> Verdict {
     let is_shell = seen.iter().any(|message| matches!(message, Message::BashExecution { .. }));
     let is_special = seen.iter().any(has_special_json);
     let ours = serialize_conversation(&convert_to_llm(seen), opts);
-    let masked = ours
-        .replace(&format!("{COMPACTION_SUMMARY_PREFIX}\n\n<summary>\n"), "{{COMPACTION_SUMMARY_PREFIX}}")
-        .replace(&format!("{BRANCH_SUMMARY_PREFIX}\n\n<summary>\n"), "{{BRANCH_SUMMARY_PREFIX}}");
+    let masked = masked(&ours);
     let reason = if is_special { JSON } else { SHELL };
     judge(is_text(row.output, &masked), reason, is_special || is_shell, masked)
 }

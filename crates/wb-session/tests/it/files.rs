@@ -7,8 +7,8 @@ use wb_session::{
     CompactionPreparation, CompactionSettings, FileLists, FileOps, compute_file_lists, estimate_tokens,
     format_file_operations, prepare_compaction, split_file_tags,
 };
+use wb_testkit::session_rows::{NEWEST, judge, replay};
 
-use crate::rows::{NEWEST, judge, replay};
 use crate::support::log_of;
 
 fn paths(list: &Value) -> Vec<String> {

@@ -14,7 +14,6 @@ mod tree;
 mod undo;
 mod undo_laws;
 mod crash;
-mod rows;
 mod chain;
 mod accounting;
 mod gauge;

@@ -1,49 +1,22 @@
 //! Where a session is cut and what a compaction is prepared with: recorded answers, the seed's diagrams, and rules.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use wb_message::{Message, Pairing};
+use wb_message::Message;
 use wb_session::{
-    CompactionPreparation, CompactionSettings, CutPoint, Entry, EntryId, EntryKind, SessionLog,
-    build_context, cut_candidates, estimate_context, estimate_tokens, find_cut_point, find_turn_start,
-    prepare_compaction,
+    CompactionPreparation, CompactionSettings, CutPoint, Entry, EntryId, SessionLog, build_context,
+    cut_candidates, estimate_context, estimate_tokens, find_cut_point, find_turn_start, prepare_compaction,
+};
+use wb_testkit::session_rows::{
+    EXCLUDED, JSON, MOVED, NEWEST, PAIR, Row, SUMMARY_FILES, TOTAL, Verdict, WHOLE_TURN, are_messages,
+    boundary_reason, files_reason, gives_message, has_excluded, has_special_json, judge, message_of, replay,
+    splits_pair, tokens_reason, with_all_commands,
 };
 
 use crate::chain::chain;
-use crate::rows::{
-    EXCLUDED, JSON, NEWEST, Row, TOTAL, Verdict, are_messages, has_excluded, has_special_json, judge, replay,
-    total_in_file, with_all_commands,
-};
 use crate::support::{bytes_of, log_of, shared};
-
-const MOVED: &str = "the cut is the entry with the message, not one without before it";
-const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry without a message before it";
-const PAIR: &str = "a pair of a call and its result is not cut apart";
-
-/// Returns what an entry that is not excluded gives to pairing.
-fn message_of(entry: &Entry) -> Message {
-    match &entry.kind {
-        EntryKind::Message(logged) => logged.message.clone(),
-        _ => Message::custom("other", "something between"),
-    }
-}
-
-fn gives_message(entry: &Entry) -> bool {
-    match &entry.kind {
-        EntryKind::Message(_) | EntryKind::CustomMessage(_) => true,
-        EntryKind::BranchSummary(it) => !it.summary.is_empty(),
-        _ => false,
-    }
-}
-
-/// Tells whether a cut of the entries before `at` cuts a pair apart, as the pairing of messages says.
-fn splits_pair(entries: &[&Entry], at: usize) -> bool {
-    let messages: Vec<_> = entries.iter().map(|entry| message_of(entry)).collect();
-    !Pairing::of(&messages).is_legal(at)
-}
 
 fn shown(cut: CutPoint) -> Value {
     let turn = cut.turn_start_index.map_or(json!(-1), |at| json!(at));
@@ -106,8 +79,6 @@ fn turn_starts_are_the_recorded_ones() {
     });
 }
 
-const SUMMARY_FILES: &str = "files in the details of branch summaries are carried on";
-
 /// The newest version is followed: what was kept is taken up again, and nothing is prepared where nothing is summarized.
 #[test]
 fn preparations_are_the_recorded_ones() {
@@ -133,19 +104,15 @@ fn compare_preparation(row: &Row<'_>, path: &[&Entry]) -> Verdict {
         return judge(theirs.is_null(), "", false, "nothing prepared");
     };
     assert_eq!(ours.settings, settings_of(row));
-    let place = |id: &str| path.iter().position(|entry| entry.id.as_str() == id).unwrap();
-    let theirs_at = place(theirs["firstKeptEntryId"].as_str().ok_or("prepared")?);
-    let ours_at = place(ours.first_kept_entry_id.as_str());
-    let mut reasons = Vec::new();
-    if theirs_at < ours_at && !path[theirs_at..ours_at].iter().any(|entry| gives_message(entry)) {
-        reasons.push(MOVED);
-    } else if theirs_at != ours_at {
-        let entries: Vec<_> = path.iter().copied().filter(|entry| !is_compaction(entry)).collect();
-        let at = |id: &EntryId| entries.iter().position(|entry| entry.id == *id).unwrap();
-        let splits = splits_pair(&entries, at(&path[theirs_at].id));
-        let is_ours_legal = !splits_pair(&entries, at(&ours.first_kept_entry_id));
-        return judge(false, PAIR, splits && is_ours_legal, &ours.first_kept_entry_id);
+    let mut reasons = boundary_reason(
+        path,
+        theirs["firstKeptEntryId"].as_str().ok_or("prepared")?,
+        &ours.first_kept_entry_id,
+    )?;
+    if reasons == [PAIR] {
+        return Ok(reasons);
     }
+    let ours_at = path.iter().position(|entry| entry.id == ours.first_kept_entry_id).unwrap();
     let previous = ours.previous_summary.as_deref().unwrap_or_default();
     let is_previous = theirs["previousSummary"].as_str().unwrap_or_default() == previous;
     let is_same = theirs["isSplitTurn"] == ours.is_split_turn
@@ -166,58 +133,9 @@ fn compare_preparation(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     if !is_previous || !(is_same || is_whole_turn) {
         return Err(format!("{ours:?}"));
     }
-    reasons.extend(compare_tokens(row, path, &ours)?);
-    reasons.extend(compare_files(theirs, &path[..ours_at], &ours)?);
+    reasons.extend(tokens_reason(row, path, &theirs["tokensBefore"], ours.tokens_before)?);
+    reasons.extend(files_reason(&theirs["fileLists"], &path[..ours_at], &ours.file_ops.lists())?);
     Ok(reasons)
-}
-
-fn is_compaction(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Compaction(_))
-}
-
-fn compare_tokens(row: &Row<'_>, path: &[&Entry], ours: &CompactionPreparation) -> Verdict {
-    let theirs = row.output["tokensBefore"].as_u64().unwrap();
-    let estimate = estimate_context(path);
-    let is_total = || {
-        let (at, _) = wb_session::last_usage(path)?;
-        let total = total_in_file(row.file, &path[at].id)?;
-        Some(total < estimate.usage_tokens && total + estimate.trailing_tokens == theirs)
-    };
-    judge(theirs == ours.tokens_before, TOTAL, is_total() == Some(true), ours.tokens_before)
-}
-
-/// The files must be those that are recorded and those of the branch summaries that are summarized.
-fn compare_files(theirs: &Value, head: &[&Entry], ours: &CompactionPreparation) -> Verdict {
-    let set = |value: &Value| -> BTreeSet<String> {
-        let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        paths.map(str::to_owned).collect()
-    };
-    let files = &theirs["fileOps"];
-    let mut read = set(&files["read"]);
-    let mut modified = &set(&files["written"]) | &set(&files["edited"]);
-    let from = head.iter().rposition(|entry| is_compaction(entry));
-    let kept = from.and_then(|at| match &head[at].kind {
-        EntryKind::Compaction(it) => {
-            head[..at].iter().position(|entry| Some(&entry.id) == it.first_kept_entry_id.as_ref())
-        }
-        _ => None,
-    });
-    for entry in &head[kept.or(from).unwrap_or(0)..] {
-        if let EntryKind::BranchSummary(it) = &entry.kind
-            && let Some(details) = it.details.as_ref().filter(|_| !it.from_hook)
-        {
-            read.extend(set(&details["readFiles"]));
-            modified.extend(set(&details["modifiedFiles"]));
-        }
-    }
-    let lists = ours.file_ops.lists();
-    let sorted = |lists: &[String]| lists.iter().cloned().collect::<BTreeSet<_>>();
-    let is_expected =
-        sorted(&lists.read_files) == &read - &modified && sorted(&lists.modified_files) == modified;
-    if !is_expected {
-        return Err(format!("{lists:?}"));
-    }
-    judge(theirs["fileLists"] == json!(lists), SUMMARY_FILES, true, lists)
 }
 
 /// Returns a compaction that does what was prepared.
