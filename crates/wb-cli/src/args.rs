@@ -50,6 +50,14 @@ pub(crate) enum SessionCommand {
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
     Compact(SessionCompact),
+    /// Takes the last compaction back: goes on before it, with what came after it repeated
+    ///
+    /// The compaction stays in the file, on the branch that is left.
+    Undo(SessionChange),
+    /// Goes to an entry, so that what is said next follows it
+    ///
+    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
+    Branch(SessionBranch),
 }
 
 /// What the commands that write have in common.
@@ -99,6 +107,18 @@ pub(crate) struct SessionEntry {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionBranch {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    /// Id of an entry, or as much of its beginning as no other has
+    #[arg(value_name = "ENTRY")]
+    pub(crate) entry: String,
+    /// Take along a digest of the branch that is left
+    #[arg(long)]
+    pub(crate) summarize: bool,
 }
 
 #[derive(Debug, Args)]

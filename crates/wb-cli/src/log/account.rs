@@ -1,11 +1,19 @@
-//! What a context weighs, and who wrote a summary: in words and for machines.
+//! What a context weighs, and what a digest says and who wrote it: in words and for machines.
 
-use wb_budget::{Ledger, ModelCard};
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use wb_budget::{Ledger, ModelCard, estimate_text};
 use wb_host::SummarySource;
-use wb_session::{Context, Session, SessionError};
+use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
+use super::show::{fact, first_of};
 use crate::number::grouped;
+
+/// Files of each list that people are shown.
+const SHOWN_FILES: usize = 5;
 
 /// What a context weighs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,35 +65,65 @@ impl Weight {
     }
 }
 
-/// Who wrote a summary, and why not the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Author {
-    pub(crate) by: &'static str,
-    pub(crate) why: Option<String>,
+/// A digest that was appended, as machines are told of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Digest {
+    digest_by: &'static str,
+    /// Why it is not the model's.
+    why: Option<String>,
+    digest_tokens: u64,
+    digest: String,
+    read_files: Vec<String>,
+    modified_files: Vec<String>,
 }
 
-impl Author {
-    pub(crate) fn of(source: &SummarySource) -> Self {
-        let why = |why: &NoDigest| match why {
+impl Digest {
+    pub(crate) fn new(summary: &str, source: &SummarySource, details: Option<&Value>) -> Self {
+        let (digest_by, why) = match source {
+            SummarySource::Local(why) => ("local", Some(why)),
+            SummarySource::Partly(why) => ("partly_model", Some(why)),
+            SummarySource::Hook => ("hook", None),
+            _ => ("model", None),
+        };
+        let why = why.map(|why| match why {
             NoDigest::NoModel => "no model is set up".to_owned(),
             other => other.to_string(),
-        };
-        match source {
-            SummarySource::Local(no_digest) => Self { by: "local", why: Some(why(no_digest)) },
-            SummarySource::Partly(no_digest) => Self { by: "partly_model", why: Some(why(no_digest)) },
-            SummarySource::Hook => Self { by: "hook", why: None },
-            _ => Self { by: "model", why: None },
+        });
+        let files = details.and_then(|details| FileLists::deserialize(details).ok()).unwrap_or_default();
+        Self {
+            digest_by,
+            why,
+            digest_tokens: estimate_text(summary),
+            digest: summary.to_owned(),
+            read_files: files.read_files,
+            modified_files: files.modified_files,
         }
     }
 
-    pub(crate) fn words(&self) -> String {
-        let by = match self.by {
+    pub(crate) fn text(&self) -> &str {
+        &self.digest
+    }
+
+    /// Tells whether no model had a part in it, so that no instructions were followed.
+    pub(crate) fn is_local(&self) -> bool {
+        self.digest_by == "local"
+    }
+
+    /// Writes who wrote it, how long it is and which files it names.
+    pub(crate) fn write_facts(&self, out: &mut dyn Write) -> io::Result<()> {
+        let by = match self.digest_by {
             "local" => "the local digest",
             "partly_model" => "the model's for one half, the local digest for the other",
             "hook" => "a hook's",
             _ => "the model's",
         };
-        self.why.as_ref().map_or_else(|| by.to_owned(), |why| format!("{by}, since {why}"))
+        let why = self.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
+        fact(out, "digest", &format!("{} tokens, {by}{why}", grouped(self.digest_tokens)))?;
+        for (name, files) in [("files read", &self.read_files), ("files modified", &self.modified_files)] {
+            let names: Vec<&str> = files.iter().map(String::as_str).collect();
+            fact(out, name, &first_of(&names, SHOWN_FILES))?;
+        }
+        Ok(())
     }
 }
 

@@ -5,23 +5,19 @@ use std::io::{self, BufWriter, Write};
 use anyhow::Result;
 use futures::executor::block_on;
 use serde::Serialize;
-use wb_budget::estimate_text;
-use wb_host::{CompactError, CompactOpts, CompactionOutcome, HostError, append_compaction, read_path};
+use wb_host::{CompactError, CompactOpts, HostError, append_compaction, read_path};
 use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, FileLists, Session,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session,
     prepare_compaction,
 };
 
-use super::account::{Author, Weight, count};
+use super::account::{Digest, Weight, count};
 use super::find::IdWidth;
 use super::opened::Log;
-use super::show::{body, fact, first_of};
+use super::show::{body, fact};
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionCompact;
 use crate::number::grouped;
-
-/// Files of each list that people are shown.
-const SHOWN_FILES: usize = 5;
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
@@ -49,12 +45,8 @@ struct ActTold<'a> {
     messages_kept: usize,
     messages_after: usize,
     tokens_after: u64,
-    digest_tokens: u64,
-    digest_by: &'static str,
-    why: Option<&'a str>,
-    digest: &'a str,
-    read_files: &'a [String],
-    modified_files: &'a [String],
+    #[serde(flatten)]
+    digest: &'a Digest,
 }
 
 /// What came of it.
@@ -68,9 +60,8 @@ struct Done {
 #[derive(Debug)]
 struct Act {
     entry: EntryId,
-    outcome: CompactionOutcome,
-    author: Author,
-    files: FileLists,
+    first_kept: EntryId,
+    digest: Digest,
     n_summarized: usize,
     n_of_split_turn: usize,
     after: Weight,
@@ -84,7 +75,7 @@ pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
     let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
     let changed = carry_out(log, goal, |session, now_ms| run(session, &settings, opts, now_ms))?;
     let mut notes = changed.notes.clone();
-    if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.author.by == "local") {
+    if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
         notes.push("a digest that is written without a model does not follow instructions".to_owned());
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
@@ -125,11 +116,11 @@ fn act(
 ) -> Result<Act, HostError> {
     let n_of_split_turn = preparation.turn_prefix_messages.len();
     let n_summarized = preparation.messages_to_summarize.len() + n_of_split_turn;
-    let files = preparation.file_ops.lists();
     let outcome = block_on(wb_host::compact(preparation, None, opts))?;
-    let entry = append_compaction(session, outcome.clone(), now_ms)?;
-    let (author, after) = (Author::of(&outcome.source), Weight::at_leaf(session)?);
-    Ok(Act { entry, outcome, author, files, n_summarized, n_of_split_turn, after })
+    let digest = Digest::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
+    let first_kept = outcome.first_kept_entry_id.clone();
+    let entry = append_compaction(session, outcome, now_ms)?;
+    Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after: Weight::at_leaf(session)? })
 }
 
 /// Tells why there is nothing to summarize.
@@ -162,7 +153,7 @@ fn told<'a>(
     let act = act.as_ref();
     Told {
         file: &changed.log.file,
-        out: goal.out.map(|out| out.display().to_string()),
+        out: goal.out_name(),
         compacted: act.is_ok(),
         written: changed.is_written,
         reason: act.err().map(String::as_str),
@@ -178,18 +169,13 @@ fn told<'a>(
 fn act_told(act: &Act, is_written: bool) -> ActTold<'_> {
     ActTold {
         entry: is_written.then_some(&act.entry),
-        first_kept_entry: &act.outcome.first_kept_entry_id,
+        first_kept_entry: &act.first_kept,
         messages_summarized: act.n_summarized,
         messages_of_split_turn: act.n_of_split_turn,
         messages_kept: act.n_kept(),
         messages_after: act.after.n_messages,
         tokens_after: act.after.tokens,
-        digest_tokens: act.digest_tokens(),
-        digest_by: act.author.by,
-        why: act.author.why.as_deref(),
-        digest: &act.outcome.summary,
-        read_files: &act.files.read_files,
-        modified_files: &act.files.modified_files,
+        digest: &act.digest,
     }
 }
 
@@ -197,10 +183,6 @@ impl Act {
     /// Returns how many messages stay: all but the digest.
     fn n_kept(&self) -> usize {
         self.after.n_messages.saturating_sub(1)
-    }
-
-    fn digest_tokens(&self) -> u64 {
-        estimate_text(&self.outcome.summary)
     }
 }
 
@@ -233,18 +215,12 @@ fn people_act(
         n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
     };
     fact(out, "summarized", &summarized)?;
-    let first = width.short(act.outcome.first_kept_entry_id.as_str());
+    let first = width.short(act.first_kept.as_str());
     fact(out, "kept", &format!("{}, from {first} on", count(act.n_kept(), "message", "messages")))?;
     fact(out, "context", &before.way_to(act.after))?;
-    fact(out, "digest", &format!("{} tokens, {}", grouped(act.digest_tokens()), act.author.words()))?;
-    for (name, files) in
-        [("files read", &act.files.read_files), ("files modified", &act.files.modified_files)]
-    {
-        let names: Vec<&str> = files.iter().map(String::as_str).collect();
-        fact(out, name, &first_of(&names, SHOWN_FILES))?;
-    }
+    act.digest.write_facts(out)?;
     if !changed.is_written {
-        return body(out, "Digest", &act.outcome.summary, false);
+        return body(out, "Digest", act.digest.text(), false);
     }
     let file = goal.shell_name();
     fact(out, "entry", &format!("{}, appended", act.entry))?;

@@ -10,6 +10,8 @@ mod account;
 mod context;
 mod write;
 mod compact;
+mod undo;
+mod branch;
 
 use anyhow::Result;
 
@@ -22,5 +24,7 @@ pub(crate) fn run(command: &SessionCommand) -> Result<()> {
         SessionCommand::Show(args) => show::show(args),
         SessionCommand::Context(args) => context::context(args),
         SessionCommand::Compact(args) => compact::compact(args),
+        SessionCommand::Undo(args) => undo::undo(args),
+        SessionCommand::Branch(args) => branch::branch(args),
     }
 }

@@ -6,9 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use wb_host::HostError;
+use wb_message::Message;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
-use wb_session::{Durability, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError};
+use wb_session::{Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError};
 
 use super::opened::{self, Log, told};
 use crate::args::SessionChange;
@@ -29,12 +30,27 @@ impl<'a> Goal<'a> {
         Self { file: &args.file, out: args.out.as_deref(), is_dry }
     }
 
+    pub(crate) fn out_name(&self) -> Option<String> {
+        self.out.map(|out| out.display().to_string())
+    }
+
     /// Returns the name of the file that has the change in it, as a shell takes it.
     pub(crate) fn shell_name(&self) -> String {
         let name = self.out.unwrap_or(self.file).display().to_string();
         let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=~".contains(c);
         let name = if name.starts_with('-') { format!("./{name}") } else { name };
         if name.chars().all(is_plain) { name } else { format!("'{}'", name.replace('\'', r"'\''")) }
+    }
+
+    /// Returns the command that goes on from an entry again.
+    pub(crate) fn way_back(&self, session: &Session, leaf: &EntryId) -> Result<String, SessionError> {
+        let is_prompt = match session.entry(leaf)?.kind {
+            EntryKind::Message(logged) => matches!(logged.message, Message::User { .. }),
+            EntryKind::CustomMessage(_) => true,
+            _ => false,
+        };
+        let before = if is_prompt { "  (before this prompt, and prints it)" } else { "" };
+        Ok(format!("wb session branch {} {leaf}{before}", self.shell_name()))
     }
 }
 
@@ -93,14 +109,12 @@ fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String
 }
 
 fn append_lines(file: &Path, before: &[u8], new: &[u8]) -> Result<Option<String>, SessionError> {
-    let mut store = JsonlStore::open(file, Durability::OnClose)?;
+    let mut store = JsonlStore::open(file, Durability::Always)?;
     let aside = store.torn().and_then(|torn| torn.kept_in.as_ref());
     let note = aside.map(|aside| format!("the truncated last line was moved to {}", aside.display()));
     check_same(&store, before)?;
-    for line in new.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        store.append(line)?;
-    }
-    store.sync()?;
+    let lines: Vec<&[u8]> = new.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    store.append_all(&lines)?;
     Ok(note)
 }
 
@@ -206,6 +220,7 @@ fn hint(error: &SessionError) -> &str {
         SessionError::Store(StoreError::Changed { .. } | StoreError::Broken { .. }) => {
             "close the program that writes to it, look at `wb session tree`, then try again"
         }
+        SessionError::NothingToUndo => "`wb session tree` shows where compactions are; go to an entry after one first",
         other => opened::hint(other),
     }
 }
