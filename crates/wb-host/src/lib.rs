@@ -33,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod settings_files;
 pub mod prompt;
 mod parts;
 mod request;
@@ -57,3 +58,4 @@ pub use hooks::{
 pub use host::{HostError, NavigateOpts, SessionCompaction, TreeNavigation, compact_session, navigate_tree};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
+pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};

@@ -70,31 +70,41 @@ pub struct SessionSettingsError {
 /// The most characters of a bad value that an error quotes.
 pub const MAX_FOUND_CHARS: usize = 80;
 
+/// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of a branch.
+const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
+
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
     /// Missing sections and keys get their defaults. Returned beside the settings are the keys of these sections that
-    /// nobody knows, each with its section; other sections belong to the host. A value of the wrong kind is an error.
+    /// nobody knows, each with its section; other sections, and pi's `branchSummary.skipPrompt`, belong to the host. A
+    /// value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
+        Self::default().overridden_by(file)
+    }
+
+    /// Reads a settings file over these settings, as [`from_value`](Self::from_value) does over the defaults.
+    pub fn overridden_by(mut self, file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {
         let Value::Object(file) = file else { return Err(refused("settings", "an object", file)) };
-        let (mut settings, mut unknown) = (Self::default(), Vec::new());
+        let mut unknown = Vec::new();
         for (name, value) in section(file, "compaction")? {
             let key = || format!("compaction.{name}");
             match name.as_str() {
-                "enabled" => settings.compaction.enabled = flag(value, key)?,
-                "reserveTokens" => settings.compaction.reserve_tokens = tokens(value, key)?,
-                "keepRecentTokens" => settings.compaction.keep_recent_tokens = tokens(value, key)?,
+                "enabled" => self.compaction.enabled = flag(value, key)?,
+                "reserveTokens" => self.compaction.reserve_tokens = tokens(value, key)?,
+                "keepRecentTokens" => self.compaction.keep_recent_tokens = tokens(value, key)?,
                 _ => unknown.push(key()),
             }
         }
         for (name, value) in section(file, "branchSummary")? {
             let key = || format!("branchSummary.{name}");
             match name.as_str() {
-                "reserveTokens" => settings.branch_summary.reserve_tokens = tokens(value, key)?,
+                "reserveTokens" => self.branch_summary.reserve_tokens = tokens(value, key)?,
                 _ => unknown.push(key()),
             }
         }
-        Ok((settings, unknown))
+        unknown.retain(|key| !HOST_KEYS.contains(&key.as_str()));
+        Ok((self, unknown))
     }
 }
 

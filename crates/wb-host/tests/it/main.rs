@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
+mod settings_files;
 mod prompts;
 mod compaction;
 mod branch;

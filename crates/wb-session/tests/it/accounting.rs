@@ -196,6 +196,24 @@ fn the_defaults_are_those_of_the_seed_and_keys_that_are_left_out_get_them() {
 }
 
 #[test]
+fn a_key_that_belongs_to_the_host_is_not_unknown() {
+    let file = json!({"branchSummary": {"skipPrompt": true, "skip": 1}, "compaction": {"skipPrompt": true}});
+    let (settings, unknown) = SessionSettings::from_value(&file).unwrap();
+    assert_eq!(settings, SessionSettings::default());
+    assert_eq!(unknown, ["compaction.skipPrompt", "branchSummary.skip"]);
+}
+
+#[test]
+fn settings_that_are_overridden_keep_what_the_file_leaves_out() {
+    let file =
+        json!({"compaction": {"enabled": false, "reserveTokens": 1}, "branchSummary": {"reserveTokens": 2}});
+    let (settings, _) = SessionSettings::from_value(&file).unwrap();
+    let (settings, _) = settings.overridden_by(&json!({"compaction": {"reserveTokens": 3}})).unwrap();
+    assert_eq!((settings.compaction.enabled, settings.compaction.reserve_tokens), (false, 3));
+    assert_eq!((settings.compaction.keep_recent_tokens, settings.branch_summary.reserve_tokens), (20_000, 2));
+}
+
+#[test]
 fn bad_settings_are_refused_by_their_key() {
     let message = |file: Value| SessionSettings::from_value(&file).unwrap_err().to_string();
     let tokens = |value: Value| message(json!({"compaction": {"reserveTokens": value}}));
