@@ -6,11 +6,12 @@ use anyhow::Result;
 use futures::executor::block_on;
 use serde::Serialize;
 use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
-use wb_session::{BranchSummarySettings, EntryId, EntryKind, LEAF_MARK, Session, SessionError};
+use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::account::{Digest, Weight};
 use super::find;
 use super::opened::{Log, told};
+use super::settings::Settings;
 use super::show::{body, fact};
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionBranch;
@@ -37,6 +38,8 @@ struct Told<'a> {
     anchored_after: bool,
     #[serde(flatten)]
     digest: Option<&'a Digest>,
+    /// The settings files that were read for a digest.
+    settings_files: &'a [String],
     notes: &'a [String],
 }
 
@@ -61,7 +64,9 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(told(&log.file, "the session has no entries", "name a session that something was said in"));
     };
-    let summary = BranchSummaryOpts { settings: BranchSummarySettings::default(), ..Default::default() };
+    let settings = args.summarize.then(|| Settings::of(&log)).transpose()?;
+    let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
+    let summary = BranchSummaryOpts { settings: branch_summary, ..Default::default() };
     let opts = NavigateOpts { user_wants_summary: args.summarize, summary };
     let mut changed = carry_out(log, goal, |session, now_ms| run(session, &target, opts, goal, now_ms))?;
     if args.summarize && changed.done.entry.is_some() && changed.done.digest.is_none() {
@@ -70,9 +75,9 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     let reason = changed.done.reason();
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.change.json {
-        crate::print_json(&mut out, &machine(&changed, goal, reason.as_deref()))?;
+        crate::print_json(&mut out, &machine(&changed, goal, settings.as_ref(), reason.as_deref()))?;
     } else {
-        people(&mut out, &changed, reason.as_deref())?;
+        people(&mut out, &changed, settings.as_ref(), reason.as_deref())?;
     }
     Ok(out.flush()?)
 }
@@ -123,7 +128,12 @@ impl Done {
     }
 }
 
-fn machine<'a>(changed: &'a Changed<Done>, goal: Goal<'_>, reason: Option<&'a str>) -> Told<'a> {
+fn machine<'a>(
+    changed: &'a Changed<Done>,
+    goal: Goal<'_>,
+    settings: Option<&'a Settings>,
+    reason: Option<&'a str>,
+) -> Told<'a> {
     let done = &changed.done;
     Told {
         file: &changed.log.file,
@@ -143,15 +153,22 @@ fn machine<'a>(changed: &'a Changed<Done>, goal: Goal<'_>, reason: Option<&'a st
         anchored_before: done.before.is_anchored,
         anchored_after: done.after.is_anchored,
         digest: done.digest.as_ref(),
+        settings_files: settings.map_or(&[], |settings| &settings.files),
         notes: &changed.notes,
     }
 }
 
-fn people(out: &mut dyn Write, changed: &Changed<Done>, reason: Option<&str>) -> io::Result<()> {
+fn people(
+    out: &mut dyn Write,
+    changed: &Changed<Done>,
+    settings: Option<&Settings>,
+    reason: Option<&str>,
+) -> io::Result<()> {
     let done = &changed.done;
     let place = done.follows.as_ref().map_or("before the first entry", EntryId::as_str);
     changed.log.heading(out, &reason.map_or_else(|| format!("goes on from {place}"), str::to_owned))?;
     changed.log.write_notes(out, &changed.notes)?;
+    settings.map_or(Ok(()), |settings| settings.write(out))?;
     if let Some(entry) = &done.entry {
         let left = done.old_leaf.as_ref().map_or("none", EntryId::as_str);
         fact(out, "left", left)?;

@@ -14,6 +14,7 @@ use wb_session::{
 use super::account::{Digest, Weight, count};
 use super::find::IdWidth;
 use super::opened::Log;
+use super::settings::Settings;
 use super::show::{body, fact};
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionCompact;
@@ -32,7 +33,9 @@ struct Told<'a> {
     tokens_before: u64,
     anchored_before: bool,
     messages_before: usize,
-    settings: CompactionSettings,
+    keep_recent_tokens: u64,
+    reserve_tokens: u64,
+    settings_files: &'a [String],
     notes: &'a [String],
 }
 
@@ -71,18 +74,18 @@ struct Act {
 pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
     let goal = Goal::of(&args.change, args.dry_run);
     let log = Log::open(goal.file)?;
-    let settings = CompactionSettings::default();
+    let settings = Settings::of(&log)?;
     let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
-    let changed = carry_out(log, goal, |session, now_ms| run(session, &settings, opts, now_ms))?;
+    let changed = carry_out(log, goal, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
     let mut notes = changed.notes.clone();
     if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
         notes.push("a digest that is written without a model does not follow instructions".to_owned());
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.change.json {
-        crate::print_json(&mut out, &told(&changed, goal, settings, &notes))?;
+        crate::print_json(&mut out, &told(&changed, goal, &settings, &notes))?;
     } else {
-        people(&mut out, &changed, goal, &notes)?;
+        people(&mut out, &changed, goal, &settings, &notes)?;
     }
     Ok(out.flush()?)
 }
@@ -146,7 +149,7 @@ fn why_nothing(
 fn told<'a>(
     changed: &'a Changed<Done>,
     goal: Goal<'_>,
-    settings: CompactionSettings,
+    settings: &'a Settings,
     notes: &'a [String],
 ) -> Told<'a> {
     let Done { before, act } = &changed.done;
@@ -161,7 +164,9 @@ fn told<'a>(
         tokens_before: before.tokens,
         anchored_before: before.is_anchored,
         messages_before: before.n_messages,
-        settings,
+        keep_recent_tokens: settings.values.compaction.keep_recent_tokens,
+        reserve_tokens: settings.values.compaction.reserve_tokens,
+        settings_files: &settings.files,
         notes,
     }
 }
@@ -186,7 +191,13 @@ impl Act {
     }
 }
 
-fn people(out: &mut dyn Write, changed: &Changed<Done>, goal: Goal<'_>, notes: &[String]) -> io::Result<()> {
+fn people(
+    out: &mut dyn Write,
+    changed: &Changed<Done>,
+    goal: Goal<'_>,
+    settings: &Settings,
+    notes: &[String],
+) -> io::Result<()> {
     let (log, Done { before, act }) = (&changed.log, &changed.done);
     let heading = match act {
         Err(_) => "not compacted",
@@ -195,6 +206,7 @@ fn people(out: &mut dyn Write, changed: &Changed<Done>, goal: Goal<'_>, notes: &
     };
     log.heading(out, heading)?;
     log.write_notes(out, notes)?;
+    settings.write(out)?;
     match act {
         Err(reason) => writeln!(out, "  {reason}"),
         Ok(act) => people_act(out, changed, *before, act, goal),

@@ -9,6 +9,7 @@ mod show;
 mod account;
 mod context;
 mod write;
+mod settings;
 mod compact;
 mod undo;
 mod branch;

@@ -37,9 +37,7 @@ impl<'a> Goal<'a> {
     /// Returns the name of the file that has the change in it, as a shell takes it.
     pub(crate) fn shell_name(&self) -> String {
         let name = self.out.unwrap_or(self.file).display().to_string();
-        let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=~".contains(c);
-        let name = if name.starts_with('-') { format!("./{name}") } else { name };
-        if name.chars().all(is_plain) { name } else { format!("'{}'", name.replace('\'', r"'\''")) }
+        shell_word(&if name.starts_with('-') { format!("./{name}") } else { name })
     }
 
     /// Returns the command that goes on from an entry again.
@@ -50,8 +48,17 @@ impl<'a> Goal<'a> {
             _ => false,
         };
         let before = if is_prompt { "  (before this prompt, and prints it)" } else { "" };
-        Ok(format!("wb session branch {} {leaf}{before}", self.shell_name()))
+        Ok(format!("wb session branch {} {}{before}", self.shell_name(), shell_word(leaf.as_str())))
     }
+}
+
+/// Quotes a word where a shell would not take it as it is.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A change that was carried out.
