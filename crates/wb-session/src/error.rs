@@ -181,6 +181,9 @@ pub enum SessionError {
         /// The entry.
         id: EntryId,
     },
+    /// No compaction is on the path to the leaf.
+    #[error("no compaction is on the path to the leaf, so there is none to take back")]
+    NothingToUndo,
     /// What should be appended has no place in a session log.
     #[error("cannot be written to a session log: {what}")]
     NotWritable {
@@ -225,6 +228,7 @@ impl SessionError {
             Self::BadBoundary { .. } => {
                 "name an entry between the root and the leaf, or none to keep nothing"
             }
+            Self::NothingToUndo => "go to an entry after the compaction first",
             Self::NotWritable { .. } => "append it as an entry of another kind",
             Self::OtherLayout { .. } => "write the log to a new file, which brings it to the present layout",
             Self::NotEmpty => "open the session instead, or name another file",
@@ -238,6 +242,7 @@ impl SessionError {
             Self::Empty
             | Self::UnknownLeaf { .. }
             | Self::BadBoundary { .. }
+            | Self::NothingToUndo
             | Self::NotWritable { .. }
             | Self::OtherLayout { .. }
             | Self::NotEmpty

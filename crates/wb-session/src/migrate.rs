@@ -17,8 +17,7 @@ pub(crate) fn header(bytes: &[u8]) -> Vec<u8> {
 pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u8> {
     let mut line = bytes.to_vec();
     if version < 2 {
-        line = splice::set(&line, "id", &quoted(&node.id));
-        line = with_parent(&line, node.parent_id.as_ref());
+        line = with_place(&line, &node.id, node.parent_id.as_ref());
         if node.tag == EntryTag::Compaction {
             line = with_boundary_of_version_1(&line, at);
         }
@@ -32,6 +31,11 @@ pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u
     }
 }
 
+/// Returns the line with another id and another parent.
+pub(crate) fn with_place(line: &[u8], id: &EntryId, parent: Option<&EntryId>) -> Vec<u8> {
+    with_parent(&splice::set(line, "id", &quoted(id)), parent)
+}
+
 /// Returns the line with another parent.
 pub(crate) fn with_parent(line: &[u8], parent: Option<&EntryId>) -> Vec<u8> {
     splice::set(line, "parentId", &parent.map_or_else(|| b"null".to_vec(), quoted))
@@ -40,6 +44,11 @@ pub(crate) fn with_parent(line: &[u8], parent: Option<&EntryId>) -> Vec<u8> {
 /// Returns the line of a compaction with another first entry that it keeps.
 pub(crate) fn with_first_kept(line: &[u8], first_kept: &EntryId) -> Vec<u8> {
     splice::set(line, "firstKeptEntryId", &quoted(first_kept))
+}
+
+/// Returns the line of a label or an edit with another entry that it is about.
+pub(crate) fn with_target(line: &[u8], target: &EntryId) -> Vec<u8> {
+    splice::set(line, "targetId", &quoted(target))
 }
 
 fn with_boundary_of_version_1(line: &[u8], n_before: usize) -> Vec<u8> {

@@ -1,10 +1,10 @@
 //! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::{self, Context, Draft, Selection, last_compaction};
-use crate::entry::{self, BranchSummary, Entry, EntryKind, EntryTag, Label, SessionInfo};
+use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::forms;
 use crate::id::{EntryId, IdSource};
@@ -13,6 +13,9 @@ use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
 use crate::record::{self, NewSession, Place};
 use crate::store::EntryStore;
 use crate::tree::{Node, Tree};
+
+/// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
+pub const LEAF_MARK: &str = "window_budget.leaf";
 
 /// A session that is read and written through a store.
 ///
@@ -43,7 +46,7 @@ pub struct Session {
     /// Records in the store; in a file of lines the lines.
     n_records: usize,
     leaf: Option<EntryId>,
-    ids: IdSource,
+    pub(crate) ids: IdSource,
     notes: Vec<LogNote>,
 }
 
@@ -184,24 +187,35 @@ impl Session {
     /// A compaction must keep an entry on the path to it or nothing;
     /// labels and edits must name an entry of the log.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
-        if self.header.version != WRITTEN_VERSION {
-            return Err(SessionError::OtherLayout { version: self.header.version });
-        }
+        self.check_layout()?;
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
         let place = Place { id: &id, parent_id: self.leaf.as_ref(), timestamp };
-        let record = record::line(place, kind)?;
-        let line = Line { number: self.n_records + 1, bytes: &record, is_ended: true };
-        // The tree learns of the entry what it would learn if the session was opened again.
-        let glance = line.parse::<Glance>();
-        let glance =
-            glance.map_err(|error| SessionError::NotWritable { what: crate::lines::fault(&error) })?;
-        let position = self.store.append(&record)?;
-        self.n_records += 1;
-        let parent_id = self.leaf.take();
-        self.tree.take(glance, Spot { id: id.clone(), parent_id, line: self.n_records, position });
-        self.leaf = Some(id.clone());
+        self.append_lines(&[record::line(place, kind)?])?;
         Ok(id)
+    }
+
+    /// Refuses to write to a log of another layout.
+    pub(crate) fn check_layout(&self) -> Result<(), SessionError> {
+        match self.header.version {
+            WRITTEN_VERSION => Ok(()),
+            version => Err(SessionError::OtherLayout { version }),
+        }
+    }
+
+    /// Appends the lines of entries in one step and makes the last one the leaf.
+    ///
+    /// The tree learns of them what it would learn if the session was opened again.
+    pub(crate) fn append_lines(&mut self, lines: &[Vec<u8>]) -> Result<(), SessionError> {
+        let seen = lines.iter().map(|line| Seen::of(line)).collect::<Result<Vec<_>, _>>()?;
+        let records: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+        let positions = self.store.append_all(&records)?;
+        for (seen, position) in seen.into_iter().zip(positions) {
+            self.n_records += 1;
+            self.leaf = Some(seen.id.clone());
+            self.tree.take(seen, self.n_records, position);
+        }
+        Ok(())
     }
 
     fn check_names(&self, kind: &EntryKind) -> Result<(), SessionError> {
@@ -234,6 +248,18 @@ impl Session {
         self.leaf = None;
     }
 
+    /// Moves the leaf to an entry or before the first one, so that it is there too when the session is opened again.
+    ///
+    /// The leaf of a session that is opened is its last entry, so what [`branch`](Self::branch) and
+    /// [`reset_leaf`](Self::reset_leaf) do is forgotten unless an entry follows. Here one does: a custom entry of
+    /// the type [`LEAF_MARK`], whose `data` is `{"from": …}` with the id of the leaf that was left, or null. It gives
+    /// the model nothing. On an error the leaf stays.
+    pub fn mark_leaf(&mut self, target: Option<&EntryId>, timestamp: i64) -> Result<EntryId, SessionError> {
+        let data = json!({ "from": self.leaf.as_ref().map(EntryId::as_str) });
+        let mark = Custom { custom_type: LEAF_MARK.to_owned(), data: Some(data) };
+        self.append_at(target, &EntryKind::Custom(mark), timestamp)
+    }
+
     /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
     /// left.
     ///
@@ -244,13 +270,23 @@ impl Session {
         mut summary: BranchSummary,
         timestamp: i64,
     ) -> Result<EntryId, SessionError> {
+        summary.from_id = self.leaf.as_ref().map_or_else(|| "root".to_owned(), EntryId::to_string);
+        self.append_at(target, &EntryKind::BranchSummary(summary), timestamp)
+    }
+
+    /// Appends an entry elsewhere than at the leaf; on an error the leaf stays.
+    fn append_at(
+        &mut self,
+        target: Option<&EntryId>,
+        kind: &EntryKind,
+        timestamp: i64,
+    ) -> Result<EntryId, SessionError> {
         let left = self.leaf.clone();
-        summary.from_id = left.as_ref().map_or_else(|| "root".to_owned(), EntryId::to_string);
         match target {
             Some(id) => self.branch(id)?,
             None => self.reset_leaf(),
         }
-        let appended = self.append(&EntryKind::BranchSummary(summary), timestamp);
+        let appended = self.append(kind, timestamp);
         if appended.is_err() {
             self.leaf = left;
         }
@@ -302,25 +338,59 @@ struct Speaker {
     role: Option<String>,
 }
 
-/// Where an entry is, beside what its line tells.
-struct Spot {
+/// What an entry says about the whole session.
+pub(crate) enum Told {
+    Nothing,
+    /// An entry got a label or lost it.
+    Label(EntryId, Option<String>),
+    Name(Option<String>),
+}
+
+/// What is known of an entry at a glance.
+pub(crate) struct Seen {
     id: EntryId,
     parent_id: Option<EntryId>,
-    line: usize,
-    position: u64,
+    timestamp: i64,
+    tag: EntryTag,
+    pub(crate) told: Told,
+}
+
+impl Glance {
+    fn of(record: &[u8]) -> Result<Self, String> {
+        let line = Line { number: 0, bytes: record, is_ended: true };
+        line.parse().map_err(|error| crate::lines::fault(&error))
+    }
+
+    fn seen(self) -> Result<Seen, String> {
+        let tag = EntryTag::of(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
+        let told = match (tag, self.target_id) {
+            (EntryTag::Label, Some(target)) => Told::Label(target, text(self.label)),
+            (EntryTag::SessionInfo, _) => Told::Name(text(self.name)),
+            _ => Told::Nothing,
+        };
+        let id = self.id.ok_or("missing field `id`")?;
+        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, told })
+    }
+}
+
+impl Seen {
+    /// Looks at the line of an entry.
+    pub(crate) fn of(line: &[u8]) -> Result<Self, SessionError> {
+        let seen = Glance::of(line).and_then(Glance::seen);
+        seen.map_err(|what| SessionError::NotWritable { what })
+    }
 }
 
 impl Tree {
     /// Takes an entry in, and what it tells about the whole session.
-    fn take(&mut self, glance: Glance, spot: Spot) {
-        let tag = EntryTag::of(&glance.r#type, glance.message.as_ref().and_then(|it| it.role.as_deref()));
-        match (tag, glance.target_id) {
-            (EntryTag::Label, Some(target)) => self.set_label(target, text(glance.label)),
-            (EntryTag::SessionInfo, _) => self.set_name(text(glance.name)),
-            _ => {}
+    fn take(&mut self, seen: Seen, line: usize, position: u64) {
+        let Seen { id, parent_id, timestamp, tag, told } = seen;
+        match told {
+            Told::Label(target, label) => self.set_label(target, label),
+            Told::Name(name) => self.set_name(name),
+            Told::Nothing => {}
         }
-        let Spot { id, parent_id, line, position } = spot;
-        self.push(Node { id, parent_id, timestamp: glance.timestamp, tag, line, position });
+        self.push(Node { id, parent_id, timestamp, tag, line, position });
     }
 }
 
@@ -360,21 +430,20 @@ impl Index {
     }
 
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let mut glance: Glance = line.parse().map_err(|error| crate::lines::fault(&error))?;
-        let (id, parent_id) = if version < 2 {
-            let parent = self.tree.nodes().last().map(|node| node.id.clone());
-            (EntryId::of_record(self.tree.nodes().len() + 1), parent)
-        } else {
-            (glance.id.take().ok_or("missing field `id`")?, glance.parent_id.take())
-        };
-        self.tree.take(glance, Spot { id, parent_id, line: line.number, position });
+        let mut glance = Glance::of(line.bytes)?;
+        if version < 2 {
+            glance.id = Some(EntryId::of_record(self.tree.nodes().len() + 1));
+            glance.parent_id = self.tree.nodes().last().map(|node| node.id.clone());
+        }
+        self.tree.take(glance.seen()?, line.number, position);
         Ok(())
     }
 }
 
+/// Returns a text that is not empty.
 fn text(value: Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text),
+        Value::String(text) if !text.is_empty() => Some(text),
         _ => None,
     }
 }

@@ -46,9 +46,9 @@ impl Tree {
         self.nodes.push(node);
     }
 
-    /// Takes over a label; nothing or an empty one clears it.
+    /// Takes over a label, which is not empty; nothing clears it.
     pub(crate) fn set_label(&mut self, target: EntryId, label: Option<String>) {
-        if let Some(label) = label.filter(|label| !label.is_empty()) {
+        if let Some(label) = label {
             let place = *self.label_of.entry(target.clone()).or_insert(self.n_labels);
             self.labels.insert(place, (target, label));
             self.n_labels += 1;
@@ -57,9 +57,9 @@ impl Tree {
         }
     }
 
-    /// Takes over the session's name; nothing or an empty one clears it.
+    /// Takes over the session's name, which is not empty; nothing clears it.
     pub(crate) fn set_name(&mut self, name: Option<String>) {
-        self.name = name.filter(|name| !name.is_empty());
+        self.name = name;
     }
 
     /// Returns all entries in the order of the log, those on other branches among them.

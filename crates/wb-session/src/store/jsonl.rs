@@ -1,9 +1,10 @@
 //! Records in a file of JSON lines.
 //!
-//! Each record is one `write` of its whole line to the end of the file, so what a kill can leave behind is a last
-//! line without its line feed. Opening the file for writing moves such a rest to a file beside it, `<name>.torn`,
-//! before anything is appended; a last line that is whole but for its line feed gets that. Nothing that was
-//! acknowledged is ever moved, since that had its line feed.
+//! Each append is one `write` of whole lines to the end of the file, so what a kill can leave behind is a last line
+//! without its line feed, after the first whole lines of those that were appended in one step. Opening the file for
+//! writing moves such a rest to a file beside it, `<name>.torn`, before anything is appended; a last line that is
+//! whole but for its line feed gets that. Nothing that was acknowledged is ever moved, since that had its line feed.
+//! Whole lines stay where they are: no reader could tell that more should have followed them.
 //!
 //! One writer at a time: it holds the system's advisory lock on the file. Readers take no lock and read up to the
 //! last whole line. (Windows knows only locks that bind readers too; there a reader fails while a writer is at it.)
@@ -16,7 +17,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Durability, EntryStore, check_record};
+use super::{Durability, EntryStore, check_record, check_records};
 use crate::error::{StoreError, Torn};
 use crate::lines::Lines;
 
@@ -37,7 +38,7 @@ pub struct JsonlStore {
     is_broken: bool,
     is_synced: bool,
     torn: Option<Torn>,
-    line: Vec<u8>,
+    lines: Vec<u8>,
 }
 
 impl JsonlStore {
@@ -76,8 +77,8 @@ impl JsonlStore {
     }
 
     fn new(path: PathBuf, file: File, durability: Durability, is_writer: bool) -> Self {
-        let (torn, line) = (None, Vec::new());
-        Self { path, file, end: 0, durability, is_writer, is_broken: false, is_synced: true, torn, line }
+        let (torn, lines) = (None, Vec::new());
+        Self { path, file, end: 0, durability, is_writer, is_broken: false, is_synced: true, torn, lines }
     }
 
     /// Returns the file's path as it was given.
@@ -188,23 +189,24 @@ impl JsonlStore {
         };
         let error = match result {
             Ok(n_bytes) if n_bytes == bytes.len() => return self.after_write(bytes.len() as u64),
-            Ok(_) => io::Error::new(io::ErrorKind::WriteZero, "only a part of the line was written"),
+            Ok(_) => io::Error::new(io::ErrorKind::WriteZero, "only a part of it was written"),
             Err(error) => error,
         };
         self.is_broken = !self.is_cut_back(bytes);
         Err(self.failed("appending to it", error))
     }
 
-    /// Cuts off what was written of a line, if the file now ends with just that; tells whether it ends as before.
-    fn is_cut_back(&self, line: &[u8]) -> bool {
+    /// Cuts off what was written of some lines, if the file now ends with just that; tells whether it ends as before.
+    fn is_cut_back(&self, lines: &[u8]) -> bool {
         let Ok(length) = self.length() else { return false };
         let mut written = Vec::new();
-        let tail = At { file: &self.file, at: self.end }.take(line.len() as u64).read_to_end(&mut written);
-        let is_ours = tail.is_ok() && length == self.end + written.len() as u64 && line.starts_with(&written);
+        let tail = At { file: &self.file, at: self.end }.take(lines.len() as u64).read_to_end(&mut written);
+        let is_ours =
+            tail.is_ok() && length == self.end + written.len() as u64 && lines.starts_with(&written);
         length == self.end || is_ours && self.file.set_len(self.end).is_ok()
     }
 
-    /// Checks that nothing came in between, and makes the line durable.
+    /// Checks that nothing came in between, and makes the lines durable.
     fn after_write(&mut self, n_bytes: u64) -> Result<(), StoreError> {
         let before = self.end;
         self.end += n_bytes;
@@ -239,8 +241,8 @@ impl JsonlStore {
 }
 
 impl EntryStore for JsonlStore {
-    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
-        check_record(record)?;
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        check_records(records)?;
         if !self.is_writer {
             return Err(StoreError::ReadOnly { path: self.path.clone() });
         }
@@ -248,14 +250,17 @@ impl EntryStore for JsonlStore {
             return Err(StoreError::Broken { path: self.path.clone() });
         }
         self.check_unchanged()?;
-        let position = self.end;
-        let mut line = std::mem::take(&mut self.line);
-        line.clear();
-        line.extend_from_slice(record);
-        line.push(b'\n');
-        let result = self.write_to_end(&line);
-        self.line = line;
-        result.map(|()| position)
+        let mut positions = Vec::with_capacity(records.len());
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.clear();
+        for record in records {
+            positions.push(self.end + lines.len() as u64);
+            lines.extend_from_slice(record);
+            lines.push(b'\n');
+        }
+        let result = self.write_to_end(&lines);
+        self.lines = lines;
+        result.map(|()| positions)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! Records in memory.
 
-use super::{EntryStore, check_record};
+use super::{EntryStore, check_records};
 use crate::error::StoreError;
 
 /// Keeps records in memory, for tests and for sessions that nobody will open again.
@@ -21,10 +21,11 @@ impl MemoryStore {
 }
 
 impl EntryStore for MemoryStore {
-    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
-        check_record(record)?;
-        self.records.push(record.to_vec());
-        Ok(self.records.len() as u64 - 1)
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        check_records(records)?;
+        let first = self.records.len() as u64;
+        self.records.extend(records.iter().map(|record| record.to_vec()));
+        Ok((first..self.records.len() as u64).collect())
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

@@ -21,11 +21,20 @@ pub mod sqlite;
 /// what its context does not use; it can be told to make what it took durable, and it tells what it found torn.
 /// Positions ascend in the order of the records, mean nothing else, and stay valid when the store is opened again.
 pub trait EntryStore: fmt::Debug + Send + Sync {
-    /// Appends a record and returns its position; with the answer the record is acknowledged.
+    /// Appends records in one step and returns their positions, as many as there are records; with the answer all of
+    /// them are acknowledged.
     ///
-    /// A record is one JSON object without a line feed. After an error the store holds what it held before; where
-    /// that cannot be made sure, each further append fails until the store is opened again.
-    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError>;
+    /// A record is one JSON object without a line feed; where one is not, nothing is written. After an error the
+    /// store holds what it held before; where that cannot be made sure, each further append fails until the store is
+    /// opened again. What a kill leaves behind is up to the store: all of the records or none of them in a database,
+    /// the first ones of them in a file of lines.
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError>;
+
+    /// Appends one record and returns its position.
+    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
+        let positions = self.append_all(&[record])?;
+        positions.first().copied().ok_or(StoreError::NoRecord { position: 0 })
+    }
 
     /// Hands over each record with its position, in their order; `each` must not call this store.
     ///
@@ -57,6 +66,11 @@ pub enum Durability {
     /// The disk is never waited for unless the store is told to sync: as before, but a power cut shortly after the
     /// end can take records too.
     Never,
+}
+
+/// Refuses records of which one is not one JSON object on one line.
+fn check_records(records: &[&[u8]]) -> Result<(), StoreError> {
+    records.iter().try_for_each(|record| check_record(record))
 }
 
 /// Refuses what is not one JSON object on one line.

@@ -1,15 +1,17 @@
 //! Records in a database of `SQLite`.
 //!
-//! One database holds the logs of any number of sessions. Each append is a transaction, so nothing is ever torn. Two
-//! writers of one log are not kept apart by a lock, but by the primary key: the one that comes second finds its
-//! place taken and fails.
+//! One database holds the logs of any number of sessions. Each append is a transaction, be it of one record or of
+//! several, so nothing is ever torn. Two writers of one log are not kept apart for longer than that: within its
+//! transaction each looks whether the log ends where it left it, and the one that comes second finds that it does
+//! not and fails. A writer that does not get the database within five seconds, which is what `rusqlite` waits, is
+//! told that it is locked.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, TransactionBehavior, params};
 
-use super::{Durability, EntryStore, check_record};
+use super::{Durability, EntryStore, check_records};
 use crate::error::StoreError;
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS records (
@@ -51,13 +53,21 @@ impl SqliteStore {
         failed(&self.path, error)
     }
 
-    fn insert(&self, record: &[u8]) -> Result<i64, Error> {
+    /// Inserts records if the log ends where it was left, and returns where it ended.
+    ///
+    /// The transaction is a writer from its start: one that became it after it had read would fail at once where
+    /// another one wrote in between.
+    fn insert(&self, records: &[&[u8]]) -> Result<i64, Error> {
         let mut connection = self.connection();
-        let transaction = connection.transaction()?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let n_records = count(&transaction, &self.log)?;
         if n_records == self.n_records {
             let sql = "INSERT INTO records (log, position, record) VALUES (?1, ?2, ?3)";
-            transaction.prepare(sql)?.execute(params![self.log, n_records, record])?;
+            let mut insert = transaction.prepare(sql)?;
+            for (position, record) in (n_records..).zip(records) {
+                insert.execute(params![self.log, position, record])?;
+            }
+            drop(insert);
             transaction.commit()?;
         }
         Ok(n_records)
@@ -81,25 +91,24 @@ fn count(connection: &Connection, log: &str) -> Result<i64, Error> {
 }
 
 fn failed(path: &Path, error: &Error) -> StoreError {
-    StoreError::Database { path: path.to_owned(), what: error.to_string() }
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
+        _ => StoreError::Database { path, what: error.to_string() },
+    }
 }
 
 impl EntryStore for SqliteStore {
-    fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
-        check_record(record)?;
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        check_records(records)?;
         let expected = self.n_records.unsigned_abs();
-        let changed = |found: u64| StoreError::Changed { path: self.path.clone(), expected, found };
-        match self.insert(record) {
-            Ok(found) if found == self.n_records => {
-                self.n_records += 1;
-                Ok(expected)
-            }
-            Ok(found) => Err(changed(found.unsigned_abs())),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                Err(changed(expected + 1))
-            }
-            Err(error) => Err(self.failed(&error)),
+        let found = self.insert(records).map_err(|error| self.failed(&error))?;
+        if found != self.n_records {
+            let found = found.unsigned_abs();
+            return Err(StoreError::Changed { path: self.path.clone(), expected, found });
         }
+        self.n_records = found.saturating_add_unsigned(records.len() as u64);
+        Ok((expected..self.n_records.unsigned_abs()).collect())
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

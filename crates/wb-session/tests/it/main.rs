@@ -10,6 +10,7 @@ mod damaged;
 mod store;
 mod writing;
 mod session;
+mod undo;
 mod crash;
 mod rows;
 mod chain;

@@ -5,8 +5,8 @@ use wb_message::outline::outline;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    BranchSummary, Compaction, Durability, EntryId, EntryKind, EntryStore, IdSource, LogNote, NewSession,
-    Session, SessionError, StoreError, Torn,
+    BranchSummary, Compaction, Durability, EntryId, EntryKind, EntryStore, IdSource, LEAF_MARK, LogNote,
+    NewSession, Session, SessionError, StoreError, Torn,
 };
 
 use crate::support::{append_bytes, fresh};
@@ -65,6 +65,31 @@ fn a_branch_that_is_left_with_a_summary_hands_it_to_the_new_one() {
     assert_eq!(session.leaf(), Some(&id), "a failure leaves the leaf where it was");
     let root = begun().branch_with_summary(None, summary, 0).unwrap();
     assert_eq!(root.as_str().len(), 8);
+}
+
+#[test]
+fn a_leaf_that_is_marked_is_there_again_when_the_session_is_opened() {
+    let mut session = begun();
+    let (a, b) = (say(&mut session, "a"), say(&mut session, "b"));
+    let again = |session: &Session| {
+        let mut out = Vec::new();
+        session.write_to(&mut out).unwrap();
+        memory(std::str::from_utf8(&out).unwrap()).unwrap()
+    };
+    let mark = session.mark_leaf(Some(&a), 3_000).unwrap();
+    assert_eq!((session.leaf(), again(&session).leaf()), (Some(&mark), Some(&mark)));
+    assert_eq!(seen(&again(&session)), "   0 user      \"a\"\n");
+    let EntryKind::Custom(custom) = session.entry(&mark).unwrap().kind else { panic!("no mark") };
+    assert_eq!(
+        (custom.custom_type.as_str(), custom.data.unwrap()),
+        (LEAF_MARK, serde_json::json!({"from": b.as_str()}))
+    );
+    let root = session.mark_leaf(None, 4_000).unwrap();
+    assert_eq!((seen(&again(&session)), session.entry(&root).unwrap().parent_id), (String::new(), None));
+    assert!(matches!(session.mark_leaf(Some(&"gone".into()), 0), Err(SessionError::UnknownLeaf { .. })));
+    assert_eq!((session.leaf(), session.tree().nodes().len()), (Some(&root), 4));
+    let first = begun().mark_leaf(None, 0).unwrap();
+    assert_eq!(first.as_str().len(), 8);
 }
 
 #[test]

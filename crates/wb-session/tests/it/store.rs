@@ -10,7 +10,7 @@ use wb_testkit::shared::bytes_of;
 use crate::support::{append_bytes, fresh};
 
 /// A way to open one and the same store again and again; stores in memory begin anew each time.
-type Opened = Box<dyn EntryStore>;
+pub(crate) type Opened = Box<dyn EntryStore>;
 
 fn jsonl(path: &Path) -> Opened {
     let open = if path.exists() { JsonlStore::open } else { JsonlStore::create };
@@ -18,7 +18,7 @@ fn jsonl(path: &Path) -> Opened {
 }
 
 /// Checks a law on each store that a closure can open; the flag tells whether it outlives its value.
-fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
+pub(crate) fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
     law(&|| Box::new(MemoryStore::default()), false);
     let path = fresh(&format!("{name}.jsonl"));
     law(&|| jsonl(&path), true);

@@ -1,0 +1,198 @@
+//! A compaction taken back inside its log, by appending only.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::json;
+
+use crate::entry::{Custom, EntryKind, EntryTag, Label, SessionInfo};
+use crate::error::SessionError;
+use crate::id::{EntryId, IdSource};
+use crate::lines::trimmed;
+use crate::migrate;
+use crate::record::{self, Place};
+use crate::session::{Seen, Session, Told};
+use crate::splice;
+use crate::tree::{Node, Tree};
+
+/// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name is ours.
+pub const UNDO_MARK: &str = "window_budget.undo";
+
+/// What [`Session::undo_compaction`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UndoneCompaction {
+    /// The compaction that was taken back; it stays in the log, on the branch that was left.
+    pub compaction_id: EntryId,
+    /// The leaf before, from which the session goes on as if nothing had been taken back.
+    pub old_leaf_id: EntryId,
+    /// The leaf now.
+    pub new_leaf_id: EntryId,
+    /// The entries after the compaction, which stand a second time on the new branch.
+    pub n_repeated: usize,
+}
+
+impl Session {
+    /// Takes back the last compaction on the path to the leaf.
+    ///
+    /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`] whose `data` is
+    /// `{"compaction": …, "from": …}`, the ids of the compaction and of the leaf that was left. The entries that
+    /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, and the `targetId` of
+    /// labels and edits where that names an entry which is repeated too. At the end stand labels and a name for the
+    /// session, where repeating older ones would have changed those that hold: a repeated entry has the label of the
+    /// first one, and nothing else gets another. These entries and the mark are of `timestamp`, in milliseconds
+    /// since the Unix epoch.
+    ///
+    /// All of it is appended in one step; what a kill in the middle of it leaves in a file of lines is the first
+    /// part of the new branch, and the old one as it was. On an error the leaf stays.
+    ///
+    /// ```
+    /// use wb_message::{Message, outline::outline};
+    /// use wb_session::{Compaction, EntryKind, IdSource, NewSession, Session, store::memory::MemoryStore};
+    ///
+    /// let mut session = Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(7))?;
+    /// session.append(&Message::user("list").into(), 1_000)?;
+    /// let digest = Compaction { summary: "# Goal".into(), ..Default::default() };
+    /// session.append(&EntryKind::Compaction(digest), 2_000)?;
+    /// session.append(&Message::user("go on").into(), 3_000)?;
+    /// let undone = session.undo_compaction(4_000)?;
+    /// let seen = outline(&session.context(session.leaf())?.messages);
+    /// assert_eq!(seen, "   0 user      \"list\"\n   1 user      \"go on\"\n");
+    /// session.branch(&undone.old_leaf_id)?; // and back
+    /// # Ok::<(), wb_session::SessionError>(())
+    /// ```
+    pub fn undo_compaction(&mut self, timestamp: i64) -> Result<UndoneCompaction, SessionError> {
+        self.check_layout()?;
+        let path = self.path()?;
+        let at = path.iter().rposition(|node| node.tag == EntryTag::Compaction);
+        let at = at.ok_or(SessionError::NothingToUndo)?;
+        let (parent, after) = (at.checked_sub(1).map(|before| &path[before].id), &path[at + 1..]);
+        let (compaction_id, old_leaf_id) = (path[at].id.clone(), path[path.len() - 1].id.clone());
+        let data = json!({ "compaction": compaction_id.as_str(), "from": old_leaf_id.as_str() });
+        let mark = EntryKind::Custom(Custom { custom_type: UNDO_MARK.to_owned(), data: Some(data) });
+        let mut branch = Branch::begin(self, parent, &mark, timestamp)?;
+        let copies: Copies<'_> = after.iter().map(|node| (&node.id, branch.next_id())).collect();
+        let restated = branch.repeat(after, &copies)?;
+        for kind in restated.corrections(self.tree(), after, &copies) {
+            branch.add(&kind)?;
+        }
+        let n_repeated = after.len();
+        let Branch { lines, ids, leaf: new_leaf_id, .. } = branch;
+        self.append_lines(&lines)?;
+        self.ids = ids;
+        Ok(UndoneCompaction { compaction_id, old_leaf_id, new_leaf_id, n_repeated })
+    }
+}
+
+/// The ids of copies by those of the entries that are repeated.
+type Copies<'a> = HashMap<&'a EntryId, EntryId>;
+
+/// The lines of a branch in one chain, before any of them is appended.
+struct Branch<'a> {
+    session: &'a Session,
+    /// That of the entries which are no copies.
+    timestamp: i64,
+    ids: IdSource,
+    /// Ids that were given out; those of the log are not among them.
+    given: HashSet<EntryId>,
+    leaf: EntryId,
+    lines: Vec<Vec<u8>>,
+}
+
+impl<'a> Branch<'a> {
+    fn begin(
+        session: &'a Session,
+        parent_id: Option<&EntryId>,
+        mark: &EntryKind,
+        timestamp: i64,
+    ) -> Result<Self, SessionError> {
+        let mut ids = session.ids.clone();
+        let leaf = ids.next_id(|id| session.tree().place(id).is_some());
+        let line = record::line(Place { id: &leaf, parent_id, timestamp }, mark)?;
+        Ok(Self { session, timestamp, ids, given: HashSet::from([leaf.clone()]), leaf, lines: vec![line] })
+    }
+
+    fn next_id(&mut self) -> EntryId {
+        let Self { session, given, ids, .. } = self;
+        let id = ids.next_id(|id| session.tree().place(id).is_some() || given.contains(id));
+        given.insert(id.clone());
+        id
+    }
+
+    fn add(&mut self, kind: &EntryKind) -> Result<(), SessionError> {
+        let id = self.next_id();
+        let place = Place { id: &id, parent_id: Some(&self.leaf), timestamp: self.timestamp };
+        self.lines.push(record::line(place, kind)?);
+        self.leaf = id;
+        Ok(())
+    }
+
+    /// Repeats entries under new ids, and returns what the copies say about the whole session.
+    fn repeat(&mut self, nodes: &[&Node], copies: &Copies<'_>) -> Result<Restated, SessionError> {
+        let (mut restated, mut record) = (Restated::default(), Vec::new());
+        for node in nodes {
+            self.session.store.read_at(node.position, &mut record)?;
+            let id = &copies[&node.id];
+            let mut line = migrate::with_place(trimmed(&record, node.line), id, Some(&self.leaf));
+            if matches!(node.tag, EntryTag::Label | EntryTag::ContextEdit) {
+                line = with_new_target(line, copies);
+            }
+            if matches!(node.tag, EntryTag::Label | EntryTag::SessionInfo) {
+                restated.take(Seen::of(&line)?.told);
+            }
+            self.lines.push(line);
+            self.leaf = id.clone();
+        }
+        Ok(restated)
+    }
+}
+
+/// Returns the line of a label or an edit, about the copy of its entry where there is one.
+fn with_new_target(line: Vec<u8>, copies: &Copies<'_>) -> Vec<u8> {
+    let target = splice::get(&line, "targetId");
+    let target = target.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
+    match target.and_then(|id| copies.get(&id)) {
+        Some(copy) => migrate::with_target(&line, copy),
+        None => line,
+    }
+}
+
+/// What repeated entries say about the whole session, the last of them in force.
+#[derive(Default)]
+struct Restated {
+    labels: BTreeMap<EntryId, Option<String>>,
+    name: Option<SessionInfo>,
+}
+
+impl Restated {
+    fn take(&mut self, told: Told) {
+        match told {
+            Told::Label(target, label) => drop(self.labels.insert(target, label)),
+            Told::Name(name) => self.name = Some(SessionInfo { name }),
+            Told::Nothing => {}
+        }
+    }
+
+    /// Returns entries after which copies are labelled as what they repeat, and all else is as it was.
+    fn corrections(mut self, tree: &Tree, nodes: &[&Node], copies: &Copies<'_>) -> Vec<EntryKind> {
+        let mut kinds = Vec::new();
+        let mut label = |target_id: EntryId, said: Option<String>, holds: Option<&str>| {
+            if said.as_deref() != holds {
+                kinds.push(EntryKind::Label(Label { target_id, label: holds.map(str::to_owned) }));
+            }
+        };
+        for node in nodes {
+            let copy = copies[&node.id].clone();
+            let said = self.labels.remove(&copy).flatten();
+            label(copy, said, tree.label(&node.id));
+        }
+        for (target, said) in self.labels {
+            let holds = tree.label(&target);
+            label(target.clone(), said, holds);
+        }
+        let name = SessionInfo { name: tree.name().map(str::to_owned) };
+        if self.name.is_some_and(|said| said != name) {
+            kinds.push(EntryKind::SessionInfo(name));
+        }
+        kinds
+    }
+}
