@@ -46,6 +46,8 @@ pub(crate) enum SessionCommand {
     Context(SessionEntry),
     /// Appends a compaction: a digest of older messages takes their place, the recent ones stay
     ///
+    /// No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
+    ///
     /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.

@@ -55,19 +55,44 @@ impl Weight {
     /// Returns the way from one weight to another; an estimate knows no system prompt, a count has it in it.
     pub(crate) fn way_to(self, after: Self) -> String {
         let [from, to] = [self, after].map(|it| grouped(it.tokens));
-        match (self.is_anchored, after.is_anchored) {
-            (false, false) => format!("{from} → {to} tokens, estimated"),
-            (true, false) => {
-                format!("{from} tokens, {} → {to}, estimated without system prompt and tools", self.source())
-            }
-            (_, true) => format!("{from} tokens, {} → {to}, {}", self.source(), after.source()),
+        if self.n_messages == 0 || after.n_messages == 0 || self.is_anchored == after.is_anchored {
+            let one = if self.n_messages == 0 { after } else { self };
+            return format!("{from} → {to} tokens, {}", one.source());
+        }
+        let source = |it: Self| {
+            if it.is_anchored { it.source() } else { "estimated without system prompt and tools" }
+        };
+        format!("{from} tokens, {} → {to}, {}", source(self), source(after))
+    }
+}
+
+/// What a context weighed before and after, as machines are told of it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Weights {
+    messages_before: usize,
+    messages_after: usize,
+    tokens_before: u64,
+    tokens_after: u64,
+    anchored_before: bool,
+    anchored_after: bool,
+}
+
+impl Weights {
+    pub(crate) fn new(before: Weight, after: Weight) -> Self {
+        Self {
+            messages_before: before.n_messages,
+            messages_after: after.n_messages,
+            tokens_before: before.tokens,
+            tokens_after: after.tokens,
+            anchored_before: before.is_anchored,
+            anchored_after: after.is_anchored,
         }
     }
 }
 
 /// A digest that was appended, as machines are told of it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Digest {
+pub(crate) struct Summary {
     digest_by: &'static str,
     /// Why it is not the model's.
     why: Option<String>,
@@ -77,7 +102,7 @@ pub(crate) struct Digest {
     modified_files: Vec<String>,
 }
 
-impl Digest {
+impl Summary {
     pub(crate) fn new(summary: &str, source: &SummarySource, details: Option<&Value>) -> Self {
         let (digest_by, why) = match source {
             SummarySource::Local(why) => ("local", Some(why)),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
-use super::account::{Digest, Weight};
+use super::account::{Summary, Weight, Weights};
 use super::find;
 use super::opened::{Log, told};
 use super::settings::Settings;
@@ -30,17 +30,13 @@ struct Told<'a> {
     old_leaf: Option<&'a EntryId>,
     entry: Option<&'a EntryId>,
     editor_text: Option<&'a str>,
-    messages_before: usize,
-    messages_after: usize,
-    tokens_before: u64,
-    tokens_after: u64,
-    anchored_before: bool,
-    anchored_after: bool,
     #[serde(flatten)]
-    digest: Option<&'a Digest>,
+    weights: Weights,
+    #[serde(flatten)]
+    digest: Option<&'a Summary>,
     /// The settings files that were read for a digest.
     settings_files: &'a [String],
-    notes: &'a [String],
+    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -51,7 +47,7 @@ struct Done {
     /// The entry that was appended; none where the session stood there.
     entry: Option<EntryId>,
     editor_text: Option<String>,
-    digest: Option<Digest>,
+    digest: Option<Summary>,
     before: Weight,
     after: Weight,
     back: Option<String>,
@@ -62,7 +58,11 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     let goal = Goal::of(&args.change, false);
     let log = Log::open(goal.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
-        return Err(told(&log.file, "the session has no entries", "name a session that something was said in"));
+        return Err(told(
+            &log.file,
+            "the session has no entries",
+            "name a session that something was said in",
+        ));
     };
     let settings = args.summarize.then(|| Settings::of(&log)).transpose()?;
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
@@ -77,7 +77,7 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     if args.change.json {
         crate::print_json(&mut out, &machine(&changed, goal, settings.as_ref(), reason.as_deref()))?;
     } else {
-        people(&mut out, &changed, settings.as_ref(), reason.as_deref())?;
+        people(&mut out, &changed, goal, settings.as_ref(), reason.as_deref())?;
     }
     Ok(out.flush()?)
 }
@@ -94,7 +94,7 @@ fn run(
     let stands_at = unmarked(session)?;
     let gone = block_on(navigate_tree(session, target, None, &mut HookList::default(), opts, now_ms))?;
     let goes_to = gone.new_leaf_id;
-    let digest = gone.summary.map(|it| Digest::new(&it.summary, &it.source, it.details.as_ref()));
+    let digest = gone.summary.map(|it| Summary::new(&it.summary, &it.source, it.details.as_ref()));
     let entry = match gone.summary_entry_id {
         Some(entry) => Some(entry),
         None if goes_to == old_leaf || goes_to == stands_at => None,
@@ -146,21 +146,17 @@ fn machine<'a>(
         old_leaf: done.old_leaf.as_ref(),
         entry: done.entry.as_ref(),
         editor_text: done.editor_text.as_deref(),
-        messages_before: done.before.n_messages,
-        messages_after: done.after.n_messages,
-        tokens_before: done.before.tokens,
-        tokens_after: done.after.tokens,
-        anchored_before: done.before.is_anchored,
-        anchored_after: done.after.is_anchored,
+        weights: Weights::new(done.before, done.after),
         digest: done.digest.as_ref(),
         settings_files: settings.map_or(&[], |settings| &settings.files),
-        notes: &changed.notes,
+        notes: changed.all_notes(),
     }
 }
 
 fn people(
     out: &mut dyn Write,
     changed: &Changed<Done>,
+    goal: Goal<'_>,
     settings: Option<&Settings>,
     reason: Option<&str>,
 ) -> io::Result<()> {
@@ -168,13 +164,15 @@ fn people(
     let place = done.follows.as_ref().map_or("before the first entry", EntryId::as_str);
     changed.log.heading(out, &reason.map_or_else(|| format!("goes on from {place}"), str::to_owned))?;
     changed.log.write_notes(out, &changed.notes)?;
-    settings.map_or(Ok(()), |settings| settings.write(out))?;
+    if let Some(settings) = settings.filter(|_| done.digest.is_some()) {
+        settings.write(out)?;
+    }
     if let Some(entry) = &done.entry {
         let left = done.old_leaf.as_ref().map_or("none", EntryId::as_str);
         fact(out, "left", left)?;
         fact(out, "context", &done.before.way_to(done.after))?;
         let kind = if done.digest.is_some() { "the digest of what was left" } else { "a mark" };
-        fact(out, "leaf", &format!("{entry}, {kind}"))?;
+        fact(out, "leaf", &format!("{}, {kind}", goal.appended(entry)))?;
     }
     if let Some(digest) = &done.digest {
         digest.write_facts(out)?;

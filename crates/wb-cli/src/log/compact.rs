@@ -7,11 +7,10 @@ use futures::executor::block_on;
 use serde::Serialize;
 use wb_host::{CompactError, CompactOpts, HostError, append_compaction, read_path};
 use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session,
-    prepare_compaction,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session, prepare_compaction,
 };
 
-use super::account::{Digest, Weight, count};
+use super::account::{Summary, Weight, Weights, count};
 use super::find::IdWidth;
 use super::opened::Log;
 use super::settings::Settings;
@@ -30,13 +29,12 @@ struct Told<'a> {
     reason: Option<&'a str>,
     #[serde(flatten)]
     act: Option<ActTold<'a>>,
-    tokens_before: u64,
-    anchored_before: bool,
-    messages_before: usize,
+    #[serde(flatten)]
+    weights: Weights,
     keep_recent_tokens: u64,
     reserve_tokens: u64,
     settings_files: &'a [String],
-    notes: &'a [String],
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,10 +44,8 @@ struct ActTold<'a> {
     messages_summarized: usize,
     messages_of_split_turn: usize,
     messages_kept: usize,
-    messages_after: usize,
-    tokens_after: u64,
     #[serde(flatten)]
-    digest: &'a Digest,
+    digest: &'a Summary,
 }
 
 /// What came of it.
@@ -64,7 +60,7 @@ struct Done {
 struct Act {
     entry: EntryId,
     first_kept: EntryId,
-    digest: Digest,
+    digest: Summary,
     n_summarized: usize,
     n_of_split_turn: usize,
     after: Weight,
@@ -76,16 +72,16 @@ pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
     let log = Log::open(goal.file)?;
     let settings = Settings::of(&log)?;
     let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
-    let changed = carry_out(log, goal, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
-    let mut notes = changed.notes.clone();
+    let mut changed =
+        carry_out(log, goal, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
     if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
-        notes.push("a digest that is written without a model does not follow instructions".to_owned());
+        changed.notes.push("the local digest does not follow instructions".to_owned());
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.change.json {
-        crate::print_json(&mut out, &told(&changed, goal, &settings, &notes))?;
+        crate::print_json(&mut out, &told(&changed, goal, &settings))?;
     } else {
-        people(&mut out, &changed, goal, &settings, &notes)?;
+        people(&mut out, &changed, goal, &settings)?;
     }
     Ok(out.flush()?)
 }
@@ -120,7 +116,7 @@ fn act(
     let n_of_split_turn = preparation.turn_prefix_messages.len();
     let n_summarized = preparation.messages_to_summarize.len() + n_of_split_turn;
     let outcome = block_on(wb_host::compact(preparation, None, opts))?;
-    let digest = Digest::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
+    let digest = Summary::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
     let first_kept = outcome.first_kept_entry_id.clone();
     let entry = append_compaction(session, outcome, now_ms)?;
     Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after: Weight::at_leaf(session)? })
@@ -146,12 +142,7 @@ fn why_nothing(
     ))
 }
 
-fn told<'a>(
-    changed: &'a Changed<Done>,
-    goal: Goal<'_>,
-    settings: &'a Settings,
-    notes: &'a [String],
-) -> Told<'a> {
+fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>, settings: &'a Settings) -> Told<'a> {
     let Done { before, act } = &changed.done;
     let act = act.as_ref();
     Told {
@@ -161,13 +152,11 @@ fn told<'a>(
         written: changed.is_written,
         reason: act.err().map(String::as_str),
         act: act.ok().map(|act| act_told(act, changed.is_written)),
-        tokens_before: before.tokens,
-        anchored_before: before.is_anchored,
-        messages_before: before.n_messages,
+        weights: Weights::new(*before, act.map_or(*before, |act| act.after)),
         keep_recent_tokens: settings.values.compaction.keep_recent_tokens,
         reserve_tokens: settings.values.compaction.reserve_tokens,
         settings_files: &settings.files,
-        notes,
+        notes: changed.all_notes(),
     }
 }
 
@@ -178,8 +167,6 @@ fn act_told(act: &Act, is_written: bool) -> ActTold<'_> {
         messages_summarized: act.n_summarized,
         messages_of_split_turn: act.n_of_split_turn,
         messages_kept: act.n_kept(),
-        messages_after: act.after.n_messages,
-        tokens_after: act.after.tokens,
         digest: &act.digest,
     }
 }
@@ -196,7 +183,6 @@ fn people(
     changed: &Changed<Done>,
     goal: Goal<'_>,
     settings: &Settings,
-    notes: &[String],
 ) -> io::Result<()> {
     let (log, Done { before, act }) = (&changed.log, &changed.done);
     let heading = match act {
@@ -205,7 +191,7 @@ fn people(
         Ok(_) => "compacted",
     };
     log.heading(out, heading)?;
-    log.write_notes(out, notes)?;
+    log.write_notes(out, &changed.notes)?;
     settings.write(out)?;
     match act {
         Err(reason) => writeln!(out, "  {reason}"),
@@ -235,7 +221,7 @@ fn people_act(
         return body(out, "Digest", act.digest.text(), false);
     }
     let file = goal.shell_name();
-    fact(out, "entry", &format!("{}, appended", act.entry))?;
+    fact(out, "entry", &goal.appended(&act.entry))?;
     fact(out, "read it", &format!("wb session show {file} {}", act.entry))?;
     fact(out, "take it back", &format!("wb session undo {file}"))
 }

@@ -28,7 +28,8 @@ impl Settings {
     pub(crate) fn of(log: &Log) -> Result<Self> {
         let folders = FOLDERS.map(Path::new);
         let global = env::home_dir().filter(|home| home.is_absolute());
-        let global = global.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));
+        let global =
+            global.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));
         // Another directory than the session's is meant by a path that depends on where this runs.
         let project = log.session.header().cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute());
         let project = project.and_then(|cwd| first(folders.map(|it| cwd.join(it).join("settings.json"))));

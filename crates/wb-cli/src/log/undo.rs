@@ -8,7 +8,7 @@ use wb_host::HostError;
 use wb_message::text::one_line;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
-use super::account::{Weight, count};
+use super::account::{Weight, Weights, count};
 use super::opened::Log;
 use super::show::fact;
 use super::write::{Changed, Goal, carry_out};
@@ -28,13 +28,9 @@ struct Told<'a> {
     old_leaf: &'a str,
     new_leaf: &'a str,
     entries_repeated: usize,
-    messages_before: usize,
-    messages_after: usize,
-    tokens_before: u64,
-    tokens_after: u64,
-    anchored_before: bool,
-    anchored_after: bool,
-    notes: &'a [String],
+    #[serde(flatten)]
+    weights: Weights,
+    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -57,7 +53,7 @@ pub(crate) fn undo(args: &SessionChange) -> Result<()> {
     if args.json {
         crate::print_json(&mut out, &told(&changed, goal))?;
     } else {
-        people(&mut out, &changed)?;
+        people(&mut out, &changed, goal)?;
     }
     Ok(out.flush()?)
 }
@@ -84,23 +80,22 @@ fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>) -> Told<'a> {
         old_leaf: undone.old_leaf_id.as_str(),
         new_leaf: undone.new_leaf_id.as_str(),
         entries_repeated: undone.n_repeated,
-        messages_before: before.n_messages,
-        messages_after: after.n_messages,
-        tokens_before: before.tokens,
-        tokens_after: after.tokens,
-        anchored_before: before.is_anchored,
-        anchored_after: after.is_anchored,
-        notes: &changed.notes,
+        weights: Weights::new(*before, *after),
+        notes: changed.all_notes(),
     }
 }
 
-fn people(out: &mut dyn Write, changed: &Changed<Done>) -> io::Result<()> {
+fn people(out: &mut dyn Write, changed: &Changed<Done>, goal: Goal<'_>) -> io::Result<()> {
     let Done { undone, text, before, after, back } = &changed.done;
     changed.log.heading(out, "a compaction is taken back")?;
     changed.log.write_notes(out, &changed.notes)?;
     fact(out, "compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
-    fact(out, "repeated", &format!("{} that came after it", count(undone.n_repeated, "entry", "entries")))?;
+    let repeated = match undone.n_repeated {
+        0 => "nothing, for nothing came after it".to_owned(),
+        n => format!("{} that came after it", count(n, "entry", "entries")),
+    };
+    fact(out, "repeated", &repeated)?;
     fact(out, "context", &before.way_to(*after))?;
-    fact(out, "leaf", undone.new_leaf_id.as_str())?;
+    fact(out, "leaf", &goal.appended(&undone.new_leaf_id))?;
     fact(out, "go back", back)
 }

@@ -9,7 +9,9 @@ use wb_host::HostError;
 use wb_message::Message;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
-use wb_session::{Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError};
+use wb_session::{
+    Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError,
+};
 
 use super::opened::{self, Log, told};
 use crate::args::SessionChange;
@@ -38,6 +40,14 @@ impl<'a> Goal<'a> {
     pub(crate) fn shell_name(&self) -> String {
         let name = self.out.unwrap_or(self.file).display().to_string();
         shell_word(&if name.starts_with('-') { format!("./{name}") } else { name })
+    }
+
+    /// Returns an entry with the place that it was written to.
+    pub(crate) fn appended(&self, entry: &EntryId) -> String {
+        match self.out {
+            Some(out) => format!("{entry}, at the end of the new file {}", out.display()),
+            None => format!("{entry}, appended"),
+        }
     }
 
     /// Returns the command that goes on from an entry again.
@@ -70,6 +80,13 @@ pub(crate) struct Changed<T> {
     pub(crate) is_written: bool,
     /// What happened to the file beside that.
     pub(crate) notes: Vec<String>,
+}
+
+impl<T> Changed<T> {
+    /// Returns what was passed over in the log, and what happened to the file.
+    pub(crate) fn all_notes(&self) -> Vec<String> {
+        self.log.notes().into_iter().chain(self.notes.iter().cloned()).collect()
+    }
 }
 
 /// Carries out a change.
@@ -227,7 +244,9 @@ fn hint(error: &SessionError) -> &str {
         SessionError::Store(StoreError::Changed { .. } | StoreError::Broken { .. }) => {
             "close the program that writes to it, look at `wb session tree`, then try again"
         }
-        SessionError::NothingToUndo => "`wb session tree` shows where compactions are; go to an entry after one first",
+        SessionError::NothingToUndo => {
+            "`wb session tree` shows where compactions are; go to an entry after one first"
+        }
         other => opened::hint(other),
     }
 }
