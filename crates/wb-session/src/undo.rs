@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::entry::{Custom, EntryKind, EntryTag, Label, SessionInfo};
+use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::SessionError;
 use crate::id::{EntryId, IdSource};
 use crate::lines::trimmed;
@@ -37,10 +37,13 @@ impl Session {
     /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`] whose `data` is
     /// `{"compaction": …, "from": …}`, the ids of the compaction and of the leaf that was left. The entries that
     /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, and the `targetId` of
-    /// labels and edits where that names an entry which is repeated too. At the end stand labels and a name for the
-    /// session, where repeating older ones would have changed those that hold: a repeated entry has the label of the
-    /// first one, and nothing else gets another. These entries and the mark are of `timestamp`, in milliseconds
-    /// since the Unix epoch.
+    /// labels and edits where that names an entry which is repeated too.
+    ///
+    /// At the end stand entries for what repeating would have changed otherwise. Labels, and a name for the session,
+    /// see to it that a copy has the label of its original and nothing else gets another. Where answers are
+    /// repeated, what a provider counted for them was the prompt with the digest; a context edit about the mark,
+    /// which hides nothing, lets every reader that knows such edits weigh the context anew instead. These entries
+    /// and the mark are of `timestamp`, in milliseconds since the Unix epoch.
     ///
     /// All of it is appended in one step; what a kill in the middle of it leaves in a file of lines is the first
     /// part of the new branch, and the old one as it was. On an error the leaf stays.
@@ -70,10 +73,14 @@ impl Session {
         let data = json!({ "compaction": compaction_id.as_str(), "from": old_leaf_id.as_str() });
         let mark = EntryKind::Custom(Custom { custom_type: UNDO_MARK.to_owned(), data: Some(data) });
         let mut branch = Branch::begin(self, parent, &mark, timestamp)?;
+        let mark_id = branch.leaf.clone();
         let copies: Copies<'_> = after.iter().map(|node| (&node.id, branch.next_id())).collect();
         let restated = branch.repeat(after, &copies)?;
         for kind in restated.corrections(self.tree(), after, &copies) {
             branch.add(&kind)?;
+        }
+        if after.iter().any(|node| node.tag == EntryTag::Answer) {
+            branch.add(&EntryKind::ContextEdit(ContextEdit { target_id: mark_id, replacement: None }))?;
         }
         let n_repeated = after.len();
         let Branch { lines, ids, leaf: new_leaf_id, .. } = branch;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use wb_message::Message;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
-use wb_session::{Durability, EntryStore, IdSource, NewSession, Session};
+use wb_session::{Compaction, Durability, EntryKind, EntryStore, IdSource, NewSession, Session};
 use wb_testkit::shared::bytes_of;
 
 use crate::support::{append_bytes, fresh};
@@ -25,6 +25,16 @@ const N_KILLS_PER_FILE: u64 = 10;
 fn record(number: usize) -> Vec<u8> {
     let n_bytes = if number % 7 == 6 { 200_000 } else { number * 37 % 3_000 };
     format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(n_bytes)).into_bytes()
+}
+
+/// The records of one step, which begins with a number: one to four of them.
+fn step(first: usize) -> Vec<Vec<u8>> {
+    (first..=first + first % 4).map(record).collect()
+}
+
+fn append_step(store: &mut dyn EntryStore, first: usize) -> usize {
+    let records = step(first);
+    store.append_all(&records.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap().len()
 }
 
 fn n_records(store: &dyn EntryStore) -> usize {
@@ -46,9 +56,10 @@ fn open(path: &Path) -> JsonlStore {
 fn append_for_ever(path: &Path) {
     let mut store = open(path);
     let mut out = std::io::stdout().lock();
-    for number in n_records(&store).. {
-        store.append(&record(number)).unwrap();
-        writeln!(out, "acknowledged {number}").unwrap();
+    let mut number = n_records(&store);
+    loop {
+        number += append_step(&mut store, number);
+        writeln!(out, "acknowledged {}", number - 1).unwrap();
         out.flush().unwrap();
     }
 }
@@ -82,7 +93,7 @@ fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
         return append_for_ever(path.as_ref());
     }
     let path = fresh("killed.jsonl");
-    let (mut seed, mut n_before, mut n_torn, mut n_working) = (0x5EED_u64, 0, 0, 0);
+    let (mut seed, mut n_before, mut n_torn, mut n_working, mut n_in_part) = (0x5EED_u64, 0, 0, 0, 0);
     for kill in 0..N_KILLS {
         if kill % N_KILLS_PER_FILE == 0 {
             (n_before, n_torn) = (0, n_torn + usize::from(path.with_extension("jsonl.torn").exists()));
@@ -94,19 +105,23 @@ fn a_writer_that_is_killed_loses_nothing_that_it_acknowledged() {
         let n_acknowledged = acknowledged.unwrap_or(n_before);
         if path.exists() {
             let found = n_records(&open(&path));
-            let range = n_acknowledged..=n_acknowledged + 1;
+            // Of the step that was not acknowledged the first records can be there.
+            let range = n_acknowledged..=n_acknowledged + step(n_acknowledged).len();
             assert!(range.contains(&found), "kill {kill}: {found} records, {n_acknowledged} acknowledged");
+            n_in_part += usize::from(found > n_acknowledged && found < *range.end());
             n_before = found;
         }
     }
-    assert!(n_working > 100, "{n_working} of the writers got to work, on {n_torn} files with torn records");
+    assert!(
+        n_working > 100,
+        "{n_working} of the writers got to work, on {n_torn} files with torn records and {n_in_part} steps in part"
+    );
 }
 
 /// Whatever a kill left of the last record, the session is that before the append or that after it.
 #[test]
 fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
-    let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
-    let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(1)).unwrap();
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
     let mut log = Vec::new();
     session.append(&Message::user("é\n\"{}").into(), 0).unwrap();
     session.write_to(&mut log).unwrap();
@@ -141,6 +156,41 @@ fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
     }
 }
 
+/// Whatever a kill left of an undo, the session is on the old branch or on the first part of the new one, which is
+/// taken up by going back and undoing again.
+#[test]
+fn a_log_cut_at_every_byte_of_an_undo_holds_the_old_branch_and_a_part_of_the_new_one() {
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
+    session.append(&Message::user("a").into(), 0).unwrap();
+    let digest = Compaction { summary: "S".into(), ..Compaction::default() };
+    session.append(&EntryKind::Compaction(digest), 0).unwrap();
+    session.append(&Message::user("b").into(), 0).unwrap();
+    session.append(&Message::assistant("c").into(), 0).unwrap();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    session.write_to(&mut before).unwrap();
+    let compacted = session.context(session.leaf()).unwrap();
+    let old = session.undo_compaction(0).unwrap().old_leaf_id;
+    let whole = session.context(session.leaf()).unwrap().messages;
+    session.write_to(&mut after).unwrap();
+    for end in before.len()..=after.len() {
+        let path = fresh("cut-undo.jsonl");
+        append_bytes(&path, &after[..end]);
+        let store = Box::new(JsonlStore::open(&path, Durability::Never).unwrap());
+        let mut cut = Session::open(store, IdSource::new(2)).unwrap();
+        let seen = cut.context(cut.leaf()).unwrap();
+        let is_old = cut.leaf() == Some(&old);
+        assert!(if is_old { seen == compacted } else { whole.starts_with(&seen.messages) }, "cut at {end}");
+        assert_eq!(cut.context(Some(&old)).unwrap(), compacted, "cut at {end}");
+        cut.branch(&old).unwrap();
+        cut.undo_compaction(0).unwrap();
+        assert_eq!(cut.context(cut.leaf()).unwrap().messages, whole, "cut at {end}");
+    }
+}
+
+fn begin() -> NewSession {
+    NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None }
+}
+
 /// Tells a child of the next test which file it writes under a limit of four kilobytes.
 #[cfg(unix)]
 const LIMITED: &str = "WB_SESSION_LIMITED_FILE";
@@ -153,6 +203,8 @@ fn append_beyond_the_limit(path: &Path) {
         let error = store.append(&record(6)).unwrap_err();
         assert!(error.to_string().contains("appending to it failed"), "{error}");
         assert_eq!(bytes_of(path), b"{\"first\":1}\n", "what was written of the record is cut off again");
+        store.append_all(&[b"{\"whole\":1}", &record(6)]).unwrap_err();
+        assert_eq!(bytes_of(path), b"{\"first\":1}\n", "and whole lines of the same step with it");
     }
     store.append(b"{\"second\":2}").unwrap();
     drop(store);

@@ -11,6 +11,7 @@ mod store;
 mod writing;
 mod session;
 mod undo;
+mod undo_laws;
 mod crash;
 mod rows;
 mod chain;

@@ -85,6 +85,39 @@ fn each_record_is_found_at_its_position_and_none_elsewhere_behind_the_last() {
 }
 
 #[test]
+fn records_of_one_step_are_what_records_of_several_are() {
+    each_store("steps", |open, outlives| {
+        let mut store = open();
+        let first = store.append(record(1).as_bytes()).unwrap();
+        let texts_of_step = [record(60), record(0), record(7)];
+        let step = texts_of_step.each_ref().map(String::as_bytes);
+        let positions = store.append_all(&step).unwrap();
+        assert!(store.append_all(&[]).unwrap().is_empty());
+        let last = store.append(record(2).as_bytes()).unwrap();
+        if outlives {
+            drop(store);
+            store = open();
+        }
+        let expected = [&[first], &positions[..], &[last]].concat();
+        assert!(expected.is_sorted_by(|a, b| a < b));
+        let numbers = [1, 60, 0, 7, 2];
+        assert_eq!(all(&*store), expected.into_iter().zip(numbers.map(record)).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn where_one_record_of_a_step_is_none_nothing_is_written() {
+    each_store("step-refused", |open, _| {
+        let mut store = open();
+        let error = store.append_all(&[b"{}", b"{\"a\":1}", b"{"]).unwrap_err();
+        assert!(matches!(error, StoreError::BadRecord { .. }), "{error}");
+        assert!(all(&*store).is_empty());
+        store.append(b"{\"b\":2}").unwrap();
+        assert_eq!(texts(&*store), ["{\"b\":2}"]);
+    });
+}
+
+#[test]
 fn what_is_no_record_is_refused_and_leaves_nothing_behind() {
     each_store("refused", |open, _| {
         let mut store = open();
@@ -109,6 +142,48 @@ fn of_two_writers_of_one_table_the_second_is_told_that_the_log_changed() {
     let error = second.append(b"{\"b\":2}").unwrap_err();
     assert!(matches!(error, StoreError::Changed { expected: 0, found: 1, .. }), "{error}");
     assert_eq!((texts(&first), texts(&second).len()), (vec!["{\"a\":1}".to_owned()], 0));
+}
+
+/// The wait is the five seconds after which a writer gives up.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_writer_that_does_not_get_the_database_is_told_that_it_is_locked() {
+    use wb_session::store::sqlite::SqliteStore;
+    let path = fresh("busy.db");
+    let mut store = SqliteStore::open(&path, "one", Durability::Never).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.append_all(&[b"{}", b"{}"]).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(texts(&store).is_empty());
+    other.execute_batch("COMMIT").unwrap();
+    store.append(b"{\"a\":1}").unwrap();
+    assert_eq!(texts(&store), ["{\"a\":1}"]);
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn writers_at_the_same_time_are_told_that_the_log_changed_and_lose_nothing() {
+    use wb_session::store::sqlite::SqliteStore;
+    let path = &fresh("race.db");
+    let open = || SqliteStore::open(path, "one", Durability::Never).unwrap();
+    drop(open());
+    let n_written = |writer: usize| {
+        let mut n_written = 0;
+        for at in 0..200 {
+            match open().append(format!("{{\"writer\":{writer},\"at\":{at}}}").as_bytes()) {
+                Ok(_) => n_written += 1,
+                Err(error) => assert!(matches!(error, StoreError::Changed { .. }), "{error}"),
+            }
+        }
+        n_written
+    };
+    let n_written: usize = std::thread::scope(|scope| {
+        let writers = [0, 1].map(|writer| scope.spawn(move || n_written(writer)));
+        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+    });
+    assert!(n_written >= 200, "{n_written}");
+    assert_eq!(texts(&open()).len(), n_written);
 }
 
 #[test]

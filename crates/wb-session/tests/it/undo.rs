@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use wb_budget::Usage;
 use wb_message::Message;
 use wb_message::outline::outline;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, Context, ContextEdit, Durability, EntryId, EntryKind, EntryStore, IdSource,
-    Line, NewSession, Node, Replacement, Session, SessionError, SessionLog, StoreError, UNDO_MARK,
-    build_context,
+    Line, Logged, NewSession, Node, Replacement, Request, Session, SessionError, SessionLog, StopReason,
+    StoreError, UNDO_MARK, build_context, estimate_context,
 };
 use wb_testkit::shared::bytes_of;
 
@@ -121,16 +122,23 @@ fn compacted_in(store: Box<dyn EntryStore>) -> (Session, [EntryId; 4]) {
 #[test]
 fn what_came_after_a_compaction_is_repeated_before_it() {
     let (mut session, [a, b, c, d]) = compacted();
+    session.append(&Message::assistant("e").into(), 4_000).unwrap();
     session.set_label(&d, Some("here"), 4_000).unwrap();
     let edit = ContextEdit { target_id: d.clone(), replacement: Some(Replacement { content: "D".into() }) };
     let old = session.append(&EntryKind::ContextEdit(edit), 4_000).unwrap();
     let before = (written(&session), here(&session));
-    assert_eq!(seen(&session), "   0 digest    \"S\"\n   1 user      \"b\"\n   2 user      \"D\"\n");
+    assert_eq!(
+        seen(&session),
+        "   0 digest    \"S\"\n   1 user      \"b\"\n   2 user      \"D\"\n   3 assistant \"e\"\n"
+    );
     let undone = session.undo_compaction(5_000).unwrap();
-    assert_eq!((&undone.compaction_id, &undone.old_leaf_id, undone.n_repeated), (&c, &old, 3));
+    assert_eq!((&undone.compaction_id, &undone.old_leaf_id, undone.n_repeated), (&c, &old, 4));
     assert_eq!(session.leaf(), Some(&undone.new_leaf_id));
     assert_eq!(ids(&session)[..2], [a, b]);
-    assert_eq!(seen(&session), "   0 user      \"a\"\n   1 user      \"b\"\n   2 user      \"D\"\n");
+    assert_eq!(
+        seen(&session),
+        "   0 user      \"a\"\n   1 user      \"b\"\n   2 user      \"D\"\n   3 assistant \"e\"\n"
+    );
     let after = written(&session);
     assert!(after.starts_with(&before.0));
     assert_snapshot!(String::from_utf8(after).unwrap());
@@ -247,6 +255,33 @@ fn a_label_that_was_cleared_elsewhere_is_not_set_by_its_copy() {
     session.undo_compaction(5_000).unwrap();
     assert_eq!(session.tree().labels().count(), 0);
     assert_eq!(face(&session), face(&opened(&written(&session))));
+}
+
+/// The model saw the digest when its provider counted, and what the digest stood for is back now.
+#[test]
+fn what_was_counted_after_the_compaction_does_not_tell_the_size_of_the_context() {
+    let mut session = begun();
+    say(&mut session, &"x".repeat(400_000));
+    compact(&mut session, "S", None);
+    say(&mut session, "go on");
+    let answer = |tokens: u64| {
+        let usage = Usage { input_tokens: tokens, output_tokens: 10, ..Usage::EMPTY };
+        let request = Request { usage: Some(usage), stop_reason: StopReason::Stop, ..Request::default() };
+        let message = Message::assistant("done");
+        EntryKind::Message(Logged { message, request: Some(request), is_excluded: false })
+    };
+    session.append(&answer(5_000), 4_000).unwrap();
+    let tokens = |session: &Session| {
+        let log = SessionLog::read(&written(session)[..]).unwrap();
+        estimate_context(&log.path(log.leaf()).unwrap()).tokens
+    };
+    assert_eq!(tokens(&session), 5_010);
+    session.undo_compaction(5_000).unwrap();
+    assert!(tokens(&session) > 100_000, "{}", tokens(&session));
+    assert!(here(&session).requests.iter().all(|request| !request.is_current));
+    say(&mut session, "and now");
+    session.append(&answer(105_000), 6_000).unwrap();
+    assert_eq!(tokens(&session), 105_010);
 }
 
 /// Lines of other programs keep their order of members, their numbers and what nobody knows.
