@@ -210,6 +210,7 @@ fn people_act(
     let summarized = count(act.n_summarized, "message", "messages");
     let summarized = match act.n_of_split_turn {
         0 => summarized,
+        n if n == act.n_summarized => format!("{summarized}, the start of a split turn"),
         n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
     };
     fact(out, "summarized", &summarized)?;
