@@ -161,8 +161,9 @@ fn people(
     reason: Option<&str>,
 ) -> io::Result<()> {
     let done = &changed.done;
-    let place = done.follows.as_ref().map_or("before the first entry", EntryId::as_str);
-    changed.log.heading(out, &reason.map_or_else(|| format!("goes on from {place}"), str::to_owned))?;
+    let place =
+        done.follows.as_ref().map_or_else(|| "before the first entry".to_owned(), |id| format!("from {id}"));
+    changed.log.heading(out, &reason.map_or_else(|| format!("goes on {place}"), str::to_owned))?;
     changed.log.write_notes(out, &changed.notes)?;
     if let Some(settings) = settings.filter(|_| done.digest.is_some()) {
         settings.write(out)?;

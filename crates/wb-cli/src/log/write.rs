@@ -133,6 +133,8 @@ fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String
 }
 
 fn append_lines(file: &Path, before: &[u8], new: &[u8]) -> Result<Option<String>, SessionError> {
+    // Opening for writing moves a torn end aside, which must not happen where nothing is appended then.
+    check_same(&JsonlStore::open_for_reading(file)?, before)?;
     let mut store = JsonlStore::open(file, Durability::Always)?;
     let aside = store.torn().and_then(|torn| torn.kept_in.as_ref());
     let note = aside.map(|aside| format!("the truncated last line was moved to {}", aside.display()));
@@ -261,4 +263,41 @@ fn ids() -> IdSource {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()));
     IdSource::new(nanos ^ u64::from(std::process::id()).rotate_right(16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &[u8] =
+        b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n{\"type\":\"custom\",\"id\":\"a\"}\n";
+
+    #[test]
+    fn a_file_that_is_not_as_it_was_read_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.jsonl");
+        let changed = [&LOG[..LOG.len() - 4], b"b\"}\n"].concat();
+        for now in [[LOG, b"{}\n"].concat(), LOG[..44].to_vec(), changed] {
+            std::fs::write(&file, &now).unwrap();
+            let error = append_lines(&file, LOG, b"{\"new\":1}\n").unwrap_err();
+            assert!(matches!(error, SessionError::Store(StoreError::Changed { .. })), "{error}");
+            assert_eq!(std::fs::read(&file).unwrap(), now);
+        }
+        std::fs::write(&file, LOG).unwrap();
+        assert_eq!(append_lines(&file, LOG, b"{\"new\":1}\n{\"new\":2}\n").unwrap(), None);
+        assert_eq!(std::fs::read(&file).unwrap(), [LOG, b"{\"new\":1}\n{\"new\":2}\n"].concat());
+    }
+
+    #[test]
+    fn names_are_quoted_where_a_shell_would_not_take_them_as_they_are() {
+        for (name, word) in [
+            ("a/b_c-1.jsonl", "a/b_c-1.jsonl"),
+            ("a b", "'a b'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("~", "'~'"),
+        ] {
+            assert_eq!(shell_word(name), word);
+        }
+    }
 }
