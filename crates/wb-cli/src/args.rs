@@ -28,7 +28,10 @@ pub(crate) enum Command {
     Condense(Condense),
     /// Condenses a session with every strategy in memory and shows them side by side; writes nothing
     Compare(Compare),
-    /// Looks into a session file of pi: its tree, one entry, the context at one; writes nothing
+    /// Looks into a session file of pi, compacts it, takes that back, goes to another branch of it
+    ///
+    /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
+    /// change nothing that is there. Close the session in pi before: a program that has it open does not notice.
     #[command(subcommand)]
     Session(SessionCommand),
 }
@@ -41,6 +44,48 @@ pub(crate) enum SessionCommand {
     Show(SessionEntry),
     /// Shows what the model sees at an entry
     Context(SessionEntry),
+    /// Appends a compaction: a digest of older messages takes their place, the recent ones stay
+    ///
+    /// No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
+    ///
+    /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
+    /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
+    /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
+    Compact(SessionCompact),
+    /// Takes the last compaction back: goes on before it, with what came after it repeated
+    ///
+    /// The compaction stays in the file, on the branch that is left.
+    Undo(SessionChange),
+    /// Goes to an entry, so that what is said next follows it
+    ///
+    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
+    Branch(SessionBranch),
+}
+
+/// What the commands that write have in common.
+#[derive(Debug, Args)]
+pub(crate) struct SessionChange {
+    /// Session file of pi; `-` is standard input and needs -o
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Leave FILE as it is and write the whole session with the change to OUT, a new file
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCompact {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    /// What the digest should look at; only a model follows it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Show the digest and the figures and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -64,6 +109,18 @@ pub(crate) struct SessionEntry {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionBranch {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    /// Id of an entry, or as much of its beginning as no other has
+    #[arg(value_name = "ENTRY")]
+    pub(crate) entry: String,
+    /// Take along a digest of the branch that is left
+    #[arg(long)]
+    pub(crate) summarize: bool,
 }
 
 #[derive(Debug, Args)]

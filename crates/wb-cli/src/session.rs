@@ -210,6 +210,22 @@ pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> i
     })
 }
 
+/// Writes a whole file that must not be there yet, or none.
+pub(crate) fn write_new(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut draft = new_file(folder_of(path))?;
+    fill(draft.as_file_mut(), content)?;
+    draft.as_file().sync_all()?;
+    draft.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn fill(file: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut buffered = io::BufWriter::new(file);
     content(&mut buffered)?;
@@ -222,8 +238,7 @@ fn replace(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut draft = new_file(folder)?;
+    let mut draft = new_file(folder_of(&path))?;
     fill(draft.as_file_mut(), content)?;
     if let Some(permissions) = permissions {
         draft.as_file().set_permissions(permissions)?;

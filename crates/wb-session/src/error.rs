@@ -1,5 +1,6 @@
 //! What can be wrong with a session log and with the store that keeps it.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::id::EntryId;
@@ -14,6 +15,19 @@ pub struct Torn {
     pub n_bytes: u64,
     /// Where its bytes were moved to; none where they were left in place, since the store is only read.
     pub kept_in: Option<PathBuf>,
+}
+
+impl fmt::Display for Torn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_bytes, position) = (self.n_bytes, self.position);
+        match &self.kept_in {
+            None => write!(f, "truncated last line skipped: {n_bytes} bytes at byte {position}"),
+            Some(aside) => {
+                let aside = aside.display();
+                write!(f, "truncated last line of {n_bytes} bytes at byte {position} moved to {aside}")
+            }
+        }
+    }
 }
 
 /// Tells why a store did not do what it was asked for; what was acknowledged before is not touched by it.

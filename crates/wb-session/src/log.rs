@@ -1,6 +1,7 @@
 //! The log: entries in the order of the file, and the tree that they form.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::BufRead;
 
 use serde::Deserialize;
@@ -80,6 +81,17 @@ pub enum LogNote {
         /// The version that the header tells.
         version: u64,
     },
+}
+
+impl fmt::Display for LogNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
+            Self::BadLine { line, what } => write!(f, "line {line} is no entry and was skipped: {what}"),
+            Self::TornRecord(torn) => torn.fmt(f),
+            Self::NewerVersion { version } => write!(f, "newer layout than known: version {version}"),
+        }
+    }
 }
 
 /// A session log in memory.

@@ -4,10 +4,11 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_budget::{Ledger, ModelCard, estimate_tokens};
+use wb_budget::estimate_tokens;
 use wb_message::{Message, outline};
-use wb_session::{Context, EntryId, Node};
+use wb_session::{EntryId, Node};
 
+use super::account::{Weight, count};
 use super::find;
 use super::opened::Log;
 use crate::args::SessionEntry;
@@ -40,14 +41,14 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
-    let (tokens, anchored) = weigh(&context);
+    let weight = Weight::of(&context);
     let told = Told {
         file: &log.file,
         entry: entry.as_ref(),
         model: context.model.as_deref(),
         thinking_level: context.thinking_level.as_deref(),
-        tokens,
-        anchored,
+        tokens: weight.tokens,
+        anchored: weight.is_anchored,
         estimated_tokens: estimate_tokens(&context.messages),
         notes,
         entries: &context.entries,
@@ -57,7 +58,7 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     if args.json {
         crate::print_json(&mut out, &told)?;
     } else {
-        people(&mut out, &log, &told)?;
+        people(&mut out, &log, &told, weight)?;
     }
     Ok(out.flush()?)
 }
@@ -68,31 +69,13 @@ fn lost_root(root: &Node) -> Option<String> {
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
 }
 
-/// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
-fn weigh(context: &Context) -> (u64, bool) {
-    let mut ledger = Ledger::new();
-    let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
-    let mut anchored = false;
-    for (at, message) in context.messages.iter().enumerate() {
-        ledger.push(message);
-        while let Some(counted) = current.next_if(|request| request.at == at) {
-            let card = ModelCard { id: counted.model.clone().unwrap_or_default(), ..ModelCard::default() };
-            // A refused count leaves the estimate as it is.
-            anchored |= ledger.anchor(at, &counted.usage, Some(&card)).is_ok();
-        }
-    }
-    (ledger.context_tokens(), anchored)
-}
-
-fn people(out: &mut dyn Write, log: &Log, told: &Told<'_>) -> io::Result<()> {
+fn people(out: &mut dyn Write, log: &Log, told: &Told<'_>, weight: Weight) -> io::Result<()> {
     let at = told.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
     log.heading(out, &at)?;
     let own = &told.notes[log.session.notes().len()..];
     log.write_notes(out, own)?;
-    let source = if told.anchored { "counted by the provider up to its last answer" } else { "estimated" };
-    let (n, tokens) = (told.messages.len(), grouped(told.tokens));
-    let messages = if n == 1 { "message" } else { "messages" };
-    writeln!(out, "  {} {messages}, {tokens} tokens, {source}", grouped(n as u64))?;
+    let (messages, tokens) = (count(weight.n_messages, "message", "messages"), grouped(weight.tokens));
+    writeln!(out, "  {messages}, {tokens} tokens, {}", weight.source())?;
     let (model, level) = (told.model.unwrap_or("not told"), told.thinking_level.unwrap_or("not told"));
     writeln!(out, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };

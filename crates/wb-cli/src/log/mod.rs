@@ -1,4 +1,4 @@
-//! `wb session`: what a session log holds, read and never written.
+//! `wb session`: what a session log holds, and entries that are appended to it.
 
 mod opened;
 mod find;
@@ -6,17 +6,26 @@ mod words;
 mod graph;
 mod tree;
 mod show;
+mod account;
 mod context;
+mod write;
+mod settings;
+mod compact;
+mod undo;
+mod branch;
 
 use anyhow::Result;
 
 use crate::args::SessionCommand;
 
-/// Runs one of the commands that look into a session log.
+/// Runs one of the commands on a session log.
 pub(crate) fn run(command: &SessionCommand) -> Result<()> {
     match command {
         SessionCommand::Tree(args) => tree::tree(args),
         SessionCommand::Show(args) => show::show(args),
         SessionCommand::Context(args) => context::context(args),
+        SessionCommand::Compact(args) => compact::compact(args),
+        SessionCommand::Undo(args) => undo::undo(args),
+        SessionCommand::Branch(args) => branch::branch(args),
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
-use wb_session::{IdSource, LogNote, Session, SessionError, StoreError};
+use wb_session::{IdSource, Session, SessionError, StoreError};
 
 use crate::escape::escaped;
 use crate::show::style::{DIM, HEAD};
@@ -15,14 +15,14 @@ use crate::show::style::{DIM, HEAD};
 /// Notes that people are shown; the rest is counted.
 const SHOWN_NOTES: usize = 10;
 
-/// A session log that is only read.
+/// A session log.
 #[derive(Debug)]
 pub(crate) struct Log {
     /// The file as it was named.
     pub(crate) file: String,
     pub(crate) session: Session,
     /// Holds what came through a pipe, for a log is read at any place of it.
-    _copy: Option<NamedTempFile>,
+    copy: Option<NamedTempFile>,
 }
 
 impl Log {
@@ -40,14 +40,17 @@ impl Log {
             let named = format!("{}: ", source.display());
             told(&file, text.strip_prefix(&named).unwrap_or(&text), hint(&error))
         })?;
-        Ok(Self { file, session, _copy: copy })
+        Ok(Self { file, session, copy })
+    }
+
+    /// Tells whether the log came through a pipe.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.copy.is_some()
     }
 
     /// Turns a failure in the middle of the log into what the user is told.
     pub(crate) fn failure(&self, error: &SessionError) -> anyhow::Error {
-        let text = error.to_string();
-        let named = format!("{}: ", self.file);
-        told(&self.file, text.strip_prefix(&named).unwrap_or(&text), hint(error))
+        failure(&self.file, &error.to_string(), hint(error))
     }
 
     /// Writes the name of the file and what follows it, dimmed.
@@ -57,13 +60,13 @@ impl Log {
 
     /// Returns what was passed over.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.session.notes().iter().map(note).collect()
+        self.session.notes().iter().map(ToString::to_string).collect()
     }
 
     /// Writes what was passed over, the first lines of it.
     pub(crate) fn write_notes(&self, out: &mut dyn Write, more: &[String]) -> io::Result<()> {
         let notes = self.session.notes();
-        for told in notes.iter().take(SHOWN_NOTES).map(note).chain(more.iter().cloned()) {
+        for told in notes.iter().take(SHOWN_NOTES).map(ToString::to_string).chain(more.iter().cloned()) {
             writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&told))?;
         }
         match notes.len().saturating_sub(SHOWN_NOTES) {
@@ -73,13 +76,19 @@ impl Log {
     }
 }
 
+/// Builds an error of a text that may name the file itself.
+pub(crate) fn failure(file: &str, text: &str, hint: &str) -> anyhow::Error {
+    let named = format!("{file}: ");
+    told(file, text.strip_prefix(&named).unwrap_or(text), hint)
+}
+
 /// Builds an error of the house: what is wrong with which file, and what can be done about it.
 pub(crate) fn told(file: &str, what: &str, hint: &str) -> anyhow::Error {
     anyhow!("{}: {}\nhint: {}", escaped(file), escaped(what), escaped(hint))
 }
 
 /// Returns what can be done about an error by someone who only reads.
-fn hint(error: &SessionError) -> &str {
+pub(crate) fn hint(error: &SessionError) -> &str {
     match error {
         SessionError::Empty
         | SessionError::NoHeader { .. }
@@ -89,18 +98,6 @@ fn hint(error: &SessionError) -> &str {
         SessionError::Store(StoreError::Io { .. }) => "check that the file is there and may be read",
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",
         other => other.hint(),
-    }
-}
-
-fn note(note: &LogNote) -> String {
-    match note {
-        LogNote::TruncatedLastLine { line } => format!("truncated last line skipped: line {line}"),
-        LogNote::BadLine { line, what } => format!("line {line} is no entry and was skipped: {what}"),
-        LogNote::TornRecord(torn) => {
-            format!("truncated last line skipped: {} bytes at byte {}", torn.n_bytes, torn.position)
-        }
-        LogNote::NewerVersion { version } => format!("newer layout than known: version {version}"),
-        other => format!("{other:?}"),
     }
 }
 

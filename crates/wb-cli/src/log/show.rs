@@ -78,21 +78,27 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     bodies.iter().try_for_each(|(head, text)| body(out, head, text, clipped))
 }
 
-fn fact(out: &mut dyn Write, name: &str, what: &str) -> io::Result<()> {
+/// Writes a line that begins with what it tells.
+pub(crate) fn fact(out: &mut dyn Write, name: &str, what: &str) -> io::Result<()> {
     writeln!(out, "  {DIM}{name:<14}{DIM:#} {}", escaped(what))
 }
 
 fn listed(names: &[&str]) -> String {
-    let shown = names[..names.len().min(SHOWN_NAMES)].join(", ");
-    match names.len() {
-        0 => "none".to_owned(),
-        n if n > SHOWN_NAMES => format!("{shown} and {} more", n - SHOWN_NAMES),
-        _ => shown,
+    first_of(names, SHOWN_NAMES)
+}
+
+/// Joins names, the first of many.
+pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
+    let shown = names[..names.len().min(n_shown)].join(", ");
+    match names.len().saturating_sub(n_shown) {
+        _ if names.is_empty() => "none".to_owned(),
+        0 => shown,
+        n => format!("{shown} and {n} more"),
     }
 }
 
 /// Writes a body under its heading; what is long loses its middle on a terminal.
-fn body(out: &mut dyn Write, head: &str, text: &str, clipped: bool) -> io::Result<()> {
+pub(crate) fn body(out: &mut dyn Write, head: &str, text: &str, clipped: bool) -> io::Result<()> {
     writeln!(out, "\n{HEAD}{}{HEAD:#}", escaped(head))?;
     let lines: Vec<&str> = text.lines().collect();
     let (first, last) = SHOWN_LINES;

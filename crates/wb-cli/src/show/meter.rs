@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::style::{BAD, DIM, GOOD, HEAD, WARN};
+use crate::escape::escaped;
 use crate::json::{by_kind, limit};
 use crate::number::grouped;
 use crate::session::Session;
@@ -11,9 +12,10 @@ const WIDTH: u64 = 40;
 
 /// Writes the name of the file and what was read.
 pub(crate) fn heading(out: &mut dyn Write, session: &Session, n_messages: usize) -> io::Result<()> {
-    write!(out, "{HEAD}{}{HEAD:#}  {DIM}{} · {n_messages} messages", session.file, session.opened.format)?;
+    let (file, format) = (escaped(&session.file), session.opened.format);
+    write!(out, "{HEAD}{file}{HEAD:#}  {DIM}{format} · {n_messages} messages")?;
     if let Some(model) = &session.opened.model {
-        write!(out, " · {model}")?;
+        write!(out, " · {}", escaped(model))?;
     }
     writeln!(out, "{DIM:#}")
 }
@@ -68,7 +70,8 @@ pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
 
 /// Writes what was passed over while reading.
 pub(crate) fn notes(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    session.opened.notes.iter().try_for_each(|note| writeln!(out, "  {DIM}note: {note}{DIM:#}"))
+    let mut notes = session.opened.notes.iter().map(ToString::to_string);
+    notes.try_for_each(|note| writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&note)))
 }
 
 /// Writes what the tokens stand in, the heaviest kind first.

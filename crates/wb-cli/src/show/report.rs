@@ -7,6 +7,7 @@ use wb_conductor::{DigestSource, Stage};
 use super::meter;
 use super::outline;
 use super::style::{DIM, HEAD, WARN};
+use crate::escape::escaped;
 use crate::number::grouped;
 use crate::outcome::Outcome;
 use crate::session::Session;
@@ -44,7 +45,9 @@ fn told(stage: Stage, outcome: &Outcome) -> String {
         Stage::Rehydrate => format!("gave back {} files that were read last", report.restored.len()),
         Stage::Condense => {
             let by = match &report.digest {
-                Some(DigestSource::Local(reason)) => format!("taken locally: {reason}"),
+                Some(DigestSource::Local(reason)) => {
+                    format!("taken locally: {}", escaped(&reason.to_string()))
+                }
                 _ => "by the model".to_owned(),
             };
             let digest = grouped(report.digest_tokens);
@@ -77,7 +80,7 @@ pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
-    let file = &session.file;
+    let file = escaped(&session.file);
     writeln!(out, "\n{DIM}save it:{DIM:#} wb condense {file}{strategy}{window}{force} -o condensed.jsonl")
 }
 
@@ -85,7 +88,7 @@ pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -
 pub(crate) fn digest(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     let Some(digest) = outcome.digest() else { return Ok(()) };
     writeln!(out, "\n{HEAD}Digest{HEAD:#}")?;
-    digest.lines().try_for_each(|line| writeln!(out, "{}", format!("  {line}").trim_end()))
+    digest.lines().try_for_each(|line| writeln!(out, "{}", format!("  {}", escaped(line)).trim_end()))
 }
 
 fn hint_unchanged(out: &mut dyn Write, session: &Session) -> io::Result<()> {

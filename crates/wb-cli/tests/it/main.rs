@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
+mod place;
 mod sessions;
 mod strategies;
 mod commands;
 mod session;
+mod session_writes;
+mod session_files;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What the command answered.
@@ -20,9 +20,15 @@ pub(crate) fn wb<S: AsRef<OsStr>>(args: &[S]) -> Answer {
 
 /// Runs `wb` with a standard input.
 pub(crate) fn wb_with<S: AsRef<OsStr>>(args: &[S], stdin: &[u8]) -> Answer {
+    wb_of(Path::new("/nowhere"), args, stdin)
+}
+
+/// Runs `wb` for a user with this home.
+pub(crate) fn wb_of<S: AsRef<OsStr>>(home: &Path, args: &[S], stdin: &[u8]) -> Answer {
     let mut child = Command::new(env!("CARGO_BIN_EXE_wb"))
         .args(args)
         .current_dir(root())
+        .env("HOME", home)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -141,7 +141,9 @@ fn the_chains_compact_and_undo_often() {
     for at in 0..50 {
         let step =
             [Step::Turn(vec![900; 3]), Step::Compact(300), Step::Turn(vec![40]), Step::Branch(at * 7, true)];
-        step.iter().for_each(|step| chain.step(step, None));
+        for step in &steps {
+            chain.step(step, None);
+        }
         if at % 3 == 0 {
             chain.step(&Step::Undo, None);
         }

@@ -86,6 +86,7 @@ fn of_entries_with_one_id_the_last_is_found() {
 fn a_last_line_that_was_cut_off_is_skipped_and_noted() {
     let log = read("truncated").unwrap();
     assert_eq!(log.notes(), [LogNote::TruncatedLastLine { line: 3 }]);
+    assert_eq!(log.notes()[0].to_string(), "truncated last line skipped: line 3");
     assert_eq!(log.entries().len(), 1);
 }
 

@@ -1,0 +1,260 @@
+//! `wb session compact`, `undo` and `branch`: which files they write, read and leave alone.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use wb_message::Message;
+use wb_session::store::jsonl::JsonlStore;
+use wb_session::{Durability, IdSource, Session};
+
+use crate::place::{Place, json_of, talk, ten_turns};
+use crate::support::{Answer, root, wb_of};
+
+#[test]
+fn with_o_the_file_stays_and_the_new_one_has_the_change() {
+    let place = ten_turns();
+    let (before, out) = (place.bytes(), place.path("it's new.jsonl"));
+    let answer = place.run("compact", &["-o", &out]);
+    assert_eq!((answer.code, place.bytes()), (0, before.clone()), "{}", answer.stderr);
+    let new = fs::read(&out).unwrap();
+    assert!(new.starts_with(&before) && new.len() > before.len());
+    let quoted = format!("  take it back   wb session undo '{}'\n", out.replace('\'', r"'\''"));
+    assert!(answer.stdout.ends_with(&quoted), "{}", answer.stdout);
+    assert_eq!(place.json_on("context", &out, &[])["messages"][0]["role"], "compactionSummary");
+
+    let undone = place.path("undone.jsonl");
+    assert_eq!(place.json_on("undo", &out, &["-o", &undone])["out"], json!(undone));
+    assert_eq!(fs::read(&out).unwrap(), new);
+    assert_eq!(place.json_on("context", &undone, &[])["messages"], place.messages());
+    let gone = place.path("gone.jsonl");
+    place.json_on("branch", &out, &["00001003", "-o", &gone]);
+    assert_eq!(place.json_on("context", &gone, &[])["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn o_names_a_new_file_in_a_folder_that_is_there() {
+    let place = ten_turns();
+    for verb in [&["compact"][..], &["branch", "00001003"]] {
+        for (out, what) in [
+            (place.file.to_str().unwrap(), "is there already"),
+            (&place.path("none/out.jsonl"), "none/out.jsonl: "),
+            ("-", "standard output has the report"),
+            ("/dev/null", "is there already"),
+        ] {
+            let rest: Vec<&str> = verb[1..].iter().copied().chain(["-o", out]).collect();
+            let told = place.refused(verb[0], &rest);
+            assert!(told.contains(what), "{told}");
+        }
+    }
+    assert!(place.refused("compact", &["--dry-run", "-o", "/dev/null"]).contains("is there already"));
+}
+
+#[test]
+fn an_older_layout_is_brought_to_the_present_one_with_o_alone() {
+    for version in ["v1", "v2"] {
+        let fixture = root().join(format!("crates/wb-session/tests/fixtures/{version}.jsonl"));
+        let place = Place::of_file(&fixture);
+        let told =
+            place.refused("branch", &["0"].map(|_| first_answer(&place)).each_ref().map(String::as_str));
+        assert!(told.contains("only version 3 is appended to\nhint: -o OUT"), "{told}");
+        place.refused("undo", &[]);
+        place.refused("compact", &[]);
+        let dry = place.json("compact", &["--dry-run"]);
+        assert!(dry["notes"][0].as_str().unwrap().ends_with("the run needs -o OUT"), "{dry}");
+        let out = place.path("out.jsonl");
+        let told = place.json("branch", &[&first_answer(&place), "-o", &out]);
+        assert_eq!(told["written"], true);
+        let tree = place.json_on("tree", &out, &[]);
+        assert_eq!((&tree["version"], &tree["leaf"]), (&json!(3), &told["entry"]));
+        let n = |tree: &Value| tree["n_entries"].as_u64().unwrap();
+        assert_eq!(n(&tree), n(&place.json("tree", &[])) + 1);
+    }
+}
+
+/// Returns the id of the first entry.
+fn first_answer(place: &Place) -> String {
+    place.json("tree", &[])["entries"][0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_layout_from_the_future_is_left_alone() {
+    let place = Place::with(|cwd| {
+        let mut lines = talk(cwd, 10);
+        lines[0]["version"] = json!(4);
+        lines
+    });
+    let told = place.refused("compact", &["-o", &place.path("out.jsonl")]);
+    assert!(told.contains("version 4") && !told.contains("-o OUT"), "{told}");
+}
+
+#[test]
+fn what_comes_through_a_pipe_needs_o() {
+    let place = ten_turns();
+    let bytes = place.bytes();
+    let refused = place.run_on("compact", "-", &[], &bytes);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.starts_with("error: -: what comes through a pipe cannot be appended to"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("-o OUT"), "{}", refused.stderr);
+    assert_eq!(json_of(&place.run_on("compact", "-", &["--dry-run", "--json"], &bytes))["compacted"], true);
+    let out = place.path("out.jsonl");
+    assert_eq!(json_of(&place.run_on("compact", "-", &["--json", "-o", &out], &bytes))["written"], true);
+    assert!(fs::read(&out).unwrap().starts_with(&bytes));
+}
+
+#[test]
+fn a_file_that_another_writer_has_is_left_alone() {
+    let place = ten_turns();
+    let store = JsonlStore::open(&place.file, Durability::Never).unwrap();
+    let mut writer = Session::open(Box::new(store), IdSource::new(1)).unwrap();
+    for (verb, rest) in [("compact", &[][..]), ("branch", &["00001003"])] {
+        let told = place.refused(verb, rest);
+        assert!(told.starts_with("error: s.jsonl: another writer has the session open\nhint: "), "{told}");
+        assert!(told.contains("-o OUT"), "{told}");
+    }
+    place.json("compact", &["--dry-run"]);
+    place.json("compact", &["-o", &place.path("out.jsonl")]);
+    writer.append(&Message::user("still mine").into(), 1).unwrap();
+    drop(writer);
+    assert_eq!(place.json("compact", &[])["written"], true);
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_left_alone() {
+    let place = ten_turns();
+    let mut permissions = fs::metadata(&place.file).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&place.file, permissions).unwrap();
+    let may_write = fs::OpenOptions::new().append(true).open(&place.file).is_ok();
+    if may_write {
+        // The administrator may write to any file.
+        assert_eq!(place.json("compact", &[])["written"], true);
+    } else {
+        let told = place.refused("compact", &[]);
+        assert!(told.contains("opening it failed") && told.contains("-o OUT"), "{told}");
+    }
+    let missing = place.run_on("undo", &place.path("missing.jsonl"), &[], b"");
+    assert_eq!(missing.code, 1);
+    assert!(missing.stderr.contains("\nhint: check that the file is there"), "{}", missing.stderr);
+}
+
+#[test]
+fn a_torn_last_line_is_moved_aside_when_something_is_appended_and_not_before() {
+    let place = ten_turns();
+    let whole = place.bytes();
+    let torn = [&whole[..], b"{\"type\":\"mess"].concat();
+    fs::write(&place.file, &torn).unwrap();
+    place.refused("branch", &["zzz"]);
+    place.refused("undo", &[]);
+    place.json("compact", &["--dry-run"]);
+    assert_eq!((place.bytes(), place.names()), (torn, vec!["s.jsonl".to_owned()]));
+
+    let told = place.json("compact", &[]);
+    let aside = place.path("s.jsonl.torn");
+    assert_eq!(told["notes"][1], json!(format!("the truncated last line was moved to {aside}")));
+    assert_eq!(fs::read(&aside).unwrap(), b"{\"type\":\"mess\n");
+    assert!(place.bytes().starts_with(&whole));
+    assert_eq!(place.messages()[0]["role"], "compactionSummary");
+}
+
+#[test]
+fn a_last_line_without_its_line_feed_is_kept() {
+    let place = ten_turns();
+    let whole = place.bytes();
+    fs::write(&place.file, &whole[..whole.len() - 1]).unwrap();
+    place.json("compact", &[]);
+    assert!(place.bytes().starts_with(&whole));
+}
+
+#[test]
+fn what_is_no_session_of_pi_is_left_alone() {
+    let place = ten_turns();
+    for content in ["", "hello\n", "{\"type\":\"user\"}\n{\"type\":\"us", "\n\n"] {
+        place.write(content);
+        for (verb, rest) in [("compact", &[][..]), ("undo", &[]), ("branch", &["a"])] {
+            let told = place.refused(verb, rest);
+            assert!(told.contains("\nhint: name a session file of pi"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn settings_come_from_the_user_and_the_project_and_those_of_pi_stand_in() {
+    let place = ten_turns();
+    let kept = |place: &Place| {
+        let told = place.json("compact", &["--dry-run"]);
+        let files = told["settings_files"].as_array().unwrap();
+        let files: Vec<_> = files.iter().map(|file| file.as_str().unwrap().to_owned()).collect();
+        let files = files.iter().map(|file| file.replace(&place.path(""), "")).collect::<Vec<_>>();
+        (
+            told["keep_recent_tokens"].as_u64().unwrap(),
+            told["reserve_tokens"].as_u64().unwrap(),
+            files.join(" "),
+        )
+    };
+    let keep =
+        |tokens: u64| json!({"compaction": {"enabled": false, "keepRecentTokens": tokens}, "theme": "dark"});
+    place.settings("home/.pi/agent/settings.json", &json!({"compaction": {"reserveTokens": 5}}));
+    let (pi_user, project) = ("home/.pi/agent/settings.json", "project/.indusagi/settings.json");
+    assert_eq!(kept(&place), (400, 5, format!("{pi_user} {project}")));
+    let user = "home/.indusagi/agent/settings.json";
+    place.settings(user, &keep(900));
+    assert_eq!(kept(&place), (400, 16_384, format!("{user} {project}")));
+    fs::remove_file(place.path(project)).unwrap();
+    assert_eq!(kept(&place), (900, 16_384, user.to_owned()));
+    let pi_project = "project/.pi/settings.json";
+    place.settings(pi_project, &keep(300));
+    assert_eq!(kept(&place), (300, 16_384, format!("{user} {pi_project}")));
+}
+
+#[test]
+fn odd_settings_are_told_and_bad_ones_refused() {
+    let place = ten_turns();
+    let settings = "project/.indusagi/settings.json";
+    place.settings(settings, &json!({"compaction": {"keepRecent\u{1b}": 1, "keepRecentTokens": 400}}));
+    let answer = place.run("compact", &["--dry-run", "--json"]);
+    assert!(
+        answer.stderr.starts_with("note: ") && answer.stderr.contains("keepRecent\\u{1b}"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(json_of(&answer)["compacted"], true);
+    place.settings(settings, &json!({"compaction": {"keepRecentTokens": -1}}));
+    let told = place.refused("compact", &[]);
+    assert!(told.contains("settings.json: compaction.keepRecentTokens: expected a whole number"), "{told}");
+    place.refused("branch", &["00001003", "--summarize"]);
+    assert_eq!(place.json("branch", &["00001003"])["moved"], true, "no digest, no settings");
+}
+
+#[test]
+fn what_could_drive_a_terminal_is_spelled_out_by_commands_that_write() {
+    let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    let place = Place::with(|cwd| {
+        let mut lines = talk(cwd, 10);
+        lines[1]["message"]["content"] = json!("never \u{1b}]0;owned\u{7} touch \u{202e}that");
+        lines[29]["message"]["model"] = json!("m\u{1b}[2J");
+        for at in [2, 29] {
+            lines[at]["message"]["content"][1]["arguments"]["path"] = json!("src/\u{1b}[31m.rs");
+        }
+        lines
+    });
+    let file = place.file.to_str().unwrap();
+    let commands = [
+        vec!["session", "compact", file, "--dry-run"],
+        vec!["condense", file, "--force", "-o", "/dev/null"],
+        vec!["weigh", file],
+        vec!["session", "compact", file],
+        vec!["session", "undo", file],
+        vec!["session", "branch", file, "00001003", "--summarize"],
+        vec!["session", "branch", file, "00001001"],
+    ];
+    for args in commands {
+        let Answer { code, stdout, stderr } = wb_of(&place.folder.path().join("home"), &args, b"");
+        assert_eq!(code, 0, "{args:?} {stderr}");
+        assert!(!stdout.contains(bad) && !stderr.contains(bad), "{args:?}: {stdout:?} {stderr:?}");
+        assert!(stdout.contains("\\u{1b}") || stderr.contains("\\u{1b}"), "{args:?}: {stdout} {stderr}");
+    }
+}
