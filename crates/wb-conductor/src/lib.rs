@@ -30,7 +30,6 @@
 pub mod settings;
 pub mod report;
 mod plan;
-mod timer;
 pub mod prepare;
 pub mod runner;
 pub mod compaction_state;

@@ -11,6 +11,7 @@ use wb_budget::{Irreducible, Tariff, Weigher};
 use wb_message::marks::restored_file;
 use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 use wb_passes::{RestoreLimits, restore_reads};
+use wb_summarize::timer::within;
 use wb_summarize::{
     CondenseScope, Cost, DigestRequest, ModelInvoker, NoDigest, Sections, carried_digest, digest_message,
     local_sections, newest_timestamp, shortened_digest,
@@ -19,7 +20,6 @@ use wb_summarize::{
 use crate::plan::{Plan, USEFUL_DIGEST_TOKENS};
 use crate::report::{CondenseReport, DigestSource, Stage, Unchanged};
 use crate::settings::{CondenseOpts, CondenseSettings, DEFAULT_MAX_RESTORED};
-use crate::timer::within;
 
 /// Everything of a compaction but the model's words; it owns its data and holds no transcript.
 struct Draft {

@@ -10,8 +10,7 @@ use wb_message::ToolVocabulary;
 use wb_passes::DEFAULT_KEEP_RECENT;
 use wb_summarize::ModelInvoker;
 
-/// How long a model may take for one digest.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+pub use wb_summarize::timer::DEFAULT_TIMEOUT;
 /// The most files that a compaction gives back (seed 0).
 pub const DEFAULT_MAX_RESTORED: usize = 5;
 

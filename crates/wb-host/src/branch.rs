@@ -1,5 +1,7 @@
 //! Summarizes a branch that is left, and appends the summary where the session goes on.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
@@ -7,7 +9,7 @@ use wb_session::{
     BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
     prepare_branch_entries,
 };
-use wb_summarize::{ASSUMED_WINDOW_TOKENS, Cost, ModelInvoker};
+use wb_summarize::{ASSUMED_WINDOW_TOKENS, ModelInvoker};
 
 use crate::outcome::{CompactError, SummarySource};
 use crate::prompt::{Focus, SummaryTask};
@@ -29,6 +31,8 @@ pub struct BranchSummaryOpts {
     /// The most tokens of the reply; [`BRANCH_SUMMARY_TOKENS`] by default, and never more than the model's card allows
     /// or half of its window.
     pub max_output_tokens: Option<u64>,
+    /// How long the model may take; [`DEFAULT_TIMEOUT`](wb_summarize::timer::DEFAULT_TIMEOUT) by default.
+    pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
 }
@@ -87,8 +91,7 @@ pub async fn generate_branch_summary(
         messages.extend(prepare_branch_entries(entries, None).messages.pop());
     }
     let focus = Focus { instructions: opts.custom_instructions, replaces: opts.replace_instructions };
-    let cancel = opts.cancel;
-    let mut work = Work { invoker, focus, cancel, cost: Cost::default(), n_of_model: 0, failed: None };
+    let mut work = Work::new(invoker, focus, opts.timeout, opts.cancel);
     if messages.is_empty() {
         return Err(CompactError::Nothing);
     }

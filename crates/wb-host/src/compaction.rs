@@ -1,10 +1,12 @@
 //! Runs a compaction that was prepared, and appends what came of it.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 use wb_session::{
     Compaction, CompactionPreparation, Entry, EntryId, EntryKind, FileOps, Session, SessionError,
 };
-use wb_summarize::{Cost, ModelInvoker};
+use wb_summarize::ModelInvoker;
 
 use crate::outcome::{CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT};
 use crate::prompt::{Focus, SummaryTask};
@@ -19,6 +21,9 @@ pub struct CompactOpts {
     /// The most tokens of each reply; by default four fifths of the settings' reserve for the history and half of it
     /// for a turn's first part, as pi has it, and never more than the model's card allows or half of its window.
     pub max_output_tokens: Option<u64>,
+    /// How long the model may take for each summary; [`DEFAULT_TIMEOUT`](wb_summarize::timer::DEFAULT_TIMEOUT) by
+    /// default.
+    pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
 }
@@ -34,9 +39,9 @@ pub async fn compact(
     invoker: Option<&dyn ModelInvoker>,
     opts: CompactOpts,
 ) -> Result<CompactionOutcome, CompactError> {
-    let CompactOpts { custom_instructions, max_output_tokens, cancel } = opts;
+    let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel } = opts;
     let focus = Focus { instructions: custom_instructions, replaces: false };
-    let mut work = Work { invoker, focus, cancel, cost: Cost::default(), n_of_model: 0, failed: None };
+    let mut work = Work::new(invoker, focus, timeout, cancel);
     if preparation.messages_to_summarize.is_empty() && preparation.turn_prefix_messages.is_empty() {
         return Err(CompactError::Nothing);
     }

@@ -171,8 +171,9 @@ impl SessionFlow {
 
     /// Says what to do before a request is sent, be it after a prompt or inside a loop of tools.
     ///
-    /// A context over its limit is compacted, unless the settings' `enabled` is off. If it is over the limit after
-    /// [`UNHELPFUL_COMPACTIONS`] in a row, no more is tried until as much was added as a compaction keeps.
+    /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction that would neither bring
+    /// it within the limit nor make it a quarter lighter is not begun. After [`UNHELPFUL_COMPACTIONS`] in a row that did
+    /// not help, or would not have, no more is tried until as much was added as a compaction keeps.
     pub fn before_request(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
         if self.is_compacting() {
             return Ok(Next::Busy);
@@ -193,12 +194,11 @@ impl SessionFlow {
         if is_just_compacted(session) {
             return Ok(Next::Proceed);
         }
-        let job =
-            self.job(session, session.leaf(), CompactionReason::Threshold, load, CompactOpts::default())?;
-        let Some(job) = job else {
-            return Ok(self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped));
-        };
-        Ok(self.begin(job, upcoming))
+        let (leaf, reason) = (session.leaf(), CompactionReason::Threshold);
+        match self.job(session, leaf, reason, load, CompactOpts::default())? {
+            Some(job) if self.can_help(&job, load) => Ok(self.begin(job, upcoming)),
+            _ => Ok(self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped)),
+        }
     }
 
     /// Says what to do after an answer was appended to the session.
@@ -328,6 +328,13 @@ impl SessionFlow {
             opts.max_output_tokens = Some(opts.max_output_tokens.unwrap_or(most));
         }
         CompactionJob::prepare_within(session, end, &settings, max_kept_tokens, reason, opts)
+    }
+
+    /// Tells whether a compaction is worth a request: without what it summarizes the context would be within its limit,
+    /// or at least a quarter lighter.
+    fn can_help(&self, job: &CompactionJob, load: ContextLoad) -> bool {
+        let summarized = self.scales.counted(job.n_tokens_summarized());
+        load.tokens.saturating_sub(summarized) <= load.limit_tokens || summarized >= load.tokens / 4
     }
 
     /// Tells whether as much was added as a compaction keeps since it was stopped.

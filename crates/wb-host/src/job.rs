@@ -16,6 +16,7 @@ use crate::hooks::{
     SessionCompactEvent, SessionCompactFailedEvent,
 };
 use crate::outcome::{CompactError, CompactionOutcome, SummarySource};
+use crate::work::{text_tokens, tokens_of};
 
 /// Tells why a session stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +172,15 @@ impl CompactionJob {
     /// Returns what would be summarized and what kept.
     pub fn preparation(&self) -> &CompactionPreparation {
         &self.event.preparation
+    }
+
+    /// Returns the estimate of what the summary takes the place of.
+    pub(crate) fn n_tokens_summarized(&self) -> u64 {
+        let it = self.preparation();
+        let previous = it.previous_summary.as_deref().map_or(0, text_tokens);
+        let messages =
+            tokens_of(&it.messages_to_summarize).saturating_add(tokens_of(&it.turn_prefix_messages));
+        messages.saturating_add(previous)
     }
 
     /// Returns why the session is compacted.

@@ -67,6 +67,11 @@ impl Scales {
         self.estimate.estimated_tokens
     }
 
+    /// Returns what a provider would count for something that is estimated at so many tokens.
+    pub(crate) fn counted(&self, estimated: u64) -> u64 {
+        self.ratio.counted(estimated)
+    }
+
     /// Returns the estimate of something that a provider would count so many tokens for.
     pub(crate) fn estimate_of(&self, counted: u64) -> u64 {
         self.ratio.estimated(counted)

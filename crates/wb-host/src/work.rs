@@ -1,9 +1,12 @@
 //! The one way to a summary: the model where there is one, the local digest where not.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 use wb_budget::DIGEST_TOKENS;
 use wb_message::Message;
 use wb_session::estimate_tokens;
+use wb_summarize::timer::{DEFAULT_TIMEOUT, within};
 use wb_summarize::{Cost, ModelInvoker, NoDigest};
 
 use crate::local::local_summary;
@@ -22,15 +25,26 @@ pub(crate) struct Piece<'a> {
 
 /// A run on its way: what it asks, what it has cost, and what failed.
 pub(crate) struct Work<'a> {
-    pub(crate) invoker: Option<&'a dyn ModelInvoker>,
-    pub(crate) focus: Focus,
-    pub(crate) cancel: Option<CancellationToken>,
+    invoker: Option<&'a dyn ModelInvoker>,
+    focus: Focus,
+    timeout: Duration,
+    cancel: Option<CancellationToken>,
     pub(crate) cost: Cost,
-    pub(crate) n_of_model: usize,
-    pub(crate) failed: Option<NoDigest>,
+    n_of_model: usize,
+    failed: Option<NoDigest>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    pub(crate) fn new(
+        invoker: Option<&'a dyn ModelInvoker>,
+        focus: Focus,
+        timeout: Option<Duration>,
+        cancel: Option<CancellationToken>,
+    ) -> Self {
+        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
+        Self { invoker, focus, timeout, cancel, cost: Cost::default(), n_of_model: 0, failed: None }
+    }
+
     /// Returns the error of a run that was cancelled.
     pub(crate) fn cancelled(&self) -> CompactError {
         CompactError::Cancelled { usage: self.cost.usage }
@@ -57,10 +71,15 @@ impl Work<'_> {
 
     async fn ask(&mut self, piece: Piece<'_>) -> Result<String, NoDigest> {
         let invoker = self.invoker.ok_or(NoDigest::NoModel)?;
+        if self.failed == Some(NoDigest::TimedOut) {
+            // It would not be quicker now.
+            return Err(NoDigest::TimedOut);
+        }
         let Piece { task, messages, previous, max_output_tokens } = piece;
         let request =
             SummaryRequest::new(task, messages, previous, invoker.card().as_ref(), max_output_tokens);
-        request.ask(invoker, &self.focus, self.cancel.as_ref(), &mut self.cost).await
+        let asked = request.ask(invoker, &self.focus, self.cancel.as_ref(), &mut self.cost);
+        within(Some(self.timeout), asked).await.unwrap_or(Err(NoDigest::TimedOut))
     }
 
     pub(crate) fn source(&self) -> SummarySource {

@@ -29,6 +29,7 @@ pub mod digest;
 pub mod prompt;
 pub mod fallback;
 pub mod invoker;
+pub mod timer;
 pub mod heard;
 pub mod condense;
 pub mod compaction_config;

@@ -1,5 +1,7 @@
 //! Compactions: the model's, the local one's, and those that do not come about.
 
+use std::time::Duration;
+
 use futures::executor::block_on;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -201,7 +203,7 @@ fn a_cancelled_run_appends_nothing_and_ends_while_the_model_hangs() {
     let cancel = CancellationToken::new();
     let opts = CompactOpts { cancel: Some(cancel.clone()), ..CompactOpts::default() };
     let later = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         cancel.cancel();
     });
     let result = block_on(compact(prepared(&session, 5), Some(&invoker), opts.clone()));
@@ -210,6 +212,17 @@ fn a_cancelled_run_appends_nothing_and_ends_while_the_model_hangs() {
     let again = block_on(compact(prepared(&session, 5), Some(&invoker), opts));
     assert!(matches!(again, Err(CompactError::Cancelled { .. })));
     assert_eq!(invoker.prompts().len(), 1, "what was cancelled before is not asked");
+}
+
+#[test]
+fn a_model_that_hangs_gives_way_to_the_local_digest_and_is_not_asked_again() {
+    let (session, _) = session_of(&[TALK, " ", LONG_TURN].concat());
+    let preparation = prepared(&session, 300);
+    assert!(preparation.is_split_turn && !preparation.messages_to_summarize.is_empty());
+    let invoker = ScriptedInvoker::new([Script::Hang]);
+    let opts = CompactOpts { timeout: Some(Duration::from_millis(5)), ..CompactOpts::default() };
+    let outcome = block_on(compact(preparation, Some(&invoker), opts)).unwrap();
+    assert_eq!((outcome.source, outcome.n_requests), (SummarySource::Local(NoDigest::TimedOut), 1));
 }
 
 #[test]

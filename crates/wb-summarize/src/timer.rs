@@ -7,10 +7,13 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use futures::future::{Either, select};
 
+/// How long a model may take for one digest where nothing else is said.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+
 /// Waits for a future no longer than the limit; `None` where the limit came first.
 ///
 /// A thread sleeps for the limit, under any executor; it ends as soon as the future is done or dropped.
-pub(crate) async fn within<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
+pub async fn within<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
     let Some(limit) = limit else { return Some(future.await) };
     let (alarm, _guard) = alarm(limit);
     match select(Box::pin(future), alarm).await {
