@@ -89,7 +89,7 @@ pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
 pub use record::NewSession;
-pub use serialize::{SerializeOpts, serialize_conversation};
+pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
 pub use session::{LEAF_MARK, Session};
 pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
 pub use stamp::{iso_ms, parse_iso_ms};

@@ -1,5 +1,7 @@
 //! A conversation as plain text for a summarizer, so that no model takes it for one to go on with.
 
+use std::borrow::Cow;
+
 use wb_message::text::{head, tail};
 use wb_message::{Block, Message, marks};
 
@@ -49,8 +51,8 @@ pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> Stri
 
 /// How the lines begin that tell who speaks.
 const LABEL_STARTS: [&str; 3] = ["[User]", "[Assistant", "[Tool result]"];
-/// How the tags begin that stand around what a summarizer is given.
-const FENCES: [&str; 4] = ["<conversation", "</conversation", "<previous-summary", "</previous-summary"];
+/// The names of the tags that stand around what a summarizer is given.
+const FENCES: [&str; 2] = ["conversation", "previous-summary"];
 /// What ends a line for some reader.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
@@ -117,13 +119,38 @@ impl Parts {
 }
 
 fn is_harmful(body: &str) -> bool {
-    LABEL_STARTS.iter().any(|label| body.contains(label)) || FENCES.iter().any(|fence| body.contains(fence))
+    LABEL_STARTS.iter().any(|label| body.contains(label)) || fences(body).next().is_some()
+}
+
+/// Returns a text in which each tag that could end what a summarizer is given has `‹` for its bracket, whatever its case
+/// and with blanks inside.
+pub fn without_fences(text: &str) -> Cow<'_, str> {
+    let (mut out, mut copied) = (String::new(), 0);
+    for at in fences(text) {
+        out.extend([&text[copied..at], "‹"]);
+        copied = at + 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// Returns where our tags begin in a text.
+fn fences(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices('<').map(|(at, _)| at).filter(|at| {
+        let inner = text[at + 1..].trim_start();
+        let inner = inner.strip_prefix('/').unwrap_or(inner).trim_start();
+        let is_name =
+            |name: &&str| inner.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name));
+        FENCES.iter().any(|name| is_name(&name))
+    })
 }
 
 /// Adds a body with `> ` before each line but the first that looks like a label, and our tags spoiled.
 fn push_harmless(out: &mut String, body: &str) {
-    let body =
-        FENCES.iter().fold(body.to_owned(), |body, fence| body.replace(fence, &fence.replace('<', "‹")));
+    let body = without_fences(body);
     for (nth, line) in body.split_inclusive(LINE_ENDS).enumerate() {
         if nth > 0 && LABEL_STARTS.iter().any(|label| line.trim_start().starts_with(label)) {
             out.push_str("> ");
