@@ -5,7 +5,7 @@ use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
-use crate::outcome::TURN_CONTEXT;
+use crate::outcome::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
 /// Room for the headings that the form has beside those of a digest, and for their empty lines.
 const FRAME_CHARS: usize = 120;
@@ -57,7 +57,7 @@ fn as_digest(summary: &str) -> String {
         if let Some((known, heading)) = heading {
             is_blocked = *known == BLOCKED;
             out.extend([heading, "\n"]);
-        } else if !matches!(plain, "" | "(none)" | "- (none)" | "---" | TURN_CONTEXT) {
+        } else if !matches!(plain, "" | "(none)" | "- (none)" | "---" | TURN_CONTEXT | NO_PRIOR_HISTORY) {
             match line.strip_prefix("- ").filter(|_| is_blocked && !line.starts_with(STUCK)) {
                 Some(rest) => out.extend([STUCK, rest, "\n"]),
                 None => out.extend([line, "\n"]),
@@ -107,6 +107,15 @@ mod tests {
         let expected = summary.replace("- (none)\n", "").replace("- no disk", "- Stuck? no disk");
         assert_eq!(again, expected);
         assert_eq!(as_summary(&Sections::parse(&as_digest(&again))), again);
+    }
+
+    #[test]
+    fn what_stands_between_two_summaries_in_one_is_no_entry_of_the_next() {
+        let summary =
+            format!("{NO_PRIOR_HISTORY}\n\n---\n\n{TURN_CONTEXT}\n\n## Original Request\n- port it");
+        let next = local_summary(&[Message::user("go on")], Some(&summary), 500);
+        assert!(next.contains("port it"), "{next}");
+        assert!([NO_PRIOR_HISTORY, TURN_CONTEXT, "---"].iter().all(|line| !next.contains(line)), "{next}");
     }
 
     #[test]

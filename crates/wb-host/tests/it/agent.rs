@@ -142,12 +142,17 @@ impl Agent {
     }
 }
 
-/// Fails where a provider would refuse a request for its form.
-pub(crate) fn assert_sendable(context: &[Message]) {
+/// Fails where a call is without its result or a result without its call.
+pub(crate) fn assert_paired(context: &[Message]) {
     let pairing = Pairing::of(context);
     let n_results = context.iter().flat_map(Message::answered_ids).count();
     assert_eq!(pairing.pairs().len(), n_results, "a result is without its call");
     assert!(pairing.dangling().is_empty(), "a call is without its result");
+}
+
+/// Fails where a provider would refuse a request for its form.
+pub(crate) fn assert_sendable(context: &[Message]) {
+    assert_paired(context);
     let sent = convert_to_llm(context.iter().cloned());
     let last =
         sent.last().map(|message| matches!(message, Message::User { .. } | Message::ToolResult { .. }));

@@ -14,6 +14,7 @@ mod chain;
 mod flow;
 mod navigate;
 mod real;
+
 mod published;
 mod recorded;
 mod recorded_branches;

@@ -2,13 +2,14 @@
 
 use futures::executor::block_on;
 use wb_budget::ModelCard;
-use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session};
+use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session, read_path};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
-use wb_session::{CompactionSettings, EntryStore, IdSource, Session, estimate_tokens};
+use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session, estimate_tokens};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
+use crate::agent::{Agent, assert_paired};
 use crate::support::prepared;
 
 /// Opens copies of the real sessions of the present layout; none in a checkout without them.
@@ -63,5 +64,34 @@ fn every_request_about_a_real_session_fits_the_window_it_is_made_for() {
             assert!(prompts.iter().all(|prompt| prompt.len() < max_bytes), "{window}");
             assert_eq!(prompts.len(), outcome.n_requests);
         }
+    }
+}
+
+/// The real talk without the counts, which are of contexts that were never compacted.
+#[test]
+fn real_sessions_talked_through_again_stay_within_a_small_window() {
+    for real in sessions() {
+        let mut agent = Agent::new(64_000, CompactionSettings::default());
+        let mut n_requests = 0;
+        for entry in read_path(&real, real.leaf()).unwrap() {
+            let EntryKind::Message(logged) = entry.kind else { continue };
+            if matches!(logged.message, Message::Assistant { .. }) {
+                let next = agent.flow.before_request(&agent.session, &agent.upcoming).unwrap();
+                let n_before = agent.trace.len();
+                agent.act(next, None);
+                assert!(
+                    !agent.flow.load(&agent.session, &agent.upcoming).unwrap().is_over(),
+                    "{}",
+                    agent.trace
+                );
+                if agent.trace.len() > n_before || n_requests % 50 == 0 {
+                    assert_paired(&agent.context());
+                }
+                n_requests += 1;
+            }
+            agent.session.append(&logged.message.into(), 1).unwrap();
+        }
+        assert!(agent.trace.len() >= 2 && agent.trace.chars().all(|step| step == 't'), "{}", agent.trace);
+        assert!(agent.trace.len() * 20 < n_requests, "{} for {n_requests} requests", agent.trace);
     }
 }
