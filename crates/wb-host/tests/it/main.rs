@@ -6,6 +6,7 @@ mod support;
 mod settings_files;
 mod overflow;
 mod prompts;
+mod recipe;
 mod compaction;
 mod branch;
 mod hooks;
