@@ -143,8 +143,8 @@ fn fences(text: &str) -> impl Iterator<Item = usize> {
         let inner = text[at + 1..].trim_start();
         let inner = inner.strip_prefix('/').unwrap_or(inner).trim_start();
         let is_name =
-            |name: &&str| inner.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name));
-        FENCES.iter().any(|name| is_name(name))
+            |name: &str| inner.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name));
+        FENCES.into_iter().any(is_name)
     })
 }
 
