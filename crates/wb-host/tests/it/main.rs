@@ -12,6 +12,7 @@ mod hooks;
 mod agent;
 mod chain;
 mod flow;
+mod edges;
 mod navigate;
 mod real;
 mod published;
