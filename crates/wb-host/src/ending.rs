@@ -77,14 +77,18 @@ pub(crate) fn is_just_compacted(session: &Session) -> bool {
     last.is_some_and(|node| node.tag == EntryTag::Compaction)
 }
 
-/// Tells whether between a compaction and an entry after it the user said nothing and no answer came.
+/// Tells whether an answer is the given entry, or between that and the answer the user said nothing and no other
+/// answer came.
 pub(crate) fn is_same_request(
     session: &Session,
-    compaction: Option<&EntryId>,
+    since: Option<&EntryId>,
     entry: &Entry,
 ) -> Result<bool, SessionError> {
+    if Some(&entry.id) == since {
+        return Ok(true);
+    }
     for node in back(session, entry.parent_id.as_ref()) {
-        if Some(&node.id) == compaction {
+        if Some(&node.id) == since {
             return Ok(true);
         }
         if matches!(node.tag, EntryTag::Answer | EntryTag::Message)

@@ -55,8 +55,8 @@ pub enum Stopped {
         /// The figures.
         load: ContextLoad,
     },
-    /// A request did not fit, and after a compaction it did not fit either.
-    #[error("the context did not fit, and after a compaction it did not fit either")]
+    /// A request did not fit, and after a compaction it did not fit either; or that compaction failed.
+    #[error("the context did not fit, and compacting it did not help")]
     OverflowAgain,
     /// A request did not fit, and there was nothing to compact.
     #[error("the context did not fit, and there is nothing to compact")]
@@ -125,10 +125,12 @@ pub struct SessionFlow {
     scales: Scales,
     state: FlowState,
     n_unhelpful: u32,
+    /// Compactions since a provider last counted a prompt within the limit.
+    n_unproven: u32,
     /// The estimate of all messages when it was stopped.
     stopped_at: u64,
     under_way: Option<UnderWay>,
-    /// The compaction after which a request was repeated last.
+    /// The compaction after which a request was repeated last, or the refused answer for which there was none.
     recovered: Option<EntryId>,
 }
 
@@ -137,7 +139,12 @@ struct UnderWay {
     reason: CompactionReason,
     ticket: Weak<()>,
     upcoming: Upcoming,
+    /// The answer that was refused.
+    answer: Option<EntryId>,
 }
+
+/// The least that has to be added before a compaction is tried that did not help before.
+const MIN_GROWTH_TOKENS: u64 = 1_000;
 
 impl SessionFlow {
     /// Begins to watch over a session.
@@ -147,6 +154,7 @@ impl SessionFlow {
             scales: Scales::default(),
             state: FlowState::Ready,
             n_unhelpful: 0,
+            n_unproven: 0,
             stopped_at: 0,
             under_way: None,
             recovered: None,
@@ -173,12 +181,16 @@ impl SessionFlow {
     ///
     /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction that would neither bring
     /// it within the limit nor make it a quarter lighter is not begun. After [`UNHELPFUL_COMPACTIONS`] in a row that did
-    /// not help, or would not have, no more is tried until as much was added as a compaction keeps.
+    /// not help, by estimate or as the provider counts it, or would not have, no more is tried until as much was added as
+    /// a compaction keeps, and an eighth of the limit at least.
     pub fn before_request(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
         if self.is_compacting() {
             return Ok(Next::Busy);
         }
         let load = self.load(session, upcoming)?;
+        if self.scales.counted_prompt().is_some_and(|tokens| tokens <= load.limit_tokens) {
+            self.n_unproven = 0;
+        }
         if !load.is_over() {
             self.note_within();
             return Ok(Next::Proceed);
@@ -186,17 +198,22 @@ impl SessionFlow {
         if !self.settings.enabled {
             return Ok(Next::Proceed);
         }
-        if let FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) = self.state
-            && !self.has_grown()
-        {
-            return Ok(Next::Stopped(stopped));
+        match self.state {
+            FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) if !self.has_grown(load) => {
+                return Ok(Next::Stopped(stopped));
+            }
+            FlowState::Stopped(Stopped::NoHelp { .. }) => {}
+            _ if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
+                return Ok(Next::Stopped(self.stop_trying(load)));
+            }
+            _ => {}
         }
         if is_just_compacted(session) {
             return Ok(Next::Proceed);
         }
         let (leaf, reason) = (session.leaf(), CompactionReason::Threshold);
         match self.job(session, leaf, reason, load, CompactOpts::default())? {
-            Some(job) if self.can_help(&job, load) => Ok(self.begin(job, upcoming)),
+            Some(job) if self.can_help(&job, load) => Ok(self.begin(job, upcoming, None)),
             _ => Ok(self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped)),
         }
     }
@@ -223,7 +240,7 @@ impl SessionFlow {
                 let Some(job) = self.job(session, end, reason, load, CompactOpts::default())? else {
                     return Ok(self.stop(Stopped::NothingToCompact));
                 };
-                return Ok(self.begin(job, upcoming));
+                return Ok(self.begin(job, upcoming, Some(answer.id)));
             }
             Ending::Overflowed | Ending::Other => {}
         }
@@ -242,7 +259,7 @@ impl SessionFlow {
         }
         let load = self.load(session, upcoming)?;
         let job = self.job(session, session.leaf(), CompactionReason::Manual, load, opts)?;
-        Ok(job.map_or(Next::Nothing, |job| self.begin(job, upcoming)))
+        Ok(job.map_or(Next::Nothing, |job| self.begin(job, upcoming, None)))
     }
 
     /// Runs a compaction and appends it; see [`finish`](Self::finish).
@@ -261,7 +278,8 @@ impl SessionFlow {
     /// Appends a compaction that was run; `timestamp_ms` counts from the Unix epoch.
     ///
     /// On an error nothing is appended and no request is to be repeated. An error other than an
-    /// [abort](HostError::is_abort) counts as a compaction that did not help.
+    /// [abort](HostError::is_abort) counts as a compaction that did not help. The hooks are told last: a host that
+    /// does not wait for one that hangs can drop the future, and session and flow are as they should be.
     pub async fn finish(
         &mut self,
         finished: FinishedCompaction,
@@ -269,35 +287,29 @@ impl SessionFlow {
         hooks: &mut HookList,
         timestamp_ms: i64,
     ) -> Result<Compacted, HostError> {
-        let upcoming = self.under_way.take().map(|it| it.upcoming).unwrap_or_default();
+        let ticket = Arc::downgrade(finished.ticket());
+        let under_way = self.under_way.take_if(|it| it.ticket.ptr_eq(&ticket));
+        let (upcoming, answer) = under_way.map(|it| (it.upcoming, it.answer)).unwrap_or_default();
         let (reason, will_retry) = (finished.reason(), finished.will_retry());
-        let appended = finished.append(session, hooks, timestamp_ms).await;
-        let load = self.load(session, &upcoming)?;
-        match appended {
-            Ok(compaction) => {
-                self.note_compacted(reason, load);
-                if will_retry {
-                    self.recovered = Some(compaction.entry_id.clone());
-                    self.state = FlowState::Recovering;
-                }
-                Ok(Compacted { compaction, reason, load, will_retry })
-            }
+        let (appended, news) = finished.enter(session, timestamp_ms);
+        let done = match appended {
+            Ok(compaction) => self.note_appended(session, &upcoming, compaction, reason, will_retry),
             Err(error) => {
-                if !error.is_abort() && reason != CompactionReason::Manual {
-                    self.note_unhelpful(load);
-                }
+                self.note_failed(session, &upcoming, reason, answer, &error);
                 Err(error)
             }
-        }
+        };
+        news.tell(hooks).await;
+        done
     }
 
     fn is_compacting(&self) -> bool {
         matches!(self.state(), FlowState::Compacting { .. })
     }
 
-    fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming) -> Next {
+    fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming, answer: Option<EntryId>) -> Next {
         let (reason, ticket) = (job.reason(), Arc::downgrade(job.ticket()));
-        self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone() });
+        self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone(), answer });
         Next::Compact(Box::new(job))
     }
 
@@ -337,10 +349,12 @@ impl SessionFlow {
         load.tokens.saturating_sub(summarized) <= load.limit_tokens || summarized >= load.tokens / 4
     }
 
-    /// Tells whether as much was added as a compaction keeps since it was stopped.
-    fn has_grown(&self) -> bool {
+    /// Tells whether as much was added as a compaction keeps since it was stopped. Settings that keep next to nothing
+    /// are no reason to try each time, and those that keep all are none to try never.
+    fn has_grown(&self, load: ContextLoad) -> bool {
         let added = self.scales.estimated_tokens().saturating_sub(self.stopped_at);
-        added >= self.settings.keep_recent_tokens
+        let limit = load.limit_tokens;
+        added >= self.settings.keep_recent_tokens.min(limit / 2).max(limit / 8).max(MIN_GROWTH_TOKENS)
     }
 
     fn note_within(&mut self) {
@@ -357,10 +371,49 @@ impl SessionFlow {
         }
     }
 
+    fn note_appended(
+        &mut self,
+        session: &Session,
+        upcoming: &Upcoming,
+        compaction: SessionCompaction,
+        reason: CompactionReason,
+        will_retry: bool,
+    ) -> Result<Compacted, HostError> {
+        if will_retry {
+            self.recovered = Some(compaction.entry_id.clone());
+        }
+        let load = self.load(session, upcoming)?;
+        self.note_compacted(reason, load);
+        if will_retry {
+            self.state = FlowState::Recovering;
+        }
+        Ok(Compacted { compaction, reason, load, will_retry })
+    }
+
     fn note_compacted(&mut self, reason: CompactionReason, load: ContextLoad) {
+        let is_manual = reason == CompactionReason::Manual;
+        self.n_unproven = self.n_unproven.saturating_add(u32::from(!is_manual));
         if !load.is_over() {
             (self.n_unhelpful, self.state) = (0, FlowState::Ready);
-        } else if reason != CompactionReason::Manual {
+        } else if !is_manual {
+            self.note_unhelpful(load);
+        }
+    }
+
+    /// Counts a failure that nobody wanted; the request of a refused answer is not tried again for it.
+    fn note_failed(
+        &mut self,
+        session: &Session,
+        upcoming: &Upcoming,
+        reason: CompactionReason,
+        answer: Option<EntryId>,
+        error: &HostError,
+    ) {
+        if error.is_abort() || reason == CompactionReason::Manual {
+            return;
+        }
+        self.recovered = answer.or(self.recovered.take());
+        if let Ok(load) = self.load(session, upcoming) {
             self.note_unhelpful(load);
         }
     }
@@ -368,12 +421,13 @@ impl SessionFlow {
     /// Counts a compaction that did not help, and stops where there were enough of them.
     fn note_unhelpful(&mut self, load: ContextLoad) -> Option<Stopped> {
         self.n_unhelpful = self.n_unhelpful.saturating_add(1);
-        if self.n_unhelpful < UNHELPFUL_COMPACTIONS {
-            return None;
-        }
+        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.stop_trying(load))
+    }
+
+    fn stop_trying(&mut self, load: ContextLoad) -> Stopped {
         let stopped = Stopped::NoHelp { load };
         self.state = FlowState::Stopped(stopped);
         self.stopped_at = self.scales.estimated_tokens();
-        Some(stopped)
+        stopped
     }
 }

@@ -107,11 +107,12 @@ impl Place {
         self.base.is_some()
     }
 
-    /// Moves the session's leaf to where the compaction goes.
+    /// Moves the session's leaf to where the compaction goes; what was said after an answer that failed keeps that
+    /// answer on its path.
     fn enter(&self, session: &mut Session) -> Result<(), HostError> {
         match &self.base {
             Some(base) if session.leaf() == self.leaf.as_ref() => Ok(session.branch(base)?),
-            None if self.is_below(session)? => Ok(()),
+            _ if self.is_below(session)? => Ok(()),
             _ => Err(HostError::Moved),
         }
     }
@@ -223,6 +224,11 @@ impl FinishedCompaction {
         self.place.will_retry()
     }
 
+    /// Returns what is shared as long as the compaction is on its way.
+    pub(crate) fn ticket(&self) -> &Arc<()> {
+        &self.place.ticket
+    }
+
     /// Appends the compaction and tells the hooks, of a failure too.
     ///
     /// `timestamp_ms` counts from the Unix epoch. Entries that were appended meanwhile stay in front of it; a session
@@ -233,21 +239,29 @@ impl FinishedCompaction {
         hooks: &mut HookList,
         timestamp_ms: i64,
     ) -> Result<SessionCompaction, HostError> {
+        let (appended, news) = self.enter(session, timestamp_ms);
+        news.tell(hooks).await;
+        appended
+    }
+
+    /// Appends the compaction; the hooks are still to be told.
+    pub(crate) fn enter(
+        self,
+        session: &mut Session,
+        timestamp_ms: i64,
+    ) -> (Result<SessionCompaction, HostError>, News) {
         let (reason, will_retry) = (self.place.reason, self.place.will_retry());
         let from_extension = self.result.as_ref().is_ok_and(|outcome| outcome.source == SummarySource::Hook);
         match self.into_entry(session, timestamp_ms) {
             Ok((done, compaction_entry)) => {
                 let event = SessionCompactEvent { compaction_entry, from_extension, reason, will_retry };
-                hooks.tell(("session_compact", &event), |hooks, event| hooks.session_compact(event)).await;
-                Ok(done)
+                (Ok(done), News::Compacted(event))
             }
             Err(error) => {
                 let (error_message, aborted) = (error.to_string(), error.is_abort());
                 let event =
                     SessionCompactFailedEvent { reason, error_message, aborted, will_retry, from_extension };
-                let told = ("session_compact_failed", &event);
-                hooks.tell(told, |hooks, event| hooks.session_compact_failed(event)).await;
-                Err(error)
+                (Err(error), News::Failed(event))
             }
         }
     }
@@ -266,6 +280,26 @@ impl FinishedCompaction {
         let entry_id = appended?;
         let entry = session.entry(&entry_id)?;
         Ok((SessionCompaction { entry_id, outcome }, entry))
+    }
+}
+
+/// What the hooks are told after a compaction.
+pub(crate) enum News {
+    Compacted(SessionCompactEvent),
+    Failed(SessionCompactFailedEvent),
+}
+
+impl News {
+    pub(crate) async fn tell(&self, hooks: &mut HookList) {
+        match self {
+            Self::Compacted(event) => {
+                hooks.tell(("session_compact", event), |hooks, event| hooks.session_compact(event)).await;
+            }
+            Self::Failed(event) => {
+                let told = ("session_compact_failed", event);
+                hooks.tell(told, |hooks, event| hooks.session_compact_failed(event)).await;
+            }
+        }
     }
 }
 

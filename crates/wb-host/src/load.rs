@@ -62,6 +62,11 @@ impl Scales {
         Ok(ContextLoad { tokens, limit_tokens: limit(card.context_window, settings), is_estimated })
     }
 
+    /// Returns the tokens of the last prompt that a provider counted, if that was of this context.
+    pub(crate) fn counted_prompt(&self) -> Option<u64> {
+        self.estimate.last_usage_index.map(|_| self.estimate.prompt_tokens)
+    }
+
     /// Returns what all messages were estimated at when they were weighed last; no count is in it.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         self.estimate.estimated_tokens

@@ -15,6 +15,8 @@ pub struct ContextEstimate {
     pub tokens: u64,
     /// The tokens that the provider counted, up to and with the message at `last_usage_index`.
     pub usage_tokens: u64,
+    /// Those of them that were the prompt and not its answer.
+    pub prompt_tokens: u64,
     /// The estimated tokens of what came after; of all messages where no count is valid.
     pub trailing_tokens: u64,
     /// The estimated tokens of all messages, whether counted or not.
@@ -82,7 +84,7 @@ impl Tally {
         let it = &mut self.estimate;
         it.estimated_tokens = it.estimated_tokens.saturating_add(tokens);
         if let Some(usage) = valid_usage(entry).filter(|_| is_current) {
-            it.usage_tokens = calculate_context_tokens(&usage);
+            (it.usage_tokens, it.prompt_tokens) = (calculate_context_tokens(&usage), usage.prompt_tokens());
             (it.trailing_tokens, it.last_usage_index) = (0, Some(self.n_messages));
         } else {
             it.trailing_tokens = it.trailing_tokens.saturating_add(tokens);

@@ -13,6 +13,7 @@ mod hooks;
 mod agent;
 mod chain;
 mod flow;
+mod edges;
 mod navigate;
 mod real;
 
