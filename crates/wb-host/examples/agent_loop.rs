@@ -31,13 +31,22 @@ fn ask_provider(messages: &[Message]) -> Logged {
     Logged { message, request: Some(request), is_excluded: false }
 }
 
-/// Compacts if the flow says so; tells whether the request is to be repeated.
-fn act(next: Next, flow: &mut SessionFlow, session: &mut Session) -> Result<bool, Box<dyn Error>> {
+/// Does what the flow says; tells whether the request is to be repeated.
+fn act(
+    next: Next,
+    flow: &mut SessionFlow,
+    session: &mut Session,
+    upcoming: &Upcoming,
+) -> Result<bool, Box<dyn Error>> {
     match next {
         Next::Compact(job) => {
             // Without a model the summary is written from the messages themselves.
             let done = block_on(flow.complete(*job, session, None, &mut HookList::default(), 0))?;
             println!("  compacted by {:?}, about {} tokens now", done.reason, done.load.tokens);
+            Ok(done.will_retry)
+        }
+        Next::Shorten(shortening) => {
+            let done = flow.shorten(*shortening, session, upcoming, 0)?;
             Ok(done.will_retry)
         }
         Next::Stopped(why) => Err(why.into()),
@@ -61,11 +70,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut is_asked = true;
         while is_asked {
             let next = flow.before_request(&session, &upcoming)?;
-            act(next, &mut flow, &mut session)?;
+            act(next, &mut flow, &mut session, &upcoming)?;
             let messages = convert_to_llm(session.context(session.leaf())?.messages);
             session.append(&EntryKind::Message(ask_provider(&messages)), 0)?;
             let next = flow.after_answer(&session, &upcoming)?;
-            is_asked = act(next, &mut flow, &mut session)?;
+            is_asked = act(next, &mut flow, &mut session, &upcoming)?;
         }
     }
     print!("{}", outline(&session.context(session.leaf())?.messages));

@@ -12,10 +12,12 @@
 //! Stopped     ── within the limit again, or an answer comes ────▶ Ready
 //! Stopped     ── much was added, or the user asks ──────────────▶ Compacting
 //! ```
+//!
+//! Where a compaction cannot help because a result of a tool is too large by itself, that is shortened.
 
 use std::sync::{Arc, Weak};
 
-use wb_session::{CompactionSettings, EntryId, Session, SessionError};
+use wb_session::{CompactionSettings, Entry, EntryId, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
 use crate::compaction::CompactOpts;
@@ -23,76 +25,11 @@ use crate::ending::{Ending, is_just_compacted, is_same_request, last_answer};
 use crate::hooks::{CompactionReason, HookList};
 use crate::job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction};
 use crate::load::{ContextLoad, Scales, Upcoming};
+use crate::next::{Compacted, FlowState, Next, Shortened, Stopped};
+use crate::shorten::Shortening;
 
 /// How many compactions in a row may leave a context over its limit; then no more is tried.
 pub const UNHELPFUL_COMPACTIONS: u32 = 2;
-
-/// Where the flow stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FlowState {
-    /// Nothing is under way.
-    #[default]
-    Ready,
-    /// A compaction is under way.
-    Compacting {
-        /// Why.
-        reason: CompactionReason,
-    },
-    /// A request that did not fit is to be repeated, or was and is not answered yet.
-    Recovering,
-    /// No more is tried by itself; the user should know.
-    Stopped(Stopped),
-}
-
-/// Why no more is tried by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Stopped {
-    /// Compactions left the context over its limit, or there was nothing to compact.
-    #[error("compacting does not help: the context has {} tokens, {} are the limit", load.tokens, load.limit_tokens)]
-    NoHelp {
-        /// The figures.
-        load: ContextLoad,
-    },
-    /// A request did not fit, and after a compaction it did not fit either; or that compaction failed.
-    #[error("the context did not fit, and compacting it did not help")]
-    OverflowAgain,
-    /// A request did not fit, and there was nothing to compact.
-    #[error("the context did not fit, and there is nothing to compact")]
-    NothingToCompact,
-}
-
-/// What a host does next.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Next {
-    /// Nothing; a request can be sent.
-    Proceed,
-    /// This compaction, by [`SessionFlow::complete`]; or by [`CompactionJob::run`], with the session free meanwhile,
-    /// and [`SessionFlow::finish`].
-    Compact(Box<CompactionJob>),
-    /// The compaction that is under way comes first.
-    Busy,
-    /// Nothing, since nothing would be summarized: an answer to the user who asked.
-    Nothing,
-    /// Nothing by itself; the user should know.
-    Stopped(Stopped),
-}
-
-/// A compaction that was appended; the context is to be built anew.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Compacted {
-    /// The entry, what it says and what it cost.
-    pub compaction: SessionCompaction,
-    /// Why the session was compacted.
-    pub reason: CompactionReason,
-    /// What the context holds from now on, by estimate.
-    pub load: ContextLoad,
-    /// Whether the request that did not fit is to be repeated now. Its answer stays on a branch of its own.
-    pub will_retry: bool,
-}
 
 /// Watches over one session: says before each request and after each answer whether it is to be compacted.
 ///
@@ -130,8 +67,16 @@ pub struct SessionFlow {
     /// The estimate of all messages when it was stopped.
     stopped_at: u64,
     under_way: Option<UnderWay>,
-    /// The compaction after which a request was repeated last, or the refused answer for which there was none.
-    recovered: Option<EntryId>,
+    recovery: Recovery,
+}
+
+/// What was tried for the request that was refused last.
+#[derive(Clone, Debug, Default)]
+struct Recovery {
+    /// The entry after which it was repeated, or the refused answer for which nothing was appended.
+    since: Option<EntryId>,
+    is_compacted: bool,
+    is_shortened: bool,
 }
 
 #[derive(Debug)]
@@ -157,7 +102,7 @@ impl SessionFlow {
             n_unproven: 0,
             stopped_at: 0,
             under_way: None,
-            recovered: None,
+            recovery: Recovery::default(),
         }
     }
 
@@ -198,24 +143,23 @@ impl SessionFlow {
         if !self.settings.enabled {
             return Ok(Next::Proceed);
         }
-        match self.state {
-            FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) if !self.has_grown(load) => {
-                return Ok(Next::Stopped(stopped));
-            }
-            FlowState::Stopped(Stopped::NoHelp { .. }) => {}
-            _ if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
-                return Ok(Next::Stopped(self.stop_trying(load)));
-            }
-            _ => {}
-        }
-        if is_just_compacted(session) {
-            return Ok(Next::Proceed);
-        }
+        let (stopped, is_compacted) = (self.stopped(load), is_just_compacted(session));
         let (leaf, reason) = (session.leaf(), CompactionReason::Threshold);
-        match self.job(session, leaf, reason, load, CompactOpts::default())? {
-            Some(job) if self.can_help(&job, load) => Ok(self.begin(job, upcoming, None)),
-            _ => Ok(self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped)),
+        if stopped.is_none()
+            && !is_compacted
+            && let Some(job) = self.job(session, leaf, reason, load, CompactOpts::default())?
+            && self.can_help(&job, load)
+        {
+            return Ok(self.begin(job, upcoming, None));
         }
+        if let Some(shortening) = self.shortening(session, leaf, reason, load)? {
+            return Ok(Next::Shorten(Box::new(shortening)));
+        }
+        Ok(match stopped {
+            Some(stopped) => Next::Stopped(stopped),
+            None if is_compacted => Next::Proceed,
+            None => self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped),
+        })
     }
 
     /// Says what to do after an answer was appended to the session.
@@ -231,20 +175,39 @@ impl SessionFlow {
         let Some((answer, ending)) = last_answer(session, &upcoming.card)? else { return Ok(Next::Proceed) };
         match ending {
             Ending::Answered => self.note_answered(),
-            Ending::Overflowed if self.settings.enabled => {
-                if is_same_request(session, self.recovered.as_ref(), &answer)? {
-                    return Ok(self.stop(Stopped::OverflowAgain));
-                }
-                let load = self.load(session, upcoming)?;
-                let (end, reason) = (answer.parent_id.as_ref(), CompactionReason::Overflow);
-                let Some(job) = self.job(session, end, reason, load, CompactOpts::default())? else {
-                    return Ok(self.stop(Stopped::NothingToCompact));
-                };
-                return Ok(self.begin(job, upcoming, Some(answer.id)));
-            }
+            Ending::Overflowed if self.settings.enabled => return self.recover(session, upcoming, answer),
             Ending::Overflowed | Ending::Other => {}
         }
         Ok(Next::Proceed)
+    }
+
+    /// Says what else can be tried for a request that was refused: a compaction and shorter results, each once.
+    fn recover(
+        &mut self,
+        session: &Session,
+        upcoming: &Upcoming,
+        answer: Entry,
+    ) -> Result<Next, SessionError> {
+        if !is_same_request(session, self.recovery.since.as_ref(), &answer)? {
+            self.recovery = Recovery::default();
+        }
+        let load = self.load(session, upcoming)?;
+        let (end, reason) = (answer.parent_id.as_ref(), CompactionReason::Overflow);
+        let mut job = None;
+        if !self.recovery.is_compacted {
+            job = self.job(session, end, reason, load, CompactOpts::default())?;
+        }
+        let is_worth = |job: &CompactionJob| job.n_tokens_summarized() >= self.scales.estimated_tokens() / 4;
+        let mut shortening = None;
+        if !self.recovery.is_shortened && !job.as_ref().is_some_and(is_worth) {
+            shortening = self.shortening(session, end, reason, load)?;
+        }
+        Ok(match (shortening, job) {
+            (Some(shortening), _) => Next::Shorten(Box::new(shortening)),
+            (None, Some(job)) => self.begin(job, upcoming, Some(answer.id)),
+            (None, None) if self.recovery.since.is_some() => self.stop(Stopped::OverflowAgain),
+            (None, None) => self.stop(Stopped::NothingToCompact),
+        })
     }
 
     /// Says what to do when the user asks for a compaction, whatever the settings' `enabled` says.
@@ -303,6 +266,24 @@ impl SessionFlow {
         done
     }
 
+    /// Appends what shortens results; `timestamp_ms` counts from the Unix epoch. On an error the host goes on without.
+    pub fn shorten(
+        &mut self,
+        shortening: Shortening,
+        session: &mut Session,
+        upcoming: &Upcoming,
+        timestamp_ms: i64,
+    ) -> Result<Shortened, HostError> {
+        let will_retry = shortening.will_retry();
+        let n_results = shortening.append(session, timestamp_ms)?;
+        if will_retry {
+            self.recovery.since = session.leaf().cloned();
+            self.recovery.is_shortened = true;
+            self.state = FlowState::Recovering;
+        }
+        Ok(Shortened { n_results, load: self.load(session, upcoming)?, will_retry })
+    }
+
     fn is_compacting(&self) -> bool {
         matches!(self.state(), FlowState::Compacting { .. })
     }
@@ -342,6 +323,36 @@ impl SessionFlow {
         CompactionJob::prepare_within(session, end, &settings, max_kept_tokens, reason, opts)
     }
 
+    /// Finds results that are larger than an eighth of what the context may hold; of one that was refused, of what it
+    /// held at most.
+    fn shortening(
+        &self,
+        session: &Session,
+        end: Option<&EntryId>,
+        reason: CompactionReason,
+        load: ContextLoad,
+    ) -> Result<Option<Shortening>, SessionError> {
+        let limit = self.scales.estimate_of(load.limit_tokens);
+        let (most, excess) = match reason {
+            CompactionReason::Overflow => (limit.min(self.scales.estimated_tokens()), u64::MAX),
+            _ => (limit, self.scales.estimate_of(load.tokens.saturating_sub(load.limit_tokens))),
+        };
+        Shortening::find(session, end, reason, most / 8, excess)
+    }
+
+    /// Tells whether no more compactions are tried for now.
+    fn stopped(&mut self, load: ContextLoad) -> Option<Stopped> {
+        match self.state {
+            FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) => {
+                (!self.has_grown(load)).then_some(stopped)
+            }
+            _ if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
+                Some(self.stop_trying(load))
+            }
+            _ => None,
+        }
+    }
+
     /// Tells whether a compaction is worth a request: without what it summarizes the context would be within its limit,
     /// or at least a quarter lighter.
     fn can_help(&self, job: &CompactionJob, load: ContextLoad) -> bool {
@@ -365,7 +376,7 @@ impl SessionFlow {
     }
 
     fn note_answered(&mut self) {
-        self.recovered = None;
+        self.recovery = Recovery::default();
         if !matches!(self.state, FlowState::Stopped(Stopped::NoHelp { .. })) {
             self.state = FlowState::Ready;
         }
@@ -380,7 +391,8 @@ impl SessionFlow {
         will_retry: bool,
     ) -> Result<Compacted, HostError> {
         if will_retry {
-            self.recovered = Some(compaction.entry_id.clone());
+            self.recovery.since = Some(compaction.entry_id.clone());
+            self.recovery.is_compacted = true;
         }
         let load = self.load(session, upcoming)?;
         self.note_compacted(reason, load);
@@ -412,7 +424,9 @@ impl SessionFlow {
         if error.is_abort() || reason == CompactionReason::Manual {
             return;
         }
-        self.recovered = answer.or(self.recovered.take());
+        if let Some(answer) = answer {
+            self.recovery = Recovery { since: Some(answer), is_compacted: true, ..self.recovery };
+        }
         if let Ok(load) = self.load(session, upcoming) {
             self.note_unhelpful(load);
         }

@@ -92,7 +92,7 @@ pub struct FinishedCompaction {
 
 /// Where a compaction is appended, and why.
 #[derive(Clone, Debug)]
-struct Place {
+pub(crate) struct Place {
     reason: CompactionReason,
     /// The leaf when it was prepared.
     leaf: Option<EntryId>,
@@ -103,13 +103,18 @@ struct Place {
 }
 
 impl Place {
-    fn will_retry(&self) -> bool {
+    pub(crate) fn new(session: &Session, end: Option<&EntryId>, reason: CompactionReason) -> Self {
+        let base = end.filter(|end| Some(*end) != session.leaf()).cloned();
+        Self { reason, leaf: session.leaf().cloned(), base, ticket: Arc::default() }
+    }
+
+    pub(crate) fn will_retry(&self) -> bool {
         self.base.is_some()
     }
 
     /// Moves the session's leaf to where the compaction goes; what was said after an answer that failed keeps that
     /// answer on its path.
-    fn enter(&self, session: &mut Session) -> Result<(), HostError> {
+    pub(crate) fn enter(&self, session: &mut Session) -> Result<(), HostError> {
         match &self.base {
             Some(base) if session.leaf() == self.leaf.as_ref() => Ok(session.branch(base)?),
             _ if self.is_below(session)? => Ok(()),
@@ -156,9 +161,7 @@ impl CompactionJob {
         let path: Vec<&Entry> = branch_entries.iter().collect();
         let preparation = prepare_compaction_within(&path, settings, max_kept_tokens);
         let Some(preparation) = preparation else { return Ok(None) };
-        let leaf = session.leaf().cloned();
-        let base = end.filter(|end| Some(*end) != session.leaf()).cloned();
-        let place = Place { reason, leaf, base, ticket: Arc::default() };
+        let place = Place::new(session, end, reason);
         let event = SessionBeforeCompactEvent {
             preparation,
             branch_entries,
@@ -255,7 +258,7 @@ impl FinishedCompaction {
         match self.into_entry(session, timestamp_ms) {
             Ok((done, compaction_entry)) => {
                 let event = SessionCompactEvent { compaction_entry, from_extension, reason, will_retry };
-                (Ok(done), News::Compacted(event))
+                (Ok(done), News::Compacted(Box::new(event)))
             }
             Err(error) => {
                 let (error_message, aborted) = (error.to_string(), error.is_abort());
@@ -285,7 +288,7 @@ impl FinishedCompaction {
 
 /// What the hooks are told after a compaction.
 pub(crate) enum News {
-    Compacted(SessionCompactEvent),
+    Compacted(Box<SessionCompactEvent>),
     Failed(SessionCompactFailedEvent),
 }
 
@@ -293,7 +296,7 @@ impl News {
     pub(crate) async fn tell(&self, hooks: &mut HookList) {
         match self {
             Self::Compacted(event) => {
-                hooks.tell(("session_compact", event), |hooks, event| hooks.session_compact(event)).await;
+                hooks.tell(("session_compact", &**event), |hooks, event| hooks.session_compact(event)).await;
             }
             Self::Failed(event) => {
                 let told = ("session_compact_failed", event);

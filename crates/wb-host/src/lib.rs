@@ -51,6 +51,8 @@ pub mod job;
 pub mod navigate;
 pub mod load;
 mod ending;
+pub mod shorten;
+pub mod next;
 pub mod flow;
 
 pub use branch::{
@@ -58,7 +60,7 @@ pub use branch::{
     read_left_branch,
 };
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
-pub use flow::{Compacted, FlowState, Next, SessionFlow, Stopped, UNHELPFUL_COMPACTIONS};
+pub use flow::{SessionFlow, UNHELPFUL_COMPACTIONS};
 pub use hooks::{
     BeforeCompact, BeforeTree, CompactionReason, HookCompaction, HookError, HookFault, HookFuture, HookList,
     HookSummary, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent,
@@ -67,7 +69,9 @@ pub use hooks::{
 pub use job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
 pub use load::{ContextLoad, Upcoming};
 pub use navigate::{NavigateOpts, TreeNavigation, navigate_tree};
+pub use next::{Compacted, FlowState, Next, Shortened, Stopped};
 pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
 pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};
+pub use shorten::Shortening;

@@ -32,7 +32,7 @@ pub(crate) struct Agent {
     /// The tokens of the window that the provider really has.
     pub(crate) window_tokens: u64,
     /// What happened, a letter each: `.` a request that was answered, `x` one that was refused, `t` `o` `m` a
-    /// compaction by threshold, overflow, hand; `-` one that failed, `S` the flow stopped.
+    /// compaction by threshold, overflow, hand; `s` results that were shortened; `-` one that failed, `S` the flow stopped.
     pub(crate) trace: String,
     n_calls: usize,
 }
@@ -90,6 +90,11 @@ impl Agent {
                 let done = block_on(done);
                 self.trace.push(if done.is_ok() { letter } else { '-' });
                 done.is_ok_and(|done| done.will_retry)
+            }
+            Next::Shorten(shortening) => {
+                self.trace.push('s');
+                let done = self.flow.shorten(*shortening, &mut self.session, &self.upcoming, 1);
+                done.unwrap().will_retry
             }
             Next::Stopped(_) => {
                 self.trace.push('S');

@@ -22,8 +22,8 @@ fn say(session: &mut Session, message: Message, usage: Option<Usage>, stop_reaso
     session.append(&EntryKind::Message(Logged { message, request, is_excluded: false }), 1).unwrap();
 }
 
-fn input(tokens: u64) -> Option<Usage> {
-    Some(Usage { input_tokens: tokens, ..Usage::EMPTY })
+fn input(tokens: u64) -> Usage {
+    Usage { input_tokens: tokens, ..Usage::EMPTY }
 }
 
 /// Has `n_turns` turns, of which the provider counts what `count` makes of the estimate; returns how many requests a
@@ -45,7 +45,7 @@ fn talk(
         let context = session.context(session.leaf()).unwrap().messages;
         assert_sendable(&context);
         let counted = count(context.iter().map(estimate_tokens).sum());
-        say(&mut session, Message::assistant("a".repeat(2_000)), input(counted), StopReason::Stop);
+        say(&mut session, Message::assistant("a".repeat(2_000)), Some(input(counted)), StopReason::Stop);
         assert!(matches!(flow.after_answer(&session, upcoming).unwrap(), Next::Proceed));
     }
     model.prompts().len()

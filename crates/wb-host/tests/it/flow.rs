@@ -10,12 +10,13 @@ use wb_host::{
     BeforeCompact, CompactOpts, CompactionReason, FlowState, HookFuture, HostError, Next,
     SessionBeforeCompactEvent, SessionCompactFailedEvent, SessionHooks, Stopped,
 };
-use wb_message::{Message, outline};
-use wb_session::{CompactionSettings, EntryTag};
+use wb_message::marks::CLIP_MARK;
+use wb_message::{Block, Message, outline};
+use wb_session::{CompactionSettings, EntryKind, EntryTag};
 use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
-use crate::agent::{Agent, Says};
+use crate::agent::{Agent, Says, assert_sendable};
 use crate::support::SUMMARY;
 
 /// A window of 10 000 tokens of which 8 000 may be used, and 2 000 are kept.
@@ -89,15 +90,49 @@ fn where_there_is_nothing_to_compact_a_refusal_is_told_and_nothing_is_tried() {
     assert_eq!(agent.flow.state(), FlowState::Stopped(Stopped::NothingToCompact));
 }
 
+/// The results in what the model sees, by their first word, length and whether something was left out.
+fn results(messages: &[Message]) -> Vec<(usize, bool)> {
+    let results = messages.iter().filter(|message| matches!(message, Message::ToolResult { .. }));
+    let texts = results.map(|message| message.blocks().iter().filter_map(Block::as_text).collect::<String>());
+    texts.map(|text| (text.len(), text.contains(CLIP_MARK))).collect()
+}
+
 #[test]
-fn a_result_that_is_over_the_limit_by_itself_is_summarized_as_soon_as_it_can_be() {
+fn a_result_that_is_over_the_limit_by_itself_is_shortened_in_the_context_and_whole_in_the_log() {
     let mut agent = agent();
     agent.window_tokens = 40_000;
-    agent.prompt("Read it.", &[Says::Call(8_000), Says::Call(36_000), Says::Text(40)], None);
-    assert_eq!(agent.traced(), "...", "the last call keeps its result, and the rest is small");
-    agent.prompt("And?", &[Says::Text(40)], None);
-    agent.prompt("And?", &[Says::Text(40)], None);
-    assert_eq!((agent.traced().as_str(), agent.flow.state()), ("t..", FlowState::Ready));
+    agent.prompt("Read it.", &[Says::Call(3_000), Says::Call(36_000), Says::Text(40)], None);
+    assert_eq!(agent.traced(), "..s.");
+    let shown = results(&agent.context());
+    assert_eq!(shown[0], (3_000, false), "what is not large stays");
+    assert!(shown[1].0 <= 4_000 && shown[1].1, "an eighth of 8 000 tokens: {shown:?}");
+    let path: Vec<_> = agent.session.path().unwrap();
+    let large = path.iter().rev().find(|node| node.tag == EntryTag::Message).unwrap();
+    let EntryKind::Message(logged) = agent.session.entry(&large.id).unwrap().kind else { panic!() };
+    assert_eq!(results(&[logged.message]), [(36_000, false)]);
+    // Going to where it was appended takes the edit back.
+    agent.session.branch(&large.id).unwrap();
+    assert_eq!(results(&agent.context())[1], (36_000, false));
+}
+
+#[test]
+fn a_refused_request_with_a_large_result_is_asked_again_with_that_shortened_and_once_more_compacted() {
+    let mut agent = agent();
+    agent.window_tokens = 3_000;
+    agent.prompt("Read it.", &[Says::Call(12_000), Says::Text(40)], None);
+    assert_eq!((agent.traced().as_str(), agent.flow.state()), (".xs.", FlowState::Ready));
+
+    let mut agent = self::agent();
+    agent.window_tokens = 700;
+    agent.session.append(&Message::user("Read.").into(), 1).unwrap();
+    agent.session.append(&Message::assistant("a".repeat(2_000)).into(), 1).unwrap();
+    agent.prompt("Read it.", &[Says::Call(12_000), Says::Text(40)], None);
+    let trace = agent.traced();
+    assert_eq!(trace, ".xsxo.", "a compaction alone would not help");
+    assert_sendable(&{
+        agent.session.append(&Message::user("And?").into(), 1).unwrap();
+        agent.context()
+    });
 }
 
 #[test]
@@ -268,11 +303,11 @@ proptest! {
             let n_before = agent.session.tree().nodes().len();
             agent.prompt("Go on.", &script, model);
             let trace = agent.traced();
-            // A request is repeated once at most, and before each there is one compaction at most.
+            // A request is repeated after a compaction and after shorter results, once each.
             let n_said = trace.matches(['.', 'x']).count();
-            prop_assert!(trace.matches('x').count() <= 1 + trace.matches('o').count(), "{}", trace);
-            prop_assert!(n_said <= 2 * script.len(), "{}", trace);
-            prop_assert!(!trace.contains("tt") && !trace.contains("oo") && !trace.contains("xx"), "{}", trace);
+            prop_assert!(trace.matches('x').count() <= 1 + trace.matches(['o', 's']).count(), "{}", trace);
+            prop_assert!(n_said <= 3 * script.len(), "{}", trace);
+            prop_assert!(!trace.contains("tt") && !trace.contains("oo") && !trace.contains("xx") && !trace.contains("ss"), "{}", trace);
             prop_assert!(agent.session.tree().nodes().len() > n_before);
         }
     }
