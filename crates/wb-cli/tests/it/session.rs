@@ -285,6 +285,8 @@ fn an_unknown_or_ambiguous_id_is_refused_with_the_candidates() {
         let unknown = run(&text(&log()), verb, &["bbbb9"]);
         assert_eq!(unknown.code, 1);
         assert!(unknown.stderr.contains("\nhint: the nearest are bbbb0001, bbbb0002;"), "{}", unknown.stderr);
+        let one = run(&text(&log()), verb, &["bbbb0001x"]);
+        assert!(one.stderr.contains("\nhint: the nearest is bbbb0001;"), "{}", one.stderr);
         let nowhere = run(&text(&log()), verb, &["é"]);
         assert!(nowhere.stderr.contains("\nhint: `wb session tree`"), "{}", nowhere.stderr);
     }
