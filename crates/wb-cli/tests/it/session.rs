@@ -107,7 +107,7 @@ fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
 │ ○ bbbb0002 user      "That leads nowhere."
 ● aaaa0003 assistant "Looking." · bash(ls) [start]
 ● aaaa0004 result    bash "\u{1b}]0;owned\u{7} a.rs \u{202e}b.rs"
-◆ cccc0001 compacted "# Goal list" 4,000 tokens before, keeps from aaaa0003
+◆ cccc0001 compacted "list" 4,000 tokens before, keeps from aaaa0003
 ◆ cccc0002 branch    "Left." left at bbbb0002
 ● cccc0003 label     [start] for aaaa0003
 ● cccc0004 user      "Go on." ← leaf
