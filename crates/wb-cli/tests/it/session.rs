@@ -100,7 +100,7 @@ fn json_of(content: &str, verb: &str, rest: &[&str]) -> Value {
 
 #[test]
 fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
-    let expected = r##"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
+    let expected = r#"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
 ● aaaa0001 thinking  high
 ● aaaa0002 user      "List the files."
 ├─○ bbbb0001 user      "Another way."
@@ -112,7 +112,7 @@ fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
 ● cccc0003 label     [start] for aaaa0003
 ● cccc0004 user      "Go on." ← leaf
   ● ◆ on the path to the leaf  ○ ◇ on other branches  ◆ ◇ compaction, branch summary
-"##;
+"#;
     assert_eq!(shown(&text(&log()), "tree", &[]), expected);
 }
 
