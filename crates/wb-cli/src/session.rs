@@ -215,7 +215,7 @@ pub(crate) fn write_new(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut draft = new_file(folder_of(path))?;
+    let mut draft = new_file(folder_of(path)).map_err(of_the_system)?;
     fill(draft.as_file_mut(), content)?;
     draft.as_file().sync_all()?;
     draft.persist_noclobber(path).map_err(|error| error.error)?;
@@ -238,13 +238,20 @@ fn replace(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut draft = new_file(folder_of(&path))?;
+    let mut draft = new_file(folder_of(&path)).map_err(of_the_system)?;
     fill(draft.as_file_mut(), content)?;
     if let Some(permissions) = permissions {
         draft.as_file().set_permissions(permissions)?;
     }
     draft.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Returns what the system said, without the name of a draft that no user knows.
+fn of_the_system(error: io::Error) -> io::Error {
+    let told = error.to_string();
+    let said = told.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
+    said.unwrap_or(error)
 }
 
 /// Makes a file of its own name with the mode that any new file gets.

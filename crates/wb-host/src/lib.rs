@@ -7,6 +7,12 @@
 //! [`append_branch_summary`]. [`compact_session`] and [`navigate_tree`] go the whole way and let [`SessionHooks`] have
 //! their say.
 //!
+//! A host that wants a session to be compacted by itself asks a [`SessionFlow`] before each request and after each
+//! answer; the [`Next`] that it gets says what to do. Where the session must be free while a model is asked, a
+//! [`CompactionJob`] is run apart from it and its outcome appended afterwards. The example `agent_loop` is such a host,
+//! `custom_compaction` one with a hook of its own. What takes a compaction back is
+//! [`Session::undo_compaction`](wb_session::Session::undo_compaction).
+//!
 //! [`read_settings`] reads the settings of a session from two files. [`is_overflow`] tells whether an answer shows that
 //! the context was too large.
 //!
@@ -75,3 +81,5 @@ pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
 pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};
 pub use shorten::Shortening;
+/// What stops a compaction or a summary from outside; of the crate `tokio-util`.
+pub use tokio_util::sync::CancellationToken;

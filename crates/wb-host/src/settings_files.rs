@@ -117,9 +117,9 @@ impl SettingsFileError {
 
 /// Reads the sections `compaction` and `branchSummary` of two settings files, either of which may be absent.
 ///
-/// What the project's file sets counts, then what the global one sets, then the default, each key on its own. A path
-/// where nothing is gives neither error nor note; an empty file sets nothing and is noted. Other sections belong to the
-/// host.
+/// What the project's file sets counts, then what the global one sets, then the default, each key on its own. The
+/// paths are the host's, which knows its places; `None` stands for a file that the host does not have. A path where
+/// nothing is gives neither error nor note; an empty file sets nothing and is noted. Other sections belong to the host.
 ///
 /// # Errors
 /// A file that cannot be read, that is not JSON, or that has a value of the wrong kind is refused by its path, and

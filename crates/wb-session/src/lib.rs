@@ -8,9 +8,11 @@
 //!
 //! A session that goes on is a [`Session`]: it keeps the [`Tree`] in memory and what entries say in an
 //! [`EntryStore`], appends entries in pi's form, moves its leaf, and writes itself or one of its paths out again.
+//! [`Session::undo_compaction`] takes its last compaction back, [`Session::mark_leaf`] moves its leaf so that it is
+//! there when the session is opened again; both only append.
 //!
 //! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
-//! [`should_compact`] tell when, [`prepare_compaction`] and [`prepare_branch_entries`] tell what goes to a model. An
+//! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and [`prepare_branch_entries`] tell what goes to a model. An
 //! [`Overlay`] is a compaction that takes nothing away: stored blocks over a log, of which the model sees a
 //! projection, taken back and explained at any time.
 //!

@@ -8,6 +8,18 @@
 //! The names at the root are those of the published window budget that this engine continues; each crate stands
 //! under its own name for everything beyond them.
 //!
+//! # Features
+//!
+//! All are off by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `formats` | `formats`: session files of other agents are read; and `session` |
+//! | `host` | `host`: sessions are compacted by a flow, by hand and with hooks, branches summarized; and `session` |
+//! | `sqlite` | `session::store::sqlite`, a session in a database; and `formats` |
+//! | `compat` | published behaviour as it was recorded, in modules of that name |
+//! | `scripted` | `summarize::scripted`, a model that plays back replies |
+//!
 //! # Examples
 //!
 //! A condenser without a network; without a card there is no window to measure, so it is the identity:
@@ -137,6 +149,42 @@
 //! let turns = vec![Turn::user("hello"), Turn::assistant("hi")];
 //! let same = condense.condense(turns.clone(), CondenseOpts { context_tokens: 900, ..CondenseOpts::default() }).await;
 //! assert_eq!(same, turns);
+//! # }
+//! ```
+//!
+//! A session in a file that is compacted by itself, and a compaction that is taken back; with the feature `host`:
+//!
+#![cfg_attr(feature = "host", doc = "```")]
+#![cfg_attr(not(feature = "host"), doc = "```ignore")]
+//! use window_budget::host::{HookList, Next, SessionFlow, Upcoming, read_settings};
+//! use window_budget::session::store::jsonl::JsonlStore;
+//! use window_budget::session::{Durability, IdSource, NewSession, Session};
+//! use window_budget::{Message, ModelCard};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("window-budget-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let file = folder.join("session.jsonl");
+//! let store = JsonlStore::create(&file, Durability::default())?; // JsonlStore::open and Session::open go on with it
+//! let mut session = Session::create(Box::new(store), &NewSession::default(), IdSource::new(7))?;
+//! session.append(&Message::user("Port the importer.").into(), 1)?; // times are milliseconds since the Unix epoch
+//! session.append(&Message::assistant("Working on it. ".repeat(9_000)).into(), 2)?;
+//! session.append(&Message::user("Go on.").into(), 3)?;
+//!
+//! let settings = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?.settings;
+//! let mut flow = SessionFlow::new(settings.compaction);
+//! let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
+//! if let Next::Compact(job) = flow.before_request(&session, &upcoming)? {
+//!     let mut hooks = HookList::default();
+//!     let done = flow.complete(*job, &mut session, None, &mut hooks, 4).await?; // Some(&model) for better digests
+//!     assert!(!done.load.is_over());
+//! }
+//! assert_eq!(session.context(session.leaf())?.messages.len(), 2); // the digest, and what was asked last
+//! session.undo_compaction(5)?;
+//! assert_eq!(session.context(session.leaf())?.messages.len(), 3);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
 //! # }
 //! ```
 

@@ -46,7 +46,10 @@ fn nearest(ids: &BTreeSet<&str>, name: &str) -> String {
     let starts = name.char_indices().map(|(at, _)| &name[..at]).filter(|start| !start.is_empty());
     let near = starts.rev().map(|start| beginning_with(ids, start));
     match near.into_iter().find(|near| !near.is_empty()) {
-        Some(near) => format!("the nearest are {}; `wb session tree` shows all", listed(&near)),
+        Some(near) => {
+            let verb = if near.len() == 1 { "is" } else { "are" };
+            format!("the nearest {verb} {}; `wb session tree` shows all", listed(&near))
+        }
         None if ids.is_empty() => "the session has no entries".to_owned(),
         None => "`wb session tree` shows the ids of all entries".to_owned(),
     }

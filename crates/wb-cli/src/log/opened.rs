@@ -93,7 +93,12 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         SessionError::Empty
         | SessionError::NoHeader { .. }
         | SessionError::Store(StoreError::NotALog { .. }) => {
-            "name a session file of pi, version 1 to 3; `wb plan` reads the files of other agents too"
+            "name a session file of pi, version 1 to 3; `wb plan` reads those of Claude Code too"
+        }
+        SessionError::Store(StoreError::Io { source, .. })
+            if source.kind() == io::ErrorKind::IsADirectory =>
+        {
+            "name a session file; those of pi end in .jsonl"
         }
         SessionError::Store(StoreError::Io { .. }) => "check that the file is there and may be read",
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",

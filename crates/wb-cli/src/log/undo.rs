@@ -5,17 +5,14 @@ use std::io::{self, BufWriter, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_host::HostError;
-use wb_message::text::one_line;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
 use super::account::{Weight, Weights, count};
 use super::opened::Log;
 use super::show::fact;
+use super::words::gist;
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionChange;
-
-/// Characters of the digest that are shown.
-const SHOWN_CHARS: usize = 60;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]
@@ -62,7 +59,7 @@ fn run(session: &mut Session, goal: Goal<'_>, now_ms: i64) -> Result<Done, HostE
     let before = Weight::at_leaf(session)?;
     let undone = session.undo_compaction(now_ms)?;
     let text = match session.entry(&undone.compaction_id)?.kind {
-        EntryKind::Compaction(it) => one_line(&it.summary, SHOWN_CHARS),
+        EntryKind::Compaction(it) => gist(&it.summary),
         _ => String::new(),
     };
     let back = goal.way_back(session, &undone.old_leaf_id)?;

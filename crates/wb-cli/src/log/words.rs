@@ -51,7 +51,7 @@ pub(crate) fn line(kind: &EntryKind, width: IdWidth) -> String {
         EntryKind::ThinkingLevelChange(it) => ("thinking", it.thinking_level.clone()),
         EntryKind::Compaction(it) => ("compacted", compaction(it, width)),
         EntryKind::BranchSummary(it) => {
-            ("branch", format!("{} left at {}", quoted(&it.summary), width.short(&it.from_id)))
+            ("branch", format!("\"{}\" left at {}", gist(&it.summary), width.short(&it.from_id)))
         }
         EntryKind::ContextEdit(it) => ("edit", edit(it, width)),
         EntryKind::Custom(it) => ("note", note(&it.custom_type, it.data.as_ref())),
@@ -86,7 +86,14 @@ fn message(logged: &Logged) -> String {
 fn compaction(it: &Compaction, width: IdWidth) -> String {
     let kept = it.first_kept_entry_id.as_ref();
     let kept = kept.map_or_else(|| "nothing".to_owned(), |id| format!("from {}", width.short(id.as_str())));
-    format!("{} {} tokens before, keeps {kept}", quoted(&it.summary), grouped(it.tokens_before))
+    format!("\"{}\" {} tokens before, keeps {kept}", gist(&it.summary), grouped(it.tokens_before))
+}
+
+/// Returns the first words of a digest, without its headings if it says something beside them.
+pub(crate) fn gist(summary: &str) -> String {
+    let said: Vec<&str> = summary.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
+    let said = said.join("\n");
+    one_line(if said.trim().is_empty() { summary } else { &said }, SHOWN_CHARS)
 }
 
 fn edit(it: &ContextEdit, width: IdWidth) -> String {
@@ -107,4 +114,21 @@ fn note(custom_type: &str, data: Option<&Value>) -> String {
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(text, SHOWN_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_told_by_its_words_and_not_by_its_headings() {
+        for (summary, told) in [
+            ("## Goal\n\n## Progress\n### Done\n- Shipped: a.rs", "- Shipped: a.rs"),
+            ("Ported it.\n# Next\nTest it.", "Ported it. Test it."),
+            ("## Goal\n## Progress", "## Goal ## Progress"),
+            ("", ""),
+        ] {
+            assert_eq!(gist(summary), told);
+        }
+    }
 }

@@ -100,19 +100,19 @@ fn json_of(content: &str, verb: &str, rest: &[&str]) -> Value {
 
 #[test]
 fn the_tree_draws_branches_beside_the_path_to_the_leaf() {
-    let expected = r##"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
+    let expected = r#"s.jsonl  pi version 3 · 10 entries · 2 branches · /demo
 ● aaaa0001 thinking  high
 ● aaaa0002 user      "List the files."
 ├─○ bbbb0001 user      "Another way."
 │ ○ bbbb0002 user      "That leads nowhere."
 ● aaaa0003 assistant "Looking." · bash(ls) [start]
 ● aaaa0004 result    bash "\u{1b}]0;owned\u{7} a.rs \u{202e}b.rs"
-◆ cccc0001 compacted "# Goal list" 4,000 tokens before, keeps from aaaa0003
+◆ cccc0001 compacted "list" 4,000 tokens before, keeps from aaaa0003
 ◆ cccc0002 branch    "Left." left at bbbb0002
 ● cccc0003 label     [start] for aaaa0003
 ● cccc0004 user      "Go on." ← leaf
   ● ◆ on the path to the leaf  ○ ◇ on other branches  ◆ ◇ compaction, branch summary
-"##;
+"#;
     assert_eq!(shown(&text(&log()), "tree", &[]), expected);
 }
 
@@ -285,6 +285,8 @@ fn an_unknown_or_ambiguous_id_is_refused_with_the_candidates() {
         let unknown = run(&text(&log()), verb, &["bbbb9"]);
         assert_eq!(unknown.code, 1);
         assert!(unknown.stderr.contains("\nhint: the nearest are bbbb0001, bbbb0002;"), "{}", unknown.stderr);
+        let one = run(&text(&log()), verb, &["bbbb0001x"]);
+        assert!(one.stderr.contains("\nhint: the nearest is bbbb0001;"), "{}", one.stderr);
         let nowhere = run(&text(&log()), verb, &["é"]);
         assert!(nowhere.stderr.contains("\nhint: `wb session tree`"), "{}", nowhere.stderr);
     }

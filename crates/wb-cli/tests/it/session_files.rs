@@ -44,6 +44,7 @@ fn o_names_a_new_file_in_a_folder_that_is_there() {
             let rest: Vec<&str> = verb[1..].iter().copied().chain(["-o", out]).collect();
             let told = place.refused(verb[0], &rest);
             assert!(told.contains(what), "{told}");
+            assert!(!told.contains(" at path "), "the name of a draft: {told}");
         }
     }
     assert!(place.refused("compact", &["--dry-run", "-o", "/dev/null"]).contains("is there already"));
@@ -139,6 +140,9 @@ fn a_file_that_may_not_be_written_is_left_alone() {
     let missing = place.run_on("undo", &place.path("missing.jsonl"), &[], b"");
     assert_eq!(missing.code, 1);
     assert!(missing.stderr.contains("\nhint: check that the file is there"), "{}", missing.stderr);
+    let folder = place.run_on("undo", &place.path(""), &[], b"");
+    assert_eq!(folder.code, 1);
+    assert!(folder.stderr.contains("\nhint: name a session file;"), "{}", folder.stderr);
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn an_undo_tells_people_what_was_taken_back_and_how_to_go_back() {
     ] {
         assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
     }
-    assert!(shown.contains("  compaction     cccccccc \"## Goal - First request: Read part 0. "), "{shown}");
+    assert!(shown.contains("  compaction     cccccccc \"- First request: Read part 0. "), "{shown}");
     assert!(shown.contains(" → 9,132, counted by the provider up to its last answer\n"), "{shown}");
 }
 
