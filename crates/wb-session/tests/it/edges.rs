@@ -1,7 +1,7 @@
 //! Sessions that foreign programs and unusual models leave behind.
 
 use serde_json::{Map, Value, json};
-use wb_message::{Block, Message};
+use wb_message::{Block, Message, outline};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryKind, IdSource, NewSession, Session};
 
@@ -101,4 +101,46 @@ fn an_entry_in_pis_own_form_with_any_value_anywhere_is_refused_or_can_be_read() 
         }
     }
     assert!(bad.is_empty(), "{bad:#?}");
+}
+
+fn call(id: &str) -> Message {
+    Message::Assistant { content: vec![Block::call(id, "read", json!({}))], error_message: None }
+}
+
+fn result(id: &str, text: &str) -> Message {
+    Message::tool_result(id, "read", text)
+}
+
+fn shell() -> Message {
+    Message::BashExecution { command: "ls".into(), output: "a".into(), exit_code: Some(0) }
+}
+
+/// Returns the context after these messages, a line each.
+fn seen(messages: &[Message]) -> Vec<String> {
+    let mut session = empty();
+    for message in messages {
+        session.append(&message.clone().into(), 1).unwrap();
+    }
+    session.context(session.leaf()).unwrap().messages.iter().map(outline::line).collect()
+}
+
+#[test]
+fn a_call_whose_result_never_came_is_not_sent_after_what_an_extension_or_a_command_said() {
+    let go_on = Message::user("Go on.");
+    for said in [Message::custom("note", "The build is red."), shell()] {
+        let lines = seen(&[go_on.clone(), call("c"), said.clone()]);
+        assert_eq!(lines, [outline::line(&go_on), outline::line(&said)]);
+        let lines = seen(&[go_on.clone(), call("c"), said, result("c", "x")]);
+        assert_eq!(lines.len(), 4, "and is again when the result is there");
+    }
+}
+
+#[test]
+fn of_two_results_of_one_call_the_first_is_sent() {
+    let lines = seen(&[Message::user("u"), call("c"), result("c", "one"), result("c", "two")]);
+    assert_eq!(lines.len(), 3);
+    assert!(lines[2].contains("one"), "{lines:?}");
+    // An id that is used again is another call.
+    let again = [Message::user("u"), call("c"), result("c", "one"), call("c"), result("c", "two")];
+    assert_eq!(seen(&again).len(), 5);
 }
