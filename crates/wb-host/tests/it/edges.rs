@@ -5,13 +5,15 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::pending;
+use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage};
 use wb_host::{
-    FlowState, HookFuture, HookList, HostError, Next, SessionCompactEvent, SessionFlow, SessionHooks,
-    Upcoming,
+    CompactOpts, FinishedCompaction, FlowState, HookFuture, HookList, HostError, Next, SessionCompactEvent,
+    SessionFlow, SessionHooks, Upcoming,
 };
-use wb_message::Message;
+use wb_message::{Block, Message, Pairing};
 use wb_session::{CompactionSettings, EntryKind, Logged, Request, Session, StopReason, estimate_tokens};
+use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::agent::assert_sendable;
@@ -173,4 +175,211 @@ fn a_prompt_typed_while_a_refused_request_is_compacted_does_not_waste_the_summar
     assert!(texts.len() == 3 && texts[1].contains("Go on.") && texts[2].contains("And hurry."), "{texts:?}");
     refused(&mut session);
     assert!(is_stopped(&flow.after_answer(&session, &upcoming).unwrap()), "it was repeated once");
+}
+
+#[test]
+fn what_answers_thought_before_they_failed_is_neither_weighed_nor_kept_instead_of_the_prompt() {
+    let mut session = empty_session();
+    session.append(&Message::user("Read.").into(), 1).unwrap();
+    session.append(&Message::assistant("a".repeat(40_000)).into(), 1).unwrap();
+    session.append(&Message::user("Now the hard part.").into(), 1).unwrap();
+    let mut flow = SessionFlow::new(CompactionSettings::default());
+    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let before = flow.load(&session, &upcoming).unwrap().tokens;
+    for _ in 0..3 {
+        let content = vec![Block::Thinking { text: "t".repeat(100_000), signature: None }];
+        let error = Some("500 internal server error".to_owned());
+        say(&mut session, Message::Assistant { content, error_message: error }, None, StopReason::Error);
+    }
+    assert_eq!(flow.load(&session, &upcoming).unwrap().tokens, before);
+    assert!(matches!(flow.before_request(&session, &upcoming).unwrap(), Next::Proceed));
+    let next = flow.by_hand(&session, &upcoming, CompactOpts::default()).unwrap();
+    let Next::Compact(job) = next else { panic!("{next:?}") };
+    block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
+    let last = session.context(session.leaf()).unwrap().messages.pop().unwrap();
+    assert!(wb_message::outline::line(&last).contains("the hard part"));
+}
+
+/// What happens to a session whose host keeps to no order.
+#[derive(Clone, Debug)]
+enum Event {
+    Prompt(usize),
+    /// An answer of so many characters, for which the provider counts so many tokens and so many tenths of the
+    /// estimate; 0 where it counts nothing.
+    Answer(usize, u64, u64),
+    /// A call, with a result of so many characters or none.
+    Call(Option<usize>),
+    Refused,
+    Failed(usize),
+    Note(usize),
+    Shell(bool),
+    Undo,
+    Branch(usize),
+    Window(u64),
+    Settings(CompactionSettings),
+    /// What is queued, and what is sent beside the log.
+    Beside(u64, u64),
+    /// The next compaction is run and another event comes before it is appended.
+    Slow,
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        1_u64..300,
+        1_000_u64..100_000,
+        Just(u64::MAX),
+        Just(u64::MAX / 2),
+        Just(1 << 60)
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let settings =
+        (any::<bool>(), size(), size()).prop_map(|(enabled, reserve_tokens, keep_recent_tokens)| {
+            Event::Settings(CompactionSettings { enabled, reserve_tokens, keep_recent_tokens })
+        });
+    prop_oneof![
+        6 => (0_usize..20_000).prop_map(Event::Prompt),
+        6 => (0_usize..20_000, size(), 0_u64..100).prop_map(|(n, tokens, tenths)| Event::Answer(n, tokens, tenths)),
+        3 => prop::option::of(0_usize..40_000).prop_map(Event::Call),
+        3 => Just(Event::Refused),
+        1 => (0_usize..20_000).prop_map(Event::Failed),
+        1 => (0_usize..4_000).prop_map(Event::Note),
+        1 => any::<bool>().prop_map(Event::Shell),
+        1 => Just(Event::Undo),
+        1 => any::<usize>().prop_map(Event::Branch),
+        1 => size().prop_map(Event::Window),
+        1 => settings,
+        1 => (size(), size()).prop_map(|(queued, beside)| Event::Beside(queued, beside)),
+        1 => Just(Event::Slow),
+    ]
+}
+
+struct Disorder {
+    session: Session,
+    flow: SessionFlow,
+    upcoming: Upcoming,
+    n_calls: usize,
+    waits: Option<FinishedCompaction>,
+    is_slow: bool,
+}
+
+impl Disorder {
+    fn happen(&mut self, event: &Event) {
+        let session = &mut self.session;
+        let mut add = |kind: &EntryKind| drop(session.append(kind, 1).unwrap());
+        match event {
+            Event::Prompt(n) => add(&Message::user("p".repeat(*n)).into()),
+            Event::Answer(n, tokens, tenths) => {
+                let context = session.context(session.leaf()).unwrap().messages;
+                let estimate: u64 = context.iter().map(estimate_tokens).sum();
+                let usage = input(tokens.saturating_add(estimate * tenths / 10));
+                say(session, Message::assistant("a".repeat(*n)), usage, StopReason::Stop);
+            }
+            Event::Call(n) => {
+                self.n_calls += 1;
+                let id = format!("call-{}", self.n_calls % 7);
+                let content = vec![Block::call(&*id, "read", serde_json::json!({"path": "a.rs"}))];
+                add(&Message::Assistant { content, error_message: None }.into());
+                if let Some(n) = n {
+                    add(&Message::tool_result(id, "read", "r".repeat(*n)).into());
+                }
+            }
+            Event::Refused => refused(session),
+            Event::Failed(n) => {
+                let content =
+                    vec![Block::Thinking { text: "t".repeat(*n), signature: None }, Block::text("Hm")];
+                let error = Some("500".to_owned());
+                say(session, Message::Assistant { content, error_message: error }, None, StopReason::Error);
+            }
+            Event::Note(n) => add(&Message::custom("note", "n".repeat(*n)).into()),
+            Event::Shell(is_excluded) => {
+                let message =
+                    Message::BashExecution { command: "ls".into(), output: "x".into(), exit_code: None };
+                add(&EntryKind::Message(Logged { message, request: None, is_excluded: *is_excluded }));
+            }
+            Event::Undo => drop(session.undo_compaction(1)),
+            Event::Branch(at) => {
+                let ids: Vec<_> = session.tree().nodes().map(|node| node.id).collect();
+                if !ids.is_empty() {
+                    session.branch(&ids[at % ids.len()]).unwrap();
+                }
+            }
+            Event::Window(tokens) => self.upcoming.card.context_window = *tokens,
+            Event::Settings(settings) => self.flow.set_settings(*settings),
+            Event::Beside(queued, beside) => {
+                (self.upcoming.queued_tokens, self.upcoming.overhead_tokens) = (*queued, *beside);
+            }
+            Event::Slow => self.is_slow = true,
+        }
+    }
+
+    /// Asks the flow again and again and does what it says; returns how many compactions were run.
+    fn settle(&mut self, model: Option<&dyn ModelInvoker>) -> usize {
+        let mut hooks = HookList::default();
+        if let Some(finished) = self.waits.take() {
+            let _ = block_on(self.flow.finish(finished, &mut self.session, &mut hooks, 1));
+        }
+        let mut n_run = 0;
+        for n_asked in 0..12 {
+            let next = match n_asked % 2 {
+                0 => self.flow.after_answer(&self.session, &self.upcoming),
+                _ => self.flow.before_request(&self.session, &self.upcoming),
+            };
+            if let Next::Compact(job) = next.unwrap() {
+                n_run += 1;
+                let finished = block_on(job.run(model, &mut hooks));
+                if std::mem::take(&mut self.is_slow) {
+                    self.waits = Some(finished);
+                    return n_run;
+                }
+                let _ = block_on(self.flow.finish(finished, &mut self.session, &mut hooks, 1));
+            }
+        }
+        n_run
+    }
+}
+
+/// Tells whether every call has its result unless it waits for it, and every result its call.
+fn assert_paired(session: &Session) {
+    let messages = session.context(session.leaf()).unwrap().messages;
+    let pairing = Pairing::of(&messages);
+    assert!(pairing.orphans().is_empty() && pairing.pairs().iter().all(|pair| !pair.repeated));
+    let only_results =
+        |at: usize| messages[at..].iter().all(|message| matches!(message, Message::ToolResult { .. }));
+    assert!(pairing.dangling().iter().all(|call| only_results(call.message as usize + 1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn whatever_happens_in_whatever_order_a_host_that_keeps_asking_pays_for_few_compactions(
+        events in prop::collection::vec(event(), 1..40),
+        kind in 0_u8..3,
+    ) {
+        let model = match kind {
+            0 => None,
+            1 => Some(ScriptedInvoker::new([Script::says(SUMMARY)])),
+            _ => Some(ScriptedInvoker::new([Script::says(format!("{SUMMARY}{}", "word ".repeat(4_000)))])),
+        };
+        let model = model.as_ref().map(|model| model as &dyn ModelInvoker);
+        let settings = CompactionSettings { keep_recent_tokens: 2_000, ..CompactionSettings::default() };
+        let mut host = Disorder {
+            session: empty_session(),
+            flow: SessionFlow::new(settings),
+            upcoming: Upcoming { card: ModelCard::with_window(20_000), ..Upcoming::default() },
+            n_calls: 0,
+            waits: None,
+            is_slow: false,
+        };
+        for event in &events {
+            host.happen(event);
+            assert_paired(&host.session);
+            let n_run = host.settle(model);
+            prop_assert!(n_run <= 2, "{} after {:?}", n_run, event);
+            assert_paired(&host.session);
+        }
+    }
 }
