@@ -1,9 +1,12 @@
 //! Sessions that foreign programs and unusual models leave behind.
 
+use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use wb_message::{Block, Message, outline};
 use wb_session::store::memory::MemoryStore;
-use wb_session::{EntryKind, IdSource, NewSession, Session};
+use wb_session::{EntryId, EntryKind, EntryTag, IdSource, NewSession, Session, SessionError};
+
+use crate::undo::{context_of, face, here, opened, told, written};
 
 fn empty() -> Session {
     Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(1)).unwrap()
@@ -143,4 +146,118 @@ fn of_two_results_of_one_call_the_first_is_sent() {
     // An id that is used again is another call.
     let again = [Message::user("u"), call("c"), result("c", "one"), call("c"), result("c", "two")];
     assert_eq!(seen(&again).len(), 5);
+}
+
+/// Ids that a careless comparison takes for one another; no two are the same.
+const LOOK_ALIKES: [&str; 14] = [
+    "0000000a",
+    "0000000A",
+    "000000a",
+    "00000000a",
+    "+000000a",
+    "-0000001",
+    "00000010",
+    " 0000010",
+    "",
+    "ffffffff",
+    "FFFFFFFF",
+    "éééé",
+    "0000000é",
+    "x",
+];
+
+fn an_id() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::sample::select(LOOK_ALIKES.to_vec()).prop_map(str::to_owned),
+        7 => (0_u32..40).prop_map(|n| format!("{n:08x}")),
+    ]
+}
+
+/// A line as any program may have written it, whose parent stands before it, after it or nowhere.
+fn a_line() -> impl Strategy<Value = String> {
+    let said = prop_oneof![
+        6 => "[a-z]{1,5}".prop_map(|text| json!({"type": "message", "message": {"role": "user", "content": text}})),
+        3 => (0_u64..90).prop_map(|n| json!({"type": "message", "message": {"role": "assistant", "content": "x",
+            "usage": {"input": n}, "stopReason": if n % 3 == 0 { "error" } else { "stop" }}})),
+        2 => an_id().prop_map(|id| json!({"type": "compaction", "summary": "S", "firstKeptEntryId": id})),
+        2 => (an_id(), any::<bool>()).prop_map(|(id, hides)| json!({"type": "context_edit", "targetId": id,
+            "replacement": if hides { Value::Null } else { json!({"content": "new"}) }})),
+        2 => (an_id(), prop::option::of("[a-c]{0,1}")).prop_map(|(id, text)| json!({"type": "label", "targetId": id, "label": text})),
+        1 => prop::option::of("[a-c]{0,1}").prop_map(|text| json!({"type": "session_info", "name": text})),
+        1 => an_id().prop_map(|id| json!({"type": "unheard_of", "targetId": id, "message": {"role": "user"}})),
+        1 => Just(json!({"type": "custom", "customType": "t", "data": {"id": "x", "parentId": "y"}})),
+    ];
+    (said, an_id(), prop::option::weighted(0.9, an_id()), 0_u8..20).prop_map(
+        |(mut entry, id, parent, form)| {
+            entry["id"] = id.into();
+            entry["parentId"] = parent.into();
+            let line = entry.to_string();
+            match form {
+                0 => format!("  {line}\t\r"),
+                1 => format!("\n\r\n{line}\r"),
+                2 => format!("{{\"type\":\n{line}"),
+                3 => line[..line.len() - 1].to_owned(),
+                _ => line,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn of_any_log_a_compaction_is_taken_back_or_refused_and_nothing_else_changes(
+        lines in prop::collection::vec(a_line(), 1..40),
+    ) {
+        let header = r#"{"type":"session","version":3,"id":"s"}"#.to_owned();
+        let log = std::iter::once(header).chain(lines).collect::<Vec<_>>().join("\n") + "\n";
+        let mut session = opened(log.as_bytes());
+        for _ in 0..3 {
+            let Some(leaf) = session.leaf().cloned() else { return Ok(()) };
+            let (before, labels) = (written(&session), labels(&session));
+            let Ok(path) = session.path() else {
+                prop_assert!(session.undo_compaction(9).is_err() && session.leaf() == Some(&leaf));
+                return Ok(());
+            };
+            let at = path.iter().rposition(|node| node.tag == EntryTag::Compaction);
+            let Some(at) = at else {
+                prop_assert!(matches!(session.undo_compaction(9), Err(SessionError::NothingToUndo)));
+                return Ok(());
+            };
+            let mut ids: Vec<EntryId> = path.iter().map(|node| node.id.clone()).collect();
+            ids.remove(at);
+            let expected = context_of(&before, &ids);
+            let undone = session.undo_compaction(9).unwrap();
+            prop_assert_eq!(&undone.old_leaf_id, &leaf);
+            let context = here(&session);
+            prop_assert_eq!(told(&context), told(&expected));
+            let after = written(&session);
+            prop_assert!(after.starts_with(&before));
+            prop_assert_eq!(face(&opened(&after)), face(&session));
+            for (id, label) in labels {
+                prop_assert_eq!(session.tree().label(&id), Some(label.as_str()));
+            }
+        }
+    }
+}
+
+fn labels(session: &Session) -> Vec<(EntryId, String)> {
+    session.tree().labels().map(|(id, label)| (id.clone(), label.to_owned())).collect()
+}
+
+#[test]
+fn ids_that_look_alike_are_different_entries() {
+    let mut log = r#"{"type":"session","version":3,"id":"s"}"#.to_owned();
+    for id in LOOK_ALIKES {
+        log += &format!(
+            "\n{}",
+            json!({"type": "label", "id": id, "parentId": null, "targetId": id, "label": id})
+        );
+    }
+    let session = opened(log.as_bytes());
+    let ids: Vec<EntryId> = session.tree().nodes().map(|node| node.id).collect();
+    assert_eq!(ids, LOOK_ALIKES.map(EntryId::from));
+    for (at, id) in ids.iter().enumerate() {
+        assert_eq!(session.tree().node(id).unwrap().line, at + 2, "{id:?}");
+    }
 }
