@@ -127,8 +127,8 @@ pub struct SessionFlow {
     n_unhelpful: u32,
     /// Compactions since a provider last counted a prompt within the limit.
     n_unproven: u32,
-    /// The estimate of all messages when it was stopped.
-    stopped_at: u64,
+    /// The estimate of all messages when compactions turned out not to help; none where they may.
+    gave_up_at: Option<u64>,
     under_way: Option<UnderWay>,
     /// The compaction after which a request was repeated last, or the refused answer for which there was none.
     recovered: Option<EntryId>,
@@ -155,7 +155,7 @@ impl SessionFlow {
             state: FlowState::Ready,
             n_unhelpful: 0,
             n_unproven: 0,
-            stopped_at: 0,
+            gave_up_at: None,
             under_way: None,
             recovered: None,
         }
@@ -197,13 +197,10 @@ impl SessionFlow {
         if !self.settings.enabled {
             return Ok(Next::Proceed);
         }
-        match self.state {
-            FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) if !self.has_grown(load) => {
-                return Ok(Next::Stopped(stopped));
-            }
-            FlowState::Stopped(Stopped::NoHelp { .. }) => {}
-            _ if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
-                return Ok(Next::Stopped(self.stop_trying(load)));
+        match self.gave_up_at {
+            Some(at) if !self.has_grown(at, load) => return Ok(self.stop(Stopped::NoHelp { load })),
+            None if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
+                return Ok(Next::Stopped(self.give_up(load)));
             }
             _ => {}
         }
@@ -342,16 +339,16 @@ impl SessionFlow {
         CompactionJob::prepare_within(session, end, &settings, max_kept_tokens, reason, opts)
     }
 
-    /// Tells whether as much was added as a compaction keeps since it was stopped. Settings that keep next to nothing
-    /// are no reason to try each time, and those that keep all are none to try never.
-    fn has_grown(&self, load: ContextLoad) -> bool {
-        let added = self.scales.estimated_tokens().saturating_sub(self.stopped_at);
+    /// Tells whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
+    /// to nothing are no reason to try each time, and those that keep all are none to try never.
+    fn has_grown(&self, before: u64, load: ContextLoad) -> bool {
+        let added = self.scales.estimated_tokens().saturating_sub(before);
         let limit = load.limit_tokens;
         added >= self.settings.keep_recent_tokens.min(limit / 2).max(limit / 8).max(MIN_GROWTH_TOKENS)
     }
 
     fn note_within(&mut self) {
-        self.n_unhelpful = 0;
+        (self.n_unhelpful, self.gave_up_at) = (0, None);
         if matches!(self.state, FlowState::Stopped(Stopped::NoHelp { .. })) {
             self.state = FlowState::Ready;
         }
@@ -387,7 +384,7 @@ impl SessionFlow {
         let is_manual = reason == CompactionReason::Manual;
         self.n_unproven = self.n_unproven.saturating_add(u32::from(!is_manual));
         if !load.is_over() {
-            (self.n_unhelpful, self.state) = (0, FlowState::Ready);
+            (self.n_unhelpful, self.gave_up_at, self.state) = (0, None, FlowState::Ready);
         } else if !is_manual {
             self.note_unhelpful(load);
         }
@@ -414,13 +411,13 @@ impl SessionFlow {
     /// Counts a compaction that did not help, and stops where there were enough of them.
     fn note_unhelpful(&mut self, load: ContextLoad) -> Option<Stopped> {
         self.n_unhelpful = self.n_unhelpful.saturating_add(1);
-        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.stop_trying(load))
+        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.give_up(load))
     }
 
-    fn stop_trying(&mut self, load: ContextLoad) -> Stopped {
+    fn give_up(&mut self, load: ContextLoad) -> Stopped {
         let stopped = Stopped::NoHelp { load };
         self.state = FlowState::Stopped(stopped);
-        self.stopped_at = self.scales.estimated_tokens();
+        self.gave_up_at = Some(self.scales.estimated_tokens());
         stopped
     }
 }
