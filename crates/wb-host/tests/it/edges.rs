@@ -381,5 +381,12 @@ proptest! {
             prop_assert!(n_run <= 2, "{} after {:?}", n_run, event);
             assert_paired(&host.session);
         }
+        // Its requests are refused on and on, and nobody says anything.
+        let mut n_run = 0;
+        for _ in 0..15 {
+            host.happen(&Event::Refused);
+            n_run += host.settle(model);
+        }
+        prop_assert!(n_run <= 3, "{}", n_run);
     }
 }
