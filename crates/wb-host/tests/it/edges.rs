@@ -4,20 +4,23 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::executor::block_on;
-use futures::future::pending;
+use futures::future::{pending, ready};
 use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage};
 use wb_host::{
-    CompactOpts, FinishedCompaction, FlowState, HookFuture, HookList, HostError, Next, SessionCompactEvent,
-    SessionFlow, SessionHooks, Upcoming,
+    BeforeCompact, CompactOpts, FinishedCompaction, FlowState, HookCompaction, HookFuture, HookList,
+    HostError, Next, SessionBeforeCompactEvent, SessionCompactEvent, SessionFlow, SessionHooks,
+    SettingsFileError, SummarySource, Upcoming, compact_session, read_settings,
 };
 use wb_message::{Block, Message, Pairing};
-use wb_session::{CompactionSettings, EntryKind, Logged, Request, Session, StopReason, estimate_tokens};
+use wb_session::{
+    Compaction, CompactionSettings, EntryKind, Logged, Request, Session, StopReason, estimate_tokens,
+};
 use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::agent::assert_sendable;
-use crate::support::{SUMMARY, empty_session};
+use crate::support::{SUMMARY, TALK, empty_session, session_of};
 
 fn say(session: &mut Session, message: Message, usage: Option<Usage>, stop_reason: StopReason) {
     let request = Some(Request { usage, stop_reason, ..Request::default() });
@@ -198,6 +201,50 @@ fn what_answers_thought_before_they_failed_is_neither_weighed_nor_kept_instead_o
     block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
     let last = session.context(session.leaf()).unwrap().messages.pop().unwrap();
     assert!(wb_message::outline::line(&last).contains("the hard part"));
+}
+
+/// Gives a summary of ten million characters.
+struct Verbose;
+
+impl SessionHooks for Verbose {
+    fn session_before_compact<'a>(
+        &'a self,
+        event: &'a SessionBeforeCompactEvent,
+    ) -> HookFuture<'a, BeforeCompact> {
+        let made = HookCompaction {
+            summary: "word ".repeat(2_000_000),
+            first_kept_entry_id: event.preparation.first_kept_entry_id.clone(),
+            tokens_before: 0,
+            details: None,
+        };
+        ready(Ok(BeforeCompact::Replace(made))).boxed()
+    }
+}
+
+#[test]
+fn a_summary_of_a_hook_that_is_heavier_than_the_context_is_passed_over() {
+    let (mut session, _) = session_of(TALK);
+    let mut hooks = HookList::default();
+    hooks.push(Arc::new(Verbose));
+    let settings = CompactionSettings { keep_recent_tokens: 5, ..CompactionSettings::default() };
+    let done = compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 1);
+    assert_ne!(block_on(done).unwrap().outcome.source, SummarySource::Hook);
+    assert_eq!(hooks.take_faults()[0].what, "the summary is heavier than what it stands for");
+}
+
+#[test]
+fn an_earlier_summary_of_ten_megabytes_becomes_one_that_fits() {
+    let (mut session, ids) = session_of(TALK);
+    let summary = format!("## Goal\n{}", "- a line of it\n".repeat(700_000));
+    let first_kept_entry_id = Some(ids[4].clone());
+    let foreign = Compaction { summary, first_kept_entry_id, ..Compaction::default() };
+    session.append(&EntryKind::Compaction(foreign), 1).unwrap();
+    session.append(&Message::user("Go on.").into(), 1).unwrap();
+    let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 5, ..Default::default() });
+    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let Next::Compact(job) = flow.before_request(&session, &upcoming).unwrap() else { panic!("it is over") };
+    let done = block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
+    assert!(!done.load.is_over(), "{:?}", done.load);
 }
 
 /// What happens to a session whose host keeps to no order.
@@ -388,5 +435,39 @@ proptest! {
             n_run += host.settle(model);
         }
         prop_assert!(n_run <= 3, "{}", n_run);
+    }
+}
+
+#[test]
+fn settings_of_a_hundred_thousand_brackets_and_a_link_to_itself_are_refused() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let deep = folder.join("edges-deep.json");
+    std::fs::write(&deep, format!("{{\"compaction\":{}", "[".repeat(100_000))).unwrap();
+    let read = read_settings(Some(&deep), None);
+    assert!(matches!(read, Err(SettingsFileError::NotJson { line: 1, .. })), "{read:?}");
+    #[cfg(unix)]
+    {
+        let link = folder.join("edges-loop.json");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&link, &link).unwrap();
+        let read = read_settings(None, Some(&link));
+        assert!(matches!(read, Err(SettingsFileError::Unreadable { .. })), "{read:?}");
+    }
+}
+
+#[test]
+fn of_a_setting_that_stands_twice_the_last_counts_and_odd_keys_and_numbers_do_no_harm() {
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("edges-odd.json");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        read_settings(Some(&path), None)
+    };
+    let twice =
+        r#"{"__proto__": 1, "compaction": {"__proto__": {}, "reserveTokens": 1, "reserveTokens": 2}}"#;
+    let twice = read(twice).unwrap();
+    assert_eq!((twice.settings.compaction.reserve_tokens, twice.notes.len()), (2, 1));
+    for number in ["1e3", "16384.0", "-0", "-1", "1e400", "18446744073709551616", "\"1\"", "null"] {
+        let read = read(&format!(r#"{{"compaction": {{"keepRecentTokens": {number}}}}}"#));
+        assert!(read.is_err(), "{number}: {read:?}");
     }
 }
