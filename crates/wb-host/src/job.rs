@@ -247,7 +247,7 @@ impl FinishedCompaction {
         match self.into_entry(session, timestamp_ms) {
             Ok((done, compaction_entry)) => {
                 let event = SessionCompactEvent { compaction_entry, from_extension, reason, will_retry };
-                (Ok(done), News::Compacted(event))
+                (Ok(done), News::Compacted(Box::new(event)))
             }
             Err(error) => {
                 let (error_message, aborted) = (error.to_string(), error.is_abort());
@@ -277,7 +277,7 @@ impl FinishedCompaction {
 
 /// What the hooks are told after a compaction.
 pub(crate) enum News {
-    Compacted(SessionCompactEvent),
+    Compacted(Box<SessionCompactEvent>),
     Failed(SessionCompactFailedEvent),
 }
 
@@ -285,7 +285,7 @@ impl News {
     pub(crate) async fn tell(&self, hooks: &mut HookList) {
         match self {
             Self::Compacted(event) => {
-                hooks.tell(("session_compact", event), |hooks, event| hooks.session_compact(event)).await;
+                hooks.tell(("session_compact", &**event), |hooks, event| hooks.session_compact(event)).await;
             }
             Self::Failed(event) => {
                 let told = ("session_compact_failed", event);

@@ -27,8 +27,8 @@ fn say(session: &mut Session, message: Message, usage: Option<Usage>, stop_reaso
     session.append(&EntryKind::Message(Logged { message, request, is_excluded: false }), 1).unwrap();
 }
 
-fn input(tokens: u64) -> Option<Usage> {
-    Some(Usage { input_tokens: tokens, ..Usage::EMPTY })
+fn input(tokens: u64) -> Usage {
+    Usage { input_tokens: tokens, ..Usage::EMPTY }
 }
 
 /// Has `n_turns` turns, of which the provider counts what `count` makes of the estimate; returns how many requests a
@@ -50,7 +50,7 @@ fn talk(
         let context = session.context(session.leaf()).unwrap().messages;
         assert_sendable(&context);
         let counted = count(context.iter().map(estimate_tokens).sum());
-        say(&mut session, Message::assistant("a".repeat(2_000)), input(counted), StopReason::Stop);
+        say(&mut session, Message::assistant("a".repeat(2_000)), Some(input(counted)), StopReason::Stop);
         assert!(matches!(flow.after_answer(&session, upcoming).unwrap(), Next::Proceed));
     }
     model.prompts().len()
@@ -323,7 +323,7 @@ impl Disorder {
                 let context = session.context(session.leaf()).unwrap().messages;
                 let estimate: u64 = context.iter().map(estimate_tokens).sum();
                 let usage = input(tokens.saturating_add(estimate * tenths / 10));
-                say(session, Message::assistant("a".repeat(*n)), usage, StopReason::Stop);
+                say(session, Message::assistant("a".repeat(*n)), Some(usage), StopReason::Stop);
             }
             Event::Call(n) => {
                 self.n_calls += 1;
@@ -438,11 +438,16 @@ proptest! {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
 #[test]
 fn settings_of_a_hundred_thousand_brackets_and_a_link_to_itself_are_refused() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let deep = folder.join("edges-deep.json");
-    std::fs::write(&deep, format!("{{\"compaction\":{}", "[".repeat(100_000))).unwrap();
+    write(&deep, &format!("{{\"compaction\":{}", "[".repeat(100_000)));
     let read = read_settings(Some(&deep), None);
     assert!(matches!(read, Err(SettingsFileError::NotJson { line: 1, .. })), "{read:?}");
     #[cfg(unix)]
@@ -459,7 +464,7 @@ fn settings_of_a_hundred_thousand_brackets_and_a_link_to_itself_are_refused() {
 fn of_a_setting_that_stands_twice_the_last_counts_and_odd_keys_and_numbers_do_no_harm() {
     let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("edges-odd.json");
     let read = |text: &str| {
-        std::fs::write(&path, text).unwrap();
+        write(&path, text);
         read_settings(Some(&path), None)
     };
     let twice =

@@ -247,13 +247,10 @@ fn labels(session: &Session) -> Vec<(EntryId, String)> {
 
 #[test]
 fn ids_that_look_alike_are_different_entries() {
-    let mut log = r#"{"type":"session","version":3,"id":"s"}"#.to_owned();
-    for id in LOOK_ALIKES {
-        log += &format!(
-            "\n{}",
-            json!({"type": "label", "id": id, "parentId": null, "targetId": id, "label": id})
-        );
-    }
+    let label =
+        |id| json!({"type": "label", "id": id, "parentId": null, "targetId": id, "label": id}).to_string();
+    let header = r#"{"type":"session","version":3,"id":"s"}"#.to_owned();
+    let log = std::iter::once(header).chain(LOOK_ALIKES.map(label)).collect::<Vec<_>>().join("\n");
     let session = opened(log.as_bytes());
     let ids: Vec<EntryId> = session.tree().nodes().map(|node| node.id).collect();
     assert_eq!(ids, LOOK_ALIKES.map(EntryId::from));
