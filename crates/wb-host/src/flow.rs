@@ -64,8 +64,8 @@ pub struct SessionFlow {
     n_unhelpful: u32,
     /// Compactions since a provider last counted a prompt within the limit.
     n_unproven: u32,
-    /// The estimate of all messages when it was stopped.
-    stopped_at: u64,
+    /// The estimate of all messages when compactions turned out not to help; none where they may.
+    gave_up_at: Option<u64>,
     under_way: Option<UnderWay>,
     recovery: Recovery,
 }
@@ -100,7 +100,7 @@ impl SessionFlow {
             state: FlowState::Ready,
             n_unhelpful: 0,
             n_unproven: 0,
-            stopped_at: 0,
+            gave_up_at: None,
             under_way: None,
             recovery: Recovery::default(),
         }
@@ -156,7 +156,7 @@ impl SessionFlow {
             return Ok(Next::Shorten(Box::new(shortening)));
         }
         Ok(match stopped {
-            Some(stopped) => Next::Stopped(stopped),
+            Some(stopped) => self.stop(stopped),
             None if is_compacted => Next::Proceed,
             None => self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped),
         })
@@ -342,14 +342,12 @@ impl SessionFlow {
 
     /// Tells whether no more compactions are tried for now.
     fn stopped(&mut self, load: ContextLoad) -> Option<Stopped> {
-        match self.state {
-            FlowState::Stopped(stopped @ Stopped::NoHelp { .. }) => {
-                (!self.has_grown(load)).then_some(stopped)
+        match self.gave_up_at {
+            Some(at) => (!self.has_grown(at, load)).then_some(Stopped::NoHelp { load }),
+            None if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
+                Some(self.give_up(load))
             }
-            _ if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
-                Some(self.stop_trying(load))
-            }
-            _ => None,
+            None => None,
         }
     }
 
@@ -360,16 +358,16 @@ impl SessionFlow {
         load.tokens.saturating_sub(summarized) <= load.limit_tokens || summarized >= load.tokens / 4
     }
 
-    /// Tells whether as much was added as a compaction keeps since it was stopped. Settings that keep next to nothing
-    /// are no reason to try each time, and those that keep all are none to try never.
-    fn has_grown(&self, load: ContextLoad) -> bool {
-        let added = self.scales.estimated_tokens().saturating_sub(self.stopped_at);
+    /// Tells whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
+    /// to nothing are no reason to try each time, and those that keep all are none to try never.
+    fn has_grown(&self, before: u64, load: ContextLoad) -> bool {
+        let added = self.scales.estimated_tokens().saturating_sub(before);
         let limit = load.limit_tokens;
         added >= self.settings.keep_recent_tokens.min(limit / 2).max(limit / 8).max(MIN_GROWTH_TOKENS)
     }
 
     fn note_within(&mut self) {
-        self.n_unhelpful = 0;
+        (self.n_unhelpful, self.gave_up_at) = (0, None);
         if matches!(self.state, FlowState::Stopped(Stopped::NoHelp { .. })) {
             self.state = FlowState::Ready;
         }
@@ -406,7 +404,7 @@ impl SessionFlow {
         let is_manual = reason == CompactionReason::Manual;
         self.n_unproven = self.n_unproven.saturating_add(u32::from(!is_manual));
         if !load.is_over() {
-            (self.n_unhelpful, self.state) = (0, FlowState::Ready);
+            (self.n_unhelpful, self.gave_up_at, self.state) = (0, None, FlowState::Ready);
         } else if !is_manual {
             self.note_unhelpful(load);
         }
@@ -435,13 +433,13 @@ impl SessionFlow {
     /// Counts a compaction that did not help, and stops where there were enough of them.
     fn note_unhelpful(&mut self, load: ContextLoad) -> Option<Stopped> {
         self.n_unhelpful = self.n_unhelpful.saturating_add(1);
-        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.stop_trying(load))
+        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.give_up(load))
     }
 
-    fn stop_trying(&mut self, load: ContextLoad) -> Stopped {
+    fn give_up(&mut self, load: ContextLoad) -> Stopped {
         let stopped = Stopped::NoHelp { load };
         self.state = FlowState::Stopped(stopped);
-        self.stopped_at = self.scales.estimated_tokens();
+        self.gave_up_at = Some(self.scales.estimated_tokens());
         stopped
     }
 }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
 use wb_session::{
     CompactionPreparation, CompactionSettings, Entry, EntryId, EntryKind, EntryTag, Session, SessionError,
-    cut_candidates, prepare_compaction_within,
+    cut_candidates, estimate_context, prepare_compaction_within,
 };
 use wb_summarize::ModelInvoker;
 
@@ -60,7 +60,8 @@ pub struct SessionCompaction {
 /// Compacts a session at its leaf: prepares, asks the hooks, summarizes, appends, and tells the hooks.
 ///
 /// A hook's compaction is appended as it is, marked as a hook's, if it says something and keeps an entry of the path
-/// at which it can be cut, and not more than is in the context now; otherwise that hook is passed over. `timestamp_ms`
+/// at which it can be cut, not more than is in the context now, and makes that no heavier; otherwise that hook is passed
+/// over. `timestamp_ms`
 /// counts from the Unix epoch. On an error nothing is appended.
 pub async fn compact_session(
     session: &mut Session,
@@ -334,6 +335,9 @@ fn checked(made: HookCompaction, event: &SessionBeforeCompactEvent) -> Result<Co
     if !can_be_kept(&first_kept_entry_id, &event.preparation, &event.branch_entries) {
         return Err(format!("the session cannot be cut at entry {first_kept_entry_id}"));
     }
+    if is_heavier(&summary, &first_kept_entry_id, &event.branch_entries) {
+        return Err("the summary is heavier than what it stands for".to_owned());
+    }
     Ok(CompactionOutcome {
         summary,
         first_kept_entry_id,
@@ -343,6 +347,14 @@ fn checked(made: HookCompaction, event: &SessionBeforeCompactEvent) -> Result<Co
         n_requests: 0,
         source: SummarySource::Hook,
     })
+}
+
+/// Tells whether a summary and what is kept from an entry on weigh more than the context does now.
+fn is_heavier(summary: &str, first_kept: &EntryId, entries: &[Entry]) -> bool {
+    let path: Vec<&Entry> = entries.iter().collect();
+    let tail = path.iter().rposition(|entry| entry.id == *first_kept).map_or(&[][..], |at| &path[at..]);
+    let tokens = |path| estimate_context(path).estimated_tokens;
+    text_tokens(summary).saturating_add(tokens(tail)) > tokens(&path)
 }
 
 /// Tells whether a path can be cut at an entry, and not before what the last compaction kept.

@@ -5,7 +5,7 @@ use wb_message::Message;
 
 use crate::entry::{Entry, EntryKind, Logged};
 use crate::settings::CompactionSettings;
-use crate::visible::{SESSION_TARIFF, VisiblePath, kept_from, last_compaction};
+use crate::visible::{SESSION_TARIFF, VisiblePath, is_mute_failure, kept_from, last_compaction};
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,8 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 /// Estimates the tokens of the context at the end of a path.
 ///
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
-/// compaction or edit tells of another prompt and is not used; without one all messages are estimated.
+/// compaction or edit tells of another prompt and is not used; without one all messages are estimated. An answer that
+/// failed before it said anything counts nothing, since it is not sent.
 pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
     tally(path).estimate
 }
@@ -81,6 +82,7 @@ impl Tally {
     /// Adds an entry; `is_current` tells whether a count in it is of the context as it is now.
     pub(crate) fn take(&mut self, visible: &VisiblePath<'_>, entry: &Entry, is_current: bool) {
         let Some(tokens) = visible.weigh(entry) else { return };
+        let tokens = if is_mute_failure(entry) { 0 } else { tokens };
         let it = &mut self.estimate;
         it.estimated_tokens = it.estimated_tokens.saturating_add(tokens);
         if let Some(usage) = valid_usage(entry).filter(|_| is_current) {

@@ -48,9 +48,9 @@ pub struct RequestAt {
 /// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
 /// entry among those selected applies.
 ///
-/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, and
-/// a result without its call. A call is in flight while after its answer neither the user nor the model spoke; those
-/// of an answer that ended with an error or was aborted never are. What remains of an answer is kept if it holds text
+/// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, a
+/// result without its call, and a second result of one call. A call is in flight while nothing but results came after
+/// its answer; those of an answer that ended with an error or was aborted never are. What remains of an answer is kept if it holds text
 /// or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
@@ -263,25 +263,28 @@ fn is_failure(request: Option<&(Request, bool)>) -> bool {
 struct Lost {
     /// Calls that will not be answered any more, as (message, block).
     calls: HashSet<(usize, usize)>,
-    /// Results that answer no call of the context, ascending.
+    /// Results that answer no call of the context or one that is answered, ascending.
     results: Vec<u32>,
 }
 
 impl Lost {
     fn of(messages: &[Message], requests: &[Option<(Request, bool)>]) -> Self {
         let pairing = Pairing::of(messages);
-        let is_said = |message: &Message| matches!(message, Message::User { .. } | Message::Assistant { .. });
-        let last_said = messages.iter().rposition(is_said);
+        // What extensions and commands say, a provider takes for the user's words.
+        let last_said = messages.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }));
         let is_lost = |at: usize| Some(at) < last_said || is_failure(requests[at].as_ref());
         let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
-        Self { calls: places.filter(|(at, _)| is_lost(*at)).collect(), results: pairing.orphans().to_vec() }
+        let repeated = pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result);
+        let mut results: Vec<u32> = pairing.orphans().iter().copied().chain(repeated).collect();
+        results.sort_unstable();
+        Self { calls: places.filter(|(at, _)| is_lost(*at)).collect(), results }
     }
 
     /// Takes what is lost out of a message and tells whether the rest says anything.
     fn keep(&self, message: &mut Message, at: usize, is_failure: bool) -> bool {
-        let is_orphan = || u32::try_from(at).is_ok_and(|at| self.results.binary_search(&at).is_ok());
+        let is_lost = || u32::try_from(at).is_ok_and(|at| self.results.binary_search(&at).is_ok());
         match message {
-            Message::ToolResult { .. } => !is_orphan(),
+            Message::ToolResult { .. } => !is_lost(),
             Message::Assistant { content, .. } => {
                 let n_blocks = content.len();
                 let mut block = 0;

@@ -6,7 +6,7 @@ use wb_message::Message;
 use wb_message::pairing::{Answer, CallAt, CallBook, call_ids, id_key};
 
 use crate::entry::{Entry, EntryKind};
-use crate::visible::{VisiblePath, is_tool_result, logged_message, starts_turn};
+use crate::visible::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 
 /// Where a range of entries is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +68,8 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
     (start..path.len().min(at.saturating_add(1))).rev().find(is_start)
 }
 
-/// Returns the places of a range at which it can be cut: entries that give a message, except compactions and results
-/// of tools, where no result later answers a call before and no call before still waits for its result.
+/// Returns the places of a range at which it can be cut: entries that give a message, except compactions, results of
+/// tools and answers that failed before they said anything, where no result later answers a call before and no call before still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
     let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());
@@ -102,8 +102,9 @@ fn place(
 /// Tells of each entry of a range whether it can be cut there.
 fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -> Vec<bool> {
     let Some(entries) = path.get(range) else { return Vec::new() };
-    let is_apart =
-        |entry: &&&Entry| !matches!(entry.kind, EntryKind::Compaction(_)) && !is_tool_result(entry);
+    let is_apart = |entry: &&&Entry| {
+        !matches!(entry.kind, EntryKind::Compaction(_)) && !is_tool_result(entry) && !is_mute_failure(entry)
+    };
     let is_whole = whole_places(visible, entries);
     let places = entries.iter().zip(is_whole);
     places.map(|(entry, is)| is && is_apart(&entry) && visible.is_visible(entry)).collect()

@@ -8,7 +8,7 @@ use crate::entry::Entry;
 use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
 use crate::settings::CompactionSettings;
-use crate::visible::{VisiblePath, compaction_of, kept_from, last_compaction};
+use crate::visible::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 
 /// What a summarizer is given, and what stays (seed 2).
 #[derive(Clone, Debug, PartialEq)]
@@ -87,10 +87,11 @@ fn prepared(
     let messages = |entries: &[&Entry]| -> Vec<Message> {
         entries.iter().filter_map(|entry| visible.message(entry)).collect()
     };
-    let (messages_to_summarize, turn_prefix_messages) = (messages(head), messages(prefix));
-    if messages_to_summarize.is_empty() && turn_prefix_messages.is_empty() {
+    let says_something = |entry: &&Entry| visible.is_visible(entry) && !is_mute_failure(entry);
+    if !entries[..kept].iter().any(says_something) {
         return None;
     }
+    let (messages_to_summarize, turn_prefix_messages) = (messages(head), messages(prefix));
     let mut file_ops = FileOps::default();
     let previous = last_compaction(path).map(|at| path[at]);
     let previous_summary = previous.and_then(|entry| previous_summary(entry, &mut file_ops));

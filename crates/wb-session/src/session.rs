@@ -198,14 +198,15 @@ impl Session {
     ///
     /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, be it of
     /// a known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
-    /// A compaction must keep an entry on the path to it or nothing;
-    /// labels and edits must name an entry of the log.
+    /// A compaction must keep an entry on the path to it or nothing; labels and edits must name an entry of the log;
+    /// and what could not be read again is refused, such as arguments in more than a hundred brackets.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         self.check_layout()?;
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
-        let place = Place { id: &id, parent_id: self.leaf.as_ref(), timestamp };
-        self.append_lines(&[record::line(place, kind)?])?;
+        let line = record::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
+        check_readable(&line)?;
+        self.append_lines(&[line])?;
         Ok(id)
     }
 
@@ -328,6 +329,16 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), SessionError> {
         Ok(self.store.sync()?)
     }
+}
+
+/// Refuses the line of an entry that would be an error whenever it is read.
+fn check_readable(line: &[u8]) -> Result<(), SessionError> {
+    let tag = Seen::of(line)?.tag;
+    let read = entry::read_kind(Line { number: 0, bytes: line, is_ended: true }, tag, 0);
+    read.map(drop).map_err(|error| match error {
+        SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },
+        other => other,
+    })
 }
 
 /// What of a line the index needs; the rest is checked to be JSON and passed over.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use wb_budget::LineageTariff;
-use wb_message::{Content, Message};
+use wb_message::{Block, Content, Message};
 
 use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
@@ -85,6 +85,19 @@ impl<'a> VisiblePath<'a> {
         };
         if is_replaceable { self.edits.get(&entry.id).copied().flatten() } else { None }
     }
+}
+
+/// Tells whether an entry is an answer that failed before it said anything, however much it thought; it is not sent.
+/// A call in it may have been answered.
+pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
+    let EntryKind::Message(Logged { message, request: Some(request), .. }) = &entry.kind else {
+        return false;
+    };
+    let is_mute = |block: &Block| match block {
+        Block::Text { text } => text.trim().is_empty(),
+        block => matches!(block, Block::Thinking { .. }),
+    };
+    request.stop_reason.is_failure() && message.blocks().iter().all(is_mute)
 }
 
 /// Tells whether an entry holds the result of a tool.

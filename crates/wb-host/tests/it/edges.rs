@@ -4,18 +4,23 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::executor::block_on;
-use futures::future::pending;
+use futures::future::{pending, ready};
+use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage};
 use wb_host::{
-    FlowState, HookFuture, HookList, HostError, Next, SessionCompactEvent, SessionFlow, SessionHooks,
-    Upcoming,
+    BeforeCompact, CompactOpts, FinishedCompaction, FlowState, HookCompaction, HookFuture, HookList,
+    HostError, Next, SessionBeforeCompactEvent, SessionCompactEvent, SessionFlow, SessionHooks,
+    SettingsFileError, SummarySource, Upcoming, compact_session, read_settings,
 };
-use wb_message::Message;
-use wb_session::{CompactionSettings, EntryKind, Logged, Request, Session, StopReason, estimate_tokens};
+use wb_message::{Block, Message, Pairing};
+use wb_session::{
+    Compaction, CompactionSettings, EntryKind, Logged, Request, Session, StopReason, estimate_tokens,
+};
+use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 use crate::agent::assert_sendable;
-use crate::support::{SUMMARY, empty_session};
+use crate::support::{SUMMARY, TALK, empty_session, session_of};
 
 fn say(session: &mut Session, message: Message, usage: Option<Usage>, stop_reason: StopReason) {
     let request = Some(Request { usage, stop_reason, ..Request::default() });
@@ -173,4 +178,301 @@ fn a_prompt_typed_while_a_refused_request_is_compacted_does_not_waste_the_summar
     assert!(texts.len() == 3 && texts[1].contains("Go on.") && texts[2].contains("And hurry."), "{texts:?}");
     refused(&mut session);
     assert!(is_stopped(&flow.after_answer(&session, &upcoming).unwrap()), "it was repeated once");
+}
+
+#[test]
+fn what_answers_thought_before_they_failed_is_neither_weighed_nor_kept_instead_of_the_prompt() {
+    let mut session = empty_session();
+    session.append(&Message::user("Read.").into(), 1).unwrap();
+    session.append(&Message::assistant("a".repeat(40_000)).into(), 1).unwrap();
+    session.append(&Message::user("Now the hard part.").into(), 1).unwrap();
+    let mut flow = SessionFlow::new(CompactionSettings::default());
+    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let before = flow.load(&session, &upcoming).unwrap().tokens;
+    for _ in 0..3 {
+        let content = vec![Block::Thinking { text: "t".repeat(100_000), signature: None }];
+        let error = Some("500 internal server error".to_owned());
+        say(&mut session, Message::Assistant { content, error_message: error }, None, StopReason::Error);
+    }
+    assert_eq!(flow.load(&session, &upcoming).unwrap().tokens, before);
+    assert!(matches!(flow.before_request(&session, &upcoming).unwrap(), Next::Proceed));
+    let next = flow.by_hand(&session, &upcoming, CompactOpts::default()).unwrap();
+    let Next::Compact(job) = next else { panic!("{next:?}") };
+    block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
+    let last = session.context(session.leaf()).unwrap().messages.pop().unwrap();
+    assert!(wb_message::outline::line(&last).contains("the hard part"));
+}
+
+/// Gives a summary of ten million characters.
+struct Verbose;
+
+impl SessionHooks for Verbose {
+    fn session_before_compact<'a>(
+        &'a self,
+        event: &'a SessionBeforeCompactEvent,
+    ) -> HookFuture<'a, BeforeCompact> {
+        let made = HookCompaction {
+            summary: "word ".repeat(2_000_000),
+            first_kept_entry_id: event.preparation.first_kept_entry_id.clone(),
+            tokens_before: 0,
+            details: None,
+        };
+        ready(Ok(BeforeCompact::Replace(made))).boxed()
+    }
+}
+
+#[test]
+fn a_summary_of_a_hook_that_is_heavier_than_the_context_is_passed_over() {
+    let (mut session, _) = session_of(TALK);
+    let mut hooks = HookList::default();
+    hooks.push(Arc::new(Verbose));
+    let settings = CompactionSettings { keep_recent_tokens: 5, ..CompactionSettings::default() };
+    let done = compact_session(&mut session, &settings, None, &mut hooks, CompactOpts::default(), 1);
+    assert_ne!(block_on(done).unwrap().outcome.source, SummarySource::Hook);
+    assert_eq!(hooks.take_faults()[0].what, "the summary is heavier than what it stands for");
+}
+
+#[test]
+fn an_earlier_summary_of_ten_megabytes_becomes_one_that_fits() {
+    let (mut session, ids) = session_of(TALK);
+    let summary = format!("## Goal\n{}", "- a line of it\n".repeat(700_000));
+    let first_kept_entry_id = Some(ids[4].clone());
+    let foreign = Compaction { summary, first_kept_entry_id, ..Compaction::default() };
+    session.append(&EntryKind::Compaction(foreign), 1).unwrap();
+    session.append(&Message::user("Go on.").into(), 1).unwrap();
+    let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 5, ..Default::default() });
+    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let Next::Compact(job) = flow.before_request(&session, &upcoming).unwrap() else { panic!("it is over") };
+    let done = block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
+    assert!(!done.load.is_over(), "{:?}", done.load);
+}
+
+/// What happens to a session whose host keeps to no order.
+#[derive(Clone, Debug)]
+enum Event {
+    Prompt(usize),
+    /// An answer of so many characters, for which the provider counts so many tokens and so many tenths of the
+    /// estimate; 0 where it counts nothing.
+    Answer(usize, u64, u64),
+    /// A call, with a result of so many characters or none.
+    Call(Option<usize>),
+    Refused,
+    Failed(usize),
+    Note(usize),
+    Shell(bool),
+    Undo,
+    Branch(usize),
+    Window(u64),
+    Settings(CompactionSettings),
+    /// What is queued, and what is sent beside the log.
+    Beside(u64, u64),
+    /// The next compaction is run and another event comes before it is appended.
+    Slow,
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        1_u64..300,
+        1_000_u64..100_000,
+        Just(u64::MAX),
+        Just(u64::MAX / 2),
+        Just(1 << 60)
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let settings =
+        (any::<bool>(), size(), size()).prop_map(|(enabled, reserve_tokens, keep_recent_tokens)| {
+            Event::Settings(CompactionSettings { enabled, reserve_tokens, keep_recent_tokens })
+        });
+    prop_oneof![
+        6 => (0_usize..20_000).prop_map(Event::Prompt),
+        6 => (0_usize..20_000, size(), 0_u64..100).prop_map(|(n, tokens, tenths)| Event::Answer(n, tokens, tenths)),
+        3 => prop::option::of(0_usize..40_000).prop_map(Event::Call),
+        3 => Just(Event::Refused),
+        1 => (0_usize..20_000).prop_map(Event::Failed),
+        1 => (0_usize..4_000).prop_map(Event::Note),
+        1 => any::<bool>().prop_map(Event::Shell),
+        1 => Just(Event::Undo),
+        1 => any::<usize>().prop_map(Event::Branch),
+        1 => size().prop_map(Event::Window),
+        1 => settings,
+        1 => (size(), size()).prop_map(|(queued, beside)| Event::Beside(queued, beside)),
+        1 => Just(Event::Slow),
+    ]
+}
+
+struct Disorder {
+    session: Session,
+    flow: SessionFlow,
+    upcoming: Upcoming,
+    n_calls: usize,
+    waits: Option<FinishedCompaction>,
+    is_slow: bool,
+}
+
+impl Disorder {
+    fn happen(&mut self, event: &Event) {
+        let session = &mut self.session;
+        let mut add = |kind: &EntryKind| drop(session.append(kind, 1).unwrap());
+        match event {
+            Event::Prompt(n) => add(&Message::user("p".repeat(*n)).into()),
+            Event::Answer(n, tokens, tenths) => {
+                let context = session.context(session.leaf()).unwrap().messages;
+                let estimate: u64 = context.iter().map(estimate_tokens).sum();
+                let usage = input(tokens.saturating_add(estimate * tenths / 10));
+                say(session, Message::assistant("a".repeat(*n)), Some(usage), StopReason::Stop);
+            }
+            Event::Call(n) => {
+                self.n_calls += 1;
+                let id = format!("call-{}", self.n_calls % 7);
+                let content = vec![Block::call(&*id, "read", serde_json::json!({"path": "a.rs"}))];
+                add(&Message::Assistant { content, error_message: None }.into());
+                if let Some(n) = n {
+                    add(&Message::tool_result(id, "read", "r".repeat(*n)).into());
+                }
+            }
+            Event::Refused => refused(session),
+            Event::Failed(n) => {
+                let content =
+                    vec![Block::Thinking { text: "t".repeat(*n), signature: None }, Block::text("Hm")];
+                let error = Some("500".to_owned());
+                say(session, Message::Assistant { content, error_message: error }, None, StopReason::Error);
+            }
+            Event::Note(n) => add(&Message::custom("note", "n".repeat(*n)).into()),
+            Event::Shell(is_excluded) => {
+                let message =
+                    Message::BashExecution { command: "ls".into(), output: "x".into(), exit_code: None };
+                add(&EntryKind::Message(Logged { message, request: None, is_excluded: *is_excluded }));
+            }
+            Event::Undo => drop(session.undo_compaction(1)),
+            Event::Branch(at) => {
+                let ids: Vec<_> = session.tree().nodes().map(|node| node.id).collect();
+                if !ids.is_empty() {
+                    session.branch(&ids[at % ids.len()]).unwrap();
+                }
+            }
+            Event::Window(tokens) => self.upcoming.card.context_window = *tokens,
+            Event::Settings(settings) => self.flow.set_settings(*settings),
+            Event::Beside(queued, beside) => {
+                (self.upcoming.queued_tokens, self.upcoming.overhead_tokens) = (*queued, *beside);
+            }
+            Event::Slow => self.is_slow = true,
+        }
+    }
+
+    /// Asks the flow again and again and does what it says; returns how many compactions were run.
+    fn settle(&mut self, model: Option<&dyn ModelInvoker>) -> usize {
+        let mut hooks = HookList::default();
+        if let Some(finished) = self.waits.take() {
+            let _ = block_on(self.flow.finish(finished, &mut self.session, &mut hooks, 1));
+        }
+        let mut n_run = 0;
+        for n_asked in 0..12 {
+            let next = match n_asked % 2 {
+                0 => self.flow.after_answer(&self.session, &self.upcoming),
+                _ => self.flow.before_request(&self.session, &self.upcoming),
+            };
+            if let Next::Compact(job) = next.unwrap() {
+                n_run += 1;
+                let finished = block_on(job.run(model, &mut hooks));
+                if std::mem::take(&mut self.is_slow) {
+                    self.waits = Some(finished);
+                    return n_run;
+                }
+                let _ = block_on(self.flow.finish(finished, &mut self.session, &mut hooks, 1));
+            }
+        }
+        n_run
+    }
+}
+
+/// Tells whether every call has its result unless it waits for it, and every result its call.
+fn assert_paired(session: &Session) {
+    let messages = session.context(session.leaf()).unwrap().messages;
+    let pairing = Pairing::of(&messages);
+    assert!(pairing.orphans().is_empty() && pairing.pairs().iter().all(|pair| !pair.repeated));
+    let only_results =
+        |at: usize| messages[at..].iter().all(|message| matches!(message, Message::ToolResult { .. }));
+    assert!(pairing.dangling().iter().all(|call| only_results(call.message as usize + 1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn whatever_happens_in_whatever_order_a_host_that_keeps_asking_pays_for_few_compactions(
+        events in prop::collection::vec(event(), 1..40),
+        kind in 0_u8..3,
+    ) {
+        let model = match kind {
+            0 => None,
+            1 => Some(ScriptedInvoker::new([Script::says(SUMMARY)])),
+            _ => Some(ScriptedInvoker::new([Script::says(format!("{SUMMARY}{}", "word ".repeat(4_000)))])),
+        };
+        let model = model.as_ref().map(|model| model as &dyn ModelInvoker);
+        let settings = CompactionSettings { keep_recent_tokens: 2_000, ..CompactionSettings::default() };
+        let mut host = Disorder {
+            session: empty_session(),
+            flow: SessionFlow::new(settings),
+            upcoming: Upcoming { card: ModelCard::with_window(20_000), ..Upcoming::default() },
+            n_calls: 0,
+            waits: None,
+            is_slow: false,
+        };
+        for event in &events {
+            host.happen(event);
+            assert_paired(&host.session);
+            let n_run = host.settle(model);
+            prop_assert!(n_run <= 2, "{} after {:?}", n_run, event);
+            assert_paired(&host.session);
+        }
+        // Its requests are refused on and on, and nobody says anything.
+        let mut n_run = 0;
+        for _ in 0..15 {
+            host.happen(&Event::Refused);
+            n_run += host.settle(model);
+        }
+        prop_assert!(n_run <= 3, "{}", n_run);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+#[test]
+fn settings_of_a_hundred_thousand_brackets_and_a_link_to_itself_are_refused() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let deep = folder.join("edges-deep.json");
+    write(&deep, &format!("{{\"compaction\":{}", "[".repeat(100_000)));
+    let read = read_settings(Some(&deep), None);
+    assert!(matches!(read, Err(SettingsFileError::NotJson { line: 1, .. })), "{read:?}");
+    #[cfg(unix)]
+    {
+        let link = folder.join("edges-loop.json");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&link, &link).unwrap();
+        let read = read_settings(None, Some(&link));
+        assert!(matches!(read, Err(SettingsFileError::Unreadable { .. })), "{read:?}");
+    }
+}
+
+#[test]
+fn of_a_setting_that_stands_twice_the_last_counts_and_odd_keys_and_numbers_do_no_harm() {
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("edges-odd.json");
+    let read = |text: &str| {
+        write(&path, text);
+        read_settings(Some(&path), None)
+    };
+    let twice =
+        r#"{"__proto__": 1, "compaction": {"__proto__": {}, "reserveTokens": 1, "reserveTokens": 2}}"#;
+    let twice = read(twice).unwrap();
+    assert_eq!((twice.settings.compaction.reserve_tokens, twice.notes.len()), (2, 1));
+    for number in ["1e3", "16384.0", "-0", "-1", "1e400", "18446744073709551616", "\"1\"", "null"] {
+        let read = read(&format!(r#"{{"compaction": {{"keepRecentTokens": {number}}}}}"#));
+        assert!(read.is_err(), "{number}: {read:?}");
+    }
 }

@@ -259,6 +259,9 @@ impl EntryStore for JsonlStore {
             lines.push(b'\n');
         }
         let result = self.write_to_end(&lines);
+        // Many records in one step are rare, and what they took is not kept.
+        lines.clear();
+        lines.shrink_to(CHUNK);
         self.lines = lines;
         result.map(|()| positions)
     }

@@ -7,6 +7,7 @@ mod log;
 mod context;
 mod recorded;
 mod damaged;
+mod edges;
 mod store;
 mod writing;
 mod session;
