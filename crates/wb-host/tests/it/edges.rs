@@ -311,6 +311,7 @@ struct Disorder {
     n_calls: usize,
     waits: Option<FinishedCompaction>,
     is_slow: bool,
+    n_shortened: usize,
 }
 
 impl Disorder {
@@ -375,7 +376,12 @@ impl Disorder {
                 0 => self.flow.after_answer(&self.session, &self.upcoming),
                 _ => self.flow.before_request(&self.session, &self.upcoming),
             };
-            if let Next::Compact(job) = next.unwrap() {
+            let next = next.unwrap();
+            if let Next::Shorten(shortening) = next {
+                // It costs nothing, but must come to an end too.
+                self.n_shortened += 1;
+                let _ = self.flow.shorten(*shortening, &mut self.session, &self.upcoming, 1);
+            } else if let Next::Compact(job) = next {
                 n_run += 1;
                 let finished = block_on(job.run(model, &mut hooks));
                 if std::mem::take(&mut self.is_slow) {
@@ -420,12 +426,14 @@ proptest! {
             n_calls: 0,
             waits: None,
             is_slow: false,
+            n_shortened: 0,
         };
         for event in &events {
             host.happen(event);
             assert_paired(&host.session);
             let n_run = host.settle(model);
             prop_assert!(n_run <= 2, "{} after {:?}", n_run, event);
+            prop_assert!(std::mem::take(&mut host.n_shortened) <= 2, "after {:?}", event);
             assert_paired(&host.session);
         }
         // Its requests are refused on and on, and nobody says anything.
@@ -434,7 +442,7 @@ proptest! {
             host.happen(&Event::Refused);
             n_run += host.settle(model);
         }
-        prop_assert!(n_run <= 3, "{}", n_run);
+        prop_assert!(n_run <= 3 && host.n_shortened <= 3, "{} {}", n_run, host.n_shortened);
     }
 }
 
