@@ -1,5 +1,7 @@
 //! The local digest in the form of a session's summaries.
 
+use std::borrow::Cow;
+
 use wb_budget::Tariff;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
@@ -27,6 +29,8 @@ const HEADINGS: [(&str, &str); 12] = [
 ];
 /// The heading below which each entry is in the way.
 const BLOCKED: &str = "### Blocked";
+/// How the entry of a digest begins that tells what was done last.
+const ACTIVE: &str = "- Active: ";
 /// How an entry of a digest begins that is in the way.
 const STUCK: &str = "- Stuck? ";
 
@@ -40,10 +44,18 @@ pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_to
     as_summary(&Sections::parse(&sections.render(max_chars)))
 }
 
+/// How an entry of an earlier summary begins that may be done since, which nobody knows without a model; it is carried
+/// once.
+const BEFORE: &str = "- Before: ";
+/// The headings below which entries tell what was to be done.
+const OPEN: [&str; 2] = ["### In Progress", "## Next Steps"];
+
 /// Puts a summary under the headings of a digest.
+///
+/// What stands below other headings goes to the carryover, under the words of its heading.
 fn as_digest(summary: &str) -> String {
     let mut out = String::with_capacity(summary.len());
-    let (mut is_blocked, mut is_listed) = (false, false);
+    let (mut below, mut is_listed, mut is_over) = ("", false, false);
     for line in summary.lines() {
         let plain = line.trim();
         let is_end = [READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.1].contains(&plain);
@@ -53,18 +65,53 @@ fn as_digest(summary: &str) -> String {
             is_listed = !is_end;
             continue;
         }
-        let heading = HEADINGS.iter().find(|(known, _)| *known == plain);
-        if let Some((known, heading)) = heading {
-            is_blocked = *known == BLOCKED;
+        is_over = OPEN.contains(&below) && (line.starts_with(BEFORE) || (is_over && line.starts_with(' ')));
+        let known = HEADINGS.iter().find(|(known, _)| *known == plain);
+        if let Some((known, heading)) = known {
+            below = known;
             out.extend([heading, "\n"]);
-        } else if !matches!(plain, "" | "(none)" | "- (none)" | "---" | TURN_CONTEXT | NO_PRIOR_HISTORY) {
-            match line.strip_prefix("- ").filter(|_| is_blocked && !line.starts_with(STUCK)) {
-                Some(rest) => out.extend([STUCK, rest, "\n"]),
-                None => out.extend([line, "\n"]),
-            }
+        } else if let Some(title) = foreign_heading(plain) {
+            below = "";
+            out.extend([CARRYOVER, "\n- **", title, "**\n"]);
+        } else if !is_over
+            && !matches!(plain, "" | "(none)" | "- (none)" | "---" | TURN_CONTEXT | NO_PRIOR_HISTORY)
+        {
+            out.extend([&entry(line, below), "\n"]);
         }
     }
     out
+}
+
+const CARRYOVER: &str = "# Carryover";
+
+/// Returns the words of a heading.
+fn foreign_heading(line: &str) -> Option<&str> {
+    let title = line.trim_start_matches('#');
+    (title.len() < line.len() && title.starts_with(' ')).then(|| title.trim())
+}
+
+/// Marks an entry of an earlier summary by the heading that it stands below.
+fn entry<'a>(line: &'a str, below: &str) -> Cow<'a, str> {
+    if below == BLOCKED
+        && let Some(rest) = line.strip_prefix("- ").filter(|_| !line.starts_with(STUCK))
+    {
+        return [STUCK, rest].concat().into();
+    }
+    // What the agent did last is replaced, and not carried.
+    if OPEN.contains(&below)
+        && !line.starts_with(ACTIVE)
+        && let Some(rest) = item(line)
+    {
+        return [BEFORE, rest].concat().into();
+    }
+    line.into()
+}
+
+/// Returns the words of an item of a list, with a mark or a number.
+fn item(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = if rest.len() < line.len() { rest.strip_prefix(". ") } else { line.strip_prefix("- ") };
+    rest.map(|rest| rest.strip_prefix("[ ] ").unwrap_or(rest))
 }
 
 /// Puts the entries of a digest under the headings of a summary.
@@ -105,8 +152,25 @@ mod tests {
             ## Key Decisions\n- **One pass**: it is fast\n\n## Next Steps\n1. the reader\n\n## Critical Context\n- port 80";
         let again = as_summary(&Sections::parse(&as_digest(summary)));
         let expected = summary.replace("- (none)\n", "").replace("- no disk", "- Stuck? no disk");
-        assert_eq!(again, expected);
-        assert_eq!(as_summary(&Sections::parse(&as_digest(&again))), again);
+        let marked = expected.replace("- [ ] the writer", "- Before: the writer");
+        let marked = marked.replace("1. the reader", "- Before: the reader");
+        assert_eq!(again, marked);
+        let once_more = as_summary(&Sections::parse(&as_digest(&again)));
+        assert_eq!(
+            once_more,
+            marked.replace("- Before: the writer\n", "").replace("- Before: the reader\n", "")
+        );
+    }
+
+    #[test]
+    fn what_stands_below_a_foreign_heading_is_told_under_its_words_and_does_not_break_the_goal() {
+        let summary = "## Goal\n- port it\n\n## Completed Work (1-16)\n- the parser\n  with tests\n\n# Checkpoint\nold\n\n## Next Steps\n1. ship";
+        let next = local_summary(&[Message::user("go on with it")], Some(summary), 500);
+        let (goal, rest) = next.split_once("## Constraints").unwrap();
+        assert!(goal.contains("port it") && !goal.contains("parser"), "{next}");
+        assert!(rest.contains("- **Completed Work (1-16)**\n- the parser\n  with tests"), "{next}");
+        assert!(rest.contains("- Before: ship") && rest.contains("- **Checkpoint**\nold"), "{next}");
+        assert!(!next.contains("## Completed"), "{next}");
     }
 
     #[test]

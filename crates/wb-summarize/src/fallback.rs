@@ -11,6 +11,7 @@ use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
+use crate::telling::{is_constraint, is_decision, is_identifier, says_something, telling_line};
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = 1200;
@@ -87,6 +88,12 @@ enum Outcome {
     Unknown,
 }
 
+impl Outcome {
+    fn is_ok(self) -> bool {
+        matches!(self, Self::Ok | Self::Exit(0))
+    }
+}
+
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -98,6 +105,14 @@ impl std::fmt::Display for Outcome {
     }
 }
 
+/// What failed, on which file, and a line that tells why.
+#[derive(Clone, Debug, PartialEq)]
+struct Failure<'a> {
+    what: &'a str,
+    path: Option<Cow<'a, str>>,
+    line: &'a str,
+}
+
 /// What is noted while the messages are read; every list is bounded and borrows from them.
 #[derive(Debug, Default)]
 struct Notes<'a> {
@@ -107,8 +122,7 @@ struct Notes<'a> {
     read: Newest<Cow<'a, str>>,
     modified: Newest<Cow<'a, str>>,
     commands: Newest<(&'a str, Outcome)>,
-    /// What failed, and a line that tells why.
-    errors: Newest<(&'a str, &'a str)>,
+    errors: Newest<Failure<'a>>,
     said: Option<&'a str>,
     decided: Newest<&'a str>,
     todos: Option<&'a Value>,
@@ -131,13 +145,15 @@ impl<'a> Notes<'a> {
             Message::Assistant { content, error_message } => {
                 self.assistant(content, vocabulary);
                 if let Some(error) = error_message {
-                    self.errors.push(("request failed", error), N_ERRORS);
+                    self.failed("request failed", None, error);
                 }
             }
             Message::BashExecution { command, exit_code, output } => {
                 self.commands.push((command, exit_code.map_or(Outcome::Unknown, Outcome::Exit)), N_ENTRIES);
-                if exit_code.is_some_and(|code| code != 0) {
-                    self.errors.push((command, telling_line(output)), N_ERRORS);
+                match exit_code {
+                    Some(0) => self.worked(command, None),
+                    Some(_) => self.failed(command, None, telling_line(output)),
+                    None => {}
                 }
             }
             Message::Custom { content, .. }
@@ -156,7 +172,9 @@ impl<'a> Notes<'a> {
             match block {
                 Block::Text { text } if !text.trim().is_empty() => {
                     self.name(text);
-                    self.said = Some(text);
+                    if says_something(text) || !self.said.is_some_and(says_something) {
+                        self.said = Some(text);
+                    }
                     for line in text.lines().filter(|line| is_decision(line)) {
                         self.decided.push(line, N_ERRORS);
                     }
@@ -177,7 +195,14 @@ impl<'a> Notes<'a> {
         result: &'a Message,
     ) {
         let Message::ToolResult { content, is_error, .. } = result else { return };
-        match (role, path.map(normal_path)) {
+        let path = path.map(normal_path);
+        if *is_error {
+            let text = content.iter().find_map(Block::as_text).unwrap_or_default();
+            self.failed(call.command(), path.clone(), telling_line(text));
+        } else {
+            self.worked(call.command(), path.as_ref());
+        }
+        match (role, path) {
             (Some(ToolRole::Run), _) => {
                 let outcome = if *is_error { Outcome::Failed } else { Outcome::Ok };
                 self.commands.push((call.command(), outcome), N_ENTRIES);
@@ -188,10 +213,15 @@ impl<'a> Notes<'a> {
             }
             _ => {}
         }
-        if *is_error {
-            let text = content.iter().find_map(Block::as_text).unwrap_or_default();
-            self.errors.push((call.name, telling_line(text)), N_ERRORS);
-        }
+    }
+
+    fn failed(&mut self, what: &'a str, path: Option<Cow<'a, str>>, line: &'a str) {
+        self.errors.push(Failure { what, path, line }, N_ERRORS);
+    }
+
+    /// Forgets that something failed which works now.
+    fn worked(&mut self, what: &str, path: Option<&Cow<'_, str>>) {
+        self.errors.0.retain(|failure| failure.what != what || failure.path.as_ref() != path);
     }
 
     /// Notes addresses, commit ids and issue numbers.
@@ -218,7 +248,7 @@ impl<'a> Notes<'a> {
             out.add(Section::Plan, todo);
         }
         self.carryover(&mut out, n_elided, prior);
-        carry(&mut out, prior);
+        carry(&mut out, prior, |entry| self.works_now(entry));
         out
     }
 
@@ -247,10 +277,20 @@ impl<'a> Notes<'a> {
         if let Some(active) = said.or_else(|| carried.cloned()) {
             out.add(Section::Status, active);
         }
-        for (what, line) in self.errors.newest_first() {
-            let what = one_line(what, LINE_CHARS / 4);
+        for Failure { what, path, line } in self.errors.newest_first() {
+            let path = path.as_ref().map(|path| [" ", path].concat()).unwrap_or_default();
+            let what = one_line(&[what, path.as_str()].concat(), LINE_CHARS / 2);
             out.add(Section::Status, bullet("Stuck? ", &[&what, ": ", line].concat()));
         }
+    }
+
+    /// Tells whether an entry of an earlier digest says that a command failed which works now.
+    fn works_now(&self, entry: &str) -> bool {
+        let Some(stuck) = entry.strip_prefix(STUCK) else { return false };
+        let mut works = self.commands.0.iter().filter(|(_, outcome)| outcome.is_ok());
+        works.any(|(command, _)| {
+            stuck.strip_prefix(&one_line(command, LINE_CHARS / 2)).is_some_and(|rest| rest.starts_with(": "))
+        })
     }
 
     fn carryover(&self, out: &mut Sections, n_elided: usize, prior: &Sections) {
@@ -321,6 +361,7 @@ const FIRST: &str = "- First request:";
 const LATEST: &str = "- Latest request:";
 const EARLIER: &str = "- Earlier request:";
 const ACTIVE: &str = "- Active: ";
+const STUCK: &str = "- Stuck? ";
 
 /// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
 /// all do.
@@ -345,10 +386,13 @@ fn path_entries(
 
 /// Tells how many messages are gone; the count of earlier digests is added to the total.
 fn elided_line(n_elided: usize, prior: &Sections) -> String {
-    let before: usize =
-        prior.entries(Section::Carryover).iter().find_map(|entry| elided_total(entry)).unwrap_or(0);
+    let before = prior.entries(Section::Carryover).iter().find_map(|entry| elided_total(entry));
     let plural = if n_elided == 1 { "" } else { "s" };
-    format!("{n_elided} message{plural} elided into this digest ({} in all).", before + n_elided)
+    let all = match before {
+        None if !prior.is_empty() => ", beside those of an earlier one".to_owned(),
+        before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
+    };
+    format!("{n_elided} message{plural} elided into this digest{all}.")
 }
 
 fn elided_total(entry: &str) -> Option<usize> {
@@ -356,8 +400,8 @@ fn elided_total(entry: &str) -> Option<usize> {
     rest.split_once(' ')?.0.parse().ok()
 }
 
-/// Appends what an earlier digest says and this one does not say itself.
-fn carry(out: &mut Sections, prior: &Sections) {
+/// Appends what an earlier digest says and this one does not say itself, but for what is `over`.
+fn carry(out: &mut Sections, prior: &Sections, over: impl Fn(&str) -> bool) {
     let has_newer = out.entries(Section::Objective).iter().any(|entry| entry.starts_with(LATEST));
     for entry in prior.entries(Section::Objective) {
         let entry = if has_newer { entry.replacen(LATEST, EARLIER, 1) } else { entry.clone() };
@@ -374,7 +418,7 @@ fn carry(out: &mut Sections, prior: &Sections) {
         [Section::Guardrails, Section::Status, Section::Rationale, Section::Plan, Section::Carryover]
     {
         let replaced = section == Section::Plan && !out.entries(Section::Plan).is_empty();
-        for entry in prior.entries(section).iter().filter(|entry| !own(entry) && !replaced) {
+        for entry in prior.entries(section).iter().filter(|entry| !own(entry) && !replaced && !over(entry)) {
             let foreign = section == Section::Carryover && !is_command(entry);
             out.add(if foreign { Section::Carried } else { section }, entry.clone());
         }
@@ -391,52 +435,6 @@ fn is_nod(message: &Message) -> bool {
     let Message::User { content, .. } = message else { return false };
     let n_bytes: usize = content.texts().map(|text| text.trim().len()).sum();
     n_bytes < 8 || content.texts().all(|text| text.trim_start().starts_with("[Request interrupted"))
-}
-
-fn is_constraint(line: &str) -> bool {
-    const WORDS: [&str; 8] = ["must", "never", "don't", "always", "only", "without", "avoid", "ensure"];
-    has_word(line, &WORDS, &[("do", "not"), ("make", "sure"), ("should", "not")])
-}
-
-/// Tells whether a line gives a reason: a sentence, not a heading or the start of a list.
-fn is_decision(line: &str) -> bool {
-    const PAIRS: [(&str, &str); 3] = [("instead", "of"), ("root", "cause"), ("the", "reason")];
-    let line = line.trim();
-    let is_sentence = line.len() > 32 && !line.starts_with('#') && !line.ends_with(':');
-    is_sentence && has_word(line, &["because", "decided", "therefore"], &PAIRS)
-}
-
-/// Tells whether a line has one of the words, or two words in a row, in any case of letters.
-fn has_word(line: &str, words: &[&str], pairs: &[(&str, &str)]) -> bool {
-    let mut last = "";
-    line.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).any(|word| {
-        let before = std::mem::replace(&mut last, word);
-        words.iter().any(|known| word.eq_ignore_ascii_case(known))
-            || pairs
-                .iter()
-                .any(|(one, two)| before.eq_ignore_ascii_case(one) && word.eq_ignore_ascii_case(two))
-    })
-}
-
-/// Returns the first line that names an error, else the last line that is not blank.
-fn telling_line(output: &str) -> &str {
-    const WORDS: [&str; 6] = ["error", "failed", "panicked", "exception", "fail", "fatal"];
-    let mut lines = output.lines().filter(|line| !line.trim().is_empty());
-    let names_error = |line: &&str| has_word(line, &WORDS, &[]);
-    lines.clone().find(names_error).or_else(|| lines.next_back()).unwrap_or("no output")
-}
-
-fn is_identifier(word: &str) -> bool {
-    let hex = |word: &str| {
-        (7..=40).contains(&word.len())
-            && word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-            && word.bytes().any(|byte| byte.is_ascii_lowercase())
-    };
-    let issue = |word: &str| {
-        word.strip_prefix('#').is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    word.starts_with("https://") || word.starts_with("http://") || hex(word) || issue(word)
 }
 
 /// Returns the tasks of a plan call that are not done: `todos[{content,status}]` or `plan[{step,status}]`.

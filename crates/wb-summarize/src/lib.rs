@@ -27,6 +27,7 @@ pub mod flatten;
 pub mod fit;
 pub mod digest;
 pub mod prompt;
+mod telling;
 pub mod fallback;
 pub mod invoker;
 pub mod timer;

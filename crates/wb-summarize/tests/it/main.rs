@@ -1,6 +1,7 @@
 //! Integration tests of the summarizer.
 
 mod caps;
+mod local;
 mod asking;
 mod summarizer;
 mod summarizer_vectors;

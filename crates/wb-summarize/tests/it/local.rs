@@ -1,0 +1,71 @@
+//! What the local digest tells of a transcript, and what it no longer tells.
+
+use wb_message::{Message, Pairing, ToolVocabulary};
+use wb_summarize::local_sections;
+use wb_testkit::script;
+
+fn digest(messages: &[Message], prior: Option<&str>) -> String {
+    let vocabulary = ToolVocabulary::default();
+    local_sections(messages, &Pairing::of(messages), &vocabulary, prior).render(8_000)
+}
+
+fn lines<'a>(digest: &'a str, start: &str) -> Vec<&'a str> {
+    digest.lines().filter(|line| line.starts_with(start)).collect()
+}
+
+#[test]
+fn what_failed_is_told_by_its_command_until_that_works() {
+    let failed = r#"u"Build it." a:bash(make all) t!"cc -c a.c
+a.c:3: no such file
+Command exited with code 2" "#;
+    let told = digest(&script(failed), None);
+    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? make all: a.c:3: no such file"]);
+    let works = digest(&script(&[failed, r#"a:bash(make all) t"done""#].concat()), None);
+    assert!(lines(&works, "- Stuck?").is_empty(), "{works}");
+    let other = digest(&script(&[failed, r#"a:bash(make docs) t"done""#].concat()), None);
+    assert_eq!(lines(&other, "- Stuck?").len(), 1, "{other}");
+    let later = digest(&script(r#"u"Again." a:bash(make all) t"done""#), Some(&told));
+    assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
+    let unrelated = digest(&script(r#"u"Again." a:bash(make docs) t"done""#), Some(&told));
+    assert_eq!(lines(&unrelated, "- Stuck?").len(), 1, "{unrelated}");
+}
+
+#[test]
+fn an_edit_that_failed_is_forgotten_when_the_same_file_was_edited() {
+    let failed = r#"u"Fix it." a:edit(src/a.rs) t!"no such text" "#;
+    let told = digest(&script(failed), None);
+    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? edit src/a.rs: no such text"]);
+    let other = digest(&script(&[failed, "a:edit(src/b.rs) t"].concat()), None);
+    assert_eq!(lines(&other, "- Stuck?").len(), 1);
+    let same = digest(&script(&[failed, "a:edit(src/a.rs) t"].concat()), None);
+    assert!(lines(&same, "- Stuck?").is_empty(), "{same}");
+}
+
+#[test]
+fn a_word_or_two_is_no_activity_and_a_line_of_a_log_no_constraint() {
+    let pasted = "Never touch the schema.\n{\"error\": \"a result must follow\"}";
+    let talk = [
+        Message::user(pasted),
+        Message::assistant("Now I port the reader."),
+        Message::user("Nice, go on."),
+        Message::assistant("Done."),
+    ];
+    let told = digest(&talk, None);
+    assert_eq!(lines(&told, "- Active:"), ["- Active: Now I port the reader."]);
+    let (_, guardrails) = told.split_once("# Guardrails\n").unwrap();
+    let (guardrails, _) = guardrails.split_once("# Status").unwrap();
+    assert_eq!(guardrails, "- Never touch the schema.\n");
+}
+
+#[test]
+fn the_count_of_an_earlier_digest_is_added_where_that_tells_one() {
+    let talk = script(r#"u"One." a"Two." u"Three.""#);
+    let first = digest(&talk, None);
+    assert!(first.contains("3 messages elided into this digest (3 in all)."), "{first}");
+    assert!(digest(&talk, Some(&first)).contains("(6 in all)"));
+    let beside = digest(&talk, Some("# Objective\n- port it"));
+    assert!(
+        beside.contains("3 messages elided into this digest, beside those of an earlier one."),
+        "{beside}"
+    );
+}
