@@ -121,6 +121,8 @@ fn as_summary(sections: &Sections) -> String {
         of(Section::Status).into_iter().partition(|entry| entry.starts_with(STUCK));
     let is_done = |entry: &&String| entry.starts_with("- Shipped") || entry.starts_with("- [x]");
     let (done, active): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_done);
+    // The lists after a summary have the files that were read.
+    let context = of(Section::Carryover).into_iter().filter(|entry| !entry.starts_with("- read: ")).collect();
     let mut out = String::new();
     for (heading, entries) in [
         ("## Goal", of(Section::Objective)),
@@ -130,7 +132,7 @@ fn as_summary(sections: &Sections) -> String {
         ("\n### Blocked", blocked),
         ("\n## Key Decisions", of(Section::Rationale)),
         ("\n## Next Steps", of(Section::Plan)),
-        ("\n## Critical Context", of(Section::Carryover)),
+        ("\n## Critical Context", context),
     ] {
         out.extend([heading, "\n"]);
         for entry in entries {

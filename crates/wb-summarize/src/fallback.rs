@@ -144,8 +144,9 @@ impl<'a> Notes<'a> {
             }
             Message::Assistant { content, error_message } => {
                 self.assistant(content, vocabulary);
-                if let Some(error) = error_message {
-                    self.failed("request failed", None, error);
+                match error_message {
+                    Some(error) => self.failed(REQUEST_FAILED, None, error),
+                    None => self.worked(REQUEST_FAILED, None),
                 }
             }
             Message::BashExecution { command, exit_code, output } => {
@@ -361,6 +362,7 @@ const FIRST: &str = "- First request:";
 const LATEST: &str = "- Latest request:";
 const EARLIER: &str = "- Earlier request:";
 const ACTIVE: &str = "- Active: ";
+const REQUEST_FAILED: &str = "request failed";
 const STUCK: &str = "- Stuck? ";
 
 /// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not

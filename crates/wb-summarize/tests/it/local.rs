@@ -31,6 +31,16 @@ Command exited with code 2" "#;
 }
 
 #[test]
+fn a_request_that_failed_is_told_until_one_is_answered() {
+    let error = Some("529 overloaded".to_owned());
+    let failed = Message::Assistant { content: Vec::new(), error_message: error };
+    let mut talk = vec![Message::user("Port it."), failed];
+    assert_eq!(lines(&digest(&talk, None), "- Stuck?"), ["- Stuck? request failed: 529 overloaded"]);
+    talk.push(Message::assistant("Here it is."));
+    assert!(lines(&digest(&talk, None), "- Stuck?").is_empty());
+}
+
+#[test]
 fn an_edit_that_failed_is_forgotten_when_the_same_file_was_edited() {
     let failed = r#"u"Fix it." a:edit(src/a.rs) t!"no such text" "#;
     let told = digest(&script(failed), None);
