@@ -54,10 +54,11 @@ fn ending(logged: &Logged, card: &ModelCard) -> Ending {
     }
 }
 
-/// Tells whether a model gave an answer, as far as both are known.
+/// Tells whether a model gave an answer, as far as both are known. A name may stand for another that is longer by a date
+/// or a version.
 fn is_of(request: &Request, card: &ModelCard) -> bool {
     let is_same = |told: &Option<String>, known: &str| {
-        told.as_deref().is_none_or(|told| known.is_empty() || told == known)
+        told.as_deref().is_none_or(|told| told.starts_with(known) || known.starts_with(told))
     };
     is_same(&request.model, &card.id) && is_same(&request.provider, &card.provider)
 }
@@ -115,4 +116,61 @@ fn is_news(logged: &Logged) -> bool {
 /// Walks from an entry back to its root.
 fn back<'a>(session: &'a Session, from: Option<&'a EntryId>) -> impl Iterator<Item = Node> + 'a {
     from.into_iter().flat_map(|id| session.tree().ancestors(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_budget::Usage;
+
+    use super::*;
+
+    fn card() -> ModelCard {
+        ModelCard { id: "opus-4".into(), max_output_tokens: 8_000, ..ModelCard::with_window(100_000) }
+    }
+
+    fn ended(
+        stop_reason: StopReason,
+        (input_tokens, output_tokens): (u64, u64),
+        error: Option<&str>,
+    ) -> Ending {
+        let usage = Some(Usage { input_tokens, output_tokens, ..Usage::EMPTY });
+        let request = Request { usage, stop_reason, model: Some("opus-4".into()), ..Request::default() };
+        let error_message = error.map(str::to_owned);
+        let message = Message::Assistant { content: Vec::new(), error_message };
+        ending(&Logged { message, request: Some(request), is_excluded: false }, &card())
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_where_the_window_ends_overflowed_and_one_at_its_own_limit_did_not() {
+        assert_eq!(ended(StopReason::Length, (98_000, 1_500), None), Ending::Overflowed);
+        assert_eq!(
+            ended(StopReason::Length, (60_000, 1_500), None),
+            Ending::Answered,
+            "the host's own limit"
+        );
+        assert_eq!(ended(StopReason::Length, (98_000, 8_000), None), Ending::Answered, "the model's limit");
+        assert_eq!(ended(StopReason::Length, (99_500, 0), None), Ending::Overflowed, "no room at all");
+    }
+
+    #[test]
+    fn a_complete_answer_is_one_however_large_its_context_was() {
+        assert_eq!(ended(StopReason::Stop, (140_000, 10), None), Ending::Answered);
+        assert_eq!(ended(StopReason::ToolUse, (140_000, 10), None), Ending::Answered);
+    }
+
+    #[test]
+    fn errors_overflow_by_their_words_alone() {
+        let large = Some("prompt is too long: 213462 tokens > 200000 maximum");
+        assert_eq!(ended(StopReason::Error, (0, 0), large), Ending::Overflowed);
+        assert_eq!(ended(StopReason::Error, (140_000, 0), Some("529 overloaded")), Ending::Other);
+        assert_eq!(ended(StopReason::Aborted, (140_000, 0), large), Ending::Other);
+    }
+
+    #[test]
+    fn a_model_is_known_by_a_name_with_a_date_and_not_by_another() {
+        let request = |model: &str| Request { model: Some(model.to_owned()), ..Request::default() };
+        assert!(is_of(&request("opus-4-20250929"), &card()) && is_of(&Request::default(), &card()));
+        assert!(is_of(&request("anything"), &ModelCard::default()));
+        assert!(!is_of(&request("haiku-4"), &card()));
+    }
 }

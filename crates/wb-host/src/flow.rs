@@ -164,10 +164,10 @@ impl SessionFlow {
 
     /// Says what to do after an answer was appended to the session.
     ///
-    /// Where the provider refused the context, or had no room left to answer, the context is compacted and the
-    /// request repeated: once, until an answer or a prompt of the user's comes. An answer that is complete though its
-    /// context was too large is kept; the check before the next request sees to it. Answers of other models than the
-    /// one that is asked say nothing about its window.
+    /// Where the provider refused the context, or had no room left to answer, the context is compacted or results in it
+    /// are shortened, and the request is repeated: once after each, until an answer or a prompt of the user's comes. An
+    /// answer that is complete though its context was too large is kept; the check before the next request sees to it.
+    /// Answers of other models than the one that is asked say nothing about its window.
     pub fn after_answer(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
         if self.is_compacting() {
             return Ok(Next::Busy);
