@@ -9,7 +9,7 @@ use crate::job::{HostError, Place};
 /// Edits that shorten results, ready to be appended.
 ///
 /// Each stands for one result in the context with the head and the tail of its text. pi knows such edits since its
-/// version 1.5; older ones show the whole result. Going to the entry before the edits takes them back.
+/// version 0.87; older ones show the whole result. Going to the entry before the edits takes them back.
 #[derive(Debug)]
 pub struct Shortening {
     edits: Vec<ContextEdit>,
