@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{
-    BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, Entry, EntryId, EntryKind, FileLists, SessionLog,
-    estimate_context, last_usage,
+    BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, Entry, EntryId, EntryKind, FileLists, Line, Lines,
+    SessionLog, estimate_context, last_usage,
 };
 
 use crate::shared::{bytes_of, shared};
@@ -81,10 +81,11 @@ pub fn replay(
 ) {
     let (Some(vectors), Some(root)) = (shared("vectors/session.jsonl"), shared("vectors")) else { return };
     let bytes = bytes_of(&vectors);
+    let mut lines = Lines::new(bytes.as_slice());
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut n_found, mut n_same) = (0, 0);
     let mut open = (String::new(), None, log_at(None));
-    for line in bytes.split(|byte| *byte == b'\n') {
+    while let Some(line) = lines.next_line().expect("bytes in memory") {
         let Some(row) = row_of(line, op, version) else { continue };
         let file = row["file"].as_str().unwrap_or_default();
         if open.0 != file {
@@ -108,13 +109,13 @@ pub fn replay(
 }
 
 /// Reads a line if it is an answer of the version to the operation.
-fn row_of(line: &[u8], op: &str, version: &str) -> Option<Value> {
+fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
     // The operation stands near the start of its line.
-    let start = String::from_utf8_lossy(&line[..line.len().min(300)]);
+    let start = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(300)]);
     if !start.contains(&format!("\"op\": \"{op}\"")) {
         return None;
     }
-    let row: Value = serde_json::from_slice(line).expect("a row of JSON");
+    let row: Value = line.parse().expect("a row of JSON");
     let is_of_version = row["versions"].as_array()?.iter().any(|known| known == version);
     is_of_version.then_some(row)
 }
@@ -140,9 +141,14 @@ pub fn judge(is_equal: bool, reason: &'static str, holds: bool, what: impl std::
 /// Reads an entry as its file has it.
 pub fn entry_in_file(file: Option<&Path>, id: &EntryId) -> Option<Value> {
     let bytes = bytes_of(file?);
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let mut entries = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    entries.find(|entry| entry["id"].as_str() == Some(id.as_str()))
+    let mut lines = Lines::new(bytes.as_slice());
+    while let Some(line) = lines.next_line().expect("bytes in memory") {
+        let entry = line.parse::<Value>().ok().filter(|entry| entry["id"].as_str() == Some(id.as_str()));
+        if entry.is_some() {
+            return entry;
+        }
+    }
+    None
 }
 
 /// Reads the total that a file tells in the usage of an entry.
