@@ -250,10 +250,10 @@ impl SessionFlow {
         hooks: &mut HookList,
         timestamp_ms: i64,
     ) -> Result<Compacted, HostError> {
-        let ticket = Arc::downgrade(finished.ticket());
+        let ticket = Arc::downgrade(&finished.place.ticket);
         let under_way = self.under_way.take_if(|it| it.ticket.ptr_eq(&ticket));
         let (upcoming, answer) = under_way.map(|it| (it.upcoming, it.answer)).unwrap_or_default();
-        let (reason, will_retry) = (finished.reason(), finished.will_retry());
+        let (reason, will_retry) = (finished.place.reason, finished.place.will_retry());
         let (appended, news) = finished.enter(session, timestamp_ms);
         let done = match appended {
             Ok(compaction) => self.note_appended(session, &upcoming, compaction, reason, will_retry),
@@ -289,7 +289,7 @@ impl SessionFlow {
     }
 
     fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming, answer: Option<EntryId>) -> Next {
-        let (reason, ticket) = (job.reason(), Arc::downgrade(job.ticket()));
+        let (reason, ticket) = (job.place.reason, Arc::downgrade(&job.place.ticket));
         self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone(), answer });
         Next::Compact(Box::new(job))
     }
