@@ -85,7 +85,7 @@ pub fn replay(
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut n_found, mut n_same) = (0, 0);
     let mut open = (String::new(), None, log_at(None));
-    while let Some(line) = lines.next_line().expect("bytes in memory") {
+    while let Ok(Some(line)) = lines.next_line() {
         let Some(row) = row_of(line, op, version) else { continue };
         let file = row["file"].as_str().unwrap_or_default();
         if open.0 != file {
@@ -142,7 +142,7 @@ pub fn judge(is_equal: bool, reason: &'static str, holds: bool, what: impl std::
 pub fn entry_in_file(file: Option<&Path>, id: &EntryId) -> Option<Value> {
     let bytes = bytes_of(file?);
     let mut lines = Lines::new(bytes.as_slice());
-    while let Some(line) = lines.next_line().expect("bytes in memory") {
+    while let Ok(Some(line)) = lines.next_line() {
         let entry = line.parse::<Value>().ok().filter(|entry| entry["id"].as_str() == Some(id.as_str()));
         if entry.is_some() {
             return entry;

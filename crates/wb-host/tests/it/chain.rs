@@ -115,7 +115,7 @@ fn assert_reachable(chain: &Chain) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn any_chain_of_50_leaves_every_context_valid_and_every_message_reachable(
         steps in steps(),

@@ -281,7 +281,7 @@ fn summarizer(kind: u8) -> Option<ScriptedInvoker> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn always_the_flow_ends_and_what_is_sent_is_valid(
         turns in prop::collection::vec(prop::collection::vec(1_usize..30_000, 0..5), 1..14),
