@@ -308,13 +308,19 @@ fn whatever_the_settings_keep_a_compaction_keeps_half_of_the_limit_at_most() {
 }
 
 #[test]
-fn a_text_that_a_provider_counts_three_times_is_not_compacted_each_turn() {
+fn what_a_provider_counts_three_times_is_weighed_on_its_scale_and_not_compacted_each_turn() {
     let mut agent = agent();
     agent.tenths = 30;
     for _ in 0..30 {
         agent.prompt("Go on.", &[Says::Text(1_200)], None);
     }
     assert_eq!(agent.traced(), "..........t......t......t......t..");
+    // Where its count is no longer of this context, ours is on its scale.
+    let next = agent.flow.by_hand(&agent.session, &agent.upcoming, CompactOpts::default()).unwrap();
+    agent.act(next, None);
+    let load = agent.flow.load(&agent.session, &agent.upcoming).unwrap();
+    let estimate: u64 = agent.context().iter().map(estimate_tokens).sum();
+    assert!(load.is_estimated && load.tokens.abs_diff(estimate * 3) < estimate / 10, "{load:?} {estimate}");
 }
 
 fn summarizer(kind: u8) -> Option<ScriptedInvoker> {
