@@ -13,6 +13,11 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
+/// Returns `1 message`, `2 messages`.
+pub(crate) fn count(n: usize, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { several })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use wb_session::{
     Entry, EntryId, EntryKind, EntryTag, Logged, Node, Request, Session, SessionError, StopReason,
 };
 
-use crate::overflow::is_overflow;
+use crate::overflow::{is_full, is_overflow};
 
 /// How an answer ended, as far as the context is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +24,9 @@ pub(crate) fn last_answer(
     session: &Session,
     card: &ModelCard,
 ) -> Result<Option<(Entry, Ending)>, SessionError> {
-    let Some(node) = back(session, session.leaf()).find(|node| node.tag.is_visible()) else {
+    let Some(node) = last_visible(session).filter(|node| node.tag == EntryTag::Answer) else {
         return Ok(None);
     };
-    if node.tag != EntryTag::Answer {
-        return Ok(None);
-    }
     let entry = session.entry(&node.id)?;
     let ending = match &entry.kind {
         EntryKind::Message(logged) => ending(logged, card),
@@ -68,14 +65,17 @@ fn is_squeezed(request: &Request, card: &ModelCard) -> bool {
     let Some(usage) = request.usage.filter(|_| request.stop_reason == StopReason::Length) else {
         return false;
     };
-    let is_full = u128::from(usage.context_tokens()) * 100 >= u128::from(card.context_window) * 99;
-    card.context_window > 0 && is_full && usage.output_tokens < card.max_output_tokens
+    is_full(usage.context_tokens(), card.context_window) && usage.output_tokens < card.max_output_tokens
 }
 
 /// Tells whether nothing the model sees was appended since the last compaction.
 pub(crate) fn is_just_compacted(session: &Session) -> bool {
-    let last = back(session, session.leaf()).find(|node| node.tag.is_visible());
-    last.is_some_and(|node| node.tag == EntryTag::Compaction)
+    last_visible(session).is_some_and(|node| node.tag == EntryTag::Compaction)
+}
+
+/// Returns the last entry at the leaf that the model may see.
+fn last_visible(session: &Session) -> Option<Node> {
+    back(session, session.leaf()).find(|node| node.tag.is_visible())
 }
 
 /// Tells whether an answer is the given entry, or between that and the answer the user said nothing and no other

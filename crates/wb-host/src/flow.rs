@@ -33,7 +33,8 @@ pub const UNHELPFUL_COMPACTIONS: u32 = 2;
 
 /// Watches over one session: says before each request and after each answer whether it is to be compacted.
 ///
-/// One compaction is under way at a time; one that the host drops is over. What was weighed is not read again.
+/// One compaction is under way at a time; one that the host drops is over. Within the limit a check reads
+/// what was appended since the last one.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -250,10 +251,10 @@ impl SessionFlow {
         hooks: &mut HookList,
         timestamp_ms: i64,
     ) -> Result<Compacted, HostError> {
-        let ticket = Arc::downgrade(finished.ticket());
+        let ticket = Arc::downgrade(&finished.place.ticket);
         let under_way = self.under_way.take_if(|it| it.ticket.ptr_eq(&ticket));
         let (upcoming, answer) = under_way.map(|it| (it.upcoming, it.answer)).unwrap_or_default();
-        let (reason, will_retry) = (finished.reason(), finished.will_retry());
+        let (reason, will_retry) = (finished.place.reason, finished.place.will_retry());
         let (appended, news) = finished.enter(session, timestamp_ms);
         let done = match appended {
             Ok(compaction) => self.note_appended(session, &upcoming, compaction, reason, will_retry),
@@ -289,7 +290,7 @@ impl SessionFlow {
     }
 
     fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming, answer: Option<EntryId>) -> Next {
-        let (reason, ticket) = (job.reason(), Arc::downgrade(job.ticket()));
+        let (reason, ticket) = (job.place.reason, Arc::downgrade(&job.place.ticket));
         self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone(), answer });
         Next::Compact(Box::new(job))
     }

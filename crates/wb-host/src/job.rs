@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
 use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryKind, EntryTag, Session, SessionError,
-    cut_candidates, estimate_context, prepare_compaction_within,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session, SessionError,
+    cut_candidates, estimate_context, kept_from, prepare_compaction_within,
 };
 use wb_summarize::ModelInvoker;
 
@@ -61,8 +61,7 @@ pub struct SessionCompaction {
 ///
 /// A hook's compaction is appended as it is, marked as a hook's, if it says something and keeps an entry of the path
 /// at which it can be cut, not more than is in the context now, and makes that no heavier; otherwise that hook is passed
-/// over. `timestamp_ms`
-/// counts from the Unix epoch. On an error nothing is appended.
+/// over. `timestamp_ms` counts from the Unix epoch. On an error nothing is appended.
 pub async fn compact_session(
     session: &mut Session,
     settings: &CompactionSettings,
@@ -81,26 +80,26 @@ pub async fn compact_session(
 pub struct CompactionJob {
     event: SessionBeforeCompactEvent,
     opts: CompactOpts,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 /// A compaction that was run and is still to be appended.
 #[derive(Debug)]
 pub struct FinishedCompaction {
     result: Result<CompactionOutcome, HostError>,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 /// Where a compaction is appended, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    reason: CompactionReason,
+    pub(crate) reason: CompactionReason,
     /// The leaf when it was prepared.
     leaf: Option<EntryId>,
     /// The end of what it condenses, where that is not the leaf: the answer after it failed and is left behind.
     base: Option<EntryId>,
     /// Is shared as long as the compaction is on its way.
-    ticket: Arc<()>,
+    pub(crate) ticket: Arc<()>,
 }
 
 impl Place {
@@ -198,11 +197,6 @@ impl CompactionJob {
         self.event.signal.clone()
     }
 
-    /// Returns what is shared as long as the compaction is on its way.
-    pub(crate) fn ticket(&self) -> &Arc<()> {
-        &self.place.ticket
-    }
-
     /// Asks the hooks, and summarizes unless one of them did.
     pub async fn run(
         mut self,
@@ -220,19 +214,6 @@ impl CompactionJob {
 }
 
 impl FinishedCompaction {
-    pub(crate) fn reason(&self) -> CompactionReason {
-        self.place.reason
-    }
-
-    pub(crate) fn will_retry(&self) -> bool {
-        self.place.will_retry()
-    }
-
-    /// Returns what is shared as long as the compaction is on its way.
-    pub(crate) fn ticket(&self) -> &Arc<()> {
-        &self.place.ticket
-    }
-
     /// Appends the compaction and tells the hooks, of a failure too.
     ///
     /// `timestamp_ms` counts from the Unix epoch. Entries that were appended meanwhile stay in front of it; a session
@@ -363,13 +344,5 @@ fn can_be_kept(id: &EntryId, preparation: &CompactionPreparation, entries: &[Ent
         return true;
     }
     let path: Vec<&Entry> = entries.iter().collect();
-    let place = |id: &EntryId| path.iter().rposition(|entry| entry.id == *id);
-    let last = path.iter().enumerate().rev().find_map(|(at, entry)| match &entry.kind {
-        EntryKind::Compaction(it) => {
-            Some(it.first_kept_entry_id.as_ref().and_then(place).filter(|kept| *kept < at).unwrap_or(at))
-        }
-        _ => None,
-    });
-    let first = last.unwrap_or(0);
-    place(id).is_some_and(|at| at >= first && cut_candidates(&path, first..path.len()).contains(&at))
+    cut_candidates(&path, kept_from(&path)..path.len()).into_iter().any(|at| path[at].id == *id)
 }

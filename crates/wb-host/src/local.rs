@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use wb_budget::Tariff;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
+use wb_summarize::fallback::{ACTIVE, STUCK};
 use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
 use crate::outcome::{NO_PRIOR_HISTORY, TURN_CONTEXT};
@@ -29,10 +30,6 @@ const HEADINGS: [(&str, &str); 12] = [
 ];
 /// The heading below which each entry is in the way.
 const BLOCKED: &str = "### Blocked";
-/// How the entry of a digest begins that tells what was done last.
-const ACTIVE: &str = "- Active: ";
-/// How an entry of a digest begins that is in the way.
-const STUCK: &str = "- Stuck? ";
 
 /// Takes a summary from the messages themselves, at most about `max_tokens` tokens; what was summarized before is
 /// carried, as are the summaries among the messages.

@@ -27,7 +27,7 @@ pub struct NavigateOpts {
 }
 
 /// Where a session went.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TreeNavigation {
     /// The leaf before.
@@ -47,7 +47,8 @@ pub struct TreeNavigation {
 ///
 /// Going to a prompt or to a message of an extension leads to the entry before it and gives its words back. Going to
 /// the leaf changes nothing and asks nobody. A hook's summary counts only if the user wants one, and if it is not
-/// blank. `timestamp_ms` counts from the Unix epoch. On an error the leaf stays.
+/// blank. `timestamp_ms` counts from the Unix epoch. On an error the leaf stays, unless the label could not be
+/// written.
 pub async fn navigate_tree(
     session: &mut Session,
     target: &EntryId,
@@ -58,25 +59,37 @@ pub async fn navigate_tree(
 ) -> Result<TreeNavigation, HostError> {
     let old_leaf_id = session.leaf().cloned();
     let (goal, editor_text) = goal(session.entry(target)?);
-    let mut gone = TreeNavigation {
-        new_leaf_id: old_leaf_id.clone(),
-        old_leaf_id,
-        editor_text: None,
-        summary_entry_id: None,
-        summary: None,
-    };
-    if gone.old_leaf_id.as_ref() == Some(target) {
-        return Ok(gone);
+    if old_leaf_id.as_ref() == Some(target) {
+        let new_leaf_id = old_leaf_id.clone();
+        return Ok(TreeNavigation { old_leaf_id, new_leaf_id, ..TreeNavigation::default() });
     }
     let event = before_tree(session, target, &opts)?;
-    let NavigateOpts { label, mut summary, user_wants_summary } = opts;
-    let (mut made, mut label) = (None, label);
-    match said_by_hooks(hooks, &event).await? {
+    let (summary, label) = summary_and_label(invoker, hooks, &event, opts).await?;
+    let summary_entry_id = arrive(session, goal.as_ref(), summary.clone(), timestamp_ms)?;
+    if let Some(label) = label.filter(|label| !label.is_empty()) {
+        session.set_label(summary_entry_id.as_ref().unwrap_or(target), Some(&label), timestamp_ms)?;
+    }
+    let new_leaf_id = session.leaf().cloned();
+    let gone = TreeNavigation { old_leaf_id, new_leaf_id, editor_text, summary_entry_id, summary };
+    let event = tree_event(session, &gone)?;
+    hooks.tell(("session_tree", &event), |hooks, event| hooks.session_tree(event)).await;
+    Ok(gone)
+}
+
+/// Asks the hooks, and summarizes what is left if that is wanted and none of them did; with the label to set.
+async fn summary_and_label(
+    invoker: Option<&dyn ModelInvoker>,
+    hooks: &mut HookList,
+    event: &SessionBeforeTreeEvent,
+    opts: NavigateOpts,
+) -> Result<(Option<BranchSummaryOutcome>, Option<String>), HostError> {
+    let NavigateOpts { mut label, mut summary, user_wants_summary } = opts;
+    match said_by_hooks(hooks, event).await? {
         None => {}
         Some(Said::Summary(HookSummary { summary, details })) => {
             let source = SummarySource::Hook;
-            made =
-                Some(BranchSummaryOutcome { summary, details, usage: Usage::EMPTY, n_requests: 0, source });
+            let made = BranchSummaryOutcome { summary, details, usage: Usage::EMPTY, n_requests: 0, source };
+            return Ok((Some(made), label));
         }
         Some(Said::Overrides(it)) => {
             summary.custom_instructions = it.custom_instructions.or(summary.custom_instructions);
@@ -84,22 +97,17 @@ pub async fn navigate_tree(
             label = it.label.or(label);
         }
     }
-    if made.is_none() && user_wants_summary {
-        made = summary_of_left(&event, invoker, summary).await?;
-    }
-    gone.summary = made;
-    gone.editor_text = editor_text;
-    gone.summary_entry_id = arrive(session, goal.as_ref(), gone.summary.clone(), timestamp_ms)?;
-    if let Some(label) = label.filter(|label| !label.is_empty()) {
-        session.set_label(gone.summary_entry_id.as_ref().unwrap_or(target), Some(&label), timestamp_ms)?;
-    }
-    gone.new_leaf_id = session.leaf().cloned();
-    let summary_entry = gone.summary_entry_id.as_ref().map(|id| session.entry(id)).transpose()?;
-    let from_extension = gone.summary.as_ref().is_some_and(|it| it.source == SummarySource::Hook);
-    let (new_leaf_id, old_leaf_id) = (gone.new_leaf_id.clone(), gone.old_leaf_id.clone());
-    let event = SessionTreeEvent { new_leaf_id, old_leaf_id, summary_entry, from_extension };
-    hooks.tell(("session_tree", &event), |hooks, event| hooks.session_tree(event)).await;
-    Ok(gone)
+    let made = if user_wants_summary { summary_of_left(event, invoker, summary).await? } else { None };
+    Ok((made, label))
+}
+
+fn tree_event(session: &Session, gone: &TreeNavigation) -> Result<SessionTreeEvent, SessionError> {
+    Ok(SessionTreeEvent {
+        new_leaf_id: gone.new_leaf_id.clone(),
+        old_leaf_id: gone.old_leaf_id.clone(),
+        summary_entry: gone.summary_entry_id.as_ref().map(|id| session.entry(id)).transpose()?,
+        from_extension: gone.summary.as_ref().is_some_and(|it| it.source == SummarySource::Hook),
+    })
 }
 
 /// Returns where the leaf goes for a target, and the words that go back to the user.

@@ -47,8 +47,8 @@ pub enum Stopped {
 pub enum Next {
     /// Nothing; a request can be sent.
     Proceed,
-    /// This compaction, by [`SessionFlow::complete`](crate::SessionFlow::complete); or by [`CompactionJob::run`], with the session free meanwhile,
-    /// and [`SessionFlow::finish`](crate::SessionFlow::finish).
+    /// This compaction, by [`SessionFlow::complete`](crate::SessionFlow::complete); or by [`CompactionJob::run`], with
+    /// the session free meanwhile, and [`SessionFlow::finish`](crate::SessionFlow::finish).
     Compact(Box<CompactionJob>),
     /// Results of tools that are too large are shortened in the context, by
     /// [`SessionFlow::shorten`](crate::SessionFlow::shorten).

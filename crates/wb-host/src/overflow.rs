@@ -124,12 +124,14 @@ pub fn is_overflow(request: &Request, error: Option<&str>, window_tokens: u64) -
     match request.stop_reason {
         StopReason::Error => error.is_some_and(|error| is_overflow_error(error, request.provider.as_deref())),
         StopReason::Stop => window_tokens > 0 && prompt_tokens > window_tokens,
-        StopReason::Length => {
-            let is_full = u128::from(prompt_tokens) * 100 >= u128::from(window_tokens) * FULL_PERCENT;
-            window_tokens > 0 && usage.output_tokens == 0 && is_full
-        }
+        StopReason::Length => usage.output_tokens == 0 && is_full(prompt_tokens, window_tokens),
         _ => false,
     }
+}
+
+/// Tells whether so many tokens leave no room in a window; never where the window is not known.
+pub(crate) fn is_full(tokens: u64, window_tokens: u64) -> bool {
+    window_tokens > 0 && u128::from(tokens) * 100 >= u128::from(window_tokens) * FULL_PERCENT
 }
 
 /// Tells whether pieces stand in a text one after the other.

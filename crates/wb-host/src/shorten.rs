@@ -30,9 +30,9 @@ impl Shortening {
     ) -> Result<Option<Self>, SessionError> {
         let context = session.context(end)?;
         let results = context.messages.iter().zip(&context.entries).filter_map(|(message, entry)| {
-            let tokens = estimate_tokens(message);
             let is_result = matches!(message, Message::ToolResult { .. });
-            (is_result && tokens > max_tokens).then_some((tokens, message, entry))
+            let tokens = is_result.then(|| estimate_tokens(message)).filter(|tokens| *tokens > max_tokens)?;
+            Some((tokens, message, entry))
         });
         let mut results: Vec<_> = results.collect();
         results.sort_by_key(|(tokens, ..)| std::cmp::Reverse(*tokens));

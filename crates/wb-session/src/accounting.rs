@@ -5,7 +5,9 @@ use wb_message::Message;
 
 use crate::entry::{Entry, EntryKind, Logged};
 use crate::settings::CompactionSettings;
-use crate::visible::{SESSION_TARIFF, VisiblePath, is_mute_failure, kept_from, last_compaction};
+use crate::visible::{
+    SESSION_TARIFF, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
+};
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,9 +63,9 @@ pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
 pub(crate) fn tally(path: &[&Entry]) -> Tally {
     let visible = VisiblePath::of(path);
     let compaction = last_compaction(path);
-    let is_older = |at: usize| at < compaction.unwrap_or(0) && is_compaction(path[at]);
-    let kept = (kept_from(path)..path.len()).filter(|at| Some(*at) != compaction && !is_older(*at));
-    let current_from = path.iter().rposition(|entry| is_break(entry)).unwrap_or(0);
+    // The last compaction comes first, and older ones add nothing.
+    let kept = (kept_from(path)..path.len()).filter(|at| compaction_of(path[*at]).is_none());
+    let current_from = path.iter().rposition(|entry| entry.kind.tag().changes_prompt()).unwrap_or(0);
     let mut tally = Tally::default();
     for at in compaction.into_iter().chain(kept) {
         tally.take(&visible, path[at], at >= current_from);
@@ -94,15 +96,6 @@ impl Tally {
         it.tokens = it.usage_tokens.saturating_add(it.trailing_tokens);
         self.n_messages += 1;
     }
-}
-
-fn is_compaction(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Compaction(_))
-}
-
-/// Tells whether the prompts before an entry were others than those after it.
-fn is_break(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Compaction(_) | EntryKind::ContextEdit(_))
 }
 
 fn valid_usage(entry: &Entry) -> Option<Usage> {

@@ -50,8 +50,8 @@ pub struct RequestAt {
 ///
 /// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, a
 /// result without its call, and a second result of one call. A call is in flight while nothing but results came after
-/// its answer; those of an answer that ended with an error or was aborted never are. What remains of an answer is kept if it holds text
-/// or a call.
+/// its answer; those of an answer that ended with an error or was aborted never are. What remains of an answer is kept
+/// if it holds text or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -125,8 +125,7 @@ impl Selection {
                 [at].into_iter().chain(older).chain(at + 1..tags.len()).collect()
             }
         };
-        let is_break = |tag: &EntryTag| matches!(tag, EntryTag::Compaction | EntryTag::ContextEdit);
-        Self { kept, current_from: tags.iter().rposition(is_break).unwrap_or(0) }
+        Self { kept, current_from: tags.iter().rposition(|tag| tag.changes_prompt()).unwrap_or(0) }
     }
 }
 

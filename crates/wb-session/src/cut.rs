@@ -69,7 +69,8 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
 }
 
 /// Returns the places of a range at which it can be cut: entries that give a message, except compactions, results of
-/// tools and answers that failed before they said anything, where no result later answers a call before and no call before still waits for its result.
+/// tools and answers that failed before they said anything, where no result later answers a call before and no call
+/// before still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
     let is_candidate = candidates(&VisiblePath::of(path), path, range.clone());

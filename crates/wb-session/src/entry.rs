@@ -117,6 +117,11 @@ impl EntryTag {
             Self::Answer | Self::Message | Self::Compaction | Self::BranchSummary | Self::CustomMessage
         )
     }
+
+    /// Tells whether the prompts before an entry of this kind were others than those after it.
+    pub(crate) fn changes_prompt(self) -> bool {
+        matches!(self, Self::Compaction | Self::ContextEdit)
+    }
 }
 
 impl EntryKind {

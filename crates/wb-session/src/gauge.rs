@@ -1,7 +1,7 @@
 //! The estimate of a context that follows a session, so that asking again reads only what is new.
 
 use crate::accounting::{ContextEstimate, Tally, tally};
-use crate::entry::{Entry, EntryTag};
+use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
@@ -57,7 +57,7 @@ impl ContextGauge {
             if at == known {
                 return Some(places);
             }
-            if matches!(tree.tag(at), EntryTag::Compaction | EntryTag::ContextEdit) {
+            if tree.tag(at).changes_prompt() {
                 return None;
             }
             places.push(at);

@@ -12,9 +12,9 @@
 //! there when the session is opened again; both only append.
 //!
 //! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
-//! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and [`prepare_branch_entries`] tell what goes to a model. An
-//! [`Overlay`] is a compaction that takes nothing away: stored blocks over a log, of which the model sees a
-//! projection, taken back and explained at any time.
+//! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and
+//! [`prepare_branch_entries`] tell what goes to a model. An [`Overlay`] is a compaction that takes nothing away: stored
+//! blocks over a log, of which the model sees a projection, taken back and explained at any time.
 //!
 //! This crate knows messages, usage and weights, but no models and no clocks; files it touches
 //! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead). Other formats of JSON lines can be read
@@ -98,4 +98,4 @@ pub use stamp::{iso_ms, parse_iso_ms};
 pub use store::{Durability, EntryStore};
 pub use tree::{Node, Tree};
 pub use undo::{UNDO_MARK, UndoneCompaction};
-pub use visible::SESSION_TARIFF;
+pub use visible::{SESSION_TARIFF, kept_from};

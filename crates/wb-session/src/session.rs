@@ -205,8 +205,9 @@ impl Session {
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
         let line = record::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
-        check_readable(&line)?;
-        self.append_lines(&[line])?;
+        let seen = Seen::of(&line)?;
+        check_readable(&line, seen.tag)?;
+        self.append_seen(vec![seen], &[&line])?;
         Ok(id)
     }
 
@@ -219,12 +220,14 @@ impl Session {
     }
 
     /// Appends the lines of entries in one step and makes the last one the leaf.
-    ///
-    /// The tree learns of them what it would learn if the session was opened again.
     pub(crate) fn append_lines(&mut self, lines: &[Vec<u8>]) -> Result<(), SessionError> {
         let seen = lines.iter().map(|line| Seen::of(line)).collect::<Result<Vec<_>, _>>()?;
-        let records: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
-        let positions = self.store.append_all(&records)?;
+        self.append_seen(seen, &lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The tree learns of lines what it would learn if the session was opened again.
+    fn append_seen(&mut self, seen: Vec<Seen>, lines: &[&[u8]]) -> Result<(), SessionError> {
+        let positions = self.store.append_all(lines)?;
         for (seen, position) in seen.into_iter().zip(positions) {
             self.n_records += 1;
             self.leaf = Some(seen.id.clone());
@@ -234,13 +237,9 @@ impl Session {
     }
 
     fn check_names(&self, kind: &EntryKind) -> Result<(), SessionError> {
-        let known = |id: &EntryId| match self.tree.node(id) {
-            Some(_) => Ok(()),
-            None => Err(SessionError::UnknownLeaf { id: id.clone() }),
-        };
         match kind {
-            EntryKind::Label(label) => known(&label.target_id),
-            EntryKind::ContextEdit(edit) => known(&edit.target_id),
+            EntryKind::Label(label) => self.tree.known(&label.target_id).map(drop),
+            EntryKind::ContextEdit(edit) => self.tree.known(&edit.target_id).map(drop),
             EntryKind::Compaction(compaction) => match &compaction.first_kept_entry_id {
                 Some(id) if !self.path()?.iter().any(|node| node.id == *id) => {
                     Err(SessionError::BadBoundary { id: id.clone() })
@@ -253,8 +252,8 @@ impl Session {
 
     /// Moves the leaf to an entry, so that the next one begins a branch there.
     pub fn branch(&mut self, id: &EntryId) -> Result<(), SessionError> {
-        let node = self.tree.node(id).ok_or_else(|| SessionError::UnknownLeaf { id: id.clone() })?;
-        self.leaf = Some(node.id);
+        self.tree.known(id)?;
+        self.leaf = Some(id.clone());
         Ok(())
     }
 
@@ -332,8 +331,7 @@ impl Session {
 }
 
 /// Refuses the line of an entry that would be an error whenever it is read.
-fn check_readable(line: &[u8]) -> Result<(), SessionError> {
-    let tag = Seen::of(line)?.tag;
+fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
     let read = entry::read_kind(Line { number: 0, bytes: line, is_ended: true }, tag, 0);
     read.map(drop).map_err(|error| match error {
         SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },

@@ -281,7 +281,7 @@ impl<'a> Notes<'a> {
         for Failure { what, path, line } in self.errors.newest_first() {
             let path = path.as_ref().map(|path| [" ", path].concat()).unwrap_or_default();
             let what = one_line(&[what, path.as_str()].concat(), LINE_CHARS / 2);
-            out.add(Section::Status, bullet("Stuck? ", &[&what, ": ", line].concat()));
+            out.add(Section::Status, [STUCK, &one_line(&[&what, ": ", line].concat(), LINE_CHARS)].concat());
         }
     }
 
@@ -361,9 +361,11 @@ fn indented(words: &str) -> String {
 const FIRST: &str = "- First request:";
 const LATEST: &str = "- Latest request:";
 const EARLIER: &str = "- Earlier request:";
-const ACTIVE: &str = "- Active: ";
+/// How the entry begins that tells what was done last.
+pub const ACTIVE: &str = "- Active: ";
 const REQUEST_FAILED: &str = "request failed";
-const STUCK: &str = "- Stuck? ";
+/// How an entry begins that tells what failed and was not seen to work since.
+pub const STUCK: &str = "- Stuck? ";
 
 /// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
 /// all do.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{
-    BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, Entry, EntryId, EntryKind, FileLists, SessionLog,
-    estimate_context, last_usage,
+    BRANCH_SUMMARY_PREFIX, BranchSummary, COMPACTION_SUMMARY_PREFIX, Compaction, Entry, EntryId, EntryKind,
+    FileLists, Line, Lines, SessionLog, estimate_context, last_usage,
 };
 
 use crate::shared::{bytes_of, shared};
@@ -81,10 +81,11 @@ pub fn replay(
 ) {
     let (Some(vectors), Some(root)) = (shared("vectors/session.jsonl"), shared("vectors")) else { return };
     let bytes = bytes_of(&vectors);
+    let mut lines = Lines::new(bytes.as_slice());
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut n_found, mut n_same) = (0, 0);
     let mut open = (String::new(), None, log_at(None));
-    for line in bytes.split(|byte| *byte == b'\n') {
+    while let Ok(Some(line)) = lines.next_line() {
         let Some(row) = row_of(line, op, version) else { continue };
         let file = row["file"].as_str().unwrap_or_default();
         if open.0 != file {
@@ -108,13 +109,13 @@ pub fn replay(
 }
 
 /// Reads a line if it is an answer of the version to the operation.
-fn row_of(line: &[u8], op: &str, version: &str) -> Option<Value> {
+fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
     // The operation stands near the start of its line.
-    let start = String::from_utf8_lossy(&line[..line.len().min(300)]);
+    let start = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(300)]);
     if !start.contains(&format!("\"op\": \"{op}\"")) {
         return None;
     }
-    let row: Value = serde_json::from_slice(line).expect("a row of JSON");
+    let row: Value = line.parse().expect("a row of JSON");
     let is_of_version = row["versions"].as_array()?.iter().any(|known| known == version);
     is_of_version.then_some(row)
 }
@@ -140,9 +141,14 @@ pub fn judge(is_equal: bool, reason: &'static str, holds: bool, what: impl std::
 /// Reads an entry as its file has it.
 pub fn entry_in_file(file: Option<&Path>, id: &EntryId) -> Option<Value> {
     let bytes = bytes_of(file?);
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let mut entries = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    entries.find(|entry| entry["id"].as_str() == Some(id.as_str()))
+    let mut lines = Lines::new(bytes.as_slice());
+    while let Ok(Some(line)) = lines.next_line() {
+        let entry = line.parse::<Value>().ok().filter(|entry| entry["id"].as_str() == Some(id.as_str()));
+        if entry.is_some() {
+            return entry;
+        }
+    }
+    None
 }
 
 /// Reads the total that a file tells in the usage of an entry.
@@ -246,7 +252,6 @@ pub const WHOLE_TURN: &str = "a turn that is kept whole is not split by an entry
 pub const PAIR: &str = "a pair of a call and its result is not cut apart";
 /// Theirs are those of compactions alone.
 pub const SUMMARY_FILES: &str = "files in the details of branch summaries are carried on";
-
 /// Theirs are those of the messages that are summarized, and of the details of branch summaries.
 pub const ALL_FILES: &str = "files of messages that did not fit and of compactions' details are kept";
 
@@ -353,11 +358,8 @@ pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) 
 /// Tells why the lists of files of a compaction that keeps what follows `head` differ, if they do: ours must be
 /// those that are recorded and those of the branch summaries that are summarized.
 pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdict {
-    let set = |value: &Value| -> BTreeSet<String> {
-        let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        paths.map(str::to_owned).collect()
-    };
-    let (mut read, mut modified) = (set(&theirs["readFiles"]), set(&theirs["modifiedFiles"]));
+    let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
+    note_lists(theirs, &mut read, &mut modified);
     let is_equal = |read: &BTreeSet<String>, modified: &BTreeSet<String>| {
         read.iter().eq(sorted(&ours.read_files)) && modified.iter().eq(sorted(&ours.modified_files))
     };
@@ -368,11 +370,17 @@ pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdic
         if let EntryKind::BranchSummary(it) = &entry.kind
             && let Some(details) = it.details.as_ref().filter(|_| !it.from_hook)
         {
-            read.extend(set(&details["readFiles"]));
-            modified.extend(set(&details["modifiedFiles"]));
+            note_lists(details, &mut read, &mut modified);
         }
     }
     judge(false, SUMMARY_FILES, is_equal(&(&read - &modified), &modified), ours)
+}
+
+/// Adds the files that details list.
+fn note_lists(details: &Value, read: &mut BTreeSet<String>, modified: &mut BTreeSet<String>) {
+    let listed = |key: &str| details[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+    read.extend(listed("readFiles").map(str::to_owned));
+    modified.extend(listed("modifiedFiles").map(str::to_owned));
 }
 
 fn sorted(paths: &[String]) -> BTreeSet<&String> {
@@ -427,10 +435,6 @@ pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists)
 /// Returns the files of a whole branch, found another way.
 pub fn whole_branch_files(entries: &[&Entry]) -> FileLists {
     let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
-    let list = |details: &Option<Value>, key: &str| -> Vec<String> {
-        let list = details.as_ref().and_then(|details| details[key].as_array()).cloned().unwrap_or_default();
-        list.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect()
-    };
     for entry in entries {
         match &entry.kind {
             EntryKind::Message(logged) => {
@@ -443,24 +447,21 @@ pub fn whole_branch_files(entries: &[&Entry]) -> FileLists {
                     }
                 }
             }
-            EntryKind::Compaction(it) if !it.from_hook => {
-                read.extend(list(&it.details, "readFiles"));
-                modified.extend(list(&it.details, "modifiedFiles"));
-            }
-            EntryKind::BranchSummary(it) if !it.from_hook => {
-                read.extend(list(&it.details, "readFiles"));
-                modified.extend(list(&it.details, "modifiedFiles"));
+            EntryKind::Compaction(Compaction { details: Some(details), from_hook: false, .. })
+            | EntryKind::BranchSummary(BranchSummary { details: Some(details), from_hook: false, .. }) => {
+                note_lists(details, &mut read, &mut modified);
             }
             _ => {}
         }
     }
-    let sorted = |paths: &mut dyn Iterator<Item = &String>| {
-        let mut paths: Vec<_> = paths.cloned().collect();
-        paths.sort_by_key(|path| path.encode_utf16().collect::<Vec<_>>());
-        paths
-    };
     FileLists {
-        read_files: sorted(&mut read.difference(&modified)),
-        modified_files: sorted(&mut modified.iter()),
+        read_files: as_javascript_sorts(&read - &modified),
+        modified_files: as_javascript_sorts(modified),
     }
+}
+
+fn as_javascript_sorts(paths: BTreeSet<String>) -> Vec<String> {
+    let mut paths: Vec<_> = paths.into_iter().collect();
+    paths.sort_by_key(|path| path.encode_utf16().collect::<Vec<_>>());
+    paths
 }

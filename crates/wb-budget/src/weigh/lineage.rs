@@ -3,7 +3,7 @@
 use wb_message::{Block, Content, Message};
 
 use super::Weigher;
-use super::json_len::block_chars;
+use super::json_len::{block_chars, text_chars};
 
 /// How the length of a text is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +221,7 @@ impl Tally {
     fn measure(&self, text: &str) -> u64 {
         match self.tariff.unit {
             TextUnit::Bytes => text.len() as u64,
-            TextUnit::Utf16 => text.encode_utf16().count() as u64,
+            TextUnit::Utf16 => utf16_units(text),
         }
     }
 
@@ -279,5 +279,29 @@ impl Tally {
                 self.tokens += (bytes / per_token).clamp(min, max);
             }
         }
+    }
+}
+
+/// Returns the UTF-16 units of a text: two for characters of four bytes, one for others.
+fn utf16_units(text: &str) -> u64 {
+    let n_chars = text_chars(text);
+    if n_chars == text.len() as u64 {
+        return n_chars;
+    }
+    n_chars + text.bytes().filter(|byte| *byte >= 0xF0).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_those_that_javascript_counts() {
+        for text in ["", "a", "é", "\u{7ff}\u{800}\u{ffff}\u{10000}\u{10ffff}", "a😀b 汉字 \u{d7ff}\u{e000}"]
+        {
+            assert_eq!(utf16_units(text), text.encode_utf16().count() as u64, "{text}");
+        }
+        let all: String = (0..=0x0010_ffff).filter_map(char::from_u32).collect();
+        assert_eq!(utf16_units(&all), all.encode_utf16().count() as u64);
     }
 }

@@ -9,7 +9,8 @@ use wb_host::SummarySource;
 use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
-use super::show::{fact, first_of};
+use super::find::first_of;
+use super::show::fact;
 use crate::number::grouped;
 
 /// Files of each list that people are shown.
@@ -150,9 +151,4 @@ impl Summary {
         }
         Ok(())
     }
-}
-
-/// Returns `1 message`, `2 messages`.
-pub(crate) fn count(n: usize, one: &str, several: &str) -> String {
-    format!("{} {}", grouped(n as u64), if n == 1 { one } else { several })
 }

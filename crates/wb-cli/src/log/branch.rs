@@ -111,10 +111,11 @@ fn run(
 
 /// Returns where a session stands: its leaf, or where the marks at its end lead to.
 fn unmarked(session: &Session) -> Result<Option<EntryId>, SessionError> {
-    for node in session.path()?.into_iter().rev() {
+    let leaf = session.leaf();
+    for node in leaf.into_iter().flat_map(|leaf| session.tree().ancestors(leaf)) {
         match session.entry(&node.id)?.kind {
             EntryKind::Custom(it) if it.custom_type == LEAF_MARK => {}
-            _ => return Ok(Some(node.id.clone())),
+            _ => return Ok(Some(node.id)),
         }
     }
     Ok(None)

@@ -5,19 +5,19 @@ use std::io::{self, BufWriter, Write};
 use anyhow::Result;
 use futures::executor::block_on;
 use serde::Serialize;
-use wb_host::{CompactError, CompactOpts, HostError, append_compaction, read_path};
-use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session, prepare_compaction,
+use wb_host::{
+    CompactError, CompactOpts, CompactionJob, CompactionReason, HookList, HostError, SessionCompaction,
 };
+use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 
-use super::account::{Summary, Weight, Weights, count};
+use super::account::{Summary, Weight, Weights};
 use super::find::IdWidth;
 use super::opened::Log;
 use super::settings::Settings;
 use super::show::{body, fact};
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionCompact;
-use crate::number::grouped;
+use crate::number::{count, grouped};
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
@@ -93,12 +93,11 @@ fn run(
     now_ms: i64,
 ) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
-    let entries = read_path(session, session.leaf())?;
-    let path: Vec<&Entry> = entries.iter().collect();
-    let Some(preparation) = prepare_compaction(&path, settings) else {
+    let job = CompactionJob::prepare(session, session.leaf(), settings, CompactionReason::Manual, opts)?;
+    let Some(job) = job else {
         return Ok(Done { before, act: Err(why_nothing(session, before, settings)?) });
     };
-    let act = match act(session, preparation, opts, now_ms) {
+    let act = match act(session, job, now_ms) {
         Err(HostError::Compact(error @ (CompactError::Nothing | CompactError::NotLighter { .. }))) => {
             Err(error.to_string())
         }
@@ -107,19 +106,16 @@ fn run(
     Ok(Done { before, act })
 }
 
-fn act(
-    session: &mut Session,
-    preparation: CompactionPreparation,
-    opts: CompactOpts,
-    now_ms: i64,
-) -> Result<Act, HostError> {
-    let n_of_split_turn = preparation.turn_prefix_messages.len();
-    let n_summarized = preparation.messages_to_summarize.len() + n_of_split_turn;
-    let outcome = block_on(wb_host::compact(preparation, None, opts))?;
+fn act(session: &mut Session, job: CompactionJob, now_ms: i64) -> Result<Act, HostError> {
+    let n_of_split_turn = job.preparation().turn_prefix_messages.len();
+    let n_summarized = job.preparation().messages_to_summarize.len() + n_of_split_turn;
+    let mut hooks = HookList::default();
+    let finished = block_on(job.run(None, &mut hooks));
+    let appended = block_on(finished.append(session, &mut hooks, now_ms))?;
+    let SessionCompaction { entry_id: entry, outcome, .. } = appended;
     let digest = Summary::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
-    let first_kept = outcome.first_kept_entry_id.clone();
-    let entry = append_compaction(session, outcome, now_ms)?;
-    Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after: Weight::at_leaf(session)? })
+    let (first_kept, after) = (outcome.first_kept_entry_id, Weight::at_leaf(session)?);
+    Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after })
 }
 
 /// Tells why there is nothing to summarize.

@@ -8,12 +8,12 @@ use wb_budget::estimate_tokens;
 use wb_message::{Message, outline};
 use wb_session::{EntryId, Node};
 
-use super::account::{Weight, count};
+use super::account::Weight;
 use super::find;
 use super::opened::Log;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
-use crate::number::grouped;
+use crate::number::{count, grouped};
 use crate::outcome::{Fate, Line};
 use crate::show;
 use crate::show::style::DIM;

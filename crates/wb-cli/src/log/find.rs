@@ -17,7 +17,6 @@ const LEAST_CHARS: usize = 8;
 pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
     let ids = ids(log.session.tree());
-    let ids: BTreeSet<&str> = ids.iter().map(EntryId::as_str).collect();
     if ids.contains(name) {
         return Ok(Some(name.into()));
     }
@@ -27,37 +26,39 @@ pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
         [id] => Ok(Some((*id).into())),
         several => {
             let what = format!("{} entries have an id that begins with {name:?}", several.len());
-            Err(told(&log.file, &what, &format!("name one of {}", listed(several))))
+            Err(told(&log.file, &what, &format!("name one of {}", first_of(several, SHOWN_IDS))))
         }
     }
 }
 
-fn ids(tree: &Tree) -> Vec<EntryId> {
+fn ids(tree: &Tree) -> BTreeSet<EntryId> {
     tree.nodes().map(|node| node.id).collect()
 }
 
-fn beginning_with<'a>(ids: &BTreeSet<&'a str>, start: &str) -> Vec<&'a str> {
+fn beginning_with<'a>(ids: &'a BTreeSet<EntryId>, start: &str) -> Vec<&'a str> {
     let from = (Bound::Included(start), Bound::Unbounded);
-    ids.range::<str, _>(from).take_while(|id| id.starts_with(start)).copied().collect()
+    ids.range::<str, _>(from).map(EntryId::as_str).take_while(|id| id.starts_with(start)).collect()
 }
 
 /// Names the ids that share the longest beginning with a name that none has.
-fn nearest(ids: &BTreeSet<&str>, name: &str) -> String {
+fn nearest(ids: &BTreeSet<EntryId>, name: &str) -> String {
     let starts = name.char_indices().map(|(at, _)| &name[..at]).filter(|start| !start.is_empty());
     let near = starts.rev().map(|start| beginning_with(ids, start));
     match near.into_iter().find(|near| !near.is_empty()) {
         Some(near) => {
             let verb = if near.len() == 1 { "is" } else { "are" };
-            format!("the nearest {verb} {}; `wb session tree` shows all", listed(&near))
+            format!("the nearest {verb} {}; `wb session tree` shows all", first_of(&near, SHOWN_IDS))
         }
         None if ids.is_empty() => "the session has no entries".to_owned(),
         None => "`wb session tree` shows the ids of all entries".to_owned(),
     }
 }
 
-fn listed(ids: &[&str]) -> String {
-    let shown = ids[..ids.len().min(SHOWN_IDS)].join(", ");
-    match ids.len().saturating_sub(SHOWN_IDS) {
+/// Joins names, the first of many.
+pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
+    let shown = names[..names.len().min(n_shown)].join(", ");
+    match names.len().saturating_sub(n_shown) {
+        _ if names.is_empty() => "none".to_owned(),
         0 => shown,
         n => format!("{shown} and {n} more"),
     }
@@ -71,10 +72,10 @@ impl IdWidth {
     /// Returns the width that tells all ids of a tree apart, 8 at least.
     pub(crate) fn of(tree: &Tree) -> Self {
         let ids = ids(tree);
-        let ids: BTreeSet<&str> = ids.iter().map(EntryId::as_str).collect();
         let shared =
             |one: &str, two: &str| one.chars().zip(two.chars()).take_while(|(one, two)| one == two).count();
-        let most = ids.iter().zip(ids.iter().skip(1)).map(|(one, two)| shared(one, two)).max();
+        let most =
+            ids.iter().zip(ids.iter().skip(1)).map(|(one, two)| shared(one.as_str(), two.as_str())).max();
         Self(most.map_or(0, |most| most + 1).max(LEAST_CHARS))
     }
 

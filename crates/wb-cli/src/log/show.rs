@@ -8,7 +8,7 @@ use wb_message::text::clip;
 use wb_message::{Block, Content, Message};
 use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
-use super::find::{self, IdWidth};
+use super::find::{self, IdWidth, first_of};
 use super::opened::{Log, told};
 use super::words;
 use crate::args::SessionEntry;
@@ -61,7 +61,7 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     fact(out, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
     let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
-    fact(out, "children", &listed(&names))?;
+    fact(out, "children", &first_of(&names, SHOWN_NAMES))?;
     if entry.timestamp != 0 {
         fact(out, "time", &iso_ms(entry.timestamp))?;
     }
@@ -81,20 +81,6 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
 /// Writes a line that begins with what it tells.
 pub(crate) fn fact(out: &mut dyn Write, name: &str, what: &str) -> io::Result<()> {
     writeln!(out, "  {DIM}{name:<14}{DIM:#} {}", escaped(what))
-}
-
-fn listed(names: &[&str]) -> String {
-    first_of(names, SHOWN_NAMES)
-}
-
-/// Joins names, the first of many.
-pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
-    let shown = names[..names.len().min(n_shown)].join(", ");
-    match names.len().saturating_sub(n_shown) {
-        _ if names.is_empty() => "none".to_owned(),
-        0 => shown,
-        n => format!("{shown} and {n} more"),
-    }
 }
 
 /// Writes a body under its heading; what is long loses its middle on a terminal.
@@ -179,7 +165,7 @@ fn files(details: Option<&Value>) -> Vec<(&'static str, String)> {
     let Some(details) = details.filter(|details| !details.is_null()) else { return Vec::new() };
     let list = |key: &str| {
         let list = details.get(key)?.as_array()?;
-        Some(listed(&list.iter().filter_map(Value::as_str).collect::<Vec<_>>()))
+        Some(first_of(&list.iter().filter_map(Value::as_str).collect::<Vec<_>>(), SHOWN_NAMES))
     };
     let lists = [("files read", list("readFiles")), ("files modified", list("modifiedFiles"))];
     let known: Vec<_> = lists.into_iter().filter_map(|(name, list)| Some((name, list?))).collect();

@@ -13,7 +13,7 @@ use super::opened::Log;
 use super::words;
 use crate::args::SessionTree;
 use crate::escape::escaped;
-use crate::number::grouped;
+use crate::number::count;
 use crate::show::style::{BAD, DIM, GOOD, HEAD, WARN};
 
 /// Characters of a label that a line shows.
@@ -83,14 +83,8 @@ fn draw(out: &mut dyn Write, log: &Log, graph: &Graph) -> io::Result<()> {
 fn heading(session: &Session, graph: &Graph) -> String {
     let header = session.header();
     let (n_entries, n_branches) = (graph.nodes.len(), graph.n_branches());
-    let entries = if n_entries == 1 { "entry" } else { "entries" };
-    let branches = if n_branches == 1 { "branch" } else { "branches" };
-    let mut told = format!(
-        "pi version {} · {} {entries} · {} {branches}",
-        header.version,
-        grouped(n_entries as u64),
-        grouped(n_branches as u64)
-    );
+    let (entries, branches) = (count(n_entries, "entry", "entries"), count(n_branches, "branch", "branches"));
+    let mut told = format!("pi version {} · {entries} · {branches}", header.version);
     for more in [header.cwd.as_deref(), session.tree().name()].into_iter().flatten() {
         told.push_str(" · ");
         told.push_str(&one_line(more, 120));

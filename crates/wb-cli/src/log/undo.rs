@@ -7,12 +7,13 @@ use serde::Serialize;
 use wb_host::HostError;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
-use super::account::{Weight, Weights, count};
+use super::account::{Weight, Weights};
 use super::opened::Log;
 use super::show::fact;
 use super::words::gist;
 use super::write::{Changed, Goal, carry_out};
 use crate::args::SessionChange;
+use crate::number::count;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]

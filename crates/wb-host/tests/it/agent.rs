@@ -6,12 +6,10 @@ use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage};
 use wb_host::{CompactionReason, HookList, Next, SessionFlow, Upcoming};
 use wb_message::{Block, Message, Pairing};
-use wb_session::{
-    CompactionSettings, EntryKind, Logged, Request, Session, StopReason, convert_to_llm, estimate_tokens,
-};
+use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm, estimate_tokens};
 use wb_summarize::ModelInvoker;
 
-use crate::support::empty_session;
+use crate::support::{answer, assert_paired, context, empty_session};
 
 /// What the model does with a request that fits.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +54,7 @@ impl Agent {
     }
 
     pub(crate) fn context(&self) -> Vec<Message> {
-        self.session.context(self.session.leaf()).unwrap().messages
+        context(&self.session)
     }
 
     /// Sends what the user says and goes on until the model has no more calls.
@@ -114,7 +112,7 @@ impl Agent {
             self.trace.push('x');
             let error = format!("prompt is too long: {tokens} tokens > {} maximum", self.window_tokens);
             let message = Message::Assistant { content: Vec::new(), error_message: Some(error) };
-            self.answer(message, None, StopReason::Error);
+            answer(&mut self.session, message, None, StopReason::Error);
             return false;
         }
         self.trace.push('.');
@@ -122,23 +120,19 @@ impl Agent {
         match says {
             Says::Text(n_chars) => {
                 let usage = usage.map(|usage| Usage { output_tokens: n_chars as u64 / 4, ..usage });
-                self.answer(Message::assistant("a".repeat(n_chars)), usage, StopReason::Stop);
+                let message = Message::assistant("a".repeat(n_chars));
+                answer(&mut self.session, message, usage, StopReason::Stop);
             }
             Says::Call(n_chars) => {
                 self.n_calls += 1;
                 let id = format!("call-{}", self.n_calls);
                 let call = Block::call(&*id, "read", serde_json::json!({"path": format!("{id}.rs")}));
                 let message = Message::Assistant { content: vec![call], error_message: None };
-                self.answer(message, usage, StopReason::ToolUse);
+                answer(&mut self.session, message, usage, StopReason::ToolUse);
                 self.append(&Message::tool_result(id, "read", "r".repeat(n_chars)).into());
             }
         }
         true
-    }
-
-    fn answer(&mut self, message: Message, usage: Option<Usage>, stop_reason: StopReason) {
-        let request = Some(Request { usage, stop_reason, ..Request::default() });
-        self.append(&EntryKind::Message(Logged { message, request, is_excluded: false }));
     }
 
     /// Returns the trace since it was asked last.
@@ -147,17 +141,10 @@ impl Agent {
     }
 }
 
-/// Fails where a call is without its result or a result without its call.
-pub(crate) fn assert_paired(context: &[Message]) {
-    let pairing = Pairing::of(context);
-    let n_results = context.iter().flat_map(Message::answered_ids).count();
-    assert_eq!(pairing.pairs().len(), n_results, "a result is without its call");
-    assert!(pairing.dangling().is_empty(), "a call is without its result");
-}
-
 /// Fails where a provider would refuse a request for its form.
 pub(crate) fn assert_sendable(context: &[Message]) {
     assert_paired(context);
+    assert!(Pairing::of(context).dangling().is_empty(), "a call is without its result");
     let sent = convert_to_llm(context.iter().cloned());
     let last =
         sent.last().map(|message| matches!(message, Message::User { .. } | Message::ToolResult { .. }));

@@ -12,7 +12,7 @@ use wb_host::{
 };
 use wb_message::marks::CLIP_MARK;
 use wb_message::{Block, Message, outline};
-use wb_session::{CompactionSettings, EntryKind, EntryTag};
+use wb_session::{CompactionSettings, EntryKind, EntryTag, estimate_tokens};
 use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
@@ -271,6 +271,58 @@ impl SessionHooks for Against {
     }
 }
 
+#[test]
+fn a_hook_that_cancels_is_asked_again_before_the_next_request() {
+    let mut agent = agent();
+    agent.hooks.push(Arc::new(Against));
+    agent.window_tokens = 40_000;
+    for _ in 0..11 {
+        agent.prompt("Go on.", &[Says::Text(4_000)], None);
+    }
+    assert_eq!(agent.traced(), "........-.-.-.");
+    assert_eq!(agent.flow.state(), FlowState::Ready);
+}
+
+#[test]
+fn the_reserve_is_half_of_the_window_at_most_and_without_a_window_nothing_is_over() {
+    let mut agent = agent();
+    agent.prompt("Go on.", &[Says::Text(40)], None);
+    let mut limit = |context_window| {
+        agent.upcoming.card.context_window = context_window;
+        agent.flow.load(&agent.session, &agent.upcoming).unwrap().limit_tokens
+    };
+    assert_eq!([limit(10_000), limit(4_001), limit(4_000), limit(1_000)], [8_000, 2_001, 2_000, 500]);
+    assert_eq!(limit(0), u64::MAX);
+}
+
+#[test]
+fn whatever_the_settings_keep_a_compaction_keeps_half_of_the_limit_at_most() {
+    let mut agent = Agent::new(10_000, CompactionSettings { keep_recent_tokens: 100_000, ..settings() });
+    for _ in 0..9 {
+        agent.prompt("Go on.", &[Says::Text(4_000)], None);
+    }
+    assert_eq!(agent.traced(), "........t.");
+    let kept = agent.context();
+    let tokens: u64 = kept[1..kept.len() - 1].iter().map(estimate_tokens).sum();
+    assert!((2_000..=4_000).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn what_a_provider_counts_three_times_is_weighed_on_its_scale_and_not_compacted_each_turn() {
+    let mut agent = agent();
+    agent.tenths = 30;
+    for _ in 0..30 {
+        agent.prompt("Go on.", &[Says::Text(1_200)], None);
+    }
+    assert_eq!(agent.traced(), "..........t......t......t......t..");
+    // Where its count is no longer of this context, ours is on its scale.
+    let next = agent.flow.by_hand(&agent.session, &agent.upcoming, CompactOpts::default()).unwrap();
+    agent.act(next, None);
+    let load = agent.flow.load(&agent.session, &agent.upcoming).unwrap();
+    let estimate: u64 = agent.context().iter().map(estimate_tokens).sum();
+    assert!(load.is_estimated && load.tokens > estimate * 2, "{load:?} {estimate}");
+}
+
 fn summarizer(kind: u8) -> Option<ScriptedInvoker> {
     match kind {
         0 => None,
@@ -281,7 +333,7 @@ fn summarizer(kind: u8) -> Option<ScriptedInvoker> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn always_the_flow_ends_and_what_is_sent_is_valid(
         turns in prop::collection::vec(prop::collection::vec(1_usize..30_000, 0..5), 1..14),

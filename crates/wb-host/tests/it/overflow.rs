@@ -1,15 +1,11 @@
 //! Errors and counts that show an overflow, and those that show something else.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use wb_budget::Usage;
 use wb_host::{is_overflow, is_overflow_error};
 use wb_session::{Request, StopReason};
-use wb_testkit::shared::{bytes_of, shared};
+use wb_testkit::session_rows::{NEWEST, judge, replay};
 
-/// The newest version that was recorded.
-const NEWEST: &str = "1.5.2";
 /// They take a throttled request for an overflow, though waiting mends it.
 const THROTTLED: &str = "a throttled request is no overflow";
 
@@ -37,26 +33,13 @@ fn request_of(params: &Value) -> Request {
 
 #[test]
 fn the_recorded_answers_are_given_but_for_a_throttled_request() {
-    let Some(path) = shared("vectors/session.jsonl") else { return };
-    let (mut n_rows, mut n_equal, mut reasons) = (0, 0, BTreeMap::new());
-    for line in String::from_utf8(bytes_of(&path)).unwrap().lines() {
-        if !line.contains(r#""op": "is_overflow""#) || !line.contains(&format!("\"{NEWEST}\"")) {
-            continue;
-        }
-        let row: Value = serde_json::from_str(line).unwrap();
-        let params = &row["params"];
-        let error = params["errorMessage"].as_str();
-        let window_tokens = params["contextWindow"].as_u64().unwrap_or(0);
-        n_rows += 1;
-        if Value::Bool(is_overflow(&request_of(params), error, window_tokens)) == row["output"] {
-            n_equal += 1;
-        } else if error.is_some_and(|error| error.starts_with("ThrottlingException")) {
-            *reasons.entry(THROTTLED).or_insert(0) += 1;
-        } else {
-            panic!("row {}: {params}", row["n"]);
-        }
-    }
-    assert_eq!((n_rows, n_equal, reasons), (45, 44, BTreeMap::from([(THROTTLED, 1)])));
+    replay("is_overflow", NEWEST, (45, 44), &[(THROTTLED, 1)], |row| {
+        let error = row.params["errorMessage"].as_str();
+        let window_tokens = row.params["contextWindow"].as_u64().unwrap_or(0);
+        let ours = is_overflow(&request_of(row.params), error, window_tokens);
+        let is_throttled = error.is_some_and(|error| error.starts_with("ThrottlingException"));
+        judge(row.output.as_bool() == Some(ours), THROTTLED, is_throttled, ours)
+    });
 }
 
 #[test]

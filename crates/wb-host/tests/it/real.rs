@@ -9,8 +9,8 @@ use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session, e
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
-use crate::agent::{Agent, assert_paired};
-use crate::support::prepared;
+use crate::agent::Agent;
+use crate::support::{assert_paired, prepared};
 
 /// Opens copies of the real sessions of the present layout; none in a checkout without them.
 fn sessions() -> Vec<Session> {
