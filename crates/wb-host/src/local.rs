@@ -164,7 +164,86 @@ fn as_summary(sections: &Sections) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Lines as models, people and tools write them.
+    fn odd_text() -> impl Strategy<Value = String> {
+        let line = prop::sample::select(vec![
+            "## Goal",
+            "# Objective",
+            "### Blocked",
+            "## Next Steps",
+            "####### seven",
+            "Title",
+            "=====",
+            "---",
+            "```sh",
+            "```",
+            "#!/bin/sh",
+            "# comment",
+            "  ## Goal",
+            "\t- [ ] tab",
+            "| a | b |",
+            "<read-files>",
+            "</read-files>",
+            "- Before: it",
+            "- [x] done",
+            "1. one",
+            "- (none)",
+            "none",
+            "- Stuck? make: error",
+            "- `make` → failed",
+            "- names: a · b",
+            "- First request: ok",
+            "- Latest request: x",
+            "3 messages elided into this digest (99999999999999999999 in all).",
+            "7 messages elided into this digest (7 in all).",
+            "**Turn Context (split turn):**",
+            "No prior history.",
+            "a\r",
+            "\u{a0}\u{a0}nbsp",
+            "\u{202e}right to left",
+            "\u{7}\u{1b}[31m",
+            "",
+            "長い行です",
+            "[… clipped …]",
+            "- Shipped: modified a.rs, b.rs",
+            "-",
+            "- ",
+            "#",
+            " #x",
+            "word word word",
+        ]);
+        prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn whatever_was_said_digests_of_digests_keep_to_their_size_and_to_the_first_request(
+            texts in prop::collection::vec(odd_text(), 1..8),
+            previous in prop::option::of(odd_text()),
+            max_tokens in prop::sample::select(vec![0_u64, 1, 40, 150, 500, 2_000]),
+        ) {
+            let mut summary = local_summary(&[Message::user("Port the importer.")], None, max_tokens);
+            if let Some(previous) = previous {
+                // One of a model, of which nothing is known.
+                let next = local_summary(&[Message::user("Go on.")], Some(&previous), max_tokens);
+                prop_assert!(next.len() as u64 <= (max_tokens * 4).max(1_000) * 4);
+            }
+            for text in &texts {
+                let talk = [Message::user(text.as_str()), Message::assistant(text.as_str())];
+                let next = local_summary(&talk, Some(&summary), max_tokens);
+                prop_assert_eq!(&next, &local_summary(&talk, Some(&summary), max_tokens));
+                prop_assert!(next.chars().count() as u64 <= (max_tokens * 4).max(FRAME_CHARS as u64 * 4), "{}", next);
+                prop_assert!(max_tokens < 500 || next.starts_with("## Goal\n- First request: Port the importer.\n"), "{}", next);
+                prop_assert!(max_tokens < 500 || next.matches("\n## ").count() == 5, "{}", next);
+                summary = next;
+            }
+        }
+    }
 
     #[test]
     fn a_summary_goes_into_the_next_one_under_the_same_headings() {
@@ -218,10 +297,9 @@ mod tests {
 
     #[test]
     fn code_in_a_summary_is_no_heading_and_stays_whole() {
-        let summary = "## Goal\n- run this:\n```sh\n# all\nif a; then\nfi\nif b; then\nfi\n```\n- and that\n\n## Next Steps\n\tnone";
+        let summary = "## Goal\n- run this:\n```sh\n# all\nif a; then\nfi\nif b; then\nfi\n```\n- and that\n\n## Next Steps\n- (none)";
         let next = local_summary(&[Message::user("go on with it")], Some(summary), 500);
-        let code =
-            "- run this:\n  ```sh\n  # all\n  if a; then\n  fi\n  if b; then\n  fi\n  ```\n- and that\n";
+        let code = "- run this:\n  ```sh\n  # all\n  if a; then\n  fi\n  if b; then\n  fi\n  ```\n";
         assert!(next.contains(code), "{next}");
         let unclosed = "## Goal\n```\n# a\n\n## Next Steps\n- ship it";
         assert!(

@@ -19,19 +19,25 @@ pub(crate) const ENDED: &str = "` → ";
 
 /// Tells how many messages are gone; the counts of earlier digests are added to the total.
 pub(crate) fn elided_line(n_elided: usize, prior: &Sections) -> String {
-    let told = prior.entries(Section::Carryover).iter().filter_map(|entry| elided_total(entry));
-    let before = told.reduce(usize::saturating_add);
+    let told = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
+    let before = told().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
     let plural = if n_elided == 1 { "" } else { "s" };
+    let is_all = told().all(|entry| !entry.ends_with(BESIDE)) && (before.is_some() || prior.is_empty());
     let all = match before {
-        None if !prior.is_empty() => ", beside those of an earlier one".to_owned(),
+        None if !is_all => String::new(),
         before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
     };
-    format!("{n_elided} message{plural} elided into this digest{all}.")
+    format!("{n_elided} message{plural}{ELIDED}{all}{}", if is_all { "." } else { BESIDE })
 }
 
+const ELIDED: &str = " elided into this digest";
+/// Ends the count where an earlier digest tells none.
+const BESIDE: &str = ", beside those of an earlier one.";
+
 fn elided_total(entry: &str) -> Option<usize> {
-    let (_, rest) = entry.split_once(" elided into this digest (")?;
-    rest.split_once(' ')?.0.parse().ok()
+    let (n_elided, rest) = entry.split_once(ELIDED)?;
+    let total = rest.strip_prefix(" (").unwrap_or(n_elided);
+    total.split(' ').next()?.parse().ok()
 }
 
 /// Appends what an earlier digest says and this one does not say itself, but for what is `over`.
@@ -79,6 +85,13 @@ pub(crate) fn is_nod<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
         is_key &= text.trim_start().starts_with("[Request interrupted");
     }
     is_key || n_bytes < LEAST_REQUEST_BYTES
+}
+
+/// Returns the entry that leads an earlier digest: the first request, or the goal in the words of a model.
+pub(crate) fn leading(prior: &Sections) -> Option<&String> {
+    let entries = prior.entries(Section::Objective);
+    let is_goal = |entry: &&String| ![LATEST, EARLIER].iter().any(|label| entry.starts_with(label));
+    entries.iter().find(|entry| entry.starts_with(FIRST)).or(entries.first().filter(is_goal))
 }
 
 fn request_text(entry: &str) -> &str {

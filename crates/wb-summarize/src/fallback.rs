@@ -10,7 +10,9 @@ use wb_message::text::{clip, one_line, tidy};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 
-use crate::carried::{ACTIVE, EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, STUCK, carry, elided_line, is_nod};
+use crate::carried::{
+    ACTIVE, EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, STUCK, carry, elided_line, is_nod, leading,
+};
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 use crate::telling::{is_constraint, is_decision, is_identifier, says_something, telling_line};
 
@@ -266,10 +268,8 @@ impl<'a> Notes<'a> {
 
     /// The first request leads, since the digest that carried it may be gone; then the newest.
     fn objective(&self, out: &mut Sections, prior: &Sections) {
-        let carried = prior.entries(Section::Objective);
-        let first = carried.iter().find(|entry| entry.starts_with(FIRST));
         let own_first = self.first_request.filter(|_| prior.is_empty());
-        if let Some(first) = first {
+        if let Some(first) = leading(prior) {
             out.add(Section::Objective, first.clone());
         } else if let Some(text) = own_first.and_then(verbatim) {
             out.add(Section::Objective, [FIRST, " ", &text].concat());

@@ -78,6 +78,26 @@ fn the_count_of_an_earlier_digest_is_added_where_that_tells_one() {
         beside.contains("3 messages elided into this digest, beside those of an earlier one."),
         "{beside}"
     );
+    let after = digest(&talk, Some(&beside));
+    assert!(after.contains("3 messages elided into this digest (6 in all), beside those of an earlier one."));
+    let later = digest(&talk, Some(&after));
+    assert_eq!(
+        lines(&later, "3 messages"),
+        ["3 messages elided into this digest (9 in all), beside those of an earlier one."]
+    );
+    let two = digest(&talk, Some(&[first.as_str(), "\n", &first.replace("3 in all", "8 in all")].concat()));
+    assert!(two.contains("(14 in all)."), "{two}");
+}
+
+#[test]
+fn a_goal_in_the_words_of_a_model_leads() {
+    let prior = "# Objective\nPort the importer.\n- with its tests\n- Earlier request: one at a time";
+    let told = digest(&[Message::user("now the writer")], Some(prior));
+    let again = digest(&[Message::user("and the docs")], Some(&told));
+    assert!(
+        again.starts_with("# Objective\nPort the importer.\n- Latest request: and the docs\n"),
+        "{again}"
+    );
 }
 
 #[test]
