@@ -8,6 +8,7 @@ use wb_session::{
 };
 use wb_summarize::ModelInvoker;
 
+use crate::local::after_history;
 use crate::outcome::{CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT};
 use crate::prompt::{Focus, SummaryTask};
 use crate::work::{Lighter, Piece, Work, lighter, text_tokens, tokens_of};
@@ -103,7 +104,11 @@ async fn merged(
     }
     let max_output_tokens = max_output_tokens.unwrap_or(reserve / 2);
     let task = SummaryTask::TurnPrefix;
-    let prefix = work.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
+    let mut prefix =
+        work.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
+    if history != NO_PRIOR_HISTORY {
+        prefix = after_history(&prefix);
+    }
     Ok([&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat())
 }
 

@@ -267,7 +267,8 @@ impl SessionFlow {
         done
     }
 
-    /// Appends what shortens results; `timestamp_ms` counts from the Unix epoch. On an error the host goes on without.
+    /// Appends what shortens results; `timestamp_ms` counts from the Unix epoch. On an error the session stands where it
+    /// stood, and the host goes on without.
     pub fn shorten(
         &mut self,
         shortening: Shortening,
@@ -276,7 +277,15 @@ impl SessionFlow {
         timestamp_ms: i64,
     ) -> Result<Shortened, HostError> {
         let will_retry = shortening.will_retry();
-        let n_results = shortening.append(session, timestamp_ms)?;
+        let n_results = match shortening.append(session, timestamp_ms) {
+            Err(HostError::Session(error)) if will_retry => {
+                // What failed counts as tried.
+                let answer = last_answer(session, &upcoming.card)?.map(|(answer, _)| answer.id);
+                self.recovery = Recovery { since: answer, is_shortened: true, ..self.recovery };
+                return Err(error.into());
+            }
+            appended => appended?,
+        };
         if will_retry {
             self.recovery.since = session.leaf().cloned();
             self.recovery.is_shortened = true;

@@ -113,22 +113,22 @@ impl Place {
     }
 
     /// Moves the session's leaf to where the compaction goes; what was said after an answer that failed keeps that
-    /// answer on its path.
-    pub(crate) fn enter(&self, session: &mut Session) -> Result<(), HostError> {
+    /// answer on its path. Nothing of the kinds `ends` may have come since.
+    pub(crate) fn enter(&self, session: &mut Session, ends: &[EntryTag]) -> Result<(), HostError> {
         match &self.base {
             Some(base) if session.leaf() == self.leaf.as_ref() => Ok(session.branch(base)?),
-            _ if self.is_below(session)? => Ok(()),
+            _ if self.is_below(session, ends)? => Ok(()),
             _ => Err(HostError::Moved),
         }
     }
 
-    /// Tells whether the session went on from the leaf that was, and was not compacted since.
-    fn is_below(&self, session: &Session) -> Result<bool, SessionError> {
+    /// Tells whether the session went on from the leaf that was, without an entry that ends the place.
+    fn is_below(&self, session: &Session, ends: &[EntryTag]) -> Result<bool, SessionError> {
         let path = session.path()?;
         let Some(at) = path.iter().rposition(|node| Some(&node.id) == self.leaf.as_ref()) else {
             return Ok(false);
         };
-        Ok(path[at + 1..].iter().all(|node| node.tag != EntryTag::Compaction))
+        Ok(path[at + 1..].iter().all(|node| !ends.contains(&node.tag)))
     }
 }
 
@@ -257,7 +257,7 @@ impl FinishedCompaction {
         timestamp_ms: i64,
     ) -> Result<(SessionCompaction, Entry), HostError> {
         let outcome = self.result?;
-        self.place.enter(session)?;
+        self.place.enter(session, &[EntryTag::Compaction])?;
         let appended = append_compaction(session, outcome.clone(), timestamp_ms);
         if let (Err(_), Some(_), Some(leaf)) = (&appended, &self.place.base, &self.place.leaf) {
             session.branch(leaf)?;

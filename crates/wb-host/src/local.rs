@@ -41,6 +41,11 @@ pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_to
     as_summary(&Sections::parse(&sections.render(max_chars)))
 }
 
+/// Tells that the first request of a turn's start is not that of the session, of which there is a history.
+pub(crate) fn after_history(prefix: &str) -> String {
+    prefix.replacen("\n- First request:", "\n- Latest request:", 1)
+}
+
 /// How an entry of an earlier summary begins that may be done since, which nobody knows without a model; it is carried
 /// once.
 const BEFORE: &str = "- Before: ";
@@ -49,36 +54,50 @@ const OPEN: [&str; 2] = ["### In Progress", "## Next Steps"];
 
 /// Puts a summary under the headings of a digest.
 ///
-/// What stands below other headings goes to the carryover, under the words of its heading.
+/// The start of a turn that was cut in two comes before the history, since it is newer. What stands below other headings
+/// goes to the carryover, under the words of its heading.
 fn as_digest(summary: &str) -> String {
     let mut out = String::with_capacity(summary.len());
-    let (mut below, mut is_listed, mut is_over) = ("", false, false);
-    for line in summary.lines() {
-        let plain = line.trim();
-        let is_end = [READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.1].contains(&plain);
-        is_listed |= [READ_FILES_TAGS.0, MODIFIED_FILES_TAGS.0].contains(&plain);
-        if is_listed {
-            // The lists are made anew.
-            is_listed = !is_end;
-            continue;
-        }
-        is_over = OPEN.contains(&below) && (line.starts_with(BEFORE) || (is_over && line.starts_with(' ')));
-        let known = HEADINGS.iter().find(|(known, _)| *known == plain);
-        if let Some((known, heading)) = known {
-            below = known;
-            out.extend([heading, "\n"]);
-        } else if let Some(title) = foreign_heading(plain) {
-            below = "";
-            out.extend([CARRYOVER, "\n- **", title, "**\n"]);
-        } else if !is_over
-            && !matches!(plain, "" | "(none)" | "- (none)" | "---" | TURN_CONTEXT | NO_PRIOR_HISTORY)
-        {
-            out.extend([&entry(line, below), "\n"]);
-        }
+    for part in summary.rsplit(&["\n", TURN_CONTEXT, "\n"].concat()) {
+        part_as_digest(&mut out, part);
     }
     out
 }
 
+fn part_as_digest(out: &mut String, part: &str) {
+    out.extend([CARRYOVER, "\n"]);
+    let (mut below, mut is_listed, mut is_over, mut is_code) = ("", false, false, false);
+    for line in part.lines() {
+        let known = HEADINGS.iter().find(|(known, _)| *known == line.trim_end());
+        if let Some((known, heading)) = known {
+            (below, is_listed, is_over, is_code) = (known, false, false, false);
+            out.extend([heading, "\n"]);
+            continue;
+        }
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        let continues = line.starts_with([' ', '\t']) || is_fence || is_code;
+        is_listed |= !continues && [READ_FILES_TAGS.0, MODIFIED_FILES_TAGS.0].contains(&line.trim_end());
+        if is_listed {
+            // The lists are made anew.
+            is_listed = ![READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.1].contains(&line.trim_end());
+            continue;
+        }
+        is_over = OPEN.contains(&below) && (line.starts_with(BEFORE) || (is_over && continues));
+        if is_over || NOTHING.contains(&line.trim()) {
+        } else if continues {
+            out.extend([if line.starts_with("  ") { "" } else { "  " }, line, "\n"]);
+        } else if let Some(title) = foreign_heading(line) {
+            below = "";
+            out.extend([CARRYOVER, "\n- **", title, "**\n"]);
+        } else {
+            out.extend([&entry(line, below), "\n"]);
+        }
+    }
+}
+
+/// Lines that say nothing.
+const NOTHING: [&str; 5] = ["", "(none)", "- (none)", "---", NO_PRIOR_HISTORY];
 const CARRYOVER: &str = "# Carryover";
 
 /// Returns the words of a heading.
@@ -142,7 +161,86 @@ fn as_summary(sections: &Sections) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Lines as models, people and tools write them.
+    fn odd_text() -> impl Strategy<Value = String> {
+        let line = prop::sample::select(vec![
+            "## Goal",
+            "# Objective",
+            "### Blocked",
+            "## Next Steps",
+            "####### seven",
+            "Title",
+            "=====",
+            "---",
+            "```sh",
+            "```",
+            "#!/bin/sh",
+            "# comment",
+            "  ## Goal",
+            "\t- [ ] tab",
+            "| a | b |",
+            "<read-files>",
+            "</read-files>",
+            "- Before: it",
+            "- [x] done",
+            "1. one",
+            "- (none)",
+            "none",
+            "- Stuck? make: error",
+            "- `make` → failed",
+            "- names: a · b",
+            "- First request: ok",
+            "- Latest request: x",
+            "3 messages elided into this digest (99999999999999999999 in all).",
+            "7 messages elided into this digest (7 in all).",
+            "**Turn Context (split turn):**",
+            "No prior history.",
+            "a\r",
+            "\u{a0}\u{a0}nbsp",
+            "\u{202e}right to left",
+            "\u{7}\u{1b}[31m",
+            "",
+            "長い行です",
+            "[… clipped …]",
+            "- Shipped: modified a.rs, b.rs",
+            "-",
+            "- ",
+            "#",
+            " #x",
+            "word word word",
+        ]);
+        prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn whatever_was_said_digests_of_digests_keep_to_their_size_and_to_the_first_request(
+            texts in prop::collection::vec(odd_text(), 1..8),
+            previous in prop::option::of(odd_text()),
+            max_tokens in prop::sample::select(vec![0_u64, 1, 40, 150, 500, 2_000]),
+        ) {
+            let mut summary = local_summary(&[Message::user("Port the importer.")], None, max_tokens);
+            if let Some(previous) = previous {
+                // One of a model, of which nothing is known.
+                let next = local_summary(&[Message::user("Go on.")], Some(&previous), max_tokens);
+                prop_assert!(next.len() as u64 <= (max_tokens * 4).max(1_000) * 4);
+            }
+            for text in &texts {
+                let talk = [Message::user(text.as_str()), Message::assistant(text.as_str())];
+                let next = local_summary(&talk, Some(&summary), max_tokens);
+                prop_assert_eq!(&next, &local_summary(&talk, Some(&summary), max_tokens));
+                prop_assert!(next.chars().count() as u64 <= (max_tokens * 4).max(FRAME_CHARS as u64 * 4), "{}", next);
+                prop_assert!(max_tokens < 500 || next.starts_with("## Goal\n- First request: Port the importer.\n"), "{}", next);
+                prop_assert!(max_tokens < 500 || next.matches("\n## ").count() == 5, "{}", next);
+                summary = next;
+            }
+        }
+    }
 
     #[test]
     fn a_summary_goes_into_the_next_one_under_the_same_headings() {
@@ -179,6 +277,48 @@ mod tests {
         let next = local_summary(&[Message::user("go on")], Some(&summary), 500);
         assert!(next.contains("port it"), "{next}");
         assert!([NO_PRIOR_HISTORY, TURN_CONTEXT, "---"].iter().all(|line| !next.contains(line)), "{next}");
+    }
+
+    #[test]
+    fn a_request_with_headings_stays_a_request_however_often_it_is_carried() {
+        let request = "Carry out this plan:\n# Plan\n## Goal\n```sh\n# build\nmake\n```\n<read-files>\n## Next Steps\n1. ship";
+        let first = local_summary(&[Message::user(request)], None, 500);
+        let mut summary = first.clone();
+        for _ in 0..3 {
+            summary = local_summary(&[Message::assistant("I am at it.")], Some(&summary), 500);
+            let goal = |summary: &str| summary.split_once("\n\n## Constraints").unwrap().0.to_owned();
+            assert_eq!(goal(&summary), goal(&first));
+        }
+        assert!(first.contains("  # build\n  make") && first.contains("  ## Next Steps"), "{first}");
+    }
+
+    #[test]
+    fn code_in_a_summary_is_no_heading_and_stays_whole() {
+        let summary = "## Goal\n- run this:\n```sh\n# all\nif a; then\nfi\nif b; then\nfi\n```\n- and that\n\n## Next Steps\n- (none)";
+        let next = local_summary(&[Message::user("go on with it")], Some(summary), 500);
+        let code = "- run this:\n  ```sh\n  # all\n  if a; then\n  fi\n  if b; then\n  fi\n  ```\n";
+        assert!(next.contains(code), "{next}");
+        let unclosed = "## Goal\n```\n# a\n\n## Next Steps\n- ship it";
+        assert!(
+            local_summary(&[Message::user("go on with it")], Some(unclosed), 500)
+                .contains("- Before: ship it")
+        );
+    }
+
+    #[test]
+    fn the_start_of_a_turn_is_newer_than_the_history_and_has_no_first_request_of_its_own() {
+        let history =
+            local_summary(&[Message::user("port the parser"), Message::user("and its tests")], None, 500);
+        let prefix = after_history(&local_summary(
+            &[Message::user("now the writer"), Message::assistant("The writer is next.")],
+            None,
+            500,
+        ));
+        let both = [&history, "\n\n---\n\n", TURN_CONTEXT, "\n\n", &prefix].concat();
+        let next = local_summary(&[Message::assistant("Ok.")], Some(&both), 500);
+        let goal = "## Goal\n- First request: port the parser\n- Latest request: now the writer\n- Earlier request: and its tests\n\n";
+        assert!(next.starts_with(goal), "{next}");
+        assert!(next.contains("1 message elided into this digest (5 in all)."), "{next}");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use wb_message::text::{clip, one_line, tidy};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 
+pub use crate::carried::{ACTIVE, STUCK};
+use crate::carried::{EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, carry, elided_line, is_nod, leading};
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 use crate::telling::{is_constraint, is_decision, is_identifier, says_something, telling_line};
 
@@ -19,8 +21,6 @@ pub const REQUEST_BYTES: usize = 1200;
 const LINE_CHARS: usize = 200;
 /// Requests kept beside the first one.
 const N_REQUESTS: usize = 4;
-/// Entries kept of each other kind.
-const N_ENTRIES: usize = 12;
 /// Errors and decisions kept.
 const N_ERRORS: usize = 6;
 /// Paths kept of each kind.
@@ -36,7 +36,9 @@ pub fn local_sections(
     vocabulary: &ToolVocabulary,
     prior: Option<&str>,
 ) -> Sections {
+    let prior = prior.map(Sections::parse).unwrap_or_default();
     let mut notes = Notes::default();
+    notes.stuck.extend(prior.entries(Section::Status).iter().filter(|entry| entry.starts_with(STUCK)));
     let mut pairs = pairing.pairs().iter().peekable();
     for (at, message) in messages.iter().enumerate() {
         while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
@@ -47,7 +49,7 @@ pub fn local_sections(
         notes.message(message, vocabulary);
     }
     let n_elided = messages.iter().filter(|message| !is_pinned(message)).count();
-    notes.sections(n_elided, &prior.map(Sections::parse).unwrap_or_default())
+    notes.sections(n_elided, &prior)
 }
 
 /// Keeps the newest entries up to a bound; one that comes again moves to the end.
@@ -88,12 +90,6 @@ enum Outcome {
     Unknown,
 }
 
-impl Outcome {
-    fn is_ok(self) -> bool {
-        matches!(self, Self::Ok | Self::Exit(0))
-    }
-}
-
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -127,13 +123,15 @@ struct Notes<'a> {
     decided: Newest<&'a str>,
     todos: Option<&'a Value>,
     names: Newest<&'a str>,
+    /// What earlier digests say is in the way, as long as it is.
+    stuck: Vec<&'a String>,
 }
 
 impl<'a> Notes<'a> {
     fn message(&mut self, message: &'a Message, vocabulary: &ToolVocabulary) {
         match message {
             Message::User { content, .. } if is_prompt(message) => {
-                if self.requests.0.is_empty() || !is_nod(message) {
+                if self.requests.0.is_empty() || !is_nod(content.texts()) {
                     self.first_request = self.first_request.or(Some(message));
                     self.requests.push(message, N_REQUESTS);
                 }
@@ -150,11 +148,11 @@ impl<'a> Notes<'a> {
                 }
             }
             Message::BashExecution { command, exit_code, output } => {
-                self.commands.push((command, exit_code.map_or(Outcome::Unknown, Outcome::Exit)), N_ENTRIES);
-                match exit_code {
-                    Some(0) => self.worked(command, None),
-                    Some(_) => self.failed(command, None, telling_line(output)),
-                    None => {}
+                self.ran(command, exit_code.map_or(Outcome::Unknown, Outcome::Exit));
+                match (exit_code, telling_line(output)) {
+                    (Some(0), _) => self.worked(command, None),
+                    (Some(_), Some(line)) => self.failed(command, None, line),
+                    _ => {}
                 }
             }
             Message::Custom { content, .. }
@@ -199,14 +197,18 @@ impl<'a> Notes<'a> {
         let path = path.map(normal_path);
         if *is_error {
             let text = content.iter().find_map(Block::as_text).unwrap_or_default();
-            self.failed(call.command(), path.clone(), telling_line(text));
+            // A command that failed without a word is among the commands.
+            let silent = (role != Some(ToolRole::Run)).then_some("no output");
+            if let Some(line) = telling_line(text).or(silent) {
+                self.failed(call.command(), path.clone(), line);
+            }
         } else {
             self.worked(call.command(), path.as_ref());
         }
         match (role, path) {
             (Some(ToolRole::Run), _) => {
                 let outcome = if *is_error { Outcome::Failed } else { Outcome::Ok };
-                self.commands.push((call.command(), outcome), N_ENTRIES);
+                self.ran(call.command(), outcome);
             }
             (Some(ToolRole::Read), Some(path)) if !is_error => self.read.push(path, N_PATHS),
             (Some(ToolRole::Edit | ToolRole::Write), Some(path)) if !is_error => {
@@ -216,13 +218,23 @@ impl<'a> Notes<'a> {
         }
     }
 
+    fn ran(&mut self, command: &'a str, outcome: Outcome) {
+        self.commands.0.retain(|(known, _)| *known != command);
+        self.commands.push((command, outcome), N_ENTRIES);
+    }
+
     fn failed(&mut self, what: &'a str, path: Option<Cow<'a, str>>, line: &'a str) {
+        self.worked(what, path.as_ref());
         self.errors.push(Failure { what, path, line }, N_ERRORS);
     }
 
-    /// Forgets that something failed which works now.
+    /// Forgets that something failed which works now, or failed again.
     fn worked(&mut self, what: &str, path: Option<&Cow<'_, str>>) {
         self.errors.0.retain(|failure| failure.what != what || failure.path.as_ref() != path);
+        if !self.stuck.is_empty() {
+            let told = [STUCK, &place(what, path), ": "].concat();
+            self.stuck.retain(|entry| !entry.starts_with(&told));
+        }
     }
 
     /// Notes addresses, commit ids and issue numbers.
@@ -239,26 +251,24 @@ impl<'a> Notes<'a> {
         let mut out = Sections::default();
         self.objective(&mut out, prior);
         for line in self.constraints.newest_first() {
-            out.add(Section::Guardrails, bullet("", line));
+            out.add(Section::Guardrails, bullet(line));
         }
         self.status(&mut out, prior);
         for line in self.decided.newest_first() {
-            out.add(Section::Rationale, bullet("", line));
+            out.add(Section::Rationale, bullet(line));
         }
         for todo in self.todos.map(open_todos).unwrap_or_default() {
             out.add(Section::Plan, todo);
         }
         self.carryover(&mut out, n_elided, prior);
-        carry(&mut out, prior, |entry| self.works_now(entry));
+        carry(&mut out, prior, |it| it.starts_with(STUCK) && !self.stuck.iter().any(|stuck| *stuck == it));
         out
     }
 
     /// The first request leads, since the digest that carried it may be gone; then the newest.
     fn objective(&self, out: &mut Sections, prior: &Sections) {
-        let carried = prior.entries(Section::Objective);
-        let first = carried.iter().find(|entry| entry.starts_with(FIRST));
         let own_first = self.first_request.filter(|_| prior.is_empty());
-        if let Some(first) = first {
+        if let Some(first) = leading(prior) {
             out.add(Section::Objective, first.clone());
         } else if let Some(text) = own_first.and_then(verbatim) {
             out.add(Section::Objective, [FIRST, " ", &text].concat());
@@ -279,26 +289,17 @@ impl<'a> Notes<'a> {
             out.add(Section::Status, active);
         }
         for Failure { what, path, line } in self.errors.newest_first() {
-            let path = path.as_ref().map(|path| [" ", path].concat()).unwrap_or_default();
-            let what = one_line(&[what, path.as_str()].concat(), LINE_CHARS / 2);
-            out.add(Section::Status, [STUCK, &one_line(&[&what, ": ", line].concat(), LINE_CHARS)].concat());
+            let line = [&place(what, path.as_ref()), ": ", line].concat();
+            out.add(Section::Status, [STUCK, &one_line(&line, LINE_CHARS)].concat());
         }
-    }
-
-    /// Tells whether an entry of an earlier digest says that a command failed which works now.
-    fn works_now(&self, entry: &str) -> bool {
-        let Some(stuck) = entry.strip_prefix(STUCK) else { return false };
-        let mut works = self.commands.0.iter().filter(|(_, outcome)| outcome.is_ok());
-        works.any(|(command, _)| {
-            stuck.strip_prefix(&one_line(command, LINE_CHARS / 2)).is_some_and(|rest| rest.starts_with(": "))
-        })
     }
 
     fn carryover(&self, out: &mut Sections, n_elided: usize, prior: &Sections) {
         out.add(Section::Carryover, elided_line(n_elided, prior));
         path_entries(out, Section::Carryover, READ, &self.read, prior);
         for (command, outcome) in self.commands.newest_first() {
-            out.add(Section::Carryover, format!("- `{}` → {outcome}", one_line(command, LINE_CHARS / 2)));
+            let command = one_line(command, LINE_CHARS / 2);
+            out.add(Section::Carryover, format!("- `{command}{ENDED}{outcome}"));
         }
         let own = self.names.newest_first().map(|name| one_line(name, LINE_CHARS / 2));
         let carried = prior.entries(Section::Carryover).iter().filter_map(|entry| entry.strip_prefix(NAMES));
@@ -327,9 +328,15 @@ impl<'a> Call<'a> {
     }
 }
 
-fn bullet(label: &str, line: &str) -> String {
+/// Returns what failed and on which file, as it is told.
+fn place(what: &str, path: Option<&Cow<'_, str>>) -> String {
+    let path = path.map(|path| [" ", path].concat()).unwrap_or_default();
+    one_line(&[what, path.as_str()].concat(), LINE_CHARS / 2)
+}
+
+fn bullet(line: &str) -> String {
     let line = line.trim().trim_start_matches("- ");
-    ["- ", label, &one_line(line, LINE_CHARS)].concat()
+    ["- ", &one_line(line, LINE_CHARS)].concat()
 }
 
 /// Returns the user's words, clipped, with further lines indented; nothing for a blank request.
@@ -358,14 +365,7 @@ fn indented(words: &str) -> String {
     out
 }
 
-const FIRST: &str = "- First request:";
-const LATEST: &str = "- Latest request:";
-const EARLIER: &str = "- Earlier request:";
-/// How the entry begins that tells what was done last.
-pub const ACTIVE: &str = "- Active: ";
 const REQUEST_FAILED: &str = "request failed";
-/// How an entry begins that tells what failed and was not seen to work since.
-pub const STUCK: &str = "- Stuck? ";
 
 /// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
 /// all do.
@@ -386,59 +386,6 @@ fn path_entries(
     for some in paths.chunks(8) {
         out.add(section, [label, &some.join(", ")].concat());
     }
-}
-
-/// Tells how many messages are gone; the count of earlier digests is added to the total.
-fn elided_line(n_elided: usize, prior: &Sections) -> String {
-    let before = prior.entries(Section::Carryover).iter().find_map(|entry| elided_total(entry));
-    let plural = if n_elided == 1 { "" } else { "s" };
-    let all = match before {
-        None if !prior.is_empty() => ", beside those of an earlier one".to_owned(),
-        before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
-    };
-    format!("{n_elided} message{plural} elided into this digest{all}.")
-}
-
-fn elided_total(entry: &str) -> Option<usize> {
-    let (_, rest) = entry.split_once(" elided into this digest (")?;
-    rest.split_once(' ')?.0.parse().ok()
-}
-
-/// Appends what an earlier digest says and this one does not say itself, but for what is `over`.
-fn carry(out: &mut Sections, prior: &Sections, over: impl Fn(&str) -> bool) {
-    let has_newer = out.entries(Section::Objective).iter().any(|entry| entry.starts_with(LATEST));
-    for entry in prior.entries(Section::Objective) {
-        let entry = if has_newer { entry.replacen(LATEST, EARLIER, 1) } else { entry.clone() };
-        let text = [EARLIER, LATEST].iter().find_map(|label| entry.strip_prefix(label)).unwrap_or(&entry);
-        if !out.entries(Section::Objective).iter().any(|known| known.ends_with(text)) {
-            out.add(Section::Objective, entry);
-        }
-    }
-    let own = |entry: &str| {
-        [MODIFIED, READ, ACTIVE, NAMES].iter().any(|label| entry.starts_with(label))
-            || elided_total(entry).is_some()
-    };
-    for section in
-        [Section::Guardrails, Section::Status, Section::Rationale, Section::Plan, Section::Carryover]
-    {
-        let replaced = section == Section::Plan && !out.entries(Section::Plan).is_empty();
-        for entry in prior.entries(section).iter().filter(|entry| !own(entry) && !replaced && !over(entry)) {
-            let foreign = section == Section::Carryover && !is_command(entry);
-            out.add(if foreign { Section::Carried } else { section }, entry.clone());
-        }
-    }
-}
-
-/// Tells whether an entry is one of ours that names a command and how it ended.
-fn is_command(entry: &str) -> bool {
-    entry.starts_with("- `") && entry.contains("` → ")
-}
-
-/// Tells whether a prompt says no more than "ok" or that the user pressed a key.
-fn is_nod(message: &Message) -> bool {
-    let Message::User { content, .. } = message else { return false };
-    let n_bytes: usize = content.texts().map(|text| text.trim().len()).sum();
-    n_bytes < 8 || content.texts().all(|text| text.trim_start().starts_with("[Request interrupted"))
 }
 
 /// Returns the tasks of a plan call that are not done: `todos[{content,status}]` or `plan[{step,status}]`.

@@ -28,6 +28,7 @@ pub mod fit;
 pub mod digest;
 pub mod prompt;
 mod telling;
+mod carried;
 pub mod fallback;
 pub mod invoker;
 pub mod timer;

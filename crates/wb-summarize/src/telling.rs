@@ -32,15 +32,15 @@ fn has_word(line: &str, words: &[&str], pairs: &[(&str, &str)]) -> bool {
     })
 }
 
-/// Returns the first line that names an error, else the last line that is not blank.
-pub(crate) fn telling_line(output: &str) -> &str {
+/// Returns the first line that names an error, else the last line that is not blank; nothing of blank ones.
+pub(crate) fn telling_line(output: &str) -> Option<&str> {
     const WORDS: [&str; 6] = ["error", "failed", "panicked", "exception", "fail", "fatal"];
     // Tools add how a command ended; the list of commands has that.
     const ENDS: [&str; 3] = ["Command exited with code", "Command aborted", "Exit code"];
     let is_end = |line: &str| ENDS.iter().any(|end| line.starts_with(end));
     let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty() && !is_end(line));
     let names_error = |line: &&str| has_word(line, &WORDS, &[]);
-    lines.clone().find(names_error).or_else(|| lines.next_back()).unwrap_or("no output")
+    lines.clone().find(names_error).or_else(|| lines.next_back())
 }
 
 pub(crate) fn is_identifier(word: &str) -> bool {

@@ -120,6 +120,9 @@ fn facts(kind: &EntryKind) -> Vec<(&'static str, String)> {
             facts
         }
         EntryKind::CustomMessage(it) => vec![("type", it.custom_type.clone())],
+        EntryKind::ContextEdit(it) if it.replacement.is_some() => {
+            vec![("replaces", format!("what {} says in the context", it.target_id))]
+        }
         _ => Vec::new(),
     }
 }

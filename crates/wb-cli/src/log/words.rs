@@ -102,7 +102,10 @@ fn edit(it: &ContextEdit, width: IdWidth) -> String {
         None => format!("hides {target}"),
         Some(new) => {
             let text: Vec<&str> = new.content.texts().collect();
-            format!("replaces {target} by {}", quoted(&text.join(" ")))
+            let n_chars: usize = text.iter().map(|text| text.chars().count()).sum();
+            let plural = if n_chars == 1 { "" } else { "s" };
+            let n_chars = grouped(n_chars as u64);
+            format!("replaces {target} by {n_chars} character{plural} {}", quoted(&text.join(" ")))
         }
     }
 }

@@ -200,6 +200,19 @@ fn show_tells_what_a_compaction_keeps_and_which_files_it_names() {
 }
 
 #[test]
+fn an_edit_tells_what_it_replaces_and_by_how_much() {
+    let mut lines = log();
+    let content = json!([{"type": "text", "text": "s".repeat(3_000)}, {"type": "text", "text": "end"}]);
+    lines.push(json!({"type": "context_edit", "id": "dddd0001", "parentId": "cccc0004",
+        "timestamp": "2026-01-01T00:00:00.000Z", "targetId": "aaaa0004", "replacement": {"content": content}}));
+    let answer = shown(&text(&lines), "show", &[]);
+    assert!(answer.contains("  replaces       what aaaa0004 says in the context\n"), "{answer}");
+    assert!(answer.contains("\nText\n  sss") && answer.ends_with("\nText\n  end\n"), "{answer}");
+    let tree = shown(&text(&lines), "tree", &[]);
+    assert!(tree.contains("● dddd0001 edit      replaces aaaa0004 by 3,003 characters \"sss"), "{tree}");
+}
+
+#[test]
 fn show_takes_the_leaf_where_no_entry_is_named() {
     let leaf = json_of(&text(&log()), "show", &[]);
     assert_eq!((&leaf["id"], &leaf["is_leaf"]), (&json!("cccc0004"), &json!(true)));

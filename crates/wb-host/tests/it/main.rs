@@ -14,6 +14,7 @@ mod agent;
 mod chain;
 mod flow;
 mod edges;
+mod shorten;
 mod navigate;
 mod real;
 

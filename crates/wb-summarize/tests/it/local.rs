@@ -78,4 +78,81 @@ fn the_count_of_an_earlier_digest_is_added_where_that_tells_one() {
         beside.contains("3 messages elided into this digest, beside those of an earlier one."),
         "{beside}"
     );
+    let after = digest(&talk, Some(&beside));
+    assert!(after.contains("3 messages elided into this digest (6 in all), beside those of an earlier one."));
+    let later = digest(&talk, Some(&after));
+    assert_eq!(
+        lines(&later, "3 messages"),
+        ["3 messages elided into this digest (9 in all), beside those of an earlier one."]
+    );
+    let two = digest(&talk, Some(&[first.as_str(), "\n", &first.replace("3 in all", "8 in all")].concat()));
+    assert!(two.contains("(14 in all)."), "{two}");
+}
+
+#[test]
+fn a_goal_in_the_words_of_a_model_leads() {
+    let prior = "# Objective\nPort the importer.\n- with its tests\n- Earlier request: one at a time";
+    let told = digest(&[Message::user("now the writer")], Some(prior));
+    let again = digest(&[Message::user("and the docs")], Some(&told));
+    assert!(
+        again.starts_with("# Objective\nPort the importer.\n- Latest request: and the docs\n"),
+        "{again}"
+    );
+}
+
+#[test]
+fn what_failed_before_is_forgotten_once_it_works_however_much_was_done_since() {
+    let told = digest(
+        &script(r#"u"Build it." a:bash(make all) t!"a.c:3: no such file" a:edit(src/a.rs) t!"no such text""#),
+        None,
+    );
+    assert_eq!(lines(&told, "- Stuck?").len(), 2, "{told}");
+    let mut later = r#"u"Again." a:bash(make all) t"done" a:edit(src/a.rs) t"done" "#.to_owned();
+    for n in 0..20 {
+        later.push_str(&format!(r#"a:bash(ls {n}) t"done" "#));
+    }
+    let later = digest(&script(&later), Some(&told));
+    assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
+}
+
+#[test]
+fn a_command_that_fails_in_silence_is_among_the_commands_alone_and_each_command_is_there_once() {
+    let told = digest(
+        &script(r#"u"Look." a:bash(grep x a.c) t!"Command exited with code 1" a:bash(make) t!"error: a""#),
+        None,
+    );
+    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? make: error: a"]);
+    assert_eq!(lines(&told, "- `"), ["- `make` → failed", "- `grep x a.c` → failed"]);
+    let again = digest(&script(r#"u"Again." a:bash(make) t!"error: b" a:bash(make) t"done""#), Some(&told));
+    assert_eq!(lines(&again, "- `"), ["- `make` → ok", "- `grep x a.c` → failed"]);
+    let other = digest(&script(r#"u"Again." a:bash(make) t!"error: b""#), Some(&told));
+    assert_eq!(lines(&other, "- Stuck?"), ["- Stuck? make: error: b"]);
+}
+
+#[test]
+fn what_is_carried_does_not_pile_up() {
+    let mut prior = None;
+    for round in 0..20 {
+        let mut talk = String::from(r#"u"Do the next ones now." "#);
+        for n in 0..8 {
+            talk.push_str(&format!(r#"a:bash(make {round}-{n}) t!"error: it is {round}" "#));
+        }
+        prior = Some(digest(&script(&talk), prior.as_deref()));
+    }
+    let told = prior.unwrap();
+    assert_eq!((lines(&told, "- Stuck?").len(), lines(&told, "- `").len()), (12, 12), "{told}");
+    assert_eq!(lines(&told, "- First request:").len(), 1);
+    assert_eq!(lines(&told, "- Latest request:").len() + lines(&told, "- Earlier request:").len(), 1);
+}
+
+#[test]
+fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_carried() {
+    let prior =
+        "# Objective\n- First request: port it\n- Latest request: fix the tests\n- Earlier request: ok";
+    let told = digest(&[Message::user("please fix the tests")], Some(prior));
+    let (objective, _) = told.split_once("# Guardrails").unwrap();
+    assert_eq!(
+        objective,
+        "# Objective\n- First request: port it\n- Latest request: please fix the tests\n- Earlier request: fix the tests\n"
+    );
 }
