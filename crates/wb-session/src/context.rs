@@ -50,8 +50,8 @@ pub struct RequestAt {
 ///
 /// What providers refuse is left out, and stays in the log: a tool call without a result, unless it is in flight, a
 /// result without its call, and a second result of one call. A call is in flight while nothing but results came after
-/// its answer; those of an answer that ended with an error or was aborted never are. What remains of an answer is kept
-/// if it holds text or a call.
+/// its answer; those of an answer that ended with an error or was aborted, and those whose result is hidden, never are.
+/// What remains of an answer is kept if it holds text or a call.
 pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
     let path = log.path(leaf)?;
     let mut draft = Draft::of_path(&path);
@@ -144,6 +144,8 @@ pub(crate) struct Draft {
     messages: Vec<Message>,
     entries: Vec<EntryId>,
     requests: Vec<Option<(Request, bool)>>,
+    /// The ids of calls whose results are hidden.
+    hidden: HashSet<String>,
 }
 
 impl Draft {
@@ -156,6 +158,7 @@ impl Draft {
             messages: Vec::new(),
             entries: Vec::new(),
             requests: Vec::new(),
+            hidden: HashSet::new(),
         }
     }
 
@@ -176,7 +179,12 @@ impl Draft {
     pub(crate) fn push(&mut self, id: EntryId, kind: EntryKind, at: usize) {
         let Some((mut message, request)) = into_message(kind) else { return };
         match self.edits.get(&id) {
-            Some(None) => return,
+            Some(None) => {
+                if let Message::ToolResult { tool_call_id, .. } = message {
+                    self.hidden.insert(tool_call_id);
+                }
+                return;
+            }
             Some(Some(replacement)) => replace(&mut message, &replacement.content),
             None => {}
         }
@@ -186,7 +194,7 @@ impl Draft {
     }
 
     pub(crate) fn finish(self) -> Context {
-        let lost = Lost::of(&self.messages, &self.requests);
+        let lost = Lost::of(&self);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
         let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
@@ -267,16 +275,23 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(messages: &[Message], requests: &[Option<(Request, bool)>]) -> Self {
+    fn of(draft: &Draft) -> Self {
+        let Draft { messages, requests, hidden, .. } = draft;
         let pairing = Pairing::of(messages);
         // What extensions and commands say, a provider takes for the user's words.
         let last_said = messages.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }));
-        let is_lost = |at: usize| Some(at) < last_said || is_failure(requests[at].as_ref());
+        let is_hidden = |(at, block): (usize, usize)| match messages[at].blocks().get(block) {
+            Some(Block::ToolCall { id, .. }) => hidden.contains(id),
+            _ => false,
+        };
+        let is_lost = |call: (usize, usize)| {
+            Some(call.0) < last_said || is_failure(requests[call.0].as_ref()) || is_hidden(call)
+        };
         let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
         let repeated = pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result);
         let mut results: Vec<u32> = pairing.orphans().iter().copied().chain(repeated).collect();
         results.sort_unstable();
-        Self { calls: places.filter(|(at, _)| is_lost(*at)).collect(), results }
+        Self { calls: places.filter(|call| is_lost(*call)).collect(), results }
     }
 
     /// Takes what is lost out of a message and tells whether the rest says anything.

@@ -161,6 +161,35 @@ fn what_no_provider_takes_is_left_out_and_what_is_in_flight_stays() {
 }
 
 #[test]
+fn a_call_whose_result_is_hidden_waits_for_none() {
+    let call = r#"{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}},{"type":"toolCall","id":"d","name":"list","arguments":{}}],"stopReason":"toolUse"}"#;
+    let result =
+        |id: &str| format!(r#"{{"role":"toolResult","toolCallId":"{id}","toolName":"t","content":[]}}"#);
+    let hide = |id: &str, parent: &str, target: &str| {
+        format!(
+            r#"{{"type":"context_edit","id":"{id}","parentId":"{parent}","targetId":"{target}","replacement":null}}"#
+        )
+    };
+    let entries = [
+        said("u", "", r#"{"role":"user","content":"go"}"#),
+        said("a", "u", call),
+        said("r1", "a", &result("c")),
+        said("r2", "r1", &result("d")),
+        hide("e1", "r2", "r1"),
+        hide("e2", "e1", "r2"),
+    ];
+    let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let at = |leaf: &str| shown(&build_context(&log, Some(&leaf.into())).unwrap());
+    let prompt = "u        user      \"go\"\n";
+    assert_eq!(
+        at("r1"),
+        [prompt, "a        assistant read({}) · list({})\n", "r1       result    t\n"].concat()
+    );
+    assert_eq!(at("e1"), [prompt, "a        assistant list({})\n", "r2       result    t\n"].concat());
+    assert_eq!(at("e2"), prompt);
+}
+
+#[test]
 fn the_last_edit_of_an_entry_hides_or_replaces_its_content() {
     assert_snapshot!(shown(&at_end("edits")), @r#"
     u1       user      "the key is hidden"
