@@ -26,8 +26,8 @@ pub const MIN_RESULT_TOKENS: u64 = 64;
 impl Shortening {
     /// Finds results to shorten in the context at `end`, the largest first, until `excess_tokens` are saved.
     ///
-    /// Results of up to `max_tokens`, and of up to [`MIN_RESULT_TOKENS`], stay as they are, and what is shortened is brought down to that. Nothing where
-    /// there is none that is larger.
+    /// Results of up to `max_tokens`, and of up to [`MIN_RESULT_TOKENS`], stay as they are, and what is shortened is
+    /// brought down to that. Nothing where there is none that is larger.
     pub(crate) fn find(
         session: &Session,
         end: Option<&EntryId>,
