@@ -92,7 +92,11 @@ fn pictures_stay_where_they_are_and_the_text_around_them_is_shortened() {
     assert_eq!([&after[0], &after[2], &after[3]], [&picture, &picture, &Block::text("end")]);
     assert!(after[1].as_text().unwrap().len() < 4_000 && after.len() == 4);
     let pictures = vec![picture; 9];
-    assert_eq!(shortened(&[pictures.clone()]), [pictures], "of pictures alone there is nothing to shorten");
+    assert_eq!(
+        shortened(std::slice::from_ref(&pictures)),
+        [pictures],
+        "of pictures alone there is nothing to shorten"
+    );
 }
 
 #[test]
@@ -160,9 +164,10 @@ fn of_two_questions_before_one_act_only_the_first_is_acted_on() {
             session.append(&EntryKind::Label(label), 1).unwrap();
         }
         let mut ask = || {
-            let next = match is_refused {
-                true => flow.after_answer(&session, &upcoming()).unwrap(),
-                false => flow.before_request(&session, &upcoming()).unwrap(),
+            let next = if is_refused {
+                flow.after_answer(&session, &upcoming()).unwrap()
+            } else {
+                flow.before_request(&session, &upcoming()).unwrap()
             };
             let Next::Shorten(it) = next else { panic!("{next:?}") };
             *it

@@ -1,5 +1,7 @@
 //! What the local digest tells of a transcript, and what it no longer tells.
 
+use std::fmt::Write as _;
+
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_summarize::local_sections;
 use wb_testkit::script;
@@ -109,7 +111,7 @@ fn what_failed_before_is_forgotten_once_it_works_however_much_was_done_since() {
     assert_eq!(lines(&told, "- Stuck?").len(), 2, "{told}");
     let mut later = r#"u"Again." a:bash(make all) t"done" a:edit(src/a.rs) t"done" "#.to_owned();
     for n in 0..20 {
-        later.push_str(&format!(r#"a:bash(ls {n}) t"done" "#));
+        let _ = write!(later, r#"a:bash(ls {n}) t"done" "#);
     }
     let later = digest(&script(&later), Some(&told));
     assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
@@ -135,7 +137,7 @@ fn what_is_carried_does_not_pile_up() {
     for round in 0..20 {
         let mut talk = String::from(r#"u"Do the next ones now." "#);
         for n in 0..8 {
-            talk.push_str(&format!(r#"a:bash(make {round}-{n}) t!"error: it is {round}" "#));
+            let _ = write!(talk, r#"a:bash(make {round}-{n}) t!"error: it is {round}" "#);
         }
         prior = Some(digest(&script(&talk), prior.as_deref()));
     }
