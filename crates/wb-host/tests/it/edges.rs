@@ -8,8 +8,8 @@ use futures::future::{pending, ready};
 use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage};
 use wb_host::{
-    BeforeCompact, CompactOpts, FinishedCompaction, FlowState, HookCompaction, HookFuture, HookList,
-    HostError, Next, SessionBeforeCompactEvent, SessionCompactEvent, SessionFlow, SessionHooks,
+    BeforeCompact, CompactOpts, CompactionJob, FinishedCompaction, FlowState, HookCompaction, HookFuture,
+    HookList, HostError, Next, SessionBeforeCompactEvent, SessionCompactEvent, SessionFlow, SessionHooks,
     SettingsFileError, SummarySource, Upcoming, compact_session, read_settings,
 };
 use wb_message::{Block, Message};
@@ -128,8 +128,8 @@ impl SessionHooks for HangsAfterwards {
     }
 }
 
-#[test]
-fn a_host_that_does_not_wait_for_a_hook_that_hangs_finds_session_and_flow_as_they_should_be() {
+/// A talk whose last request was refused, and the compaction that is to be run.
+fn refused_talk() -> (Session, SessionFlow, Upcoming, Box<CompactionJob>) {
     let mut session = empty_session();
     for message in [Message::user("Read."), Message::assistant("a".repeat(60_000)), Message::user("Go on.")] {
         session.append(&message.into(), 1).unwrap();
@@ -140,6 +140,12 @@ fn a_host_that_does_not_wait_for_a_hook_that_hangs_finds_session_and_flow_as_the
     let Next::Compact(job) = flow.after_answer(&session, &upcoming).unwrap() else {
         panic!("it was refused")
     };
+    (session, flow, upcoming, job)
+}
+
+#[test]
+fn a_host_that_does_not_wait_for_a_hook_that_hangs_finds_session_and_flow_as_they_should_be() {
+    let (mut session, mut flow, upcoming, job) = refused_talk();
     let mut hooks = HookList::default();
     hooks.push(Arc::new(HangsAfterwards));
     assert!(flow.complete(*job, &mut session, None, &mut hooks, 1).now_or_never().is_none());
@@ -150,16 +156,7 @@ fn a_host_that_does_not_wait_for_a_hook_that_hangs_finds_session_and_flow_as_the
 
 #[test]
 fn a_prompt_typed_while_a_refused_request_is_compacted_does_not_waste_the_summary() {
-    let mut session = empty_session();
-    for message in [Message::user("Read."), Message::assistant("a".repeat(60_000)), Message::user("Go on.")] {
-        session.append(&message.into(), 1).unwrap();
-    }
-    refused(&mut session);
-    let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 100, ..Default::default() });
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
-    let Next::Compact(job) = flow.after_answer(&session, &upcoming).unwrap() else {
-        panic!("it was refused")
-    };
+    let (mut session, mut flow, upcoming, job) = refused_talk();
     let mut hooks = HookList::default();
     let finished = block_on(job.run(None, &mut hooks));
     session.append(&Message::user("And hurry.").into(), 1).unwrap();
