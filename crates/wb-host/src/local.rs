@@ -85,7 +85,9 @@ fn part_as_digest(out: &mut String, part: &str) {
         }
         is_over = OPEN.contains(&below) && (line.starts_with(BEFORE) || (is_over && continues));
         if is_over || NOTHING.contains(&line.trim()) {
-        } else if continues {
+            continue;
+        }
+        if continues {
             out.extend([if line.starts_with("  ") { "" } else { "  " }, line, "\n"]);
         } else if let Some(title) = foreign_heading(line) {
             below = "";
