@@ -20,12 +20,15 @@ pub mod policy;
 pub mod window_policy;
 pub mod weigh;
 pub mod gate;
+pub mod budget;
+pub mod weighed;
 pub mod slice;
 pub mod window;
 pub mod ledger;
 #[cfg(feature = "compat")]
 pub mod compat;
 
+pub use budget::{Budget, BudgetSplit, landing};
 pub use card::{ModelCard, Prices, Usage};
 pub use gate::{
     DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
@@ -35,7 +38,7 @@ pub use policy::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CompactionPolicy, FRAMEWORK_COMPACTION_POLICY, PolicyError,
 };
 pub use slice::{
-    CompactionCut, CondensePlan, View, last_user_turn_start, plan_compaction, plan_cut, plan_slice,
+    CompactionCut, CondensePlan, last_user_turn_start, plan_compaction, plan_cut, plan_slice,
 };
 pub use weigh::anchor::{Calibrated, Calibration, UsageRefused};
 pub use weigh::lineage::LineageTariff;
@@ -44,6 +47,7 @@ pub use weigh::three_level;
 pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
 };
+pub use weighed::WeighedTranscript;
 pub use window::{ContextWindow, WindowError, WindowMessage};
 pub use window_policy::{
     CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy, WindowPolicyError,

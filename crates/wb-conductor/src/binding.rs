@@ -1,9 +1,9 @@
 //! The seam to an agent host: turns go in, turns come out.
 
 use async_trait::async_trait;
-use wb_message::{Origin, Turn};
+use wb_message::Turn;
 
-use crate::bridge::{Projection, project};
+use crate::bridge::TurnsUndo;
 use crate::report::CondenseReport;
 use crate::runner::Runner;
 use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
@@ -47,30 +47,23 @@ impl WindowBudgetCondense {
         Self { runner: Runner::new(settings) }
     }
 
-    /// Condenses turns and tells what was done; indices and counts of the report are those of the projected
-    /// messages.
-    pub async fn condense_with_report(
+    /// Condenses turns in place and tells what was done; indices and counts of the report are those of the messages
+    /// that the turns are taken apart into.
+    ///
+    /// The result never has more turns than before. Dropping the future before it is done leaves the turns as they were.
+    pub async fn condense_in_place(
         &self,
-        turns: Vec<Turn>,
+        turns: &mut Vec<Turn>,
         opts: &CondenseOpts,
-    ) -> (Vec<Turn>, CondenseReport) {
-        let mut projection = project(turns);
-        let report = self.runner.condense(&mut projection.messages, opts).await;
-        (restore(projection, &report), report)
-    }
-}
-
-fn restore(projection: Projection, report: &CondenseReport) -> Vec<Turn> {
-    let n_before = report.messages_before;
-    match &report.undo {
-        Some(undo) => projection.restore(&undo.origins(n_before), |at| undo.replaced(at)),
-        None => projection.restore(&(0..n_before).map(Origin::Kept).collect::<Vec<_>>(), |_| false),
+    ) -> (CondenseReport, Option<TurnsUndo>) {
+        self.runner.condense_turns(turns, opts).await
     }
 }
 
 #[async_trait]
 impl CondenseFn for WindowBudgetCondense {
-    async fn condense(&self, messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn> {
-        self.condense_with_report(messages, &opts).await.0
+    async fn condense(&self, mut messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn> {
+        self.condense_in_place(&mut messages, &opts).await;
+        messages
     }
 }

@@ -3,10 +3,10 @@
 //! Turns are taken apart into messages by moving: each tool-result block becomes a tool result of its own. After
 //! a patch the untouched messages move back into their turns, with ids, names, flags and signatures as they were.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use wb_message::{Block, Content, Message, Origin, Turn};
+use wb_message::{Block, Content, Message, Origin, Turn, Undo};
 
 /// The role of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct ResultPart {
 }
 
 /// Turns as messages, and what is needed to go back.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Projection {
     /// The messages.
     pub messages: Vec<Message>,
@@ -98,10 +98,7 @@ impl Projection {
         (call_id, output, is_error): (String, Value, Option<bool>),
         names: &HashMap<String, String>,
     ) {
-        let (content, output) = match output {
-            Value::String(text) => (vec![Block::Text { text }], None),
-            other => (shown_blocks(&other), Some(other)),
-        };
+        let (content, output) = shown_output(output);
         let message = Message::ToolResult {
             tool_name: names.get(&call_id).cloned().unwrap_or_default(),
             tool_call_id: call_id,
@@ -111,31 +108,158 @@ impl Projection {
         self.take(Part { turn, role, result: Some(ResultPart { output, is_error }) }, message);
     }
 
+    /// Returns the turn that each message was taken from.
+    pub fn turns_of(&self) -> Vec<usize> {
+        self.parts.iter().map(|part| part.turn).collect()
+    }
+
+    /// Puts messages back into their turns as they were taken out.
+    pub fn back(self) -> Vec<Turn> {
+        let origins: Vec<_> = (0..self.messages.len()).map(Origin::Kept).collect();
+        self.restore(&origins, |_| false)
+    }
+
     /// Puts messages back into turns. `origins` tells where each message comes from and `replaced` whether a
     /// kept one has a new body; a new message becomes a turn of its own.
     pub fn restore(self, origins: &[Origin], replaced: impl Fn(usize) -> bool) -> Vec<Turn> {
-        let Self { messages, parts } = self;
-        let mut parts: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
+        self.restore_with_rest(origins, replaced).0
+    }
+
+    /// As [`Self::restore`]; returns what else is needed to go back to the turns before.
+    fn restore_with_rest(self, origins: &[Origin], replaced: impl Fn(usize) -> bool) -> (Vec<Turn>, Rest) {
+        let Self { messages, mut parts } = self;
         let mut turns: Vec<Turn> = Vec::new();
+        let mut layout: Vec<Vec<usize>> = Vec::new();
         let mut open = None;
         for (message, origin) in messages.into_iter().zip(origins) {
-            let part = match *origin {
-                Origin::Kept(at) => parts.get_mut(at).and_then(Option::take).map(|part| (part, replaced(at))),
-                Origin::New => None,
+            let part = origin.kept().and_then(|at| parts.get_mut(at).map(|part| (part, replaced(at))));
+            let (turn, role, blocks) = match part {
+                None => (None, None, blocks_of_new(message)),
+                Some((part, replaced)) => {
+                    let blocks = original_blocks(message, part.result.as_mut(), replaced);
+                    (Some(part.turn), Some(part.role), (part.role, blocks))
+                }
             };
-            let Some((part, replaced)) = part else {
-                turns.push(message_to_turn(message));
-                open = None;
-                continue;
-            };
-            let same_turn = open.replace(part.turn) == Some(part.turn);
-            let blocks = original_blocks(message, part.result, replaced);
-            match turns.last_mut() {
-                Some(last) if same_turn => blocks_mut(last).extend(blocks),
-                _ => turns.push(turn_of(part.role, blocks)),
+            let same_turn = turn.is_some() && open == turn;
+            open = turn;
+            let (new_role, blocks) = blocks;
+            let n_blocks = blocks.len();
+            match (turns.last_mut(), layout.last_mut()) {
+                (Some(last), Some(pieces)) if same_turn => {
+                    blocks_mut(last).extend(blocks);
+                    pieces.push(n_blocks);
+                }
+                _ => {
+                    turns.push(turn_of(role.unwrap_or(new_role), blocks));
+                    layout.push(vec![n_blocks]);
+                }
             }
         }
-        turns
+        (turns, Rest { parts, layout })
+    }
+}
+
+/// What of the turns before is not in the turns after.
+#[derive(Debug)]
+struct Rest {
+    /// The parts before, with the outputs of messages that are gone or have another body.
+    parts: Vec<Part>,
+    /// For each turn after, the number of blocks of each message in it.
+    layout: Vec<Vec<usize>>,
+}
+
+/// Takes a compaction of turns back.
+#[derive(Debug)]
+#[must_use = "dropping it makes the compaction final"]
+pub struct TurnsUndo {
+    undo: Undo,
+    origins: Vec<Origin>,
+    rest: Rest,
+}
+
+impl TurnsUndo {
+    /// Puts messages that a patch was applied to back into turns, and keeps what takes all of it back.
+    pub(crate) fn of(projection: Projection, undo: Undo, n_before: usize) -> (Vec<Turn>, Self) {
+        let origins = undo.origins(n_before);
+        let (turns, rest) = projection.restore_with_rest(&origins, |at| undo.replaced(at));
+        (turns, Self { undo, origins, rest })
+    }
+
+    /// Brings the turns back to what they were before the compaction. Turns appended since stay at the end, and what was
+    /// dropped from the end since stays away.
+    pub fn revert(self, turns: &mut Vec<Turn>) {
+        let Self { undo, origins, rest: Rest { mut parts, layout } } = self;
+        let later = turns.split_off(layout.len().min(turns.len()));
+        let (mut messages, mut outputs) = (Vec::new(), Vec::new());
+        for (turn, pieces) in std::mem::take(turns).into_iter().zip(&layout) {
+            take_pieces(turn, pieces, &mut messages, &mut outputs);
+        }
+        let n_left = messages.len();
+        for (origin, output) in origins.iter().zip(outputs) {
+            if let Some(at) = origin.kept().filter(|at| !undo.replaced(*at))
+                && let Some(result) = &mut parts[at].result
+            {
+                result.output = output;
+            }
+        }
+        undo.revert(&mut messages);
+        let lost: HashSet<usize> = origins.iter().skip(n_left).filter_map(|origin| origin.kept()).collect();
+        let kept = parts.into_iter().enumerate().filter(|(at, _)| !lost.contains(at));
+        let parts = kept.map(|(_, part)| part).collect();
+        *turns = Projection { messages, parts }.back();
+        turns.extend(later);
+    }
+}
+
+/// Takes a turn apart into the messages that it was put together from.
+fn take_pieces(turn: Turn, pieces: &[usize], messages: &mut Vec<Message>, outputs: &mut Vec<Option<Value>>) {
+    let (role, blocks) = role_and_blocks(turn);
+    let mut blocks = blocks.into_iter();
+    for (nth, n_blocks) in pieces.iter().enumerate() {
+        let is_last = nth + 1 == pieces.len();
+        let piece: Vec<Block> = blocks.by_ref().take(if is_last { usize::MAX } else { *n_blocks }).collect();
+        let (message, output) = message_of(role, piece);
+        messages.push(message);
+        outputs.push(output);
+    }
+}
+
+fn message_of(role: Role, mut piece: Vec<Block>) -> (Message, Option<Value>) {
+    if role == Role::Assistant {
+        return (Message::assistant_blocks(piece), None);
+    }
+    match piece.as_mut_slice() {
+        [Block::ToolResult { call_id, output, is_error }] => {
+            let (content, output) = shown_output(std::mem::take(output));
+            let message = Message::ToolResult {
+                tool_call_id: std::mem::take(call_id),
+                tool_name: String::new(),
+                content,
+                is_error: is_error.unwrap_or(false),
+            };
+            (message, output)
+        }
+        _ => (plain_message(role, piece), None),
+    }
+}
+
+fn role_and_blocks(turn: Turn) -> (Role, Vec<Block>) {
+    match turn {
+        Turn::User { blocks } => (Role::User, blocks),
+        Turn::Assistant { blocks } => (Role::Assistant, blocks),
+        Turn::Tool { blocks } => (Role::Tool, blocks),
+    }
+}
+
+fn blocks_of_new(message: Message) -> (Role, Vec<Block>) {
+    role_and_blocks(message_to_turn(message))
+}
+
+/// Returns what a model is shown of an output, and the output itself unless it is a string: that was moved.
+fn shown_output(output: Value) -> (Vec<Block>, Option<Value>) {
+    match output {
+        Value::String(text) => (vec![Block::Text { text }], None),
+        other => (shown_blocks(&other), Some(other)),
     }
 }
 
@@ -161,16 +285,14 @@ fn blocks_mut(turn: &mut Turn) -> &mut Vec<Block> {
 }
 
 /// Returns the blocks that a message was made of; a replaced body becomes the output.
-fn original_blocks(message: Message, result: Option<ResultPart>, replaced: bool) -> Vec<Block> {
+fn original_blocks(message: Message, result: Option<&mut ResultPart>, replaced: bool) -> Vec<Block> {
     let Message::ToolResult { tool_call_id: call_id, content, .. } = message else {
         return content_to_blocks(body(message));
     };
-    let Some(ResultPart { output, is_error }) = result else { return content };
-    let output = match output {
-        Some(output) if !replaced => output,
-        _ => output_of(content),
-    };
-    vec![Block::ToolResult { call_id, output, is_error }]
+    let Some(result) = result else { return content };
+    let output = if replaced { None } else { result.output.take() };
+    let output = output.unwrap_or_else(|| output_of(content));
+    vec![Block::ToolResult { call_id, output, is_error: result.is_error }]
 }
 
 fn body(message: Message) -> Content {

@@ -5,6 +5,7 @@ use futures::future::BoxFuture;
 use wb_message::Message;
 use wb_summarize::{CondenseScope, SummarizeDeps, Summary, summarize};
 
+use crate::pipeline::Pipeline;
 use crate::runner::condense_in_place;
 use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
 
@@ -15,7 +16,7 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 ///
 /// Without a card, or with one that knows no window, it returns its input. It neither clears tool results nor restores files; the runner does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
-    let settings = CondenseSettings::from(deps).bare();
+    let settings = CondenseSettings::from(deps).pipeline(Pipeline::bare());
     Box::new(move |mut messages| {
         let settings = settings.clone();
         async move {

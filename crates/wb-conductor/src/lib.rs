@@ -27,19 +27,23 @@
 //! assert_eq!(messages.len(), 80);
 //! ```
 
-pub mod settings;
+mod interim;
+pub use interim::Summarizer;
 pub mod report;
-mod plan;
-pub mod prepare;
+mod draft;
+pub mod pipeline;
+mod fold;
+mod step_runner;
+pub mod bridge;
+pub mod plan;
+pub mod settings;
 pub mod runner;
 pub mod compaction_state;
 pub mod background;
 pub mod condenser;
-pub mod bridge;
 pub mod binding;
 pub mod recovery;
 pub mod prompt_cache;
-pub mod ladder;
 pub mod agent_settings;
 
 pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
@@ -48,21 +52,23 @@ pub use background::{
     trim_to_compaction_boundary,
 };
 pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
-pub use bridge::{Projection, content_to_blocks, message_to_turn, project, turn_to_messages};
+pub use bridge::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use compaction_state::{
     BREAKER_OPEN_MS, Breaker, CompactionBoundary, CompactionFailure, CompactionInFlight, CompactionSkipped,
     CompactionState, CompactionTaskId, FIRST_BACKOFF_MS, MAX_BACKOFF_MS, MAX_COMPACTION_RECORDS,
     MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
 };
 pub use condenser::{Condenser, condense, create_condenser};
-pub use ladder::{Ladder, LadderBudget, LadderReport, Rung};
-pub use prepare::{Prepared, Proposal, apply, fingerprint, prepare, run};
+pub use pipeline::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, Pipeline, RESTORE, Step, Trigger};
+pub use plan::{Plan, Ready};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
 pub use recovery::{
     CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
-pub use report::{CondenseReport, DigestSource, Stage, Unchanged};
-pub use runner::{BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_transcript};
-pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_MAX_RESTORED, DEFAULT_TIMEOUT};
+pub use report::{CondenseReport, DigestSource, StepReport, Unchanged};
+pub use runner::{
+    BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_locally, condense_transcript, condense_turns,
+};
+pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_TIMEOUT};
 pub use wb_budget::Irreducible;

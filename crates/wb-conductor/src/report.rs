@@ -2,51 +2,19 @@
 
 use std::fmt;
 
-use wb_budget::{Irreducible, PolicyError, Usage};
+use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript};
 use wb_message::{PatchError, Undo};
 use wb_summarize::NoDigest;
 
 /// A step that changed the transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Stage {
-    /// Stale tool results were cleared.
-    Microcompact,
-    /// The head was folded into a digest.
-    Condense,
-    /// Files were given back.
-    Rehydrate,
-    /// Giant bodies were shortened.
-    Preview,
-    /// Oversized tool results were previewed.
-    Artifact,
-    /// Tool outputs were cut to their head and tail lines.
-    ToolOutput,
-    /// Old replies and their results became one line each.
-    Collapse,
-    /// Messages between the first and the recent ones were dropped.
-    DropMiddle,
-    /// The oldest messages were dropped.
-    Truncate,
-    /// Calls without a result were answered and results without a call dropped.
-    Repair,
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Microcompact => "microcompact",
-            Self::Condense => "condense",
-            Self::Rehydrate => "rehydrate",
-            Self::Preview => "preview",
-            Self::Artifact => "artifact",
-            Self::ToolOutput => "tool output",
-            Self::Collapse => "collapse",
-            Self::DropMiddle => "drop middle",
-            Self::Truncate => "truncate",
-            Self::Repair => "repair",
-        })
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepReport {
+    /// The step's name.
+    pub name: String,
+    /// What the transcript weighed after it, in tokens; a digest counts with the most that it may weigh.
+    pub tokens_after: u64,
+    /// The messages after it.
+    pub messages_after: usize,
 }
 
 /// Why the input came back as it was.
@@ -88,7 +56,10 @@ impl fmt::Display for Unchanged {
 #[non_exhaustive]
 pub enum DigestSource {
     /// The model.
-    Model,
+    Model {
+        /// Whether its reply reached its limit, so that it had more to say.
+        cut_off: bool,
+    },
     /// The engine itself, and why.
     Local(NoDigest),
 }
@@ -98,7 +69,7 @@ pub enum DigestSource {
 #[non_exhaustive]
 pub struct CondenseReport {
     /// The steps that changed something, in order.
-    pub stages: Vec<Stage>,
+    pub steps: Vec<StepReport>,
     /// Weight of the input in tokens, by estimate.
     pub tokens_before: u64,
     /// Weight of the output in tokens, by estimate.
@@ -155,15 +126,25 @@ impl CondenseReport {
     /// Returns why a local digest stands where a model was asked for one.
     pub fn degraded(&self) -> Option<&NoDigest> {
         match &self.digest {
-            Some(DigestSource::Local(NoDigest::NoModel | NoDigest::NoRoom) | DigestSource::Model) | None => {
-                None
-            }
+            Some(DigestSource::Local(NoDigest::NoModel | NoDigest::NoRoom) | DigestSource::Model { .. })
+            | None => None,
             Some(DigestSource::Local(reason)) => Some(reason),
         }
     }
 
-    pub(crate) fn unchanged(mut self, reason: Unchanged) -> Self {
-        self.stages.clear();
+    /// Returns the names of the steps that changed something, in order.
+    pub fn step_names(&self) -> Vec<&str> {
+        self.steps.iter().map(|step| step.name.as_str()).collect()
+    }
+
+    /// Reports that a policy makes no sense, so that nothing was planned.
+    pub(crate) fn of_bad_policy(view: &WeighedTranscript<'_>, error: PolicyError) -> Self {
+        let (tokens_before, messages_before) = (view.total_tokens(), view.messages.len());
+        Self { tokens_before, messages_before, ..Self::default() }.not_changed(Unchanged::BadPolicy(error))
+    }
+
+    pub(crate) fn not_changed(mut self, reason: Unchanged) -> Self {
+        self.steps.clear();
         self.cleared.clear();
         self.previewed.clear();
         self.restored.clear();
@@ -178,13 +159,6 @@ impl CondenseReport {
     }
 }
 
-/// Tells why a provider's figure is not believed: it is more than a sixteenth above the window. A prompt that was a
-/// little too long was counted too, and needs the compaction most.
-pub(crate) fn refused_usage(context_tokens: u64, window: u64) -> Option<String> {
-    let most = window.saturating_add(window / 16);
-    (context_tokens > most)
-        .then(|| format!("usage of {context_tokens} tokens refused: the window holds {window}"))
-}
 
 impl fmt::Display for CondenseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,8 +191,10 @@ impl CondenseReport {
             "{} → {tokens} tokens, {} → {messages} messages",
             self.tokens_before, self.messages_before
         )?;
-        if self.cut > 0 {
-            write!(f, "; folded {} into {} tokens", self.folded, self.digest_tokens)?;
+        match &self.digest {
+            Some(_) => write!(f, "; folded {} into {} tokens", self.folded, self.digest_tokens)?,
+            None if self.folded > 0 => write!(f, "; dropped {}", self.folded)?,
+            None => {}
         }
         let counts = [("cleared", self.cleared.len()), ("restored", self.restored.len())];
         for (what, count) in counts.into_iter().chain([("shortened", self.previewed.len())]) {
@@ -227,7 +203,8 @@ impl CondenseReport {
             }
         }
         match &self.digest {
-            Some(DigestSource::Model) => f.write_str("; digest by the model"),
+            Some(DigestSource::Model { cut_off: false }) => f.write_str("; digest by the model"),
+            Some(DigestSource::Model { cut_off: true }) => f.write_str("; digest by the model, cut off"),
             Some(DigestSource::Local(reason)) => write!(f, "; local digest: {reason}"),
             None => Ok(()),
         }

@@ -1,11 +1,16 @@
-//! The whole pipeline on an owned transcript: microcompact, cut, condense, rehydrate, splice.
+//! Compactions of messages that a host owns: planned, asked and applied in one call.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wb_message::Message;
+use futures::future::{Either, ready};
+use wb_budget::{Budget, WeighedTranscript};
+use wb_message::{Message, Turn};
+use wb_summarize::NoDigest;
 
-use crate::prepare::{apply, prepare_owned, run};
+use crate::bridge::{Projection, TurnsUndo, project};
+use crate::plan::{Plan, Ready};
 use crate::report::{CondenseReport, Unchanged};
 use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
 
@@ -17,12 +22,100 @@ pub async fn condense_in_place(
     settings: &CondenseSettings,
     opts: &CondenseOpts,
 ) -> CondenseReport {
-    match prepare_owned(messages, settings, opts) {
+    let view = WeighedTranscript::new(messages, &settings.weigher);
+    let asked = settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts));
+    drop(view);
+    match asked {
+        Ok(asked) => asked.await.apply(messages),
         Err(report) => *report,
-        Ok(prepared) => {
-            let proposal = run(prepared).await;
-            apply(messages, proposal)
+    }
+}
+
+/// Condenses a transcript in place without a model and without waiting; the digest is taken from the transcript itself.
+pub fn condense_locally(
+    messages: &mut Vec<Message>,
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> CondenseReport {
+    let view = WeighedTranscript::new(messages, &settings.weigher);
+    let ready = settings.plan(&view, opts).map(|plan| plan.held().local());
+    drop(view);
+    ready.map_or_else(|report| *report, |ready| ready.apply(messages))
+}
+
+/// Condenses a host's turns in place; see [`condense_in_place`]. What takes it back comes with the report.
+///
+/// The result never has more turns than before. Dropping the future before it is done leaves the turns as they were.
+pub async fn condense_turns(
+    turns: &mut Vec<Turn>,
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> (CondenseReport, Option<TurnsUndo>) {
+    let asked = lend(turns, |projection| {
+        let view = WeighedTranscript::new(&projection.messages, &settings.weigher);
+        let view = view.in_turns(projection.turns_of());
+        settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts))
+    });
+    match asked {
+        Ok(asked) => asked.await.apply_to_turns(turns),
+        Err(report) => (*report, None),
+    }
+}
+
+/// Lends turns as messages and puts them back, also where looking at them panics.
+fn lend<R>(turns: &mut Vec<Turn>, look: impl FnOnce(&Projection) -> R) -> R {
+    struct PutsBack<'t>(&'t mut Vec<Turn>, Projection);
+    impl Drop for PutsBack<'_> {
+        fn drop(&mut self) {
+            *self.0 = std::mem::take(&mut self.1).back();
         }
+    }
+    let projection = project(std::mem::take(turns));
+    look(&PutsBack(turns, projection).1)
+}
+
+impl CondenseSettings {
+    /// Plans a compaction over a transcript that is weighed already; a report with the reason comes back where there is
+    /// nothing to do.
+    pub fn plan<'a>(
+        &self,
+        view: &'a WeighedTranscript<'a>,
+        opts: &CondenseOpts,
+    ) -> Result<Plan<'a>, Box<CondenseReport>> {
+        let budget = self.budget().map_err(|error| Box::new(CondenseReport::of_bad_policy(view, error)))?;
+        let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
+        let anchored = opts.context_tokens > 0 && refused.is_none();
+        match self.pipeline.plan(view, &budget, opts.trigger()) {
+            Ok(plan) => Ok(Plan { report: CondenseReport { refused, anchored, ..plan.report }, ..plan }),
+            Err(report) => Err(Box::new(CondenseReport { refused, anchored, ..*report })),
+        }
+    }
+
+    /// Asks the model where there is one, and takes the local digest where not.
+    pub(crate) fn ask(
+        &self,
+        plan: Plan<'_>,
+        opts: &CondenseOpts,
+    ) -> impl Future<Output = Ready> + Send + 'static + use<> {
+        let cancel = opts.cancel.clone().unwrap_or_default();
+        match self.summarizer_for(opts) {
+            Some(summarizer) => Either::Left(plan.ask(&summarizer, &cancel)),
+            None => Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(&cancel))),
+        }
+    }
+}
+
+/// Believes a provider's figure unless it is more than a sixteenth above the window: a prompt that was a little too long
+/// was counted too, and needs the compaction most.
+fn anchored(budget: Budget, context_tokens: u64, estimate: u64) -> (Budget, Option<String>) {
+    if context_tokens == 0 {
+        return (budget, None);
+    }
+    match budget.window {
+        Some(window) if context_tokens > window.saturating_add(window / 16) => {
+            (budget, Some(format!("usage of {context_tokens} tokens refused: the window holds {window}")))
+        }
+        _ => (budget.anchored(context_tokens, estimate), None),
     }
 }
 
@@ -66,13 +159,32 @@ impl Runner {
 
     /// Condenses a transcript in place; see [`condense_in_place`].
     pub async fn condense(&self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+        let (settings, breaker_open) = self.settings_for(opts);
+        let report = condense_in_place(messages, &settings, opts).await;
+        self.done(report, opts, breaker_open)
+    }
+
+    /// Condenses turns in place; see [`condense_turns`].
+    pub async fn condense_turns(
+        &self,
+        turns: &mut Vec<Turn>,
+        opts: &CondenseOpts,
+    ) -> (CondenseReport, Option<TurnsUndo>) {
+        let (settings, breaker_open) = self.settings_for(opts);
+        let (report, undo) = condense_turns(turns, &settings, opts).await;
+        (self.done(report, opts, breaker_open), undo)
+    }
+
+    /// Returns the settings of the next run, without a model where the breaker is open.
+    fn settings_for(&self, opts: &CondenseOpts) -> (Cow<'_, CondenseSettings>, bool) {
         let breaker_open = self.is_breaker_open() && !opts.force;
-        let mut report = if breaker_open {
-            let without_model = CondenseSettings { invoke: None, ..self.settings.clone() };
-            condense_in_place(messages, &without_model, opts).await
-        } else {
-            condense_in_place(messages, &self.settings, opts).await
-        };
+        if !breaker_open {
+            return (Cow::Borrowed(&self.settings), false);
+        }
+        (Cow::Owned(CondenseSettings { summarizer: None, ..self.settings.clone() }), true)
+    }
+
+    fn done(&self, mut report: CondenseReport, opts: &CondenseOpts, breaker_open: bool) -> CondenseReport {
         if !(opts.force && report.unchanged.is_some()) {
             self.learn(&report, breaker_open);
         }

@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, ModelCard, Tariff, Weigher};
-use wb_message::ToolVocabulary;
-use wb_passes::DEFAULT_KEEP_RECENT;
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Tariff, Weigher};
+use wb_message::{Conversation, ToolVocabulary};
 use wb_summarize::ModelInvoker;
+use crate::interim::Summarizer;
+
+use crate::pipeline::{Pipeline, Trigger};
 
 pub use wb_summarize::timer::DEFAULT_TIMEOUT;
-/// The most files that a compaction gives back (seed 0).
-pub const DEFAULT_MAX_RESTORED: usize = 5;
 
 /// What one compaction is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CondenseOpts {
     /// Folds everything before the last prompt, whatever the gate says (a manual `/compact`).
     pub force: bool,
@@ -25,6 +24,15 @@ pub struct CondenseOpts {
     /// sixteenth above the window is refused. What it has over the estimate counts as fixed; a host whose estimates are
     /// far off sets `Ledger::calibrated` as the weigher.
     pub context_tokens: u64,
+    /// Cancels this compaction, and no other; the input comes back as it was.
+    pub cancel: Option<CancellationToken>,
+}
+
+impl CondenseOpts {
+    /// Returns whether a gate decides, or the host has asked.
+    pub(crate) fn trigger(&self) -> Trigger {
+        if self.force { Trigger::Forced } else { Trigger::Auto }
+    }
 }
 
 /// The seed's dependencies of a condenser; all of them are optional.
@@ -49,36 +57,23 @@ impl fmt::Debug for CondenserDeps {
 /// Everything that a host can decide, with defaults that work without a model, a key or a network.
 #[derive(Clone)]
 pub struct CondenseSettings {
-    pub(crate) invoke: Option<Arc<dyn ModelInvoker>>,
+    pub(crate) summarizer: Option<Summarizer>,
     pub(crate) card: Option<ModelCard>,
     pub(crate) policy: BudgetPolicy,
     pub(crate) weigher: Arc<dyn Weigher>,
-    pub(crate) vocabulary: ToolVocabulary,
     pub(crate) overhead_tokens: u64,
-    pub(crate) cancel: Option<CancellationToken>,
-    pub(crate) timeout: Option<Duration>,
-    /// Whether stale results are cleared, files restored and giant bodies previewed.
-    pub(crate) passes: bool,
-    /// Whether the gate has been passed already.
-    pub(crate) due: bool,
-    /// The card that a model's input is fitted to, where that is not the budget's.
-    pub(crate) input_card: Option<ModelCard>,
+    pub(crate) pipeline: Pipeline,
 }
 
 impl Default for CondenseSettings {
     fn default() -> Self {
         Self {
-            invoke: None,
+            summarizer: None,
             card: None,
             policy: AUTO_CONDENSE_POLICY,
             weigher: Arc::new(Tariff::SEED),
-            vocabulary: ToolVocabulary::default(),
             overhead_tokens: 0,
-            cancel: None,
-            timeout: Some(DEFAULT_TIMEOUT),
-            passes: true,
-            due: false,
-            input_card: None,
+            pipeline: Pipeline::default(),
         }
     }
 }
@@ -86,8 +81,8 @@ impl Default for CondenseSettings {
 impl fmt::Debug for CondenseSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("CondenseSettings");
-        shown.field("invoke", &self.invoke.is_some()).field("card", &self.card).field("policy", &self.policy);
-        shown.field("overhead_tokens", &self.overhead_tokens).field("timeout", &self.timeout);
+        shown.field("summarizer", &self.summarizer).field("card", &self.card).field("policy", &self.policy);
+        shown.field("overhead_tokens", &self.overhead_tokens).field("pipeline", &self.pipeline);
         shown.finish_non_exhaustive()
     }
 }
@@ -95,32 +90,34 @@ impl fmt::Debug for CondenseSettings {
 impl From<CondenserDeps> for CondenseSettings {
     fn from(deps: CondenserDeps) -> Self {
         let CondenserDeps { invoke, card, policy } = deps;
-        let card = card.filter(has_window);
-        Self { invoke, card, policy: policy.unwrap_or(AUTO_CONDENSE_POLICY), ..Self::default() }
+        let summarizer = invoke.map(Summarizer::new);
+        Self { summarizer, card, policy: policy.unwrap_or(AUTO_CONDENSE_POLICY), ..Self::default() }
     }
 }
 
-fn has_window(card: &ModelCard) -> bool {
-    card.context_window > 0
-}
-
 impl CondenseSettings {
-    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`].
+    /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`], [`Pipeline::default`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the model that writes digests.
+    /// Sets the model that writes digests, asked with the default options.
     #[must_use]
-    pub fn invoke(mut self, invoke: Arc<dyn ModelInvoker>) -> Self {
-        self.invoke = Some(invoke);
+    pub fn invoke(self, invoke: Arc<dyn ModelInvoker>) -> Self {
+        self.summarizer(Summarizer::new(invoke))
+    }
+
+    /// Sets who writes digests, and how it is asked.
+    #[must_use]
+    pub fn summarizer(mut self, summarizer: Summarizer) -> Self {
+        self.summarizer = Some(summarizer);
         self
     }
 
     /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
     #[must_use]
     pub fn card(mut self, card: ModelCard) -> Self {
-        self.card = Some(card).filter(has_window);
+        self.card = Some(card);
         self
     }
 
@@ -138,13 +135,6 @@ impl CondenseSettings {
         self
     }
 
-    /// Sets how the agent's tools are called.
-    #[must_use]
-    pub fn vocabulary(mut self, vocabulary: ToolVocabulary) -> Self {
-        self.vocabulary = vocabulary;
-        self
-    }
-
     /// Sets the tokens of what is sent beside the transcript: system prompt and tool schemas.
     #[must_use]
     pub fn overhead_tokens(mut self, overhead_tokens: u64) -> Self {
@@ -152,28 +142,42 @@ impl CondenseSettings {
         self
     }
 
-    /// Sets the token that cancels a compaction; the input comes back as it was.
+    /// Weighs what is sent beside the transcript: the system prompt and the tools of a conversation, not its turns.
     #[must_use]
-    pub fn cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = Some(cancel);
+    pub fn overhead_of(self, conversation: &Conversation) -> Self {
+        let overhead_tokens = self.weigher.overhead(conversation);
+        self.overhead_tokens(overhead_tokens)
+    }
+
+    /// Sets the steps.
+    #[must_use]
+    pub fn pipeline(mut self, pipeline: Pipeline) -> Self {
+        self.pipeline = pipeline;
         self
     }
 
-    /// Sets how long a model may take for one digest; none waits as long as it takes.
+    /// Sets how the agent's tools are called.
     #[must_use]
-    pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.timeout = timeout;
+    pub fn vocabulary(mut self, vocabulary: ToolVocabulary) -> Self {
+        self.pipeline.vocabulary = vocabulary;
         self
     }
 
-    /// Leaves out the free passes around the fold, as the bare condenser of the seed does.
+    /// Limits how many files are given back; 0 gives none back.
     #[must_use]
-    pub(crate) fn bare(mut self) -> Self {
-        self.passes = false;
+    pub fn max_restored(mut self, n: usize) -> Self {
+        self.pipeline = self.pipeline.max_restored(n);
         self
     }
 
-    pub(crate) fn keep_recent_results(&self) -> usize {
-        if self.passes { DEFAULT_KEEP_RECENT } else { usize::MAX }
+    /// Resolves the budget.
+    pub fn budget(&self) -> Result<Budget, PolicyError> {
+        Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)
+    }
+
+    /// Returns the summarizer that one compaction asks.
+    pub(crate) fn summarizer_for(&self, opts: &CondenseOpts) -> Option<Summarizer> {
+        let summarizer = self.summarizer.clone()?;
+        Some(if opts.model.is_some() { summarizer.model(opts.model.clone()) } else { summarizer })
     }
 }

@@ -32,6 +32,7 @@ pub mod marks;
 mod json;
 pub mod text;
 pub mod tools;
+pub mod fingerprint;
 pub mod pairing;
 pub mod groups;
 pub mod undo;
@@ -39,6 +40,7 @@ pub mod patch;
 pub mod outline;
 
 pub use block::Block;
+pub use fingerprint::{fingerprint, prefix_fingerprint};
 pub use groups::{Groups, runs};
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};

@@ -24,6 +24,16 @@ impl Content {
         }
     }
 
+    /// Returns what takes this body's place where it is edited: plain text stays plain text where it can.
+    pub(crate) fn replaced_by(&self, blocks: Vec<Block>) -> Self {
+        match self {
+            Self::Text(_) if blocks.iter().all(|block| block.as_text().is_some()) => {
+                Self::Text(joined_text(&blocks))
+            }
+            _ => Self::Blocks(blocks),
+        }
+    }
+
     /// Visits each piece of text in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let plain = match self {
@@ -32,6 +42,11 @@ impl Content {
         };
         plain.into_iter().chain(self.blocks().iter().filter_map(Block::as_text))
     }
+}
+
+/// Joins the text blocks with line ends.
+pub(crate) fn joined_text(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
 }
 
 impl From<&str> for Content {
@@ -209,6 +224,38 @@ impl Message {
             Block::ToolResult { call_id, .. } => Some(call_id.as_str()),
             _ => None,
         }))
+    }
+
+    /// Builds the message with another body, as [`Edit::Body`](crate::Edit::Body) would leave it; the old body is not
+    /// copied.
+    #[must_use]
+    pub fn with_body(&self, content: Vec<Block>) -> Self {
+        match self {
+            Self::User { content: old, timestamp } => {
+                Self::User { content: old.replaced_by(content), timestamp: *timestamp }
+            }
+            Self::Assistant { error_message, .. } => {
+                Self::Assistant { content, error_message: error_message.clone() }
+            }
+            Self::ToolResult { tool_call_id, tool_name, is_error, .. } => Self::ToolResult {
+                tool_call_id: tool_call_id.clone(),
+                tool_name: tool_name.clone(),
+                content,
+                is_error: *is_error,
+            },
+            Self::BashExecution { command, exit_code, .. } => {
+                Self::bash(command.as_str(), joined_text(&content), *exit_code)
+            }
+            Self::Custom { custom_type, content: old } => {
+                Self::Custom { custom_type: custom_type.clone(), content: old.replaced_by(content) }
+            }
+            Self::BranchSummary { from_id, .. } => {
+                Self::BranchSummary { summary: joined_text(&content), from_id: from_id.clone() }
+            }
+            Self::CompactionSummary { tokens_before, .. } => {
+                Self::CompactionSummary { summary: joined_text(&content), tokens_before: *tokens_before }
+            }
+        }
     }
 
     /// Returns the timestamp in milliseconds since the Unix epoch, where the message has one that is not 0.

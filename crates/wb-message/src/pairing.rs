@@ -4,6 +4,7 @@
 //! message equal ids first-in first-out. A second result for a call that is answered already stays with that
 //! call. The calls of the last assistant message that have no answer yet are *in flight*.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -23,8 +24,8 @@ pub struct CallAt {
 
 impl CallAt {
     /// Returns the call's id, name and input, nothing where no call stands there.
-    pub fn find(self, messages: &[Message]) -> Option<(&str, &str, &serde_json::Value)> {
-        match messages.get(self.message as usize)?.blocks().get(self.block as usize)? {
+    pub fn find<M: Borrow<Message>>(self, messages: &[M]) -> Option<(&str, &str, &serde_json::Value)> {
+        match messages.get(self.message as usize)?.borrow().blocks().get(self.block as usize)? {
             Block::ToolCall { id, name, input } => Some((id, name, input)),
             _ => None,
         }
@@ -247,8 +248,8 @@ impl Pairing {
     ///
     /// Only open calls are remembered as long as every result has one to answer; a result that has none makes the
     /// reading start anew with all calls remembered, for it may repeat an answer.
-    pub fn of(messages: &[Message]) -> Self {
-        let n_calls = messages.iter().map(|message| message.calls().count()).sum();
+    pub fn of<M: Borrow<Message>>(messages: &[M]) -> Self {
+        let n_calls = messages.iter().map(|message| message.borrow().calls().count()).sum();
         let open_calls_only = |book: &mut CallBook, key| book.answer_and_forget(key).map(Answer::Open);
         let pairing = Self::read(messages, CallBook::default(), n_calls, open_calls_only);
         let all_calls = |book: &mut CallBook, key| Some(book.answer(key));
@@ -257,15 +258,15 @@ impl Pairing {
     }
 
     /// Reads a transcript with a way to answer a call; `None` where an answer could not be told.
-    fn read(
-        messages: &[Message],
+    fn read<M: Borrow<Message>>(
+        messages: &[M],
         mut book: CallBook,
         n_calls: usize,
         answer: impl Fn(&mut CallBook, u64) -> Option<Answer>,
     ) -> Option<Self> {
         let mut pairing = Self { pairs: Vec::with_capacity(n_calls), ..Self::default() };
         let mut last_assistant = None;
-        for (message, at) in messages.iter().zip(0..) {
+        for (message, at) in messages.iter().map(Borrow::borrow).zip(0..) {
             for (id, block) in call_ids(message) {
                 book.call(id_key(id), CallAt { message: at, block });
             }
@@ -337,7 +338,7 @@ impl Pairing {
     }
 }
 
-fn legal_cuts(messages: &[Message], pairing: &Pairing) -> Vec<bool> {
+fn legal_cuts<M: Borrow<Message>>(messages: &[M], pairing: &Pairing) -> Vec<bool> {
     let n = messages.len();
     let flight = pairing.in_flight().unwrap_or(n);
     let mut legal = vec![false; n + 1];
@@ -349,7 +350,8 @@ fn legal_cuts(messages: &[Message], pairing: &Pairing) -> Vec<bool> {
         while let Some(pair) = pairs.next_if(|pair| pair.result as usize >= cut) {
             first_call = first_call.min(pair.call.message as usize);
         }
-        let starts_with_result = matches!(messages.get(cut), Some(Message::ToolResult { .. }));
+        let starts_with_result =
+            matches!(messages.get(cut).map(Borrow::borrow), Some(Message::ToolResult { .. }));
         let in_flight_stays = cut <= flight && (cut < n || pairing.in_flight.is_none());
         legal[cut] = cut == 0 || (first_call >= cut && in_flight_stays && !starts_with_result);
     }
@@ -357,8 +359,8 @@ fn legal_cuts(messages: &[Message], pairing: &Pairing) -> Vec<bool> {
 }
 
 /// Returns the index of the last message with the user's own words: where a forced compaction cuts.
-pub fn last_prompt_start(messages: &[Message]) -> Option<usize> {
-    messages.iter().rposition(crate::marks::is_prompt)
+pub fn last_prompt_start<M: Borrow<Message>>(messages: &[M]) -> Option<usize> {
+    messages.iter().rposition(|message| crate::marks::is_prompt(message.borrow()))
 }
 
 /// Returns the indices of pinned messages.

@@ -3,6 +3,7 @@
 //! A pass plans, it does not rewrite. [`Patch::apply`] moves messages and never clones them, is the one place
 //! that refuses to split a pair, and returns what takes it back.
 
+use std::borrow::Borrow;
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -97,6 +98,8 @@ pub enum PatchError {
     },
     /// The pairing was made for a transcript of another length.
     ForeignPairing,
+    /// The result would have more turns than the host's.
+    MoreTurns,
 }
 
 impl fmt::Display for PatchError {
@@ -116,6 +119,7 @@ impl fmt::Display for PatchError {
             Self::Heavier { removed_tokens, added_tokens } => {
                 write!(f, "the patch brings {added_tokens} tokens and takes only {removed_tokens}")
             }
+            Self::MoreTurns => f.write_str("the result would have more turns"),
             Self::ForeignPairing => f.write_str("the pairing belongs to another transcript"),
         }
     }
@@ -123,7 +127,7 @@ impl fmt::Display for PatchError {
 
 impl std::error::Error for PatchError {}
 
-/// A patch that was applied and made the transcript lighter.
+/// A patch that was applied, and what it weighs.
 #[derive(Debug)]
 pub struct Weighed {
     /// What takes it back.
@@ -172,7 +176,7 @@ impl Patch {
     }
 
     /// Checks the patch against a transcript and its pairing.
-    pub fn check(&self, messages: &[Message], pairing: &Pairing) -> Result<(), PatchError> {
+    pub fn check<M: Borrow<Message>>(&self, messages: &[M], pairing: &Pairing) -> Result<(), PatchError> {
         if pairing.len() != messages.len() {
             return Err(PatchError::ForeignPairing);
         }
@@ -183,21 +187,21 @@ impl Patch {
         let open = |id: &str| open.get(id).copied();
         for (at, edit) in self.edits.iter().enumerate() {
             match edit {
-                Edit::Body { at, content } => check_body(*at, &messages[*at], content)?,
+                Edit::Body { at, content } => check_body(*at, messages[*at].borrow(), content)?,
                 Edit::Fold { range, with } => check_answers(at, range.start, with, &open)?,
             }
         }
         Ok(())
     }
 
-    fn check_places(&self, messages: &[Message]) -> Result<(), PatchError> {
+    fn check_places<M: Borrow<Message>>(&self, messages: &[M]) -> Result<(), PatchError> {
         let mut free_from = 0;
         for (at, edit) in self.edits.iter().enumerate() {
             let range = edit.range();
             if range.start < free_from || range.end < range.start || range.end > messages.len() {
                 return Err(PatchError::Misplaced { edit: at });
             }
-            if let Some(pin) = range.clone().find(|&at| is_pinned(&messages[at])) {
+            if let Some(pin) = range.clone().find(|&at| is_pinned(messages[at].borrow())) {
                 return Err(PatchError::Pinned { at: pin });
             }
             free_from = range.end;
@@ -222,6 +226,23 @@ impl Patch {
         prefix: &[u64],
         weigh: &dyn Fn(&Message) -> u64,
     ) -> Result<Weighed, PatchError> {
+        let done = self.apply_measured(messages, pairing, prefix, weigh)?;
+        let (removed_tokens, added_tokens) = (done.removed_tokens, done.added_tokens);
+        if added_tokens >= removed_tokens {
+            done.undo.revert(messages);
+            return Err(PatchError::Heavier { removed_tokens, added_tokens });
+        }
+        Ok(done)
+    }
+
+    /// As [`Self::apply_weighed`], for a patch that may add weight, such as one that answers lost calls.
+    pub fn apply_measured(
+        self,
+        messages: &mut Vec<Message>,
+        pairing: &Pairing,
+        prefix: &[u64],
+        weigh: &dyn Fn(&Message) -> u64,
+    ) -> Result<Weighed, PatchError> {
         if prefix.len() != messages.len() + 1 {
             return Err(PatchError::ForeignPairing);
         }
@@ -231,10 +252,6 @@ impl Patch {
         let removed_tokens: u64 = self.edits.iter().filter_map(|edit| gone(edit.range())).sum();
         let undo = self.apply_paired(messages, pairing)?;
         let added_tokens: u64 = undo.brought(messages).map(weigh).sum();
-        if added_tokens >= removed_tokens {
-            undo.revert(messages);
-            return Err(PatchError::Heavier { removed_tokens, added_tokens });
-        }
         Ok(Weighed { undo, removed_tokens, added_tokens })
     }
 
@@ -295,9 +312,9 @@ fn check_answers(
 }
 
 /// Returns for each id the message of its first dangling call that stays.
-fn open_calls<'a>(
+fn open_calls<'a, M: Borrow<Message>>(
     folded: &[Range<usize>],
-    messages: &'a [Message],
+    messages: &'a [M],
     pairing: &Pairing,
 ) -> HashMap<&'a str, usize> {
     let mut open = HashMap::new();

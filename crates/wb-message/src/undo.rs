@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::block::Block;
-use crate::message::{Content, Message};
+use crate::message::{Content, Message, joined_text};
 
 /// Where a message of the output comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,10 +198,6 @@ fn hollow_out(message: &mut Message) -> Message {
     std::mem::replace(message, hollow())
 }
 
-fn joined(content: &[Block]) -> String {
-    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
-}
-
 /// Returns the body as an edit would give it.
 fn body_blocks(message: &Message) -> Vec<Block> {
     match message {
@@ -220,18 +216,13 @@ fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
         Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
             Body::Blocks(replace(content, new))
         }
-        Message::User { content: content @ Content::Text(_), .. }
-        | Message::Custom { content: content @ Content::Text(_), .. }
-            if new.iter().all(|block| block.as_text().is_some()) =>
-        {
-            Body::Content(replace(content, Content::Text(joined(&new))))
-        }
         Message::User { content, .. } | Message::Custom { content, .. } => {
-            Body::Content(replace(content, Content::Blocks(new)))
+            let new = content.replaced_by(new);
+            Body::Content(replace(content, new))
         }
         Message::BashExecution { output: text, .. }
         | Message::BranchSummary { summary: text, .. }
-        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined(&new))),
+        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined_text(&new))),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_budget::{View, Weigher};
+use wb_budget::{WeighedTranscript, Weigher};
 use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
@@ -140,8 +140,8 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    fn shorten(self, view: View<'_>, at: usize, weigher: &dyn Weigher) -> Option<Edit> {
-        let message = &view.messages[at];
+    fn shorten(self, view: &WeighedTranscript<'_>, at: usize, weigher: &dyn Weigher) -> Option<Edit> {
+        let message = view.messages[at];
         let body = Body::of(message)?;
         if self.config.shows(&body.text) {
             return None;
@@ -166,13 +166,13 @@ impl Artifact {
 }
 
 impl Pass for Artifact {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "artifact"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
         let large = (0..view.messages.len()).filter(|&at| view.weight(at) >= self.threshold_tokens());
-        let edits: Vec<_> = large.filter_map(|at| self.shorten(view, at, goal.weigher)).collect();
+        let edits: Vec<_> = large.filter_map(|at| self.shorten(view, at, view.counter.as_ref())).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }
 }

@@ -1,6 +1,6 @@
 //! Folds older replies with the results of their calls to a line each.
 
-use wb_budget::View;
+use wb_budget::WeighedTranscript;
 use wb_message::marks::{COLLAPSED_PREFIX, is_prompt};
 use wb_message::{Block, Edit, Message, Patch, text};
 
@@ -39,18 +39,18 @@ impl Default for Collapse {
 
 impl Collapse {
     /// Returns the index of the first message that stays as it is.
-    fn boundary(self, view: View<'_>) -> usize {
+    fn boundary(self, view: &WeighedTranscript<'_>) -> usize {
         let at = view.messages.len().saturating_sub(self.keep_recent);
         view.pairing.legal_at_or_before(at).unwrap_or(0)
     }
 }
 
 impl Pass for Collapse {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "collapse"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
         let mut excess = view.total_tokens().checked_sub(goal.target_tokens).filter(|excess| *excess > 0)?;
         let boundary = self.boundary(view);
         let groups = Groups::of(view);
@@ -59,8 +59,8 @@ impl Pass for Collapse {
             if excess == 0 || members[0] >= boundary {
                 break;
             }
-            let Some(summary) = collapsed(view.messages, members) else { continue };
-            let saved = groups.tokens[group].saturating_sub(goal.weigher.weigh(&summary));
+            let Some(summary) = collapsed(&view.messages, members) else { continue };
+            let saved = groups.tokens[group].saturating_sub(view.counter.as_ref().weigh(&summary));
             if saved > 0 {
                 excess = excess.saturating_sub(saved);
                 edits.extend(folds(members, summary));
@@ -82,14 +82,14 @@ fn folds(members: &[usize], summary: Message) -> impl Iterator<Item = Edit> {
 
 /// Returns the message that stands for a reply and the results of its calls; nothing for any other group and for
 /// what is collapsed already.
-fn collapsed(messages: &[Message], members: &[usize]) -> Option<Message> {
+fn collapsed(messages: &[&Message], members: &[usize]) -> Option<Message> {
     let (&reply, results) = members.split_first()?;
-    let Message::Assistant { content, error_message } = &messages[reply] else { return None };
-    let foldable = |&at: &usize| is_only_results(&messages[at]);
+    let Message::Assistant { content, error_message } = messages[reply] else { return None };
+    let foldable = |&at: &usize| is_only_results(messages[at]);
     if is_collapsed(content) || !results.iter().all(foldable) {
         return None;
     }
-    let failed = failed_lines(content, results.iter().map(|&at| &messages[at]));
+    let failed = failed_lines(content, results.iter().map(|&at| messages[at]));
     let summary = [COLLAPSED_PREFIX, &said(content), &failed].concat();
     Some(Message::Assistant { content: vec![Block::text(summary)], error_message: error_message.clone() })
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use wb_budget::{View, Weigher};
+use wb_budget::WeighedTranscript;
 use wb_message::marks::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
 
@@ -42,19 +42,19 @@ fn mark(timestamp: i64) -> Message {
 }
 
 impl Pass for DropMiddle {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "drop-middle"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
         let total = view.total_tokens();
         if total <= goal.target_tokens {
             return None;
         }
-        let mark_tokens = goal.weigher.weigh(&mark(0));
+        let mark_tokens = view.counter.weigh(&mark(0));
         let groups = Groups::of(view);
         let mut choice = Choice::of(view, &groups, goal.target_tokens.saturating_sub(mark_tokens));
-        choice.keep_core();
+        choice.keep_core(goal.keep);
         self.fill(&mut choice);
         let lighter = choice.kept_tokens.saturating_add(mark_tokens) < total;
         lighter.then(|| choice.patch())
@@ -66,13 +66,13 @@ impl DropMiddle {
     fn fill(self, choice: &mut Choice<'_>) {
         let n = choice.view.messages.len();
         let recent = n.saturating_sub(self.keep_recent);
-        let turn = choice.view.messages.iter().rposition(is_prompt).unwrap_or(n);
+        let turn = choice.view.messages.iter().rposition(|message| is_prompt(message)).unwrap_or(n);
         let turn = if choice.fits_from(turn) { turn } else { n };
         let from = turn.min(recent);
-        let messages = choice.view.messages;
+        let messages = &choice.view.messages;
         choice.offer(newest(choice.view).into_iter());
         choice.offer((turn..n).rev());
-        choice.offer((0..n).rev().filter(|&at| digest_body(&messages[at]).is_some()));
+        choice.offer((0..n).rev().filter(|&at| digest_body(messages[at]).is_some()));
         choice.offer((from..n).rev());
         choice.offer(0..n.min(self.keep_first));
         choice.offer((0..from).rev());
@@ -82,7 +82,7 @@ impl DropMiddle {
 /// What is kept so far, by groups.
 #[derive(Debug)]
 struct Choice<'a> {
-    view: View<'a>,
+    view: &'a WeighedTranscript<'a>,
     groups: &'a Groups,
     keeps: Vec<bool>,
     kept_tokens: u64,
@@ -91,28 +91,28 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn of(view: View<'a>, groups: &'a Groups, room_tokens: u64) -> Self {
+    fn of(view: &'a WeighedTranscript<'a>, groups: &'a Groups, room_tokens: u64) -> Self {
         Self { view, groups, keeps: vec![false; groups.members.len()], kept_tokens: 0, room_tokens }
     }
 
     /// Keeps a message with its group at any weight; an earlier mark is never kept.
     fn keep(&mut self, at: usize) {
         let group = self.groups.of[at];
-        if !self.keeps[group] && !is_dropped_mark(&self.view.messages[at]) {
+        if !self.keeps[group] && !is_dropped_mark(self.view.messages[at]) {
             self.keeps[group] = true;
             self.kept_tokens = self.kept_tokens.saturating_add(self.groups.tokens[group]);
         }
     }
 
-    /// Keeps what no drop may take.
-    fn keep_core(&mut self) {
-        let messages = self.view.messages;
-        let task = messages.iter().position(is_prompt);
-        let latest = messages.iter().rposition(is_prompt);
+    /// Keeps what no drop may take, and what it is told to keep.
+    fn keep_core(&mut self, told: &[usize]) {
+        let messages = &self.view.messages;
+        let task = messages.iter().position(|message| is_prompt(message));
+        let latest = messages.iter().rposition(|message| is_prompt(message));
         let asked = [task, latest, self.view.pairing.in_flight()];
         let lone = newest(self.view).filter(|_| asked == [None; 3]);
-        let pinned = (0..messages.len()).filter(|&at| is_pinned(&messages[at]));
-        for at in asked.into_iter().flatten().chain(lone).chain(pinned) {
+        let pinned = (0..messages.len()).filter(|&at| is_pinned(messages[at]));
+        for at in asked.into_iter().flatten().chain(lone).chain(pinned).chain(told.iter().copied()) {
             self.keep(at);
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Choice<'a> {
         let legal = |gap: &Range<usize>| self.view.pairing.is_legal(gap.start);
         let marked = gaps.iter().position(legal).unwrap_or(0);
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);
-        let mut mark = Some(mark(dropped.filter_map(Message::timestamp).max().unwrap_or(0)));
+        let mut mark = Some(mark(dropped.filter_map(|message| message.timestamp()).max().unwrap_or(0)));
         let fold = |(at, range)| {
             let with = if at == marked { mark.take().into_iter().collect() } else { Vec::new() };
             Edit::Fold { range, with }
@@ -155,31 +155,6 @@ impl<'a> Choice<'a> {
 }
 
 /// Returns the newest message that is neither pinned nor a mark.
-fn newest(view: View<'_>) -> Option<usize> {
+fn newest(view: &WeighedTranscript<'_>) -> Option<usize> {
     view.messages.iter().rposition(|message| !is_pinned(message) && !is_dropped_mark(message))
-}
-
-/// What a drop should leave: the core and the newest group, under the mark.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Floor {
-    /// What that weighs, in tokens.
-    pub(crate) tokens: u64,
-    /// The first message of the newest group or of the calls in flight.
-    pub(crate) start: usize,
-}
-
-impl Floor {
-    /// Weighs what a drop should leave.
-    pub(crate) fn of(view: View<'_>, weigher: &dyn Weigher) -> Self {
-        let groups = Groups::of(view);
-        let mut choice = Choice::of(view, &groups, 0);
-        choice.keep_core();
-        let newest = newest(view);
-        if let Some(at) = newest {
-            choice.keep(at);
-        }
-        let tokens = choice.kept_tokens.saturating_add(weigher.weigh(&mark(0)));
-        let start = newest.map_or(0, |at| groups.members[groups.of[at]][0]);
-        Self { tokens, start: view.pairing.in_flight().map_or(start, |flight| flight.min(start)) }
-    }
 }

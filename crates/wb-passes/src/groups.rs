@@ -1,6 +1,6 @@
 //! Which messages stay or go together.
 
-use wb_budget::View;
+use wb_budget::WeighedTranscript;
 
 /// The messages of a transcript in groups: a reply with the results of its calls, or a message alone.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// Groups the messages so that no pair lies across.
-    pub(crate) fn of(view: View<'_>) -> Self {
+    pub(crate) fn of(view: &WeighedTranscript<'_>) -> Self {
         let roots = view.pairing.groups();
         let mut groups =
             Self { of: Vec::with_capacity(roots.len()), members: Vec::new(), tokens: Vec::new() };

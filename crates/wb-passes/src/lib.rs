@@ -45,8 +45,6 @@ pub mod collapse;
 pub mod drop_middle;
 pub mod truncate;
 pub mod repair;
-pub mod climb;
-pub mod three_level;
 #[cfg(feature = "compat")]
 pub mod compat;
 
@@ -55,7 +53,6 @@ pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 pub use artifact::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
 };
-pub use climb::{Climb, ClimbStep, Climbed, UndoStack};
 pub use collapse::Collapse;
 pub use drop_middle::DropMiddle;
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};

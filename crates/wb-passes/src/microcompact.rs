@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use wb_budget::View;
+use wb_budget::WeighedTranscript;
 use wb_message::marks::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
 use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
 
@@ -21,41 +21,39 @@ const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 /// than the mark stays. Which tool made a result is told by the call that it answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Microcompact {
-    /// Which tools can be run again.
-    pub vocabulary: ToolVocabulary,
     /// How many live results stay; at least 1.
     pub keep_recent_results: usize,
 }
 
 impl Default for Microcompact {
     fn default() -> Self {
-        Self { vocabulary: ToolVocabulary::default(), keep_recent_results: DEFAULT_KEEP_RECENT }
+        Self { keep_recent_results: DEFAULT_KEEP_RECENT }
     }
 }
 
 impl Microcompact {
     /// Returns the indices of the results to clear, in ascending order.
-    pub fn stale(&self, view: View<'_>) -> Vec<usize> {
-        let results: Vec<usize> = self.live_results(view);
+    pub fn stale(&self, view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<usize> {
+        let results = live_results(view, vocabulary);
         let n_stale = results.len().saturating_sub(self.keep_recent_results.max(1));
         let worth = |at: &usize| body_chars_exceed(view.messages[*at].blocks(), WORTH_CHARS);
         results.into_iter().take(n_stale).filter(worth).collect()
     }
+}
 
-    /// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
-    fn live_results(&self, view: View<'_>) -> Vec<usize> {
-        let mut live: Vec<usize> = Vec::with_capacity(view.pairing.pairs().len());
-        for pair in view.pairing.pairs() {
-            let at = pair.result as usize;
-            let Message::ToolResult { content, .. } = &view.messages[at] else { continue };
-            let tool = pair.call.find(view.messages).map(|(_, name, _)| name);
-            let compactable = tool.is_some_and(|name| self.vocabulary.is_compactable(name));
-            if compactable && !is_cleared(content) && body_chars_exceed(content, 0) {
-                live.push(at);
-            }
+/// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
+fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<usize> {
+    let mut live: Vec<usize> = Vec::with_capacity(view.pairing.pairs().len());
+    for pair in view.pairing.pairs() {
+        let at = pair.result as usize;
+        let Message::ToolResult { content, .. } = view.messages[at] else { continue };
+        let tool = pair.call.find(&view.messages).map(|(_, name, _)| name);
+        let compactable = tool.is_some_and(|name| vocabulary.is_compactable(name));
+        if compactable && !is_cleared(content) && body_chars_exceed(content, 0) {
+            live.push(at);
         }
-        live
     }
+    live
 }
 
 /// Tells whether a body shows more than that many characters; an image always does.
@@ -65,12 +63,12 @@ fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
 }
 
 impl Pass for Microcompact {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "microcompact"
     }
 
-    fn plan(&self, view: View<'_>, _: Goal<'_>) -> Option<Patch> {
-        let edits: Vec<_> = self.stale(view).into_iter().map(clear).collect();
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
+        let edits: Vec<_> = self.stale(view, goal.vocabulary).into_iter().map(clear).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }
 }

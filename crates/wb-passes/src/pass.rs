@@ -1,33 +1,37 @@
 //! The seam of a free pass: it plans a patch and never rewrites.
 
-use wb_budget::{View, Weigher};
-use wb_message::Patch;
+use wb_budget::WeighedTranscript;
+use wb_message::{Patch, ToolVocabulary};
 
 /// What a pass is asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goal<'a> {
     /// The weight, in tokens, at or below which the transcript fits.
     pub target_tokens: u64,
-    /// What the transcript was weighed with.
-    pub weigher: &'a dyn Weigher,
+    /// Indices of messages that no pass may drop, ascending: the digest that is planned already.
+    pub keep: &'a [usize],
+    /// Which tools read, change files and can be run again.
+    pub vocabulary: &'a ToolVocabulary,
 }
 
-impl std::fmt::Debug for Goal<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Goal").field("target_tokens", &self.target_tokens).finish_non_exhaustive()
+impl Goal<'_> {
+    /// Aims at a weight in tokens under the universal vocabulary.
+    pub fn target(target_tokens: u64) -> Self {
+        Self { target_tokens, keep: &[], vocabulary: &ToolVocabulary::UNIVERSAL }
     }
 }
 
 /// A free compaction pass: no model, no clock, no files.
 ///
 /// A plan is strictly lighter than its input, keeps every pair, and is `None` where nothing can be gained;
-/// planning again on the result gives `None`.
+/// planning again on the result gives `None`. A pass that runs whether or not a transcript is over its budget may add
+/// weight instead; the pipeline is told so.
 pub trait Pass: Send + Sync {
-    /// Returns the pass's name, as reports show it.
-    fn name(&self) -> &'static str;
+    /// Returns the pass's name, as reports and settings show it.
+    fn name(&self) -> &str;
 
     /// Plans the pass over a transcript.
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch>;
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch>;
 }
 
 const _: fn(&dyn Pass) = |_| ();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_budget::{View, Weigher};
+use wb_budget::{WeighedTranscript, Weigher};
 use wb_message::{Block, Edit, Message, Patch, text};
 
 use crate::pass::{Goal, Pass};
@@ -50,7 +50,7 @@ impl Candidate<'_> {
 }
 
 impl Preview {
-    fn candidates(self, view: View<'_>) -> Vec<Candidate<'_>> {
+    fn candidates<'a>(self, view: &WeighedTranscript<'a>) -> Vec<Candidate<'a>> {
         let bodies = view.messages.iter().enumerate().skip(self.from);
         let sized = bodies.filter_map(|(at, message)| Some((at, message, body_bytes(message)?)));
         let large = sized.filter(|(_, _, n_bytes)| *n_bytes > MIN_PREVIEW_BYTES);
@@ -62,15 +62,15 @@ impl Preview {
 }
 
 impl Pass for Preview {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "preview"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
         let excess = view.total_tokens().checked_sub(goal.target_tokens).filter(|excess| *excess > 0)?;
         let candidates = self.candidates(view);
-        let cap = common_cap(&candidates, excess, goal.weigher);
-        let short = candidates.iter().filter(|candidate| candidate.saving(cap, goal.weigher) > 0);
+        let cap = common_cap(&candidates, excess, view.counter.as_ref());
+        let short = candidates.iter().filter(|candidate| candidate.saving(cap, view.counter.as_ref()) > 0);
         let edits: Vec<_> = short.map(|candidate| shorten(candidate, cap)).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }

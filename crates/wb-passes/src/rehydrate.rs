@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use wb_budget::{View, Weigher, estimate_message_tokens};
+use wb_budget::{WeighedTranscript, Weigher, estimate_message_tokens};
 use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
@@ -89,7 +89,7 @@ fn dropped_reads<'a>(dropped: &'a [Message], tool: &'a str) -> Vec<(usize, &'a s
 }
 
 /// What [`restore_reads`] may give back.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct RestoreLimits<'a> {
     /// The most files.
     pub max_files: usize,
@@ -97,18 +97,6 @@ pub struct RestoreLimits<'a> {
     pub max_tokens: u64,
     /// Which tools read and which change files.
     pub vocabulary: &'a ToolVocabulary,
-    /// What the messages are weighed with.
-    pub weigher: &'a dyn Weigher,
-}
-
-impl std::fmt::Debug for RestoreLimits<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("RestoreLimits");
-        shown
-            .field("max_files", &self.max_files)
-            .field("max_tokens", &self.max_tokens)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A file as the transcript last showed it; small, since a transcript shows many.
@@ -126,18 +114,18 @@ impl Seen {
         self.body_at as usize
     }
 
-    fn body(self, view: View<'_>) -> &Message {
-        &view.messages[self.body_at()]
+    fn body<'a>(self, view: &WeighedTranscript<'a>) -> &'a Message {
+        view.messages[self.body_at()]
     }
 
     /// Returns the path as the call or the restored file wrote it.
-    fn path<'a>(self, view: View<'a>, vocabulary: &ToolVocabulary) -> &'a str {
+    fn path<'a>(self, view: &'a WeighedTranscript<'a>, vocabulary: &ToolVocabulary) -> &'a str {
         if let Some((path, _)) = restored_file(self.body(view)) {
             return path;
         }
         let pairs = view.pairing.pairs();
         let pair = pairs.get(pairs.partition_point(|pair| pair.result < self.body_at));
-        let call = pair.and_then(|pair| pair.call.find(view.messages));
+        let call = pair.and_then(|pair| pair.call.find(&view.messages));
         call.and_then(|(_, _, input)| vocabulary.path(input)).unwrap_or_default()
     }
 }
@@ -159,7 +147,7 @@ const MIN_CLIPPED_TOKENS: u64 = 200;
 /// read is preferred to a later partial one. The freshest file is clipped to what is allowed, up to half of which
 /// it leaves to smaller, older ones; a later one that does not fit makes room for those too.
 pub fn restore_reads(
-    view: View<'_>,
+    view: &WeighedTranscript<'_>,
     cut: usize,
     hidden: &[usize],
     limits: RestoreLimits<'_>,
@@ -168,7 +156,7 @@ pub fn restore_reads(
     seen.retain(|file| file.body_at() < cut);
     // A message shows one file, so no two are equally fresh.
     seen.sort_unstable_by_key(|file| std::cmp::Reverse(file.fresh_at));
-    let timestamp = view.messages[..cut].iter().rev().find_map(Message::timestamp).unwrap_or(0);
+    let timestamp = view.messages[..cut].iter().rev().find_map(|message| message.timestamp()).unwrap_or(0);
     let mut restored = Vec::new();
     let mut left = limits.max_tokens;
     for (nth, file) in seen.iter().enumerate() {
@@ -181,12 +169,12 @@ pub fn restore_reads(
             continue;
         }
         let message = restored_from(file.body(view), file.path(view, limits.vocabulary), timestamp);
-        let weight = limits.weigher.weigh(&message);
+        let weight = view.counter.weigh(&message);
         let fitting = match weight <= left {
             true => Some((message, weight)),
             false if restored.is_empty() => {
                 let allowed = left - needed_by(view, &seen[nth + 1..], limits, left / 2);
-                clipped(&message, weight, allowed, limits.weigher)
+                clipped(&message, weight, allowed, view.counter.as_ref())
             }
             false => None,
         };
@@ -200,7 +188,7 @@ pub fn restore_reads(
 }
 
 /// Returns about what the freshest of the files that fit into `max_tokens` weigh.
-fn needed_by(view: View<'_>, files: &[Seen], limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
+fn needed_by(view: &WeighedTranscript<'_>, files: &[Seen], limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
     let (mut needed, mut n_files) = (0, 0);
     for file in files {
         // A restored message carries a mark and the path where a result has its tool's name.
@@ -271,7 +259,7 @@ fn scaled(len: usize, part: u64, whole: u64) -> usize {
 }
 
 /// Returns the files whose last known body is true.
-fn last_seen(view: View<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen> {
+fn last_seen(view: &WeighedTranscript<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen> {
     let mut files = Files::with_capacity(view.pairing.pairs().len().min(N_FILES));
     let mut pairs = view.pairing.pairs().iter().peekable();
     for ((at, message), index) in view.messages.iter().enumerate().zip(0..) {
@@ -280,7 +268,7 @@ fn last_seen(view: View<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> V
         }
         forget_unanswered(&mut files, view, at, vocabulary);
         while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
-            let Some((_, name, input)) = pair.call.find(view.messages) else { continue };
+            let Some((_, name, input)) = pair.call.find(&view.messages) else { continue };
             let (Some(role), Some(path)) = (vocabulary.role(name), vocabulary.path(input)) else { continue };
             match role {
                 ToolRole::Read if is_shown(message, at, hidden) => {
@@ -300,11 +288,11 @@ fn last_seen(view: View<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> V
 }
 
 /// A change whose result never came may have happened.
-fn forget_unanswered<'a>(files: &mut Files<'a>, view: View<'a>, at: usize, vocabulary: &ToolVocabulary) {
+fn forget_unanswered<'a>(files: &mut Files<'a>, view: &'a WeighedTranscript<'a>, at: usize, vocabulary: &ToolVocabulary) {
     let open = view.pairing.dangling();
     let first = open.partition_point(|call| (call.message as usize) < at);
     for call in open[first..].iter().take_while(|call| call.message as usize == at) {
-        let Some((_, name, input)) = call.find(view.messages) else { continue };
+        let Some((_, name, input)) = call.find(&view.messages) else { continue };
         let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
         if let (true, Some(path)) = (changes, vocabulary.path(input)) {
             files.remove(&normal_path(path));

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use wb_budget::View;
+use wb_budget::WeighedTranscript;
 use wb_message::marks::INTERNAL_TYPE;
 use wb_message::pairing::CallAt;
 use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
+
+use crate::pass::{Goal, Pass};
 
 /// What a call is answered with whose result never came (seed 4).
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
@@ -40,7 +42,7 @@ pub enum OrphanFate {
 /// does a second result for one call. A user message in which orphans stand beside results that have their call
 /// cannot be taken apart by a patch; these orphans are left and counted.
 ///
-/// It may make a transcript heavier, so it is no [`Pass`](crate::Pass). Time is linear.
+/// It may make a transcript heavier, so a pipeline runs it as a step of its own kind. Time is linear.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repair {
     /// What becomes of a result without an earlier call.
@@ -65,18 +67,23 @@ pub struct Repaired {
     pub undo: Option<Undo>,
 }
 
-impl Repair {
-    /// Plans the repair of a transcript; nothing where there is nothing to repair.
-    pub fn plan(self, view: View<'_>) -> Option<Patch> {
-        let edits = self.edits(view.messages, view.pairing, &mut Repaired::default());
-        (!edits.is_empty()).then(|| Patch::new(edits))
+impl Pass for Repair {
+    fn name(&self) -> &str {
+        "repair"
     }
 
+    fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
+        let edits = self.edits(&view.messages, &view.pairing, &mut Repaired::default());
+        (!edits.is_empty()).then(|| Patch::new(edits))
+    }
+}
+
+impl Repair {
     /// Repairs a transcript in place.
     pub fn repair(self, messages: &mut Vec<Message>) -> Repaired {
         let pairing = Pairing::of(messages);
         let mut done = Repaired::default();
-        let edits = self.edits(messages, &pairing, &mut done);
+        let edits = self.edits(&messages.iter().collect::<Vec<_>>(), &pairing, &mut done);
         if edits.is_empty() {
             return done;
         }
@@ -87,7 +94,7 @@ impl Repair {
         }
     }
 
-    fn edits(self, messages: &[Message], pairing: &Pairing, done: &mut Repaired) -> Vec<Edit> {
+    fn edits(self, messages: &[&Message], pairing: &Pairing, done: &mut Repaired) -> Vec<Edit> {
         let mut answers = self.answers(messages, pairing);
         done.answered = answers.len();
         answers.sort_by_key(|(place, _)| *place);
@@ -105,7 +112,7 @@ impl Repair {
     }
 
     /// Returns the answers that are missing, each with the index that it is to stand before.
-    fn answers(self, messages: &[Message], pairing: &Pairing) -> Vec<(usize, Message)> {
+    fn answers(self, messages: &[&Message], pairing: &Pairing) -> Vec<(usize, Message)> {
         let twins = last_answers(messages, pairing);
         let mut answers = Vec::with_capacity(pairing.dangling().len());
         for calls in pairing.dangling().chunk_by(|one, next| one.message == next.message) {
@@ -119,8 +126,8 @@ impl Repair {
     }
 
     /// Returns the edit that takes the orphans of one message.
-    fn orphan(self, at: usize, n: usize, messages: &[Message], done: &mut Repaired) -> Option<Edit> {
-        let message = &messages[at];
+    fn orphan(self, at: usize, n: usize, messages: &[&Message], done: &mut Repaired) -> Option<Edit> {
+        let message = messages[at];
         if message.answered_ids().count() > n {
             done.left += n;
             return None;
@@ -139,7 +146,7 @@ impl Repair {
 /// The last answers to calls of messages that dangling calls stand in, by message and id.
 type LastAnswers<'a> = HashMap<(u32, &'a str), usize>;
 
-fn last_answers<'a>(messages: &'a [Message], pairing: &Pairing) -> LastAnswers<'a> {
+fn last_answers<'a>(messages: &'a [&Message], pairing: &Pairing) -> LastAnswers<'a> {
     let dangles =
         |call: CallAt| pairing.dangling().binary_search_by_key(&call.message, |open| open.message).is_ok();
     let beside = pairing.pairs().iter().filter(|pair| dangles(pair.call));
@@ -154,7 +161,7 @@ fn last_answers<'a>(messages: &'a [Message], pairing: &Pairing) -> LastAnswers<'
 fn answer(
     call: CallAt,
     end_of_results: usize,
-    messages: &[Message],
+    messages: &[&Message],
     twins: &LastAnswers<'_>,
 ) -> Option<(usize, Message)> {
     let (id, name, _) = call.find(messages)?;
@@ -163,9 +170,9 @@ fn answer(
 }
 
 /// Returns the index after a reply and the results that follow it.
-fn end_of_results(messages: &[Message], pairing: &Pairing, reply: usize) -> usize {
+fn end_of_results(messages: &[&Message], pairing: &Pairing, reply: usize) -> usize {
     let is_orphan = |at: usize| pairing.orphans().binary_search_by(|it| (*it as usize).cmp(&at)).is_ok();
-    let rest = (reply + 1..messages.len()).take_while(|&at| is_results(&messages[at]) && !is_orphan(at));
+    let rest = (reply + 1..messages.len()).take_while(|&at| is_results(messages[at]) && !is_orphan(at));
     rest.last().unwrap_or(reply) + 1
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_budget::View;
+use wb_budget::WeighedTranscript;
 use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
@@ -63,11 +63,11 @@ impl ToolOutput {
 }
 
 impl Pass for ToolOutput {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "tool-output"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
         let mut excess = view.total_tokens().saturating_sub(goal.target_tokens);
         let mut edits = Vec::new();
         for (at, message) in view.messages.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Pass for ToolOutput {
                 break;
             }
             let Some(short) = self.cut(message) else { continue };
-            let saved = view.weight(at).saturating_sub(goal.weigher.weigh(&short));
+            let saved = view.weight(at).saturating_sub(view.counter.as_ref().weigh(&short));
             if saved > 0 {
                 excess = excess.saturating_sub(saved);
                 edits.push(Edit::Body { at, content: body(short) });

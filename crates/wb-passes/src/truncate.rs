@@ -1,7 +1,7 @@
 //! Drops the oldest history until the transcript fits.
 
-use wb_budget::View;
-use wb_message::marks::{Visibility, digest_body, is_pinned, visibility};
+use wb_budget::WeighedTranscript;
+use wb_message::marks::{DROPPED_MARK, Visibility, digest_body, is_dropped_mark, is_pinned, visibility};
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 
 use crate::pass::{Goal, Pass};
@@ -22,7 +22,8 @@ pub const STEPS_PER_TARGET: u64 = 8;
 /// - the calls in flight;
 /// - whatever shares a call with one of these.
 ///
-/// Digests of what is gone already go last, and only as many as the target takes.
+/// Digests of what is gone already go last, and only as many as the target takes. Where a reply would be left in
+/// front, which providers refuse, [`DROPPED_MARK`] stands before it.
 ///
 /// What is dropped is the least that reaches the next whole step of [`STEPS_PER_TARGET`]. It depends on nothing
 /// but the transcript: where a host truncates a growing transcript anew for each request, the same messages are
@@ -43,26 +44,31 @@ impl Default for Truncate {
 }
 
 impl Pass for Truncate {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "truncate"
     }
 
-    fn plan(&self, view: View<'_>, goal: Goal<'_>) -> Option<Patch> {
+    fn plan(&self, view: &WeighedTranscript<'_>, goal: Goal<'_>) -> Option<Patch> {
         let excess = view.total_tokens().checked_sub(goal.target_tokens).filter(|excess| *excess > 0)?;
         let step = (goal.target_tokens / STEPS_PER_TARGET).max(1);
         let wanted = excess.div_ceil(step).saturating_mul(step);
-        let mut history = History::of(view, self.first_recent(view.messages));
-        let dropped = history.drop_until(wanted, |message| digest_body(message).is_none());
-        let dropped = dropped + history.drop_until(excess.saturating_sub(dropped), |_| true);
-        (dropped > 0).then(|| Patch { edits: history.folds() })
+        let mut history = History::of(view, self.first_recent(&view.messages));
+        let dropped = history.drop_most(wanted, excess);
+        if dropped == 0 || !history.starts_with_a_reply() {
+            return (dropped > 0).then(|| Patch { edits: history.folds(None) });
+        }
+        let mark = Message::user(DROPPED_MARK);
+        let mark_tokens = view.counter.weigh(&mark);
+        let dropped = dropped + history.drop_most((wanted + mark_tokens).saturating_sub(dropped), (excess + mark_tokens).saturating_sub(dropped));
+        (dropped > mark_tokens).then(|| Patch { edits: history.folds(Some(mark).filter(|_| history.starts_with_a_reply())) })
     }
 }
 
 impl Truncate {
     /// Returns the index of the oldest of the recent messages.
-    fn first_recent(self, messages: &[Message]) -> usize {
+    fn first_recent(self, messages: &[&Message]) -> usize {
         let counts = |at: &usize| {
-            let message = &messages[*at];
+            let message = messages[*at];
             !is_pinned(message) && visibility(message) == Visibility::All
         };
         match self.min_recent_messages.checked_sub(1) {
@@ -75,7 +81,7 @@ impl Truncate {
 /// The messages of a transcript in groups that stay or go together, each known by its first message.
 #[derive(Debug)]
 struct History<'a> {
-    messages: &'a [Message],
+    view: &'a WeighedTranscript<'a>,
     /// The first message of each message's group.
     first: Vec<usize>,
     /// The weight of a group at its first message, elsewhere 0.
@@ -87,17 +93,34 @@ struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    fn of(view: View<'a>, first_recent: usize) -> Self {
+    fn of(view: &'a WeighedTranscript<'a>, first_recent: usize) -> Self {
         let first: Vec<usize> = view.pairing.groups().into_iter().map(|at| at as usize).collect();
         let n = first.len();
         let (mut tokens, mut stays) = (vec![0; n], vec![false; n]);
-        let (prompt, in_flight) = (last_prompt_start(view.messages), view.pairing.in_flight());
+        let (prompt, in_flight) = (last_prompt_start(&view.messages), view.pairing.in_flight());
         for (at, &group) in first.iter().enumerate() {
             tokens[group] += view.weight(at);
             stays[group] |= at >= first_recent || [prompt, in_flight].contains(&Some(at));
-            stays[group] |= is_pinned(&view.messages[at]);
+            stays[group] |= is_pinned(view.messages[at]);
         }
-        Self { messages: view.messages, first, tokens, stays, gone: vec![false; n] }
+        Self { view, first, tokens, stays, gone: vec![false; n] }
+    }
+
+    /// Drops the oldest groups but digests until they weigh `wanted`, and digests too until all weighs `needed`.
+    fn drop_most(&mut self, wanted: u64, needed: u64) -> u64 {
+        let messages = |message: &Message| digest_body(message).is_none() && !is_dropped_mark(message);
+        let dropped = self.drop_until(wanted, messages);
+        dropped + self.drop_until(needed.saturating_sub(dropped), |message| !is_dropped_mark(message))
+    }
+
+    /// Tells whether a drop leaves a message in front that providers refuse there: a reply or a result.
+    fn starts_with_a_reply(&self) -> bool {
+        let goes = |at: usize| self.gone[self.first[at]];
+        let stays = |at: &usize| !goes(*at) && !is_pinned(self.view.messages[*at]);
+        let Some(first) = (0..self.first.len()).find(stays) else { return false };
+        let is_reply =
+            matches!(self.view.messages[first], Message::Assistant { .. } | Message::ToolResult { .. });
+        is_reply && (0..first).any(goes)
     }
 
     /// Drops the oldest groups whose first message may go, until they weigh so much; returns what they weigh.
@@ -108,7 +131,7 @@ impl<'a> History<'a> {
                 break;
             }
             let is_kept_group = self.first[at] == at && !self.stays[at] && !self.gone[at];
-            if is_kept_group && may_go(&self.messages[at]) {
+            if is_kept_group && may_go(self.view.messages[at]) {
                 self.gone[at] = true;
                 dropped += self.tokens[at];
             }
@@ -116,9 +139,10 @@ impl<'a> History<'a> {
         dropped
     }
 
-    /// Returns a fold for each run of messages that go.
-    fn folds(&self) -> Vec<Edit> {
+    /// Returns a fold for each run of messages that go; the first one leaves the mark.
+    fn folds(&self, mut mark: Option<Message>) -> Vec<Edit> {
         let gone = (0..self.first.len()).filter(|&at| self.gone[self.first[at]]);
-        runs(gone).into_iter().map(|range| Edit::Fold { range, with: vec![] }).collect()
+        let fold = |range| Edit::Fold { range, with: mark.take().into_iter().collect() };
+        runs(gone).into_iter().map(fold).collect()
     }
 }

@@ -26,10 +26,11 @@ mod sums;
 mod cuts;
 mod replay;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use wb_message::{Edit, Message, Origin, Patch};
+use wb_message::{Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
 
 pub use replay::{StepError, one_step_errors};
 
@@ -37,6 +38,7 @@ use crate::card::{ModelCard, Usage};
 use crate::gate::{TokenEstimate, is_over};
 use crate::policy::BudgetPolicy;
 use crate::weigh::Weigher;
+use crate::weighed::WeighedTranscript;
 use crate::weigh::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
 use crate::weigh::tariff::Tariff;
 use cuts::Cuts;
@@ -52,6 +54,10 @@ pub struct Ledger {
     sums: Sums,
     cuts: Cuts,
     anchors: Anchors,
+    /// None where a message was taken back or changed, until somebody looks.
+    pairing: Option<Pairing>,
+    /// Of each message, the fingerprint of the transcript up to it; missing ones are made when somebody looks.
+    fingerprints: Vec<u64>,
 }
 
 impl Default for Ledger {
@@ -86,7 +92,14 @@ impl Ledger {
 
     /// Starts an empty ledger that weighs by another weigher.
     pub fn with_weigher(weigher: Arc<dyn Weigher>) -> Self {
-        Self { weigher, sums: Sums::default(), cuts: Cuts::default(), anchors: Anchors::default() }
+        Self {
+            weigher,
+            sums: Sums::default(),
+            cuts: Cuts::default(),
+            anchors: Anchors::default(),
+            pairing: Some(Pairing::default()),
+            fingerprints: Vec::new(),
+        }
     }
 
     /// Starts a ledger over messages that exist already, weighed by [`Tariff::SEED`].
@@ -107,13 +120,52 @@ impl Ledger {
     pub fn push(&mut self, message: &Message) -> usize {
         self.sums.push(self.weigher.weigh(message));
         self.cuts.push(message);
+        self.pairing = None;
+        if self.fingerprints.len() + 1 == self.len() {
+            let chain = self.fingerprints.last().copied().unwrap_or(0);
+            self.fingerprints.push(fingerprint(chain, message));
+        }
         self.len() - 1
+    }
+
+    /// Returns the transcript that was told, weighed on the provider's scale; `messages` are that transcript.
+    ///
+    /// Nothing is weighed, and nothing is read but messages that were taken back or changed.
+    ///
+    /// # Panics
+    /// Panics where there are not as many messages as were told.
+    pub fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
+        assert_eq!(messages.len(), self.len(), "the tracker was not told of every message");
+        for message in &messages[self.fingerprints.len()..] {
+            let chain = self.fingerprints.last().copied().unwrap_or(0);
+            self.fingerprints.push(fingerprint(chain, message));
+        }
+        let pairing = self.pairing.get_or_insert_with(|| Pairing::of(messages));
+        let calibration = self.anchors.calibration();
+        let sums = self.sums.prefixes().map(|sum| calibration.scale(sum));
+        WeighedTranscript {
+            messages: messages.iter().collect(),
+            prefix: sums.collect(),
+            pairing: Cow::Borrowed(pairing),
+            counter: Arc::new(Calibrated { weigher: self.weigher.clone(), calibration }),
+            turns: None,
+            fingerprint: Some(self.fingerprints.last().copied().unwrap_or(0)),
+        }
+    }
+
+    /// Returns the fingerprint of the first `n` messages, where it is known.
+    pub fn fingerprint(&self, n: usize) -> Option<u64> {
+        match n.checked_sub(1) {
+            None => Some(0),
+            Some(last) => self.fingerprints.get(last).copied(),
+        }
     }
 
     /// Takes back the newest message and returns its weight in tokens.
     pub fn pop(&mut self) -> Option<u64> {
         let weight = self.sums.pop()?;
         self.cuts.pop();
+        self.forget_from(self.len());
         self.anchors.truncated(self.len());
         Some(weight)
     }
@@ -124,6 +176,7 @@ impl Ledger {
             self.cuts.pop();
         }
         self.sums.truncate(n);
+        self.forget_from(n);
         self.anchors.truncated(self.len());
     }
 
@@ -137,12 +190,19 @@ impl Ledger {
         if !self.cuts.fits(at, message) {
             self.pair_anew(at, message);
         }
+        self.forget_from(at);
         if at + 1 == self.len() {
             self.anchors.forget_from(at);
         } else {
             self.anchors.changed(at, self.len(), self.total_tokens());
         }
         Some(old)
+    }
+
+    /// Forgets what was read of the messages from `at` on.
+    fn forget_from(&mut self, at: usize) {
+        self.fingerprints.truncate(at);
+        self.pairing = None;
     }
 
     fn pair_anew(&mut self, at: usize, message: &Message) {
@@ -160,23 +220,39 @@ impl Ledger {
     ///
     /// Only what the patch brought is weighed. Where an edit stands in what was counted, the counts are void, and
     /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
-    /// the patch does not lead from the ledger's transcript to `after`, this is [`Ledger::rebuild`].
+    /// the patch does not lead from the tracked transcript to `after`, this is [`Ledger::rebuild`].
     pub fn apply(&mut self, patch: &Patch, after: &[Message]) {
-        let origins = patch.origins(self.len());
+        let edited = edited_bodies(patch);
+        self.follow_origins(&patch.origins(self.len()), |at| edited.binary_search(&at).is_ok(), after);
+    }
+
+    /// Follows a change by what takes it back, as [`Self::apply`] does by its patch.
+    pub fn follow(&mut self, undo: &Undo, after: &[Message]) {
+        self.follow_origins(&undo.origins(self.len()), |at| undo.replaced(at), after);
+    }
+
+    fn follow_origins(&mut self, origins: &[Origin], edited: impl Fn(usize) -> bool, after: &[Message]) {
         let strays = origins.iter().any(|origin| matches!(origin, Origin::Kept(at) if *at >= self.len()));
         if strays || origins.len() != after.len() {
             return self.rebuild(after);
         }
-        let Some(first) = patch.edits.iter().map(first_of).min() else { return };
-        let edited = edited_bodies(patch);
+        let stays = |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !edited(*at);
+        let first = origins.iter().enumerate().take_while(stays).count();
+        if first == after.len() && first == self.len() {
+            return;
+        }
         let (sums, cuts) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.cuts));
-        for (origin, message) in origins.into_iter().zip(after) {
-            match origin {
-                Origin::Kept(at) if edited.binary_search(&at).is_err() => {
+        self.forget_from(first);
+        for (origin, message) in origins.iter().zip(after) {
+            match *origin {
+                Origin::Kept(at) if !edited(at) => {
                     self.sums.push(sums.weight(at).unwrap_or(0));
                     self.cuts.push_from(&cuts, at);
                 }
-                _ => _ = self.push(message),
+                _ => {
+                    self.sums.push(self.weigher.weigh(message));
+                    self.cuts.push(message);
+                }
             }
         }
         self.follow_change(first);
@@ -189,6 +265,7 @@ impl Ledger {
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
         self.cuts = Cuts::default();
+        self.forget_from(0);
         self.extend(messages);
         self.follow_change(0);
     }
@@ -279,13 +356,6 @@ impl Ledger {
             None | Some(0) => 0,
             Some(head_tokens) => self.cuts.snap(self.sums.first_reaching(head_tokens)),
         }
-    }
-}
-
-fn first_of(edit: &Edit) -> usize {
-    match edit {
-        Edit::Body { at, .. } => *at,
-        Edit::Fold { range, .. } => range.start,
     }
 }
 

@@ -26,6 +26,15 @@ impl Sums {
         self.weights.get(at).copied()
     }
 
+    /// Visits the sums of the first 0, 1, 2, … weights.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = u64> {
+        let sums = self.weights.iter().scan(0_u64, |sum, weight| {
+            *sum = sum.saturating_add(*weight);
+            Some(*sum)
+        });
+        std::iter::once(0).chain(sums)
+    }
+
     pub(super) fn push(&mut self, weight: u64) {
         let n = self.weights.len() + 1;
         let mut sum = weight;

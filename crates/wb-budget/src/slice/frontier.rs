@@ -5,7 +5,7 @@ use std::ops::Range;
 use wb_message::marks::is_pinned;
 use wb_message::{last_prompt_start, runs};
 
-use super::View;
+use crate::weighed::WeighedTranscript;
 use crate::window_policy::{ContextCompactionMode, ContextWindowPolicy};
 
 /// What a compaction takes away; the indices are those of the transcript that it was planned on.
@@ -36,12 +36,12 @@ impl ContextWindowPolicy {
 /// is separated from its result, and a call that was never answered blocks nothing. `None` where less than
 /// `min_tokens` could go.
 pub fn plan_compaction(
-    view: View<'_>,
+    view: &WeighedTranscript<'_>,
     policy: &ContextWindowPolicy,
     min_tokens: u64,
 ) -> Option<CompactionCut> {
     let end = view.messages.len().checked_sub(policy.n_raw())?;
-    let prompt = last_prompt_start(view.messages);
+    let prompt = last_prompt_start(&view.messages);
     let before_turn = prompt.map(|prompt| cut_at(view, end.min(prompt), None));
     let fits =
         |cut: &CompactionCut| policy.autocompact_threshold.is_none_or(|most| left(view, cut) <= most as u64);
@@ -51,16 +51,16 @@ pub fn plan_compaction(
 }
 
 /// Returns the weight of what stays raw, in tokens.
-fn left(view: View<'_>, cut: &CompactionCut) -> u64 {
+fn left(view: &WeighedTranscript<'_>, cut: &CompactionCut) -> u64 {
     view.total_tokens().saturating_sub(cut.tokens)
 }
 
 /// Takes what stands before the last legal cut at or before `end`, apart from pinned messages and the prompt.
-fn cut_at(view: View<'_>, end: usize, prompt: Option<usize>) -> CompactionCut {
+fn cut_at(view: &WeighedTranscript<'_>, end: usize, prompt: Option<usize>) -> CompactionCut {
     // A prompt that carries results cannot stay without their calls.
     let carrier = prompt.filter(|&at| view.messages[at].answered_ids().next().is_some());
     let raw_from = view.pairing.legal_at_or_before(carrier.map_or(end, |at| at.min(end))).unwrap_or(0);
-    let goes = |at: &usize| !is_pinned(&view.messages[*at]) && Some(*at) != prompt;
+    let goes = |at: &usize| !is_pinned(view.messages[*at]) && Some(*at) != prompt;
     let ranges = runs((0..raw_from).filter(goes));
     let tokens = ranges.iter().map(|run| view.prefix[run.end] - view.prefix[run.start]).sum();
     CompactionCut { ranges, raw_from, tokens }

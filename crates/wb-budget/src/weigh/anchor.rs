@@ -143,6 +143,10 @@ impl std::fmt::Debug for Calibrated {
 }
 
 impl Weigher for Calibrated {
+    fn text(&self, text: &str) -> u64 {
+        self.calibration.scale(self.weigher.text(text))
+    }
+
     fn weigh(&self, message: &Message) -> u64 {
         self.calibration.scale(self.weigher.weigh(message))
     }

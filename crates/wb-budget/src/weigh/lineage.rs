@@ -180,6 +180,10 @@ impl LineageTariff {
 }
 
 impl Weigher for LineageTariff {
+    fn text(&self, text: &str) -> u64 {
+        self.text_tokens(text)
+    }
+
     fn weigh(&self, message: &Message) -> u64 {
         self.message_tokens(message)
     }

@@ -1,22 +1,49 @@
 //! Weighing: what a message costs in tokens, by heuristic.
 
+mod walk;
 pub mod json_len;
 pub mod tariff;
 pub mod anchor;
 pub mod lineage;
 pub mod three_level;
 
-use wb_message::Message;
+use wb_message::{Conversation, Message, ToolDescriptor};
 
 use self::tariff::Tariff;
 
 /// Tells what a message costs; the seam behind which exact tokenizers stand.
 pub trait Weigher: Send + Sync {
+    /// Returns the tokens of a text.
+    fn text(&self, text: &str) -> u64;
+
     /// Returns the weight of a message in tokens.
-    fn weigh(&self, message: &Message) -> u64;
+    fn weigh(&self, message: &Message) -> u64 {
+        walk::message(self, message)
+    }
+
+    /// Returns the weight of a tool's description in tokens.
+    fn tool(&self, tool: &ToolDescriptor) -> u64 {
+        walk::tool(self, tool)
+    }
+
+    /// Returns what a conversation sends beside its turns, in tokens: the system text and the tools.
+    fn overhead(&self, conversation: &Conversation) -> u64 {
+        let system = conversation.system.as_deref().map_or(0, |system| self.text(system));
+        conversation.tools.iter().flatten().map(|tool| self.tool(tool)).fold(system, u64::saturating_add)
+    }
+
+    /// Returns the weight of a whole conversation in tokens: system text, turns and tools.
+    fn conversation(&self, conversation: &Conversation) -> u64 {
+        let turns = conversation.turns.iter().map(|turn| walk::turn(self, turn));
+        turns.fold(self.overhead(conversation), u64::saturating_add)
+    }
 }
 
 impl Weigher for Tariff {
+    fn text(&self, text: &str) -> u64 {
+        self.text_tokens(text)
+    }
+
     fn weigh(&self, message: &Message) -> u64 {
         self.message_tokens(message)
     }

@@ -1,0 +1,163 @@
+//! The budget as one value: resolved once from model, policy and overhead, and handed to every stage.
+
+use crate::card::ModelCard;
+use crate::gate::{DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, budget_limit};
+use crate::policy::{BudgetPolicy, PolicyError};
+
+/// What a transcript may weigh, and what each part of a compacted one may; all figures are tokens.
+///
+/// ```
+/// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard};
+///
+/// let card = ModelCard::with_window(12_000);
+/// // 1 000 tokens of system prompt and tool schemas stand beside the transcript.
+/// let budget = Budget::resolve(Some(&card), &AUTO_CONDENSE_POLICY, 1_000)?;
+/// assert_eq!((budget.limit, budget.target), (7_464, 6_531));
+/// assert!(budget.is_over(6_465) && !budget.is_over(6_464));
+/// # Ok::<(), wb_budget::PolicyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The model's window, where it is known.
+    pub window: Option<u64>,
+    /// Above this, overhead included, a transcript is over budget.
+    pub limit: u64,
+    /// At or below this, overhead included, a compacted transcript should land.
+    pub target: u64,
+    /// What is sent beside the transcript: system prompt and tool schemas.
+    pub overhead: u64,
+    /// The most that the verbatim tail keeps.
+    pub tail: u64,
+    /// The most that a digest may weigh.
+    pub digest: u64,
+    /// The most that restored files may weigh together.
+    pub restored: u64,
+    /// Whether a result must reach the target.
+    lands: bool,
+    /// By how much the transcript's estimate is above what the provider counted.
+    surplus: u64,
+}
+
+/// How the room of a budget is divided once the weight of a transcript's pinned messages is known; in tokens.
+///
+/// Of what overhead and pinned messages leave in the target the tail takes at most four sevenths, restored files two,
+/// the digest one. Where they leave nothing, nothing can fit; an eighth of the limit is divided then, so that what
+/// remains is still of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetSplit {
+    /// What all of the transcript but its pinned messages may weigh.
+    pub room: u64,
+    /// The most that the verbatim tail may weigh.
+    pub tail: u64,
+    /// The most that the digest may weigh.
+    pub digest: u64,
+    /// The most that restored files may weigh together.
+    pub restored: u64,
+    /// Whether overhead and pinned messages alone reach the target.
+    pub is_hopeless: bool,
+}
+
+/// Where a transcript of a limit lands: seven eighths of it, so that the next message does not trigger again.
+pub fn landing(limit_tokens: u64) -> u64 {
+    limit_tokens - limit_tokens.div_ceil(8)
+}
+
+impl Budget {
+    /// Resolves the budget of a model under a policy; without a model, or with one of an unknown window, the policy's
+    /// tail is all that is measured.
+    pub fn resolve(
+        model: Option<&ModelCard>,
+        policy: &BudgetPolicy,
+        overhead: u64,
+    ) -> Result<Self, PolicyError> {
+        let policy = policy.validated()?;
+        let (tail, digest, restored) = (policy.keep_recent, DIGEST_TOKENS, RESTORED_TOKENS);
+        let caps = Self {
+            window: None,
+            limit: tail,
+            target: tail,
+            overhead,
+            tail,
+            digest,
+            restored,
+            lands: false,
+            surplus: 0,
+        };
+        let Some(card) = model.filter(|card| card.context_window > 0) else { return Ok(caps) };
+        let limit = floor(budget_limit(card, &policy));
+        Ok(Self { window: Some(card.context_window), limit, target: landing(limit), lands: true, ..caps })
+    }
+
+    /// Builds the budget of a limit that is known otherwise, such as a request's; it lands at seven eighths.
+    pub fn of_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
+        let (tail, digest, restored) = (policy.keep_recent, DIGEST_TOKENS, RESTORED_TOKENS);
+        let target = landing(limit);
+        Self { window: None, limit, target, overhead, tail, digest, restored, lands: true, surplus: 0 }
+    }
+
+    /// Aims at another target, such as the limit itself for steps that leave a distance to the next time.
+    #[must_use]
+    pub fn with_target(self, target: u64) -> Self {
+        Self { target, ..self }
+    }
+
+    /// Tells whether there is a target that a result must reach. Without a window and a limit there is only a gate.
+    pub fn has_target(&self) -> bool {
+        self.lands
+    }
+
+    /// Counts what the provider reported instead of the estimate of the transcript; what it has over the estimate is
+    /// overhead that no compaction can remove.
+    #[must_use]
+    pub fn anchored(self, context_tokens: u64, estimate: u64) -> Self {
+        let overhead = self.overhead.max(context_tokens.saturating_sub(estimate));
+        let surplus = estimate.saturating_add(overhead).saturating_sub(context_tokens);
+        Self { overhead, surplus, ..self }
+    }
+
+    /// Returns what the context holds with a transcript of that weight.
+    pub fn context_tokens(&self, transcript_tokens: u64) -> u64 {
+        transcript_tokens.saturating_add(self.overhead).saturating_sub(self.surplus)
+    }
+
+    /// Tells whether a transcript of that weight is over budget. Without a window only the tail is measured.
+    pub fn is_over(&self, transcript_tokens: u64) -> bool {
+        match self.lands {
+            true => self.context_tokens(transcript_tokens) > self.limit,
+            false => transcript_tokens > self.tail,
+        }
+    }
+
+    /// Tells by how much a result of that weight misses what it had to reach: the target where the transcript was over
+    /// budget, else the limit. Nothing without a window.
+    pub fn irreducible(&self, transcript_tokens: u64, was_over: bool) -> Option<Irreducible> {
+        if !self.lands {
+            return None;
+        }
+        let aim = if was_over { self.target } else { self.limit };
+        Irreducible::above(aim, transcript_tokens.saturating_add(self.overhead))
+    }
+
+    /// Divides the room beside overhead and pinned messages.
+    pub fn split(&self, pinned_tokens: u64) -> BudgetSplit {
+        if !self.lands {
+            let Self { tail, digest, restored, .. } = *self;
+            return BudgetSplit { room: tail, tail, digest, restored, is_hopeless: false };
+        }
+        let left = self.target.saturating_sub(self.overhead.saturating_add(pinned_tokens));
+        let is_hopeless = left == 0;
+        let room = if is_hopeless { self.limit / 8 } else { left };
+        let (tail, digest) = (self.tail.min(sevenths(room, 4)), self.digest.min(room / 7));
+        BudgetSplit { room, tail, digest, restored: self.restored.min(sevenths(room, 2)), is_hopeless }
+    }
+}
+
+/// Returns `room × n / 7` without overflow.
+fn sevenths(room: u64, n: u64) -> u64 {
+    room / 7 * n + room % 7 * n / 7
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float cast saturates")]
+fn floor(limit: f64) -> u64 {
+    limit as u64
+}

@@ -1,0 +1,73 @@
+//! A transcript as planners see it: its messages, what each weighs, and which result answers which call.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use wb_message::marks::is_pinned;
+use wb_message::{Message, Pairing};
+
+use crate::weigh::{Weigher, prefix_sums};
+
+/// A transcript that was weighed and paired once. A [`ContextTracker`](crate::Ledger) hands it out without weighing
+/// or pairing anything again.
+#[derive(Clone)]
+pub struct WeighedTranscript<'a> {
+    /// The messages.
+    pub messages: Vec<&'a Message>,
+    /// Running sums of the weights in tokens, one entry more than messages.
+    pub prefix: Cow<'a, [u64]>,
+    /// Which result answers which call.
+    pub pairing: Cow<'a, Pairing>,
+    /// What the messages were weighed with, and what is new is weighed with.
+    pub counter: Arc<dyn Weigher>,
+    /// The turn of a host that each message belongs to, ascending; none where each is its own.
+    pub turns: Option<Cow<'a, [usize]>>,
+    /// The fingerprint of all messages, where it is known already.
+    pub fingerprint: Option<u64>,
+}
+
+impl fmt::Debug for WeighedTranscript<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("WeighedTranscript");
+        shown.field("len", &self.messages.len()).field("total_tokens", &self.total_tokens());
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl<'a> WeighedTranscript<'a> {
+    /// Weighs and pairs a transcript.
+    pub fn new(messages: &'a [Message], counter: &Arc<dyn Weigher>) -> Self {
+        let prefix = prefix_sums(messages.iter().map(|message| counter.weigh(message)));
+        let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(Pairing::of(messages)));
+        let (messages, counter) = (messages.iter().collect(), counter.clone());
+        Self { messages, prefix, pairing, counter, turns: None, fingerprint: None }
+    }
+
+    /// Says which turn of a host each message belongs to, so that what is planned never has more turns.
+    #[must_use]
+    pub fn in_turns(self, turns: impl Into<Cow<'a, [usize]>>) -> Self {
+        Self { turns: Some(turns.into()), ..self }
+    }
+
+    /// Returns the weight of one message in tokens.
+    pub fn weight(&self, at: usize) -> u64 {
+        self.prefix[at + 1] - self.prefix[at]
+    }
+
+    /// Returns the weight of the whole transcript in tokens.
+    pub fn total_tokens(&self) -> u64 {
+        self.prefix.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the weight of everything from `cut` on, in tokens.
+    pub fn tail_tokens(&self, cut: usize) -> u64 {
+        self.total_tokens() - self.prefix[cut]
+    }
+
+    /// Returns the weight of the pinned messages in tokens.
+    pub fn pinned_tokens(&self) -> u64 {
+        let pinned = (0..self.messages.len()).filter(|&at| is_pinned(self.messages[at]));
+        pinned.map(|at| self.weight(at)).fold(0, u64::saturating_add)
+    }
+}

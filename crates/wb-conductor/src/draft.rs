@@ -1,0 +1,348 @@
+//! A transcript on its way down: an overlay over the borrowed input, in which nothing is moved or copied but what is
+//! new. Every step is a patch that is taken in here; at the end all of them are one patch over the input.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::mem::take;
+use std::ops::Range;
+
+use wb_budget::{WeighedTranscript, prefix_sums};
+use wb_message::marks::is_cleared;
+use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, PatchError};
+
+/// One place of a draft.
+#[derive(Debug)]
+enum Slot {
+    /// A message of the input as it is.
+    Kept(usize),
+    /// A message of the input with another body.
+    Edited(Box<Edited>),
+    /// A message that a step brought, and its weight.
+    New(Box<Message>, u64),
+    /// Where the digest will stand, and the most that it may weigh.
+    Hole(Box<Message>, u64),
+}
+
+/// A message with another body; the whole of it is built only if somebody looks.
+#[derive(Debug)]
+struct Edited {
+    at: usize,
+    content: Vec<Block>,
+    weight: u64,
+    message: OnceCell<Message>,
+}
+
+impl Edited {
+    fn message(&self, input: &WeighedTranscript<'_>) -> &Message {
+        self.message.get_or_init(|| input.messages[self.at].with_body(self.content.clone()))
+    }
+}
+
+/// The input with all that the steps so far have planned.
+pub(crate) struct Draft<'a> {
+    pub(crate) input: &'a WeighedTranscript<'a>,
+    slots: Vec<Slot>,
+    /// Running sums of the weights.
+    pub(crate) prefix: Vec<u64>,
+    /// None as long as the input's own is right, since edits of bodies separate nothing.
+    pairing: Option<Pairing>,
+    /// What a cleared result weighs, by tool: nothing else of it is left.
+    cleared: HashMap<String, u64>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(input: &'a WeighedTranscript<'a>) -> Self {
+        let slots = (0..input.messages.len()).map(Slot::Kept).collect();
+        Self { input, slots, prefix: input.prefix.to_vec(), pairing: None, cleared: HashMap::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Returns the weight in tokens, the digest counted with the most that it may weigh.
+    pub(crate) fn total(&self) -> u64 {
+        self.prefix[self.slots.len()]
+    }
+
+    pub(crate) fn pairing(&self) -> &Pairing {
+        self.pairing.as_ref().unwrap_or(&self.input.pairing)
+    }
+
+    fn weight(&self, at: usize) -> u64 {
+        self.prefix[at + 1] - self.prefix[at]
+    }
+
+    /// Returns the index in the input that a place stands for.
+    pub(crate) fn origin(&self, at: usize) -> Option<usize> {
+        match &self.slots[at] {
+            Slot::Kept(at) => Some(*at),
+            Slot::Edited(edited) => Some(edited.at),
+            Slot::New(..) | Slot::Hole(..) => None,
+        }
+    }
+
+    /// Returns the message that a place stands for, with the body that it has in the input.
+    pub(crate) fn original(&self, at: usize) -> &Message {
+        match &self.slots[at] {
+            Slot::New(message, _) | Slot::Hole(message, _) => message,
+            Slot::Kept(at) => self.input.messages[*at],
+            Slot::Edited(edited) => self.input.messages[edited.at],
+        }
+    }
+
+    /// Returns the place of the digest and the most that it may weigh.
+    pub(crate) fn hole(&self) -> Option<(usize, u64)> {
+        self.slots.iter().enumerate().find_map(|(at, slot)| match slot {
+            Slot::Hole(_, room) => Some((at, *room)),
+            _ => None,
+        })
+    }
+
+    /// Allows the digest another weight.
+    pub(crate) fn resize_hole(&mut self, room: u64) {
+        if let Some((at, _)) = self.hole()
+            && let Slot::Hole(_, tokens) = &mut self.slots[at]
+        {
+            *tokens = room;
+            self.sum();
+        }
+    }
+
+    /// Visits the results of the input from `cut` on whose bodies a reader will not see any more, in order.
+    pub(crate) fn hidden(&self, cut: usize) -> Vec<usize> {
+        let mut shown = vec![false; self.input.messages.len()];
+        for slot in &self.slots {
+            match slot {
+                Slot::Kept(at) => shown[*at] = true,
+                Slot::Edited(edited) => shown[edited.at] = !is_cleared(&edited.content),
+                Slot::New(..) | Slot::Hole(..) => {}
+            }
+        }
+        (cut..shown.len()).filter(|&at| !shown[at]).collect()
+    }
+
+    /// Returns the transcript as the steps before have left it.
+    pub(crate) fn view(&self) -> WeighedTranscript<'_> {
+        let message = |slot| match slot {
+            &Slot::Kept(at) => self.input.messages[at],
+            Slot::Edited(edited) => edited.message(self.input),
+            Slot::New(message, _) | Slot::Hole(message, _) => message,
+        };
+        WeighedTranscript {
+            messages: self.slots.iter().map(message).collect(),
+            prefix: Cow::Borrowed(&self.prefix),
+            pairing: Cow::Borrowed(self.pairing()),
+            counter: self.input.counter.clone(),
+            turns: None,
+            fingerprint: None,
+        }
+    }
+
+    /// Takes in what a step planned over [`Self::view`].
+    ///
+    /// A patch that breaks a rule, takes the digest, makes more turns than before, or adds weight without being
+    /// allowed to is refused, and nothing changes.
+    pub(crate) fn take_in(&mut self, patch: Patch, may_add: bool) -> Result<(), PatchError> {
+        let refs = self.view().messages;
+        patch.check(&refs, self.pairing())?;
+        let brought = self.weigh_brought(&patch, may_add)?;
+        self.check_digest_and_turns(&patch)?;
+        let folds = patch.edits.iter().any(|edit| matches!(edit, Edit::Fold { .. }));
+        self.splice(patch, brought);
+        self.sum();
+        if folds {
+            self.pairing = Some(Pairing::of(&self.view().messages));
+        }
+        Ok(())
+    }
+
+    /// Returns the weight of each message that a patch brings or edits, in the order of its edits.
+    fn weigh_brought(&mut self, patch: &Patch, may_add: bool) -> Result<Vec<u64>, PatchError> {
+        let (mut weights, mut removed_tokens) = (Vec::new(), 0_u64);
+        for edit in &patch.edits {
+            match edit {
+                Edit::Body { at, content } => {
+                    removed_tokens = removed_tokens.saturating_add(self.weight(*at));
+                    weights.push(self.edited_weight(*at, content));
+                }
+                Edit::Fold { range, with } => {
+                    removed_tokens += self.prefix[range.end] - self.prefix[range.start];
+                    weights.extend(with.iter().map(|message| self.input.counter.weigh(message)));
+                }
+            }
+        }
+        let added_tokens = weights.iter().copied().fold(0, u64::saturating_add);
+        if added_tokens >= removed_tokens && !may_add {
+            return Err(PatchError::Heavier { removed_tokens, added_tokens });
+        }
+        Ok(weights)
+    }
+
+    fn edited_weight(&mut self, at: usize, content: &[Block]) -> u64 {
+        let message = self.original(at);
+        let tool = match message {
+            Message::ToolResult { tool_name, .. } if is_cleared(content) => Some(tool_name),
+            _ => None,
+        };
+        if let Some(weight) = tool.and_then(|tool| self.cleared.get(tool)) {
+            return *weight;
+        }
+        let weight = self.input.counter.weigh(&message.with_body(content.to_vec()));
+        if let Some(tool) = tool.cloned() {
+            self.cleared.insert(tool, weight);
+        }
+        weight
+    }
+
+    fn check_digest_and_turns(&self, patch: &Patch) -> Result<(), PatchError> {
+        let digest = self.hole().map(|(at, _)| at);
+        for (nth, edit) in patch.edits.iter().enumerate() {
+            let takes = match edit {
+                Edit::Body { at, .. } => digest == Some(*at),
+                Edit::Fold { range, .. } => digest.is_some_and(|at| range.contains(&at)),
+            };
+            if takes {
+                return Err(PatchError::Misplaced { edit: nth });
+            }
+        }
+        match &self.input.turns {
+            Some(turns) if self.n_turns(&patch.origins(self.len())) > turns.last().map_or(0, |last| last + 1) => {
+                Err(PatchError::MoreTurns)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how many turns, or messages where there are none, the result of a patch has.
+    fn n_turns(&self, origins: &[Origin]) -> usize {
+        let Some(turns) = &self.input.turns else { return origins.len() };
+        let (mut n_turns, mut open) = (0, None);
+        for origin in origins {
+            let turn = origin.kept().and_then(|at| self.origin(at)).map(|at| turns[at]);
+            n_turns += usize::from(turn.is_none() || turn != open);
+            open = turn;
+        }
+        n_turns
+    }
+
+    /// Returns how many messages, or turns of a host, may still be added without there being more than before.
+    pub(crate) fn n_free(&self) -> usize {
+        let origins: Vec<_> = (0..self.len()).map(Origin::Kept).collect();
+        let before = match &self.input.turns {
+            Some(turns) => turns.last().map_or(0, |last| last + 1),
+            None => self.input.messages.len(),
+        };
+        before.saturating_sub(self.n_turns(&origins))
+    }
+
+    fn splice(&mut self, patch: Patch, weights: Vec<u64>) {
+        let mut weights = weights.into_iter();
+        let mut old = take(&mut self.slots).into_iter();
+        let mut next = 0;
+        for edit in patch.edits {
+            match edit {
+                Edit::Fold { range, with } => {
+                    self.slots.extend(old.by_ref().take(range.start - next));
+                    old.by_ref().take(range.len()).for_each(drop);
+                    let new = with.into_iter().zip(weights.by_ref());
+                    self.slots.extend(new.map(|(message, weight)| Slot::New(Box::new(message), weight)));
+                    next = range.end;
+                }
+                Edit::Body { at, content } => {
+                    self.slots.extend(old.by_ref().take(at - next));
+                    let weight = weights.next().unwrap_or(0);
+                    self.slots.extend(old.next().map(|slot| slot.edited(content, weight)));
+                    next = at + 1;
+                }
+            }
+        }
+        self.slots.extend(old);
+    }
+
+    fn sum(&mut self) {
+        let weights = self.slots.iter().map(|slot| match slot {
+            Slot::Kept(at) => self.input.weight(*at),
+            Slot::Edited(edited) => edited.weight,
+            Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
+        });
+        self.prefix = prefix_sums(weights);
+    }
+
+    /// Takes in a patch whose only new message stands for the digest, which may weigh so much.
+    pub(crate) fn dig(&mut self, patch: Patch, room: u64) -> Result<(), PatchError> {
+        let places = patch.origins(self.len());
+        let place = places.iter().position(|origin| *origin == Origin::New).unwrap_or(0);
+        self.take_in(patch, true)?;
+        let slot = std::mem::replace(&mut self.slots[place], Slot::Kept(0));
+        self.slots[place] = match slot {
+            Slot::New(message, _) => Slot::Hole(message, room),
+            other => other,
+        };
+        self.sum();
+        Ok(())
+    }
+
+    /// Returns all steps as one patch over the input with the digest in its place, and that place: the edit, and which
+    /// of the messages that it brings.
+    pub(crate) fn into_patch(self, mut digest: Option<Message>) -> (Patch, Option<(usize, usize)>) {
+        let n = self.input.messages.len();
+        let mut folder = Folder::default();
+        let mut digest_at = None;
+        for slot in self.slots {
+            match slot {
+                Slot::Kept(at) => folder.keep(at),
+                Slot::Edited(edited) => {
+                    folder.keep(edited.at);
+                    folder.edits.push(Edit::Body { at: edited.at, content: edited.content });
+                }
+                Slot::New(message, _) => folder.with.push(*message),
+                Slot::Hole(..) => {
+                    digest_at = Some((folder.edits.len(), folder.with.len()));
+                    folder.with.extend(digest.take());
+                }
+            }
+        }
+        folder.fold(n);
+        (Patch { edits: folder.edits }, digest_at)
+    }
+}
+
+impl Slot {
+    /// Returns the place with another body.
+    fn edited(self, content: Vec<Block>, weight: u64) -> Self {
+        match self {
+            Self::Kept(at) => {
+                Self::Edited(Box::new(Edited { at, content, weight, message: OnceCell::new() }))
+            }
+            Self::Edited(edited) => {
+                Self::Edited(Box::new(Edited { at: edited.at, content, weight, message: OnceCell::new() }))
+            }
+            Self::New(message, _) => Self::New(Box::new(message.with_body(content)), weight),
+            hole @ Self::Hole(..) => hole,
+        }
+    }
+}
+
+/// Collects the folds between messages that stay.
+#[derive(Default)]
+struct Folder {
+    edits: Vec<Edit>,
+    with: Vec<Message>,
+    next: usize,
+}
+
+impl Folder {
+    fn keep(&mut self, at: usize) {
+        self.fold(at);
+        self.next = at + 1;
+    }
+
+    fn fold(&mut self, end: usize) {
+        let range: Range<usize> = self.next..end;
+        if !range.is_empty() || !self.with.is_empty() {
+            self.edits.push(Edit::Fold { range, with: take(&mut self.with) });
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Where the head ends that becomes a digest, and what may be said of it.
+
+use wb_budget::{plan_cut, prefix_sums};
+use wb_message::marks::is_pinned;
+use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
+use wb_summarize::{
+    CondenseScope, REQUEST_BYTES, Sections, carried_digest, digest_message, has_news, local_sections,
+    newest_timestamp,
+};
+
+use crate::pipeline::DigestStep;
+use crate::step_runner::{StepRunner, USEFUL_DIGEST_TOKENS};
+
+/// The weight in tokens of a digest that is only a count, which is never left out.
+const LEAST_DIGEST_TOKENS: u64 = 45;
+
+/// The head that becomes one digest: all messages of the input before the cut, whatever earlier steps made of them.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Index in the input of the first message of the tail.
+    pub(crate) cut: usize,
+    /// What earlier digests say.
+    pub(crate) carried: Option<String>,
+    /// The digest that needs no model.
+    pub(crate) local: Sections,
+    /// What the shortest digest weighs, in tokens.
+    pub(crate) least_tokens: u64,
+    pub(crate) timestamp: i64,
+}
+
+/// The places of a draft as the cut sees them.
+struct Places {
+    /// Running sums of the weights in which pinned messages are 0.
+    light: Vec<u64>,
+    /// The last message with the user's own words.
+    prompt: Option<usize>,
+}
+
+impl Places {
+    fn total(&self) -> u64 {
+        self.light.last().copied().unwrap_or(0)
+    }
+
+    fn weight(&self, at: usize) -> u64 {
+        self.light[at + 1] - self.light[at]
+    }
+
+    fn tail(&self, cut: usize) -> u64 {
+        self.total() - self.light[cut]
+    }
+}
+
+impl StepRunner<'_, '_> {
+    fn places(&self) -> Places {
+        let draft = &self.draft;
+        let weights = (0..draft.len()).map(|at| match is_pinned(draft.original(at)) {
+            true => 0,
+            false => draft.prefix[at + 1] - draft.prefix[at],
+        });
+        let originals: Vec<&Message> = (0..draft.len()).map(|at| draft.original(at)).collect();
+        Places { light: prefix_sums(weights), prompt: last_prompt_start(&originals) }
+    }
+
+    /// Folds the head of the draft and leaves a place for its digest; nothing where that would gain nothing.
+    pub(crate) fn fold_head(&mut self, step: DigestStep) -> Option<Head> {
+        let places = self.places();
+        let cut = self.choose_cut(step, &places);
+        if cut == 0 {
+            return None;
+        }
+        let kept = self.prompt_to_keep(step, &places, cut);
+        let goes = |at: &usize| !is_pinned(self.draft.original(*at)) && Some(*at) != kept;
+        let ranges = runs((0..cut).filter(goes));
+        let last = ranges.last()?.clone();
+        let head = self.head_before(cut);
+        let gone: u64 = ranges.iter().map(|range| self.draft.prefix[range.end] - self.draft.prefix[range.start]).sum();
+        let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - gone);
+        let room = self.split.digest.max(head.least_tokens).min(freed / 2).max(head.least_tokens);
+        if room >= freed {
+            return None;
+        }
+        let place = digest_message(CondenseScope::Session, "# Carryover", head.timestamp);
+        let folds = ranges.into_iter().map(|range| {
+            let with = if range == last { vec![place.clone()] } else { Vec::new() };
+            Edit::Fold { range, with }
+        });
+        self.draft.dig(Patch::new(folds.collect()), room).ok()?;
+        Some(head)
+    }
+
+    fn head_before(&self, cut: usize) -> Head {
+        let input = self.draft.input;
+        let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
+        let cut = first.unwrap_or(input.messages.len());
+        let messages = &input.messages[..cut];
+        let carried = carried_digest(messages);
+        let local = local_sections(messages, &input.pairing, self.vocabulary, carried.as_deref());
+        let timestamp = newest_timestamp(messages);
+        let least = digest_message(CondenseScope::Session, local.render(0), timestamp);
+        Head { cut, carried, local, least_tokens: input.counter.weigh(&least), timestamp }
+    }
+
+    /// Returns the cut, 0 where folding would say nothing new.
+    fn choose_cut(&self, step: DigestStep, places: &Places) -> usize {
+        let by_tokens = || plan_cut(&places.light, self.draft.pairing(), self.split.tail);
+        let cut = if self.is_forced {
+            self.forced_cut(places).max(self.cut_inside(places, by_tokens))
+        } else {
+            by_tokens()
+        };
+        let kept = self.prompt_to_keep(step, places, cut);
+        let kept_tokens = kept.map_or(0, |at| places.weight(at));
+        // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
+        let one_digest = self.split.digest.max(2 * LEAST_DIGEST_TOKENS);
+        let sheds = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
+        let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.says_something_new(at));
+        if news || (sheds && self.budget.has_target()) { cut } else { 0 }
+    }
+
+    fn says_something_new(&self, at: usize) -> bool {
+        has_news(std::slice::from_ref(&self.draft.original(at)))
+    }
+
+    /// Tells whether that much beside the fixed parts is within the target; without a window, within the tail.
+    fn fits(&self, tokens: u64) -> bool {
+        !self.split.is_hopeless && tokens <= self.split.room
+    }
+
+    fn forced_cut(&self, places: &Places) -> usize {
+        self.draft.pairing().legal_at_or_before(places.prompt.unwrap_or(0)).unwrap_or(0)
+    }
+
+    /// A forced cut goes inside the last turn only where that turn leaves no room for a digest.
+    fn cut_inside(&self, places: &Places, by_tokens: impl Fn() -> usize) -> usize {
+        let last_turn = places.tail(self.forced_cut(places));
+        let is_roomy = !self.budget.has_target() || self.fits(last_turn + self.needed_digest());
+        if is_roomy { 0 } else { by_tokens() }
+    }
+
+    fn needed_digest(&self) -> u64 {
+        self.split.digest.clamp(LEAST_DIGEST_TOKENS, USEFUL_DIGEST_TOKENS)
+    }
+
+    /// Returns the latest prompt where the cut would take it, a digest could not hold it word for word, and there is
+    /// room for it.
+    fn prompt_to_keep(&self, step: DigestStep, places: &Places, cut: usize) -> Option<usize> {
+        let at = places.prompt.filter(|at| *at < cut && step.keep_prompt)?;
+        let message = self.draft.original(at);
+        let Message::User { content, .. } = message else { return None };
+        let n_bytes: usize = content.texts().map(str::len).sum();
+        // What carries results cannot stay without their calls.
+        let can_stay = n_bytes > REQUEST_BYTES && message.answered_ids().next().is_none();
+        let needed = places.tail(cut) + places.weight(at) + self.needed_digest();
+        let has_room = !self.budget.has_target() || self.fits(needed);
+        (can_stay && has_room).then_some(at)
+    }
+}

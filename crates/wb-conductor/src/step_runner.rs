@@ -1,0 +1,196 @@
+//! Runs the steps of a pipeline over a draft, until it fits.
+
+use wb_budget::{Budget, BudgetSplit, WeighedTranscript};
+use wb_message::{Edit, Patch, ToolVocabulary};
+use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
+
+use crate::draft::Draft;
+use crate::fold::Head;
+use crate::pipeline::{DigestStep, Step, Trigger};
+use crate::plan::Plan;
+use crate::report::{CondenseReport, StepReport, Unchanged};
+
+/// A digest needs about this many tokens to be more than a count; for less no model is asked.
+pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
+
+/// A draft on its way down.
+pub(crate) struct StepRunner<'a, 'p> {
+    pub(crate) draft: Draft<'a>,
+    pub(crate) budget: Budget,
+    pub(crate) split: BudgetSplit,
+    /// What the transcript may weigh at the end, pinned messages included.
+    target: u64,
+    /// What steps will add that are yet to come.
+    reserved: u64,
+    pub(crate) is_forced: bool,
+    pub(crate) vocabulary: &'p ToolVocabulary,
+    pub(crate) head: Option<Head>,
+    steps: Vec<StepReport>,
+    /// Whether a step was run that may add weight.
+    may_add: bool,
+}
+
+impl<'a, 'p> StepRunner<'a, 'p> {
+    pub(crate) fn new(
+        view: &'a WeighedTranscript<'a>,
+        budget: Budget,
+        trigger: Trigger,
+        vocabulary: &'p ToolVocabulary,
+    ) -> Self {
+        let pinned = view.pinned_tokens();
+        let split = budget.split(pinned);
+        Self {
+            draft: Draft::new(view),
+            budget,
+            split,
+            target: split.room.saturating_add(pinned),
+            reserved: 0,
+            is_forced: trigger == Trigger::Forced,
+            vocabulary,
+            head: None,
+            steps: Vec::new(),
+            may_add: false,
+        }
+    }
+
+    pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CondenseReport>> {
+        let tokens_before = self.draft.total();
+        let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
+        let is_over = self.budget.is_over(tokens_before.saturating_add(added));
+        self.reserved = added;
+        for step in steps {
+            self.take(step, is_over);
+        }
+        // A step may have made room for an earlier one to go on.
+        while is_over && self.is_above_target() {
+            let before = self.draft.total();
+            steps.iter().filter(|step| matches!(step, Step::Pass(_))).for_each(|step| self.take(step, true));
+            if self.draft.total() >= before {
+                break;
+            }
+        }
+        self.fit_digest();
+        let report = self.report(is_over);
+        if self.steps.is_empty() {
+            let reason = if is_over || self.is_forced { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
+            return Err(Box::new(report.not_changed(reason)));
+        }
+        let report = CondenseReport { steps: self.steps, ..report };
+        let head = self.head.filter(|_| self.draft.hole().is_some());
+        Ok(Plan { draft: self.draft, head, budget: self.budget, is_over, may_add: self.may_add, is_guarded: true, report })
+    }
+
+    fn report(&self, is_over: bool) -> CondenseReport {
+        let input = self.draft.input;
+        CondenseReport {
+            tokens_before: input.total_tokens(),
+            tokens_after: input.total_tokens(),
+            messages_before: input.messages.len(),
+            messages_after: input.messages.len(),
+            context_tokens: self.budget.context_tokens(input.total_tokens()),
+            limit_tokens: self.budget.has_target().then_some(self.budget.limit),
+            target_tokens: self.budget.has_target().then_some(self.budget.target),
+            irreducible: self.budget.irreducible(input.total_tokens(), is_over),
+            ..CondenseReport::default()
+        }
+    }
+
+    /// Returns what a step that is always run would add now; those before it may leave less to add.
+    fn would_add(&self, step: &Step) -> u64 {
+        let Step::Always(pass) = step else { return 0 };
+        let Some(patch) = pass.plan(self.draft.input, self.goal(&[])) else { return 0 };
+        let input = self.draft.input;
+        let (mut added, mut removed) = (0_u64, 0_u64);
+        for edit in &patch.edits {
+            match edit {
+                Edit::Fold { range, with } => {
+                    added = with.iter().map(|message| input.counter.weigh(message)).fold(added, u64::saturating_add);
+                    let gone = range.clone().filter_map(|at| input.messages.get(at).map(|_| input.weight(at)));
+                    removed += gone.sum::<u64>();
+                }
+                Edit::Body { .. } => return 0,
+            }
+        }
+        added.saturating_sub(removed)
+    }
+
+    fn goal<'g>(&'g self, keep: &'g [usize]) -> Goal<'g> {
+        Goal { target_tokens: self.target.saturating_sub(self.reserved), keep, vocabulary: self.vocabulary }
+    }
+
+    /// Tells whether the draft is above its target even with the shortest digest that is of use.
+    fn is_above_target(&self) -> bool {
+        let to_spare = self.draft.hole().map_or(0, |(_, room)| room.saturating_sub(self.least_digest()));
+        self.draft.total().saturating_sub(to_spare).saturating_add(self.reserved) > self.target
+    }
+
+    fn least_digest(&self) -> u64 {
+        let least = self.head.as_ref().map_or(0, |head| head.least_tokens);
+        self.split.digest.min(USEFUL_DIGEST_TOKENS).max(least)
+    }
+
+    fn take(&mut self, step: &Step, is_over: bool) {
+        let due = is_over && self.is_above_target();
+        let done = match step {
+            Step::Pass(pass) => due && self.pass(pass.as_ref(), false),
+            Step::Always(pass) => {
+                self.reserved = 0;
+                self.pass(pass.as_ref(), true)
+            }
+            Step::Digest(digest) => (due || self.is_forced) && self.head.is_none() && self.digest(*digest),
+            Step::Restore { max_files } => self.head.is_some() && self.restore(*max_files),
+        };
+        if done {
+            self.note(step.name(), matches!(step, Step::Always(_)));
+        }
+    }
+
+    fn note(&mut self, name: &str, may_add: bool) {
+        self.may_add |= may_add;
+        let (tokens_after, messages_after) = (self.draft.total(), self.draft.len());
+        match self.steps.iter_mut().find(|step| step.name == name) {
+            Some(step) => (step.tokens_after, step.messages_after) = (tokens_after, messages_after),
+            None => self.steps.push(StepReport { name: name.to_owned(), tokens_after, messages_after }),
+        }
+    }
+
+    fn pass(&mut self, pass: &dyn Pass, may_add: bool) -> bool {
+        let keep: Vec<usize> = self.draft.hole().map(|(at, _)| at).into_iter().collect();
+        let patch = pass.plan(&self.draft.view(), self.goal(&keep));
+        // A pass from elsewhere may plan what is not allowed; then it has done nothing.
+        patch.is_some_and(|patch| !patch.is_empty() && self.draft.take_in(patch, may_add).is_ok())
+    }
+
+    fn digest(&mut self, step: DigestStep) -> bool {
+        self.head = self.fold_head(step);
+        self.head.is_some()
+    }
+
+    /// Gives files back within what is left, and never so many that there are more messages than before.
+    fn restore(&mut self, max_files: usize) -> bool {
+        let (Some(head), Some((hole, _))) = (&self.head, self.draft.hole()) else { return false };
+        let (total, freed) = (self.draft.total(), self.draft.input.total_tokens().saturating_sub(self.draft.total()));
+        let room = self.target.saturating_sub(self.reserved).saturating_sub(total);
+        let room = if !self.budget.has_target() { u64::MAX } else { room };
+        let limits = RestoreLimits {
+            max_files: max_files.min(self.draft.n_free()),
+            max_tokens: self.split.restored.min(room).min(freed / 2),
+            vocabulary: self.vocabulary,
+        };
+        let files = restore_reads(self.draft.input, head.cut, &self.draft.hidden(head.cut), limits);
+        let patch = Patch::new(vec![Edit::Fold { range: hole + 1..hole + 1, with: files }]);
+        !matches!(&patch.edits[..], [Edit::Fold { with, .. }] if with.is_empty())
+            && self.draft.take_in(patch, true).is_ok()
+    }
+
+    /// Takes from the digest what is missing; where not even the shortest one fits, nothing does, and it keeps its share.
+    fn fit_digest(&mut self) {
+        let Some((_, room)) = self.draft.hole() else { return };
+        let excess = (self.draft.total().saturating_add(self.reserved)).saturating_sub(self.target);
+        let least = self.head.as_ref().map_or(0, |head| head.least_tokens);
+        let fitting = room.saturating_sub(excess);
+        if self.budget.has_target() && fitting >= least {
+            self.draft.resize_hole(fitting);
+        }
+    }
+}
