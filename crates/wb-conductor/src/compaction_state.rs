@@ -42,7 +42,7 @@ pub struct CompactionInFlight {
     pub task_id: CompactionTaskId,
     /// Index of the first message that it does not reach.
     pub raw_from: usize,
-    /// [`fingerprint`](crate::fingerprint()) of the messages before that one.
+    /// [`prefix_fingerprint`](wb_message::prefix_fingerprint) of the messages before that one.
     pub fingerprint: u64,
     /// When it was started, in milliseconds.
     pub started_at_ms: u64,
@@ -61,7 +61,7 @@ pub struct CompactionBoundary {
     pub raw_from: usize,
     /// How many messages went.
     pub n_messages: usize,
-    /// [`fingerprint`](crate::fingerprint()) of the messages before `raw_from`, as they were.
+    /// [`prefix_fingerprint`](wb_message::prefix_fingerprint) of the messages before `raw_from`, as they were.
     pub fingerprint: u64,
     /// Weight of what went, in tokens.
     pub pre_tokens: u64,
@@ -111,7 +111,7 @@ pub struct CompactionSkipped {
     pub reason: SkipReason,
     /// Index of the first message that it does not reach.
     pub raw_from: usize,
-    /// [`fingerprint`](crate::fingerprint()) of the messages before that one.
+    /// [`prefix_fingerprint`](wb_message::prefix_fingerprint) of the messages before that one.
     pub fingerprint: u64,
     /// Weight of what would go, in tokens.
     pub pre_tokens: u64,

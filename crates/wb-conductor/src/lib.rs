@@ -44,9 +44,7 @@ pub mod condenser;
 pub mod binding;
 pub mod recovery;
 pub mod prompt_cache;
-pub mod agent_settings;
 
-pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
 pub use background::{
     BackgroundCompaction, CompactionEvent, DiscardReason, NotSpawned, apply_summary,
     trim_to_compaction_boundary,

@@ -43,6 +43,7 @@ pub struct Ready {
     /// None where nobody can have changed the transcript meanwhile.
     fingerprint: Option<u64>,
     end: End,
+    cancel: CancellationToken,
     is_cancelled: bool,
     report: CondenseReport,
 }
@@ -147,8 +148,7 @@ impl Plan<'_> {
                 (ready.report.usage, ready.report.n_requests) = (cost.usage, cost.n_requests);
                 ready.take_reply(digest, &writer);
             }
-            ready.is_cancelled |= cancel.is_cancelled();
-            ready
+            ready.cancelled_by(cancel)
         }
     }
 
@@ -183,7 +183,7 @@ impl Plan<'_> {
         let n_messages = input.messages.len();
         let report = CondenseReport { digest: source, ..self.report };
         let (patch, digest_at) = self.draft.into_patch(message);
-        Ready { patch, digest_at, n_messages, fingerprint, end, is_cancelled: false, report }
+        Ready { patch, digest_at, n_messages, fingerprint, end, cancel: CancellationToken::new(), is_cancelled: false, report }
     }
 }
 
@@ -206,9 +206,9 @@ impl Ready {
         }
     }
 
-    pub(crate) fn cancelled_by(mut self, cancel: &CancellationToken) -> Self {
-        self.is_cancelled |= cancel.is_cancelled();
-        self
+    /// Lets a token cancel the change until it is applied.
+    pub(crate) fn cancelled_by(self, cancel: CancellationToken) -> Self {
+        Self { cancel, ..self }
     }
 
     /// Returns the whole change as data over the indices of the transcript that it was planned on.
@@ -259,7 +259,7 @@ impl Ready {
         if !same {
             return self.report.not_changed(Unchanged::PrefixChanged);
         }
-        if self.is_cancelled {
+        if self.is_cancelled || self.cancel.is_cancelled() {
             return self.report.not_changed(Unchanged::Cancelled);
         }
         let Self { patch, mut end, mut report, n_messages, .. } = self;

@@ -92,7 +92,7 @@ impl CondenseSettings {
     }
 
     /// Asks the model where there is one, and takes the local digest where not.
-    pub(crate) fn ask(
+    pub fn ask(
         &self,
         plan: Plan<'_>,
         opts: &CondenseOpts,
@@ -100,7 +100,7 @@ impl CondenseSettings {
         let cancel = opts.cancel.clone().unwrap_or_default();
         match self.summarizer_for(opts) {
             Some(summarizer) => Either::Left(plan.ask(&summarizer, &cancel)),
-            None => Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(&cancel))),
+            None => Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(cancel))),
         }
     }
 }

@@ -170,6 +170,11 @@ impl CondenseSettings {
         self
     }
 
+    /// Returns what messages are weighed with.
+    pub fn counter(&self) -> &Arc<dyn Weigher> {
+        &self.weigher
+    }
+
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
         Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)

@@ -23,6 +23,8 @@ pub(crate) struct StepRunner<'a, 'p> {
     /// What steps will add that are yet to come.
     reserved: u64,
     pub(crate) is_forced: bool,
+    /// Whether a digest that the host wants is still to come: what can be had again goes with its head.
+    leads_to_digest: bool,
     pub(crate) vocabulary: &'p ToolVocabulary,
     pub(crate) head: Option<Head>,
     steps: Vec<StepReport>,
@@ -46,6 +48,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             target: split.room.saturating_add(pinned),
             reserved: 0,
             is_forced: trigger == Trigger::Forced,
+            leads_to_digest: false,
             vocabulary,
             head: None,
             steps: Vec::new(),
@@ -56,8 +59,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CondenseReport>> {
         let tokens_before = self.draft.total();
         let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
-        let is_over = self.budget.is_over(tokens_before.saturating_add(added));
+        let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(added));
         self.reserved = added;
+        self.leads_to_digest = self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_)));
         for step in steps {
             self.take(step, is_over);
         }
@@ -72,7 +76,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         self.fit_digest();
         let report = self.report(is_over);
         if self.steps.is_empty() {
-            let reason = if is_over || self.is_forced { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
+            let reason = if is_over { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
             return Err(Box::new(report.not_changed(reason)));
         }
         let report = CondenseReport { steps: self.steps, ..report };
@@ -89,7 +93,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             messages_after: input.messages.len(),
             context_tokens: self.budget.context_tokens(input.total_tokens()),
             limit_tokens: self.budget.has_target().then_some(self.budget.limit),
-            target_tokens: self.budget.has_target().then_some(self.budget.target),
+            target_tokens: (is_over && self.budget.has_target()).then_some(self.budget.target),
             irreducible: self.budget.irreducible(input.total_tokens(), is_over),
             ..CondenseReport::default()
         }
@@ -118,8 +122,12 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         Goal { target_tokens: self.target.saturating_sub(self.reserved), keep, vocabulary: self.vocabulary }
     }
 
-    /// Tells whether the draft is above its target even with the shortest digest that is of use.
+    /// Tells whether the draft is above its target even with the shortest digest that is of use. Without a window a
+    /// digest is all that can be asked for.
     fn is_above_target(&self) -> bool {
+        if self.head.is_some() && !self.budget.has_target() {
+            return false;
+        }
         let to_spare = self.draft.hole().map_or(0, |(_, room)| room.saturating_sub(self.least_digest()));
         self.draft.total().saturating_sub(to_spare).saturating_add(self.reserved) > self.target
     }
@@ -132,12 +140,15 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     fn take(&mut self, step: &Step, is_over: bool) {
         let due = is_over && self.is_above_target();
         let done = match step {
-            Step::Pass(pass) => due && self.pass(pass.as_ref(), false),
+            Step::Pass(pass) => (due || self.leads_to_digest) && self.pass(pass.as_ref(), false),
             Step::Always(pass) => {
                 self.reserved = 0;
                 self.pass(pass.as_ref(), true)
             }
-            Step::Digest(digest) => (due || self.is_forced) && self.head.is_none() && self.digest(*digest),
+            Step::Digest(digest) => {
+                self.leads_to_digest = false;
+                (due || self.is_forced) && self.digest(*digest)
+            }
             Step::Restore { max_files } => self.head.is_some() && self.restore(*max_files),
         };
         if done {
@@ -162,25 +173,38 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     fn digest(&mut self, step: DigestStep) -> bool {
+        if self.head.is_some() {
+            return false;
+        }
         self.head = self.fold_head(step);
         self.head.is_some()
     }
 
     /// Gives files back within what is left, and never so many that there are more messages than before.
     fn restore(&mut self, max_files: usize) -> bool {
-        let (Some(head), Some((hole, _))) = (&self.head, self.draft.hole()) else { return false };
-        let (total, freed) = (self.draft.total(), self.draft.input.total_tokens().saturating_sub(self.draft.total()));
-        let room = self.target.saturating_sub(self.reserved).saturating_sub(total);
-        let room = if !self.budget.has_target() { u64::MAX } else { room };
+        let (Some(head), Some((hole, digest_tokens))) = (&self.head, self.draft.hole()) else { return false };
+        let total = self.draft.total();
+        let freed = self.draft.input.total_tokens().saturating_sub(total - digest_tokens);
+        let room = match self.budget.has_target() {
+            true => self.target.saturating_sub(self.reserved.saturating_add(total)),
+            false => u64::MAX,
+        };
         let limits = RestoreLimits {
             max_files: max_files.min(self.draft.n_free()),
             max_tokens: self.split.restored.min(room).min(freed / 2),
             vocabulary: self.vocabulary,
         };
         let files = restore_reads(self.draft.input, head.cut, &self.draft.hidden(head.cut), limits);
+        if files.is_empty() {
+            return false;
+        }
+        let (least, before) = (head.least_tokens, total);
         let patch = Patch::new(vec![Edit::Fold { range: hole + 1..hole + 1, with: files }]);
-        !matches!(&patch.edits[..], [Edit::Fold { with, .. }] if with.is_empty())
-            && self.draft.take_in(patch, true).is_ok()
+        let done = self.draft.take_in(patch, true).is_ok();
+        // What replaces a head is lighter by much: the digest takes at most half of what the files leave.
+        let left = freed.saturating_sub(self.draft.total() - before);
+        self.draft.resize_hole(digest_tokens.min(left / 2).max(least));
+        done
     }
 
     /// Takes from the digest what is missing; where not even the shortest one fits, nothing does, and it keeps its share.

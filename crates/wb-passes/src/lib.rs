@@ -60,5 +60,5 @@ pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
 pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanFate, Repair, Repaired};
-pub use tool_output::ToolOutput;
+pub use tool_output::{ToolOutput, truncate_head_tail};
 pub use truncate::{STEPS_PER_TARGET, Truncate};

@@ -220,8 +220,8 @@ pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp
 }
 
 /// Returns the newest timestamp among messages, 0 where none has one.
-pub fn newest_timestamp(messages: &[Message]) -> i64 {
-    messages.iter().rev().find_map(Message::timestamp).unwrap_or(0)
+pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 {
+    messages.iter().rev().find_map(|m| m.borrow().timestamp()).unwrap_or(0)
 }
 
 /// Condenses messages into one digest; it always succeeds.

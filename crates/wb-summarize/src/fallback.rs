@@ -30,8 +30,8 @@ const N_PATHS: usize = 40;
 ///
 /// `pairing` is that of the messages or of a transcript that starts with them. System texts, earlier digests
 /// and restored files are not read; `prior` is the text of earlier digests, which is carried section by section.
-pub fn local_sections(
-    messages: &[Message],
+pub fn local_sections<M: std::borrow::Borrow<Message>>(
+    messages: &[M],
     pairing: &Pairing,
     vocabulary: &ToolVocabulary,
     prior: Option<&str>,
@@ -40,7 +40,7 @@ pub fn local_sections(
     let mut notes = Notes::default();
     notes.stuck.extend(prior.entries(Section::Status).iter().filter(|entry| entry.starts_with(STUCK)));
     let mut pairs = pairing.pairs().iter().peekable();
-    for (at, message) in messages.iter().enumerate() {
+    for (at, message) in messages.iter().map(std::borrow::Borrow::borrow).enumerate() {
         while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
             if let Some((_, name, input)) = pair.call.find(messages) {
                 notes.answered(vocabulary.role(name), vocabulary.path(input), Call { name, input }, message);
@@ -48,7 +48,7 @@ pub fn local_sections(
         }
         notes.message(message, vocabulary);
     }
-    let n_elided = messages.iter().filter(|message| !is_pinned(message)).count();
+    let n_elided = messages.iter().filter(|message| !is_pinned((*message).borrow())).count();
     notes.sections(n_elided, &prior)
 }
 
@@ -401,14 +401,14 @@ fn open_todos(input: &Value) -> Vec<String> {
 }
 
 /// Returns what the earlier digests among messages say, oldest first, nothing where there is none.
-pub fn carried_digest(messages: &[Message]) -> Option<String> {
-    let bodies: Vec<_> = messages.iter().filter_map(digest_body).collect();
+pub fn carried_digest<M: std::borrow::Borrow<Message>>(messages: &[M]) -> Option<String> {
+    let bodies: Vec<_> = messages.iter().filter_map(|m| digest_body(m.borrow())).collect();
     let said = bodies.iter().map(|body| body.trim()).filter(|body| !body.is_empty());
     let carried = said.collect::<Vec<_>>().join("\n\n");
     (!carried.is_empty()).then_some(carried)
 }
 
 /// Tells whether folding these messages would say anything that digests and restored files do not say already.
-pub fn has_news(messages: &[Message]) -> bool {
-    messages.iter().any(|message| !is_synthetic(message) && !is_pinned(message))
+pub fn has_news<M: std::borrow::Borrow<Message>>(messages: &[M]) -> bool {
+    messages.iter().any(|message| !is_synthetic(message.borrow()) && !is_pinned(message.borrow()))
 }

@@ -8,7 +8,9 @@
 //! pass_laws::all(&pass, &script("u [a:bash t*100]x3 a"), 0);
 //! ```
 
-use wb_budget::{Tariff, View, estimate_message_tokens, estimate_tokens, prefix_tokens};
+use std::sync::Arc;
+
+use wb_budget::{Tariff, WeighedTranscript, Weigher, estimate_message_tokens, estimate_tokens, prefix_tokens};
 use wb_message::marks::CLIP_MARK;
 use wb_message::{Edit, Message, Pairing, Patch};
 use wb_passes::{Goal, Pass};
@@ -18,9 +20,8 @@ use crate::show::report;
 
 /// Plans a pass over a transcript under the seed's tariff.
 pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option<Patch> {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
-    let view = View { messages, prefix: &prefix, pairing: &pairing };
-    pass.plan(view, Goal { target_tokens, weigher: &Tariff::SEED })
+    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens))
 }
 
 /// Checks everything that holds for a pass on one transcript, and returns what it makes of it.
@@ -92,19 +93,19 @@ mod tests {
     use wb_message::Block;
 
     /// A pass that does what it is told to.
-    struct Does(fn(View<'_>) -> Option<Patch>);
+    struct Does(fn(&WeighedTranscript<'_>) -> Option<Patch>);
 
     impl Pass for Does {
-        fn name(&self) -> &'static str {
+        fn name(&self) -> &str {
             "test"
         }
 
-        fn plan(&self, view: View<'_>, _: Goal<'_>) -> Option<Patch> {
+        fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
             (self.0)(view)
         }
     }
 
-    fn broken(plan: fn(View<'_>) -> Option<Patch>) -> String {
+    fn broken(plan: fn(&WeighedTranscript<'_>) -> Option<Patch>) -> String {
         let messages = script("u*40 a*40 u*40 a:bash t*400 a");
         let caught = std::panic::catch_unwind(|| all(&Does(plan), &messages, 0)).expect_err("the law holds");
         caught.downcast_ref::<String>().expect("a formatted panic").clone()
@@ -129,8 +130,8 @@ mod tests {
         assert!(
             broken(|_| Some(body(4, format!("other{CLIP_MARK}words")))).contains("not clipped at both ends")
         );
-        let ever_less = |view: View<'_>| {
-            let Message::User { content, .. } = &view.messages[0] else { return None };
+        let ever_less = |view: &WeighedTranscript<'_>| {
+            let Message::User { content, .. } = view.messages[0] else { return None };
             let text = content.texts().next()?;
             Some(body(0, text[..text.len() / 2].to_owned())).filter(|_| !text.is_empty())
         };

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place, fingerprint};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
 use wb_message::{Edit, Message, Pairing, Patch, Undo};
 use wb_summarize::{flatten_into, flatten_transcript};
 
@@ -150,7 +150,7 @@ fn prefix_fingerprint(bed: &Bed) -> Row<'_> {
         what: "fingerprint of what was prepared",
         limit_is: "reading every byte",
         target: None,
-        subject: repeated(|| fingerprint(black_box(&bed.messages))),
+        subject: repeated(|| wb_message::prefix_fingerprint(black_box(&bed.messages))),
         limit: read_all(bed),
     }
 }

@@ -57,9 +57,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use wb_budget::{CompactionCut, ContextWindowPolicy, Tariff, View, Weigher, plan_compaction, prefix_sums};
+use wb_budget::{CompactionCut, ContextWindowPolicy, Tariff, WeighedTranscript, Weigher, plan_compaction};
 use wb_message::marks::conversation_summary;
-use wb_message::{Message, Pairing, last_prompt_start};
+use wb_message::{Message, last_prompt_start, prefix_fingerprint};
 use wb_summarize::{
     CompactionConfig, CompactionExecutionMode, ContextSummarizer, ContextSummary, MIN_COMPACTION_GAIN_TOKENS,
     SummaryRequest, savings_ratio_ppm,
@@ -69,7 +69,6 @@ use crate::compaction_state::{
     Breaker, CompactionBoundary, CompactionInFlight, CompactionSkipped, CompactionState, CompactionTaskId,
     MAX_RECORDED_SUMMARY_BYTES, SkipReason, failure, is_ahead, shorten,
 };
-use crate::prepare::fingerprint;
 use crate::settings::DEFAULT_TIMEOUT;
 
 pub use event::{CompactionEvent, DiscardReason, NotSpawned};
@@ -218,13 +217,12 @@ impl BackgroundCompaction {
         messages: &[Message],
         threshold: u64,
     ) -> Result<Planned, NotSpawned> {
-        let prefix = prefix_sums(messages.iter().map(|message| self.weigher.weigh(message)));
-        if prefix.last().is_none_or(|total| *total <= threshold) {
+        let view = WeighedTranscript::new(messages, &self.weigher);
+        if view.total_tokens() <= threshold {
             return Err(NotSpawned::BelowThreshold);
         }
-        let pairing = Pairing::of(messages);
-        let cut = self.cut(View { messages, prefix: &prefix, pairing: &pairing })?;
-        let fingerprint = fingerprint(&messages[..cut.raw_from]);
+        let cut = self.cut(&view)?;
+        let fingerprint = prefix_fingerprint(&messages[..cut.raw_from]);
         if self.state.knows(fingerprint) {
             return Err(NotSpawned::AlreadyDone);
         }
@@ -236,8 +234,8 @@ impl BackgroundCompaction {
     }
 
     /// Plans a cut that is worth it even where the summary becomes as long as it may.
-    fn cut(&self, view: View<'_>) -> Result<CompactionCut, NotSpawned> {
-        let expected = expected_tokens(view.messages, self.weigher.as_ref(), &self.config);
+    fn cut(&self, view: &WeighedTranscript<'_>) -> Result<CompactionCut, NotSpawned> {
+        let expected = expected_tokens(&view.messages, self.weigher.as_ref(), &self.config);
         let needed = needed_tokens(expected, self.config.min_savings_ppm());
         plan_compaction(view, &self.policy, needed).ok_or_else(|| {
             let any = plan_compaction(view, &self.policy, 1);
@@ -250,7 +248,7 @@ impl BackgroundCompaction {
         let Some(last) = self.state.skipped.last() else { return true };
         let grown = cut.tokens >= last.pre_tokens.saturating_add(MIN_COMPACTION_GAIN_TOKENS);
         let begins_the_same =
-            || messages.get(..last.raw_from).is_some_and(|prefix| fingerprint(prefix) == last.fingerprint);
+            || messages.get(..last.raw_from).is_some_and(|prefix| prefix_fingerprint(prefix) == last.fingerprint);
         grown || !begins_the_same()
     }
 
@@ -406,7 +404,7 @@ fn outdated(
     cut: &CompactionCut,
 ) -> Option<DiscardReason> {
     let Some(prefix) = messages.get(..in_flight.raw_from) else { return Some(DiscardReason::Shortened) };
-    if fingerprint(prefix) != in_flight.fingerprint {
+    if prefix_fingerprint(prefix) != in_flight.fingerprint {
         return Some(DiscardReason::PrefixChanged);
     }
     // What stood behind may be gone, and an older prompt be the latest now.

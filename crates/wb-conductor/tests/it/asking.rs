@@ -88,7 +88,7 @@ fn a_carried_digest_of_any_length_leaves_room_for_the_transcript() {
     messages.extend(script("u\"what is new\" a*400 u\"now\""));
     let invoker = with_card(16_000, vec![Script::says(good_reply("x"))]);
     let (_, report) = forced(&messages, &invoker);
-    assert_eq!(report.digest, Some(DigestSource::Model), "{report}");
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
     prompts_fit(&invoker, 16_000);
     let prompt = &invoker.prompts()[0];
     assert!(prompt.contains("» you: what is new") && prompt.contains("first words of it"), "{prompt}");

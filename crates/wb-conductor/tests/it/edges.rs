@@ -6,14 +6,18 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use serde_json::json;
-use wb_budget::{CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, Tariff, Usage, estimate_tokens};
+use tokio_util::sync::CancellationToken;
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, Budget, CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, Tariff, Usage,
+    WeighedTranscript, Weigher, estimate_tokens,
+};
 use wb_conductor::{
-    BackgroundCompaction, CompactionEvent, CondenseOpts, CondenseSettings, Ladder, LadderBudget,
-    LadderReport, ReplyDraft, Rung, condense_in_place,
+    BackgroundCompaction, CompactionEvent, CondenseOpts, CondenseSettings, Pipeline, ReplyDraft, Step,
+    Summarizer, Trigger, condense_in_place,
 };
 use wb_message::marks::digest_body;
 use wb_message::{Block, Message};
-use wb_passes::{ArtifactCompactionConfig, Climb, Microcompact};
+use wb_passes::{ArtifactCompactionConfig, Microcompact};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CompactionConfig, ContextSummarizer, ContextSummary, Emission, Reply, StopReason, SummarizerError,
@@ -21,77 +25,46 @@ use wb_summarize::{
 };
 use wb_testkit::script;
 
-const FORCED: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0 };
+use crate::support::{flat, run};
 
-fn climb(ladder: &Ladder, messages: &mut Vec<Message>, budget: LadderBudget) -> LadderReport {
-    block_on(ladder.climb(messages, budget, &CondenseSettings::new(), &CondenseOpts::default()))
-}
+const FORCED: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
 
 #[test]
 fn a_ladder_without_any_room_says_that_it_cannot_fit() {
     let mut messages = script("u*300 a:bash t*400 a u*50");
-    let done = climb(&Ladder::default(), &mut messages, LadderBudget::flat(0, 0));
-    assert!(done.report.irreducible.is_some(), "{}", done.report);
+    let report = run(&Pipeline::ladder(), &mut messages, flat(0, 0), false);
+    assert!(report.irreducible.is_some(), "{report}");
 }
 
 #[test]
 fn a_repair_that_would_lift_a_transcript_above_its_limit_makes_it_climb() {
     let mut messages = script("u*50 a:bash a*50 [u*40 a*40]x8 u");
     let limit = estimate_tokens(&messages);
-    let ladder = Ladder::policy(&CONTEXT_WINDOW_POLICY, ArtifactCompactionConfig::default());
-    let done = climb(&ladder, &mut messages, LadderBudget::flat(limit, 0));
-    assert!(done.report.tokens_after <= limit || done.report.irreducible.is_some(), "{}", done.report);
-}
-
-#[test]
-fn a_second_condense_keeps_the_bill_of_the_first() {
-    let transcript = script(r#"u"port it" [u*200 a*500:read(src/a.rs) t*600 a*20]x9 u*3000"and now?""#);
-    let run = |n_rungs| {
-        let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- port it")]));
-        let settings = CondenseSettings::new().invoke(invoker);
-        let mut messages = transcript.clone();
-        let ladder = Ladder { rungs: vec![Rung::Condense; n_rungs] };
-        let budget = LadderBudget::landing(4_000, 0);
-        block_on(ladder.climb(&mut messages, budget, &settings, &FORCED)).report
-    };
-    let (one, two) = (run(1), run(2));
-    assert!(one.n_requests > 0 && two.n_requests >= one.n_requests, "{one} and {two}");
-    assert_eq!(two.digest.is_some(), one.digest.is_some());
+    let policy = Pipeline::policy(10, ArtifactCompactionConfig::default());
+    let report = run(&policy, &mut messages, flat(limit, 0), false);
+    assert!(report.tokens_after <= limit || report.irreducible.is_some(), "{report}");
 }
 
 #[test]
 fn a_small_budget_is_not_taken_for_the_window_of_the_model() {
     let transcript = script("u [u*200 a*500:read t*600 a*20]x9 u");
-    let n_requests = |limit| {
+    for limit in [150_000, 4_000] {
         let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- port it")]));
-        let settings = CondenseSettings::new().invoke(invoker.clone()).card(ModelCard::with_window(200_000));
-        let mut messages = transcript.clone();
-        let ladder = Ladder { rungs: vec![Rung::Condense] };
-        block_on(ladder.climb(&mut messages, LadderBudget::landing(limit, 0), &settings, &FORCED));
-        invoker.prompts().len()
-    };
-    assert_eq!((n_requests(150_000), n_requests(4_000)), (1, 1));
+        let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+        let view = WeighedTranscript::new(&transcript, &counter);
+        let budget = Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 0);
+        let plan = Pipeline::bare().plan(&view, &budget, Trigger::Forced).unwrap();
+        block_on(plan.ask(&Summarizer::new(invoker.clone()), &CancellationToken::new()));
+        assert_eq!(invoker.prompts().len(), 1);
+    }
 }
 
 #[test]
-fn a_digest_that_a_later_rung_dropped_is_not_told() {
+fn a_digest_is_never_dropped_by_a_later_step() {
     let mut messages = script("u*90 [a*300:read t*300]x9 u*700");
-    let done = climb(&Ladder::default(), &mut messages, LadderBudget::landing(900, 0));
-    let stays = messages.iter().any(|message| digest_body(message).is_some());
-    assert_eq!(done.report.digest.is_some(), stays, "{}", done.report);
-}
-
-#[test]
-fn an_impossible_usage_is_refused_by_a_ladder_too() {
-    let before = script("u*100 [a*300:mcp__x t*300]x20 u*10");
-    let card = ModelCard::with_window(200_000);
-    let budget = LadderBudget::of(&card, &wb_budget::AUTO_CONDENSE_POLICY, 0);
-    let opts = CondenseOpts { context_tokens: u64::MAX, ..CondenseOpts::default() };
-    let mut messages = before.clone();
-    let done =
-        block_on(Ladder::default().climb(&mut messages, budget, &CondenseSettings::new().card(card), &opts));
-    assert_eq!(messages, before);
-    assert!(done.report.refused.is_some());
+    let report = run(&Pipeline::ladder(), &mut messages, Budget::of_limit(900, &AUTO_CONDENSE_POLICY, 0), false);
+    assert!(report.digest.is_some(), "{report}");
+    assert!(messages.iter().any(|message| digest_body(message).is_some()), "{report}");
 }
 
 #[test]
@@ -132,9 +105,8 @@ fn a_whole_answer_brings_the_calls_that_were_not_streamed_and_doubles_none() {
 fn taking_back_what_was_rewound_since_makes_nothing_up() {
     let before = script("u [a:bash t*900]x8 a");
     let mut messages = before.clone();
-    let mut climb = Climb::new(&mut messages, &Tariff::SEED);
-    climb.step(&Microcompact { keep_recent_results: 1, ..Microcompact::default() }, 0);
-    let undo = climb.done().undo;
+    let clears = Pipeline::new(vec![Step::pass(Microcompact { keep_recent_results: 1 })]);
+    let undo = run(&clears, &mut messages, flat(0, 0), false).undo.unwrap();
     messages.truncate(3);
     undo.revert(&mut messages);
     assert_eq!(messages, before[..3]);

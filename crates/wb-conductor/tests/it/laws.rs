@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, Summarizer, condense_in_place};
 use wb_message::Message;
 use wb_message::outline::outline;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -58,22 +58,23 @@ struct Case {
 
 impl Case {
     fn settings(&self) -> CondenseSettings {
-        let mut settings = CondenseSettings::new()
-            .policy(self.policy)
-            .overhead_tokens(self.overhead_tokens)
-            .timeout(Some(Duration::from_millis(1)));
+        let mut settings =
+            CondenseSettings::new().policy(self.policy).overhead_tokens(self.overhead_tokens);
         if let Some(window) = self.window {
             settings = settings.card(ModelCard::with_window(window));
         }
         match self.model.invoker() {
-            Some(invoker) => settings.invoke(invoker),
+            Some(invoker) => {
+                settings.summarizer(Summarizer::new(invoker).timeout(Duration::from_millis(1)))
+            }
             None => settings,
         }
     }
 
     fn run(&self, messages: &[Message]) -> (Vec<Message>, CondenseReport) {
         let mut after = messages.to_vec();
-        let opts = CondenseOpts { force: self.force, model: None, context_tokens: self.context_tokens };
+        let (force, context_tokens) = (self.force, self.context_tokens);
+        let opts = CondenseOpts { force, context_tokens, ..CondenseOpts::default() };
         let report = block_on(condense_in_place(&mut after, &self.settings(), &opts));
         (after, report)
     }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_conductor::{PromptPrefix, StablePrefix, fingerprint};
+use wb_conductor::{PromptPrefix, StablePrefix};
+use wb_message::prefix_fingerprint as fingerprint;
 use wb_message::{Block, Message, Pairing};
 use wb_testkit::{script, strategies};
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::executor::block_on;
 use tokio_util::sync::CancellationToken;
+use wb_budget::WeighedTranscript;
 use wb_conductor::{
-    CondenseReport, CondenseSettings, DigestSource, Runner, Unchanged, apply, condense_in_place, prepare, run,
+    CondenseOpts, CondenseReport, CondenseSettings, DigestSource, Ready, Runner, Summarizer, Unchanged,
+    condense_in_place,
 };
 use wb_message::marks::{digest_body, is_pinned, restored_file};
 use wb_message::outline::outline;
@@ -21,13 +23,23 @@ fn session() -> Vec<Message> {
     script("s u\"port it\" a*300 a:read(src/a.rs) t*100 u*400 a*400 s u\"now\" a:bash t*30 a")
 }
 
-/// Prepares a forced compaction, changes the transcript meanwhile, and applies.
+/// Plans a compaction of a transcript and asks for its digest; the future holds no transcript.
+fn asked_of(
+    messages: &[Message],
+    settings: &CondenseSettings,
+    opts: &CondenseOpts,
+) -> impl Future<Output = Ready> + Send + 'static + use<> {
+    let view = WeighedTranscript::new(messages, settings.counter());
+    let plan = settings.plan(&view, opts).expect("something to fold");
+    settings.ask(plan, opts)
+}
+
+/// Plans a forced compaction, changes the transcript meanwhile, and applies.
 fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CondenseReport) {
-    let prepared = prepare(before, &CondenseSettings::new(), &FORCE).expect("something to fold");
-    let proposal = block_on(run(prepared));
+    let ready = block_on(asked_of(before, &CondenseSettings::new(), &FORCE));
     let mut messages = before.to_vec();
     change(&mut messages);
-    let report = apply(&mut messages, proposal);
+    let report = ready.apply(&mut messages);
     (messages, report)
 }
 
@@ -73,7 +85,7 @@ fn a_changed_prefix_is_refused_and_nothing_changes() {
         change(&mut changed);
         let (after, report) = meanwhile(&before, change);
         assert_eq!(report.unchanged, Some(Unchanged::PrefixChanged));
-        assert!(report.undo.is_none() && report.stages.is_empty() && report.restored.is_empty());
+        assert!(report.undo.is_none() && report.steps.is_empty() && report.restored.is_empty());
         assert_eq!(after, changed);
     }
 }
@@ -81,11 +93,11 @@ fn a_changed_prefix_is_refused_and_nothing_changes() {
 #[test]
 fn a_proposal_that_was_applied_already_is_refused() {
     let mut messages = session();
-    let prepare = |messages: &[Message]| prepare(messages, &CondenseSettings::new(), &FORCE).unwrap();
-    let (first, second) = (block_on(run(prepare(&messages))), block_on(run(prepare(&messages))));
-    assert!(apply(&mut messages, first).is_changed());
+    let ready = |messages: &[Message]| block_on(asked_of(messages, &CondenseSettings::new(), &FORCE));
+    let (first, second) = (ready(&messages), ready(&messages));
+    assert!(first.apply(&mut messages).is_changed());
     let once = messages.clone();
-    assert_eq!(apply(&mut messages, second).unchanged, Some(Unchanged::PrefixChanged));
+    assert_eq!(second.apply(&mut messages).unchanged, Some(Unchanged::PrefixChanged));
     assert_eq!(messages, once);
 }
 
@@ -121,17 +133,18 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         let cancel = CancellationToken::new();
         let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
         let invoker = model(reply);
-        let settings = CondenseSettings::new().invoke(invoker.clone()).cancel(cancel.clone()).timeout(None);
+        let settings = CondenseSettings::new()
+            .summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..FORCE };
         let at = |now: &str| {
             if now == cancel_at {
                 cancel.cancel();
             }
         };
         at("before prepare");
-        let prepared = prepare(&before, &settings, &FORCE).expect("something to fold");
+        let mut running = Box::pin(asked_of(&before, &settings, &opts));
         at("before run");
-        let mut running = Box::pin(run(prepared));
-        let proposal = if cancel_at == "while it runs" {
+        let ready = if cancel_at == "while it runs" {
             assert!(running.as_mut().now_or_never().is_none(), "it waits for the model");
             cancel.cancel();
             block_on(running)
@@ -140,7 +153,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         };
         at("before apply");
         let mut messages = before.clone();
-        let report = apply(&mut messages, proposal);
+        let report = ready.apply(&mut messages);
         assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{cancel_at}");
         assert_eq!(messages, before, "{cancel_at}");
         let n_asked = usize::from(!matches!(cancel_at, "before prepare" | "before run"));
@@ -154,7 +167,8 @@ fn timed_out(report: &CondenseReport, after: &[Message]) {
 }
 
 fn hanging() -> CondenseSettings {
-    CondenseSettings::new().invoke(model(Script::Hang)).timeout(Some(Duration::from_millis(2)))
+    CondenseSettings::new()
+        .summarizer(Summarizer::new(model(Script::Hang)).timeout(Duration::from_millis(2)))
 }
 
 #[tokio::test]
@@ -175,7 +189,8 @@ fn dropping_the_future_leaves_the_transcript_untouched() {
     let before = session();
     let mut messages = before.clone();
     let invoker = model(Script::Hang);
-    let settings = CondenseSettings::new().invoke(invoker.clone()).timeout(None);
+    let settings =
+        CondenseSettings::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
     let waiting = condense_in_place(&mut messages, &settings, &FORCE).now_or_never();
     assert!(waiting.is_none() && invoker.requests().len() == 1, "the model was asked and hangs");
     assert_eq!(messages, before);
@@ -225,7 +240,7 @@ fn the_breaker_opens_after_two_useless_runs_and_closes_when_one_helps_or_is_forc
     let clone = runner.clone();
     let (was_asked, report) = asked(&clone, &invoker, true);
     assert!(was_asked && !report.breaker_open);
-    assert_eq!(report.digest, Some(DigestSource::Model));
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(!runner.is_breaker_open(), "clones share the memory");
 }
 

@@ -3,18 +3,22 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, ModelCard};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, Tariff, WeighedTranscript, Weigher,
+};
+use wb_conductor::{
+    CondenseOpts, CondenseReport, CondenseSettings, Pipeline, Trigger, condense_in_place,
+};
 use wb_message::marks::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 /// A manual `/compact`.
-pub(crate) const FORCE: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0 };
+pub(crate) const FORCE: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
 
 /// The automatic path.
-pub(crate) const AUTO: CondenseOpts = CondenseOpts { force: false, model: None, context_tokens: 0 };
+pub(crate) const AUTO: CondenseOpts = CondenseOpts { force: false, model: None, context_tokens: 0, cancel: None };
 
 /// A reply with all six headings and one fact.
 pub(crate) fn good_reply(fact: &str) -> String {
@@ -48,6 +52,27 @@ pub(crate) fn condensed(
     let mut after = messages.to_vec();
     let report = block_on(condense_in_place(&mut after, settings, opts));
     (after, report)
+}
+
+/// One figure for the limit and the target.
+pub(crate) fn flat(tokens: u64, overhead: u64) -> Budget {
+    Budget::of_limit(tokens, &AUTO_CONDENSE_POLICY, overhead).with_target(tokens)
+}
+
+/// Runs a pipeline without a model.
+pub(crate) fn run(
+    pipeline: &Pipeline,
+    messages: &mut Vec<Message>,
+    budget: Budget,
+    force: bool,
+) -> CondenseReport {
+    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let trigger = if force { Trigger::Forced } else { Trigger::Auto };
+    let ready = {
+        let view = WeighedTranscript::new(messages, &counter);
+        pipeline.plan(&view, &budget, trigger).map(wb_conductor::Plan::local)
+    };
+    ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 
 /// Returns the text of a user message, pieces joined by line ends.

@@ -65,7 +65,7 @@ fn an_unchanged_one_is_told_with_the_reason() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     assert_eq!(
-        told(&session(), &CondenseSettings::new().cancel(cancel), &FORCE),
+        told(&session(), &CondenseSettings::new(), &CondenseOpts { cancel: Some(cancel), ..FORCE }),
         "unchanged (cancelled): 4019 tokens in 20 messages"
     );
 }

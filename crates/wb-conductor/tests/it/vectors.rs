@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::Value;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, ModelCard, Shares, estimate_tokens, last_user_turn_start, plan_slice,
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, estimate_tokens, last_user_turn_start, plan_slice,
 };
 use wb_conductor::{
     CondenseOpts, CondenseReport, CondenseSettings, CondenserDeps, DigestSource, condense_in_place,
@@ -46,7 +46,7 @@ struct Outcome {
 impl Outcome {
     fn of(report: &CondenseReport, after: &[Message]) -> Self {
         let restored = after.iter().skip(1).take(report.restored.len()).map(user_text).collect();
-        let by_model = report.digest == Some(DigestSource::Model);
+        let by_model = report.digest == Some(DigestSource::Model { cut_off: false });
         Self { cut: report.cut, restored, cleared: report.cleared.clone(), by_model }
     }
 
@@ -188,7 +188,10 @@ const CUT_RULES: [Rule; 8] = [
     }),
     ("5 the tail is at most half of the limit", |case, _| {
         let card = case.card.as_ref().filter(|card| card.context_window > 0);
-        card.is_some_and(|card| Shares::of(card, &case.policy, 0).tail_tokens < case.policy.keep_recent)
+        card.is_some_and(|card| {
+            let budget = Budget::resolve(Some(card), &case.policy, 0).unwrap();
+            budget.split(0).tail < case.policy.keep_recent
+        })
     }),
 ];
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wb_budget::Weigher;
 use wb_message::{Block, Edit, Message, Patch};
-use wb_passes::three_level::truncate_head_tail;
+use wb_passes::truncate_head_tail;
 
 use super::projection::Projection;
 use super::summary::condense;

@@ -18,6 +18,10 @@ use super::support::{Act, above, acting, cut};
 struct WithoutSummaries;
 
 impl Weigher for WithoutSummaries {
+    fn text(&self, text: &str) -> u64 {
+        wb_budget::estimate_text(text)
+    }
+
     fn weigh(&self, message: &Message) -> u64 {
         u64::from(summary_text(message).is_none())
     }
@@ -130,6 +134,10 @@ struct Given {
 }
 
 impl Weigher for Given {
+    fn text(&self, text: &str) -> u64 {
+        wb_budget::estimate_text(text)
+    }
+
     fn weigh(&self, message: &Message) -> u64 {
         match summary_text(message) {
             Some(_) => LineageTariff::POLICY.weigh(message),

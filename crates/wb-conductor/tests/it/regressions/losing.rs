@@ -94,17 +94,19 @@ fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge(
     let invoker = model(Script::says(good_reply("look around")));
     let engine =
         WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).invoke(invoker.clone()));
-    let (after, report) = block_on(engine.condense_with_report(turns.clone(), &AUTO));
+    let mut after = turns.clone();
+    let (report, undo) = block_on(engine.condense_in_place(&mut after, &AUTO));
 
     let sent = invoker.prompts().concat();
     assert!(sent.contains("» tool (read): body of f0 0000: the quick"), "{sent}");
     assert!(!report.restored.is_empty(), "{report}");
     assert!(after.len() < turns.len());
+    undo.unwrap().revert(&mut after);
+    assert_eq!(after, turns);
 
     // Without a prompt after the reads nothing can be folded away, and clearing has to do it.
-    let (after, report) = block_on(
-        WindowBudgetCondense::with_settings(window(11_000)).condense_with_report(turns.clone(), &AUTO),
-    );
+    let engine = WindowBudgetCondense::with_settings(window(11_000));
+    let (report, _) = block_on(engine.condense_in_place(&mut after, &AUTO));
     assert!(!report.cleared.is_empty(), "{report}");
     assert_eq!(after.len(), turns.len());
     let Turn::Tool { blocks } = &after[2] else { panic!("a tool turn") };
@@ -142,8 +144,9 @@ fn wa6_a_cancel_returns_the_input() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let invoker = model(Script::says(good_reply("port")));
-    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone()).cancel(cancel);
-    let (after, report) = condensed(&messages, &settings, &AUTO);
+    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let opts = CondenseOpts { cancel: Some(cancel), ..AUTO };
+    let (after, report) = condensed(&messages, &settings, &opts);
     assert_eq!(report.unchanged, Some(Unchanged::Cancelled));
     assert_eq!(after, messages);
     assert_eq!(invoker.requests().len(), 0, "nothing is asked, nothing is paid");

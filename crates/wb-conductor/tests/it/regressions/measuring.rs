@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use wb_budget::{BudgetPolicy, Usage};
-use wb_conductor::{CondenseOpts, CondenseSettings, DigestSource, Stage, Unchanged};
+use wb_conductor::{CondenseOpts, CondenseSettings, DigestSource, Unchanged};
 use wb_message::marks::CLEARED_TOOL_RESULT;
 use wb_message::{Block, Message};
 use wb_summarize::scripted::Script;
@@ -130,7 +130,7 @@ fn wd2_streamed_text_counts_where_the_reply_has_none() {
     for end in ["", "  \n"] {
         let reply = Script::Emit(vec![delta(&good_reply("streamed")), done(end)]);
         let (after, report) = condensed(&messages, &CondenseSettings::new().invoke(model(reply)), &FORCE);
-        assert_eq!(report.digest, Some(DigestSource::Model));
+        assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
         assert_eq!(digest_of(&after), good_reply("streamed"));
     }
 }
@@ -208,7 +208,7 @@ fn wd6_nothing_is_read_after_the_reply_is_done() {
     let late = Emission::Error { error: InvokeError::new("late") };
     let reply = Script::Emit(vec![done(&good_reply("x")), late, delta("more")]);
     let (after, report) = condensed(&messages, &CondenseSettings::new().invoke(model(reply)), &FORCE);
-    assert_eq!(report.digest, Some(DigestSource::Model));
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert_eq!(digest_of(&after), good_reply("x"));
 }
 
@@ -234,7 +234,7 @@ fn we4_the_report_tells_what_was_done() {
     messages.extend(call("r", "read", json!({"path": "src/a.rs"}), &lines("fn a", 10)));
     messages.extend(script("u\"next\" [a:bash t*200]x8"));
     let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
-    assert_eq!(report.stages, [Stage::Microcompact, Stage::Condense, Stage::Rehydrate]);
+    assert_eq!(report.step_names(), ["microcompact", "digest", "restore"]);
     assert_eq!((report.cut, report.cleared.as_slice()), (3, [5, 7].as_slice()));
     assert_eq!(report.restored, ["src/a.rs"]);
     assert_eq!((report.messages_before, report.messages_after), (20, after.len()));

@@ -118,7 +118,7 @@ fn wb4_a_reply_of_100_000_characters_is_capped() {
     assert!(reply.len() > 100_000);
     let (after, report) =
         condensed(&messages, &CondenseSettings::new().invoke(model(Script::says(reply))), &FORCE);
-    assert_eq!(report.digest, Some(DigestSource::Model));
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(report.digest_tokens <= 2_000, "{report}");
     assert!(digest_of(&after).starts_with("# Objective\n- x\n"));
 }
@@ -227,7 +227,7 @@ fn wb8_the_summarizers_input_is_fitted_to_its_window() {
         let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]).with_card(card));
         let settings = CondenseSettings::new().invoke(invoker.clone() as Arc<dyn ModelInvoker>);
         let (_, report) = condensed(&messages, &settings, &FORCE);
-        assert_eq!(report.digest, Some(DigestSource::Model), "{report}");
+        assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
         let prompts = invoker.prompts();
         assert!(prompts.len() >= least && report.n_requests == prompts.len(), "{report}");
         for (prompt, (conversation, options)) in prompts.iter().zip(invoker.requests()) {

@@ -1,0 +1,154 @@
+//! Pipelines: every preset keeps the laws, and no step is taken that is not needed.
+
+use proptest::prelude::*;
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, estimate_tokens};
+use wb_conductor::{Pipeline, Unchanged};
+use wb_message::{Message, Origin, last_prompt_start};
+use wb_passes::{ArtifactCompactionConfig, Collapse, DropMiddle, ToolOutput};
+use wb_testkit::{laws, script, strategies};
+
+use crate::support::{flat, run};
+
+fn presets() -> [Pipeline; 3] {
+    let artifact =
+        ArtifactCompactionConfig { threshold_tokens: 60, preview_max_chars: 120, preview_max_lines: 4 };
+    let middle = DropMiddle { keep_recent: 4, ..DropMiddle::default() };
+    let three_level =
+        Pipeline::three_level(ToolOutput { max_lines: 6 }, Collapse { keep_recent: 4 }, middle);
+    [Pipeline::ladder(), three_level, Pipeline::policy(3, artifact)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_preset_keeps_the_laws_at_any_budget(
+        messages in strategies::transcript(),
+        which in 0..3_usize,
+        limit in 0..3_000_u64,
+        overhead in 0..400_u64,
+    ) {
+        let ladder = &presets()[which];
+        let budget = flat(limit, overhead);
+        let mut after = messages.clone();
+        let report = run(ladder, &mut after, budget, false);
+        laws::pairs_intact(&messages, &after);
+        laws::pinned_untouched(&messages, &after);
+        prop_assert_eq!((report.tokens_before, report.tokens_after), (estimate_tokens(&messages), estimate_tokens(&after)));
+        let fits = report.tokens_after + overhead <= limit;
+        prop_assert!(fits || report.irreducible.is_some(), "{} {:?}", report, report.steps);
+        prop_assert_eq!(report.unchanged.is_some(), report.steps.is_empty());
+        prop_assert_eq!(report.unchanged.is_some(), after == messages);
+        let unchanged = || (0..messages.len()).map(Origin::Kept).collect();
+        let origins = report.undo.as_ref().map_or_else(unchanged, |undo| undo.origins(messages.len()));
+        let mut next = 0;
+        for (origin, message) in origins.iter().zip(&after) {
+            let Origin::Kept(at) = *origin else { continue };
+            prop_assert!(at >= next, "order");
+            next = at + 1;
+            let edited = report.cleared.contains(&at) || report.previewed.contains(&at);
+            prop_assert_eq!(&messages[at] == message, !edited);
+        }
+        let mut again = after.clone();
+        let repeated = run(ladder, &mut again, budget, false);
+        prop_assert!(!fits || repeated.unchanged.is_some(), "{:?}", repeated.steps);
+        if let Some(undo) = report.undo {
+            undo.revert(&mut after);
+        }
+        prop_assert_eq!(after, messages);
+    }
+
+    #[test]
+    fn the_latest_prompt_stays_word_for_word_where_it_fits(
+        messages in strategies::valid_transcript(),
+        which in 0..3_usize,
+        limit in 200..3_000_u64,
+    ) {
+        let mut after = messages.clone();
+        run(&presets()[which], &mut after, flat(limit, 0), false);
+        if let Some(prompt) = last_prompt_start(&messages)
+            && which != 0
+        {
+            prop_assert!(after.contains(&messages[prompt]));
+        }
+    }
+}
+
+/// Forty replies with results of six hundred bytes, of which all but six can be cleared.
+fn long_session() -> Vec<Message> {
+    script("u*400 [a:bash*40 t*600]x40 u*200")
+}
+
+#[test]
+fn the_climb_ends_with_the_first_rung_that_is_enough() {
+    let mut messages = long_session();
+    let total = estimate_tokens(&messages);
+    let report = run(&Pipeline::ladder(), &mut messages, flat(total - 1, 0), false);
+    assert_eq!(report.step_names(), ["microcompact"]);
+
+    let mut messages = long_session();
+    let report = run(&Pipeline::ladder(), &mut messages, flat(1_200, 0), false);
+    assert!(report.step_names().contains(&"digest"), "{report:?}");
+    assert!(!report.step_names().contains(&"drop-middle"), "{report:?}");
+    assert!(report.tokens_after <= 1_200);
+}
+
+#[test]
+fn a_transcript_within_its_limit_is_left_alone_unless_that_is_forced() {
+    let mut messages = long_session();
+    let budget = Budget::resolve(Some(&ModelCard::with_window(200_000)), &AUTO_CONDENSE_POLICY, 0).unwrap();
+    let report = run(&Pipeline::ladder(), &mut messages, budget, false);
+    assert_eq!(report.unchanged, Some(Unchanged::UnderBudget));
+    assert_eq!(messages, long_session());
+
+    let report = run(&Pipeline::ladder(), &mut messages, budget, true);
+    assert!(report.step_names().contains(&"digest"), "{report:?}");
+    assert_eq!(messages.last(), long_session().last());
+}
+
+#[test]
+fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
+    let mut messages = script("u a:bash t*40000 a:bash u a");
+    let ladder = Pipeline::policy(10, ArtifactCompactionConfig::default());
+    let report = run(&ladder, &mut messages, flat(1_000_000, 0), false);
+    assert_eq!(report.step_names(), ["artifact", "repair"]);
+    laws::no_loose_ends(&messages);
+}
+
+#[test]
+fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
+    let mut messages = script("s*40 u*400 [a:bash*40 t*600]x40 u*200 a:bash t*100");
+    let ladder = Pipeline::policy(6, ArtifactCompactionConfig::default());
+    let report = run(&ladder, &mut messages, flat(3_000, 0), false);
+    assert_eq!(report.step_names(), ["truncate"]);
+    assert!(report.tokens_after <= 3_000, "{report}");
+    assert_eq!(messages[1], Message::user(wb_message::marks::DROPPED_MARK));
+    assert!(matches!(messages[2], Message::Assistant { .. }), "the case is that of a reply in front");
+    let again = run(&ladder, &mut messages, flat(3_000, 0), false);
+    assert_eq!(again.unchanged, Some(Unchanged::UnderBudget));
+}
+
+#[test]
+fn what_a_repair_adds_has_its_room() {
+    let lost = "a:bash ".repeat(30);
+    let mut messages = script(&format!("[u*400 a*400]x20 {lost} u*200"));
+    let ladder = Pipeline::policy(1, ArtifactCompactionConfig::default());
+    let report = run(&ladder, &mut messages, flat(3_000, 0), false);
+    assert_eq!(report.step_names(), ["truncate", "repair"]);
+    assert!(report.tokens_after <= 3_000, "{report}");
+    laws::no_loose_ends(&messages);
+}
+
+#[test]
+fn the_presets_are_lists_of_steps() {
+    let names = |pipeline: &Pipeline| format!("{:?}", pipeline.steps);
+    assert_eq!(names(&Pipeline::default()), "[microcompact, digest, preview, restore]");
+    assert_eq!(
+        names(&Pipeline::ladder()),
+        "[microcompact, tool-output, digest, preview, drop-middle, restore]"
+    );
+    let [_, three_level, policy] = presets();
+    assert_eq!(names(&three_level), "[tool-output, collapse, preview, drop-middle]");
+    assert_eq!(names(&policy), "[artifact, truncate, repair]");
+    assert_eq!(names(&Pipeline::ladder().max_restored(0).without("preview")), "[microcompact, tool-output, digest, drop-middle]");
+}
