@@ -25,6 +25,7 @@ pub(crate) struct StepRunner<'a, 'p> {
     pub(crate) is_forced: bool,
     /// Whether a digest that the host wants is still to come: what can be had again goes with its head.
     leads_to_digest: bool,
+    is_past_digest: bool,
     pub(crate) vocabulary: &'p ToolVocabulary,
     pub(crate) head: Option<Head>,
     steps: Vec<StepReport>,
@@ -49,6 +50,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             reserved: 0,
             is_forced: trigger == Trigger::Forced,
             leads_to_digest: false,
+            is_past_digest: false,
             vocabulary,
             head: None,
             steps: Vec::new(),
@@ -125,7 +127,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     /// Tells whether the draft is above its target even with the shortest digest that is of use. Without a window a
     /// digest is all that can be asked for.
     fn is_above_target(&self) -> bool {
-        if self.head.is_some() && !self.budget.has_target() {
+        if self.is_past_digest && !self.budget.has_target() {
             return false;
         }
         let to_spare = self.draft.hole().map_or(0, |(_, room)| room.saturating_sub(self.least_digest()));
@@ -146,8 +148,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
                 self.pass(pass.as_ref(), true)
             }
             Step::Digest(digest) => {
-                self.leads_to_digest = false;
-                (due || self.is_forced) && self.digest(*digest)
+                (self.leads_to_digest, self.is_past_digest) = (false, true);
+                (due || self.is_forced) && self.head.is_none() && self.digest(*digest)
             }
             Step::Restore { max_files } => self.head.is_some() && self.restore(*max_files),
         };
@@ -173,9 +175,6 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     fn digest(&mut self, step: DigestStep) -> bool {
-        if self.head.is_some() {
-            return false;
-        }
         self.head = self.fold_head(step);
         self.head.is_some()
     }
