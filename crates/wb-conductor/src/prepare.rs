@@ -1,7 +1,6 @@
 //! The three steps of a compaction: prepare (what to ask), run (ask the model), apply (change the transcript).
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,11 +220,9 @@ pub fn apply(messages: &mut Vec<Message>, proposal: Proposal) -> CondenseReport 
     draft.splice(messages, digest)
 }
 
-/// Hashes messages under a fixed key, so that a change is noticed.
+/// Hashes messages so that a change is noticed; the same in every build, so that it can be stored.
 pub fn fingerprint(messages: &[Message]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    messages.hash(&mut hasher);
-    hasher.finish()
+    wb_message::prefix_fingerprint(messages)
 }
 
 impl Draft {

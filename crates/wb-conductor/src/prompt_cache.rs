@@ -1,24 +1,17 @@
 //! Tells which part of a request stays as it is, so that a host can place its cache breakpoints (seed 4).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use serde_json::Value;
-use wb_message::{Block, Message, Pairing, last_prompt_start};
-
-use crate::prepare::fingerprint;
+use wb_message::{Message, Pairing, fingerprint, last_prompt_start, prefix_fingerprint};
 
 /// The leading messages of a request that stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StablePrefix {
     /// How many they are; a breakpoint stands behind the last one, none where this is 0.
     pub messages: usize,
-    /// Their [`fingerprint()`].
+    /// Their [`fingerprint()`](crate::fingerprint()).
     pub fingerprint: u64,
 }
 
-/// What was sent last, as one hash of eight bytes per message.
-///
-/// It is kept by the host from request to request and never stored: hashes differ between builds.
+/// What was sent last, as one hash of eight bytes per message; kept by the host from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptPrefix {
     sent: Vec<u64>,
@@ -42,45 +35,16 @@ impl PromptPrefix {
         let end = if is_first { last_prompt_start(messages).unwrap_or(messages.len()) } else { n_same };
         let pairing = Pairing::of(messages);
         let n_stable = (0..=end).rev().find(|&cut| pairing.is_legal(cut)).unwrap_or(0);
-        Some(StablePrefix { messages: n_stable, fingerprint: fingerprint(&messages[..n_stable]) })
+        Some(StablePrefix { messages: n_stable, fingerprint: prefix_fingerprint(&messages[..n_stable]) })
     }
 
     /// Replaces what was sent by a request; returns how many leading messages are the same.
     fn remember(&mut self, messages: &[Message]) -> usize {
-        let mut hashes = messages.iter().map(message_hash);
+        let mut hashes = messages.iter().map(|message| fingerprint(0, message));
         let differing = self.sent.iter().position(|known| hashes.next() != Some(*known));
         let n_same = differing.unwrap_or(self.sent.len());
         self.sent.truncate(n_same);
-        self.sent.extend(messages[n_same..].iter().map(message_hash));
+        self.sent.extend(messages[n_same..].iter().map(|message| fingerprint(0, message)));
         n_same
-    }
-}
-
-/// Hashes a message so that a change of any byte is noticed, the order of keys in JSON included.
-fn message_hash(message: &Message) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    fingerprint(std::slice::from_ref(message)).hash(&mut hasher);
-    for block in message.blocks() {
-        match block {
-            Block::ToolCall { input: value, .. } | Block::ToolResult { output: value, .. } => {
-                hash_key_order(value, &mut hasher);
-            }
-            _ => {}
-        }
-    }
-    hasher.finish()
-}
-
-/// Hashes the keys of all objects in their order, which the equality of two values leaves out.
-fn hash_key_order(value: &Value, hasher: &mut DefaultHasher) {
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                key.hash(hasher);
-                hash_key_order(value, hasher);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| hash_key_order(item, hasher)),
-        _ => {}
     }
 }

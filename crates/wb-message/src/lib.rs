@@ -32,13 +32,16 @@ pub mod marks;
 mod json;
 pub mod text;
 pub mod tools;
+pub mod calls;
 pub mod pairing;
+pub mod fingerprint;
 pub mod groups;
 pub mod undo;
 pub mod patch;
 pub mod outline;
 
 pub use block::Block;
+pub use fingerprint::{fingerprint, prefix_fingerprint};
 pub use groups::{Groups, runs};
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};

@@ -1,0 +1,205 @@
+//! A hash of messages that is the same in every build and on every machine, so that it can be stored.
+
+use std::borrow::Borrow;
+
+use serde_json::{Number, Value};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::block::Block;
+use crate::message::{Content, Message};
+
+/// Hashes a message on top of the fingerprint of those before it, 0 where it is the first.
+///
+/// A tracker that keeps one hash per message thus has the fingerprint of every prefix. Every field counts, as does
+/// the order of keys in JSON. It notices changes; it is no defence against somebody who looks for two messages with
+/// one hash.
+///
+/// ```
+/// use wb_message::{Message, fingerprint, prefix_fingerprint};
+///
+/// let messages = [Message::user("Which tests fail?"), Message::assistant("None.")];
+/// let first = fingerprint(0, &messages[0]);
+/// assert_eq!(fingerprint(first, &messages[1]), prefix_fingerprint(&messages));
+/// ```
+pub fn fingerprint(chain: u64, message: &Message) -> u64 {
+    let mut sum = Sum(chain);
+    sum.message(message);
+    sum.0
+}
+
+/// Hashes messages in order; none give 0.
+pub fn prefix_fingerprint<M: Borrow<Message>>(messages: &[M]) -> u64 {
+    messages.iter().fold(0, |chain, message| fingerprint(chain, message.borrow()))
+}
+
+/// The hash so far.
+///
+/// What is added is a number each time: a length, the place of a variant or the hash of a text. Texts are hashed
+/// where they stand, and no two lists of parts run together.
+struct Sum(u64);
+
+impl Sum {
+    fn number(&mut self, number: u64) {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&number.to_le_bytes());
+        self.0 = xxh3_64(&bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(xxh3_64(text.as_bytes()));
+    }
+
+    /// Adds how many parts follow.
+    fn length(&mut self, n_parts: usize) {
+        self.number(n_parts as u64);
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        self.number(u64::from(text.is_some()));
+        if let Some(text) = text {
+            self.text(text);
+        }
+    }
+
+    fn message(&mut self, message: &Message) {
+        match message {
+            Message::User { content, timestamp } => {
+                self.number(1);
+                self.content(content);
+                self.number(timestamp.cast_unsigned());
+            }
+            Message::Assistant { content, error_message } => {
+                self.number(2);
+                self.blocks(content);
+                self.optional(error_message.as_deref());
+            }
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                self.number(3);
+                self.text(tool_call_id);
+                self.text(tool_name);
+                self.blocks(content);
+                self.number(u64::from(*is_error));
+            }
+            Message::BashExecution { command, output, exit_code } => {
+                self.number(4);
+                self.text(command);
+                self.text(output);
+                self.number(exit_code.map_or(u64::MAX, |code| u64::from(code.cast_unsigned())));
+            }
+            Message::Custom { custom_type, content } => {
+                self.number(5);
+                self.text(custom_type);
+                self.content(content);
+            }
+            Message::BranchSummary { summary, from_id } => {
+                self.number(6);
+                self.text(summary);
+                self.text(from_id);
+            }
+            Message::CompactionSummary { summary, tokens_before } => {
+                self.number(7);
+                self.text(summary);
+                self.number(*tokens_before);
+            }
+        }
+    }
+
+    fn content(&mut self, content: &Content) {
+        match content {
+            Content::Text(text) => {
+                self.number(1);
+                self.text(text);
+            }
+            Content::Blocks(blocks) => {
+                self.number(2);
+                self.blocks(blocks);
+            }
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        self.length(blocks.len());
+        for block in blocks {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Text { text } => {
+                self.number(1);
+                self.text(text);
+            }
+            Block::Thinking { text, signature } => {
+                self.number(2);
+                self.text(text);
+                self.optional(signature.as_deref());
+            }
+            Block::ToolCall { id, name, input } => {
+                self.number(3);
+                self.text(id);
+                self.text(name);
+                self.value(input);
+            }
+            Block::ToolResult { call_id, output, is_error } => {
+                self.number(4);
+                self.text(call_id);
+                self.value(output);
+                self.number(is_error.map_or(2, u64::from));
+            }
+            Block::Image { media_type, data_base64 } => {
+                self.number(5);
+                self.text(media_type);
+                self.text(data_base64);
+            }
+            Block::Command { command, args } => {
+                self.number(6);
+                self.text(command);
+                self.number(u64::from(args.is_some()));
+                self.length(args.as_ref().map_or(0, Vec::len));
+                args.iter().flatten().for_each(|arg| self.text(arg));
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.number(1),
+            Value::Bool(flag) => self.number(2 + u64::from(*flag)),
+            Value::Number(number) => self.json_number(number),
+            Value::String(text) => {
+                self.number(7);
+                self.text(text);
+            }
+            Value::Array(items) => {
+                self.number(8);
+                self.length(items.len());
+                for item in items {
+                    self.value(item);
+                }
+            }
+            Value::Object(map) => {
+                self.number(9);
+                self.length(map.len());
+                for (key, value) in map {
+                    self.text(key);
+                    self.value(value);
+                }
+            }
+        }
+    }
+
+    fn json_number(&mut self, number: &Number) {
+        if let Some(number) = number.as_u64() {
+            self.number(4);
+            self.number(number);
+        } else if let Some(number) = number.as_i64() {
+            self.number(5);
+            self.number(number.cast_unsigned());
+        } else {
+            self.number(6);
+            self.number(number.as_f64().map_or(0, f64::to_bits));
+        }
+    }
+}
