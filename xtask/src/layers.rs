@@ -43,7 +43,7 @@ const fn dev(name: &'static str) -> Room {
 
 /// The layers of the workspace; `docs/architecture.md` draws them.
 const ROOMS: [Room; 15] = [
-    room("wb-message", 0, Diet::Sync(&["memchr"])),
+    room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-summarize", 2, Diet::Async(&[])),
     room("wb-passes", 2, Diet::Sync(&[])),

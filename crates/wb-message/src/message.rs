@@ -35,7 +35,7 @@ impl Content {
     }
 
     /// Visits each piece of text in order.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = &str> {
         let plain = match self {
             Self::Text(text) => Some(text.as_str()),
             Self::Blocks(_) => None,
@@ -201,7 +201,7 @@ impl Message {
     }
 
     /// Visits the tool calls of an assistant message as (id, name, input); other messages make none.
-    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = (&str, &str, &Value)> {
         let blocks: &[Block] = match self {
             Self::Assistant { content, .. } => content,
             _ => &[],

@@ -29,6 +29,7 @@ pub mod digest;
 pub mod prompt;
 mod telling;
 mod carried;
+mod notes;
 pub mod fallback;
 pub mod invoker;
 pub mod timer;

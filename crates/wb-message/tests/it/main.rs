@@ -1,5 +1,6 @@
 //! Integration tests of the messages.
 
+mod fingerprint;
 mod wire;
 mod pairing;
 mod patch;

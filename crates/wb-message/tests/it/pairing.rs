@@ -76,6 +76,24 @@ proptest! {
     }
 
     #[test]
+    fn a_pairing_that_grew_is_that_of_the_whole_and_takes_references(messages in strategies::transcript()) {
+        let mut grown = Pairing::default();
+        for (n, message) in messages.iter().enumerate() {
+            prop_assert_eq!(&grown, &Pairing::of(&messages[..n]));
+            prop_assert_eq!(grown.dangling(), &naive(&messages[..n]).dangling);
+            grown.push(message);
+        }
+        let references: Vec<&Message> = messages.iter().collect();
+        prop_assert_eq!(&grown, &Pairing::of(&references));
+        for message in &messages {
+            grown.push(message);
+        }
+        let twice: Vec<&Message> = messages.iter().chain(&messages).collect();
+        prop_assert_eq!(&grown, &Pairing::of(&twice));
+        prop_assert_eq!(grown.pairs(), &naive(&[messages.clone(), messages.clone()].concat()).pairs);
+    }
+
+    #[test]
     fn legal_cuts_are_those_of_the_naive_reading(messages in strategies::transcript()) {
         let pairing = Pairing::of(&messages);
         let legal = |cut| naive_legal(&messages, pairing.pairs(), pairing.in_flight(), cut);

@@ -1,11 +1,10 @@
-//! Fingerprints of messages that survive new versions of Rust: FNV-1a over JSON bytes.
+//! Fingerprints of ranges of messages that survive new versions of Rust.
 
 use std::fmt;
-use std::io;
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use wb_message::Message;
+use wb_message::{Message, fingerprint};
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -13,7 +12,7 @@ const FNV_PRIME: u64 = 0x0100_0000_01b3;
 /// The most parts that a range of messages is hashed in; a difference is told to one of them.
 const MAX_PARTS: usize = 16;
 
-/// A 64-bit hash: FNV-1a over the JSON bytes of each message, joined in order.
+/// A 64-bit hash: the [`fingerprint`] of each message, joined in order.
 ///
 /// On the wire it is 16 hexadecimal digits, since readers in other languages round large numbers. It notices
 /// changes; it is no defence against somebody who looks for two texts with one hash.
@@ -54,7 +53,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// FNV-1a as a writer.
+/// FNV-1a.
 struct Fnv(u64);
 
 impl Fnv {
@@ -62,24 +61,6 @@ impl Fnv {
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
         self.0 = bytes.iter().fold(self.0, mix);
     }
-}
-
-impl io::Write for Fnv {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.take(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn message_hash(message: &Message) -> u64 {
-    let mut fnv = Fnv(FNV_OFFSET);
-    // Neither the writer nor a message, whose keys are all strings, can fail.
-    let _ = serde_json::to_writer(&mut fnv, message);
-    fnv.0
 }
 
 /// The hashes of a stretch of a log, each message hashed once; any range in it then costs O(1).
@@ -98,7 +79,7 @@ impl Hashes {
         sums.reserve_exact(end - start);
         for message in &log[start..end] {
             let sum = sums[sums.len() - 1];
-            sums.push(sum.wrapping_mul(FNV_PRIME).wrapping_add(message_hash(message)));
+            sums.push(sum.wrapping_mul(FNV_PRIME).wrapping_add(fingerprint(0, message)));
         }
         Self { start, sums }
     }
@@ -138,15 +119,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_1a_over_the_json_bytes() {
+    fn texts_are_hashed_by_fnv_1a() {
         // The published test vector of FNV-1a, 64 bits.
         let mut fnv = Fnv(FNV_OFFSET);
         fnv.take(b"foobar");
         assert_eq!(fnv.0, 0x8594_4171_f739_67e8);
-        let message = Message::user("hello");
-        let mut json = Fnv(FNV_OFFSET);
-        json.take(br#"{"role":"user","content":"hello","timestamp":0}"#);
-        assert_eq!(message_hash(&message), json.0);
     }
 
     #[test]

@@ -290,8 +290,8 @@ fn the_wire_form_of_an_event_is_pinned() {
           "tokensBefore": 90,
           "tokensAfter": 80,
           "covered": [
-            "a2e315a2a96038e1",
-            "3fa693f5d63a083c"
+            "010097d7517b5621",
+            "bd230cd20d608b27"
           ]
         },
         "basis": {
