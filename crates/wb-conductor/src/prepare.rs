@@ -11,9 +11,8 @@ use wb_budget::{Irreducible, Tariff, Weigher};
 use wb_message::marks::restored_file;
 use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 use wb_passes::{RestoreLimits, restore_reads};
-use wb_summarize::timer::within;
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, ModelInvoker, NoDigest, Sections, carried_digest, digest_message,
+    CondenseScope, Cost, DigestRequest, NoDigest, Sections, Summarizer, carried_digest, digest_message,
     local_sections, newest_timestamp, shortened_digest,
 };
 
@@ -54,9 +53,8 @@ pub struct Prepared {
 
 /// What a model is asked, and by whom.
 struct Ask {
-    invoker: Arc<dyn ModelInvoker>,
+    by: Summarizer,
     request: DigestRequest,
-    timeout: Option<Duration>,
 }
 
 /// A compaction with its digest, ready to be applied.
@@ -181,9 +179,9 @@ fn ask_of(
     let head = &plan.messages[..plan.cut];
     let card = invoker.card().or_else(|| settings.input_card.clone().or_else(|| settings.card.clone()));
     let scope = CondenseScope::Session;
-    let mut request = DigestRequest::new(head, scope, carried_digest(head), card.as_ref(), fold.max_tokens);
-    request.model.clone_from(&opts.model);
-    Ok(Ask { invoker, request, timeout: settings.timeout })
+    let request = DigestRequest::new(head, scope, carried_digest(head), card.as_ref(), fold.max_tokens);
+    let timeout = settings.timeout.unwrap_or(Duration::MAX);
+    Ok(Ask { by: Summarizer::new(invoker).timeout(timeout).model(opts.model.clone()), request })
 }
 
 /// Asks the model, where there is one. A cancel and the timeout end the request.
@@ -192,9 +190,8 @@ pub async fn run(prepared: Prepared) -> Proposal {
     let mut cost = Cost::default();
     let digest = match ask {
         Err(reason) => Err(reason),
-        Ok(Ask { invoker, request, timeout }) => {
-            let asked = request.ask(invoker.as_ref(), draft.cancel.as_ref(), &mut cost);
-            within(timeout, asked).await.unwrap_or(Err(NoDigest::TimedOut))
+        Ok(Ask { by, request }) => {
+            request.ask(&by, draft.cancel.as_ref(), &mut cost).await.map(|digest| digest.text)
         }
     };
     draft.report.usage = cost.usage;

@@ -75,8 +75,7 @@ impl Sections {
         let mut sections = Self::default();
         let mut current = Section::Carryover;
         for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            let heading = if line.starts_with("  ") { None } else { heading_at(line) };
-            if let Some(at) = heading {
+            if let Some(at) = heading_at(line) {
                 current = ORDER[at];
                 continue;
             }

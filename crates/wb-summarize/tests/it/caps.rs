@@ -11,7 +11,7 @@ use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, ModelInvoker, SECTION_TEMPLATE, Sections,
-    SummarizeDeps, carried_digest, local_sections, shortened_digest, summarize,
+    SummarizeDeps, Summarizer, carried_digest, local_sections, shortened_digest, summarize,
 };
 use wb_testkit::{script, strategies};
 
@@ -64,11 +64,11 @@ proptest! {
     ) {
         let card = ModelCard::with_window(window);
         let request = DigestRequest::new(&messages, CondenseScope::Session, prior, Some(&card), 800);
-        let invoker = ScriptedInvoker::new([Script::Echo]);
-        let _ = block_on(request.ask(&invoker, None, &mut Cost::default()));
+        let invoker = Arc::new(ScriptedInvoker::new([Script::Echo]));
+        let _ = block_on(request.ask(&Summarizer::new(invoker.clone()), None, &mut Cost::default()));
         for prompt in invoker.prompts() {
             let n_tokens = Tariff::SEED.text_tokens(CONDENSER_BRIEF) + (prompt.len() as u64) * 10 / 36;
-            prop_assert!(n_tokens + 800 <= window, "{} + 800 > {}", n_tokens, window);
+            prop_assert!(n_tokens + request.max_output_tokens <= window, "{} of {}", n_tokens, window);
         }
     }
 }

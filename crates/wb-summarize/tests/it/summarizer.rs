@@ -85,9 +85,9 @@ fn a_request_asks_for_what_is_configured_and_for_no_tools() {
     let (conversation, options) = &invoker.requests()[0];
     assert_eq!(conversation.system.as_deref(), Some("be short"));
     assert_eq!(conversation.tools, None);
-    assert_eq!(invoker.prompts(), ["old|hi"]);
+    assert_eq!(invoker.prompts(), ["old|hi\n\nWrite at most about 30 words."]);
     assert_eq!(options.max_output_tokens, Some(77));
-    assert_eq!((options.model.as_deref(), options.thinking), (Some("small"), Some(ThinkingLevel::Off)));
+    assert_eq!((options.model.as_deref(), options.thinking), (Some("small"), Some(ThinkingLevel::High)));
 }
 
 #[test]
@@ -113,12 +113,12 @@ fn a_config_that_sends_no_messages_is_refused() {
 fn each_part_builds_on_the_summary_of_the_one_before() {
     let invoker = model(["one", "two", "three"].map(Script::says));
     let config = CompactionConfig {
-        summarizer_user_prompt: "{previous_summary}|{messages}".to_owned(),
+        summarizer_user_prompt: "{previous_summary}|{messages}|99 words".to_owned(),
         ..CompactionConfig::default()
     };
     let summary =
         block_on(summarizer(&invoker, config).summarize(request(&["a", "b", "c"], Some("zero")))).unwrap();
-    assert_eq!(invoker.prompts(), ["zero|a", "one|b", "two|c"]);
+    assert_eq!(invoker.prompts(), ["zero|a|99 words", "one|b|99 words", "two|c|99 words"]);
     let usage = Usage { input_tokens: 300, output_tokens: 30, ..Usage::EMPTY };
     assert_eq!(summary, ContextSummary { text: "three".to_owned(), usage });
 }
