@@ -69,7 +69,7 @@ impl Question for SummaryRequest<'_> {
     }
 
     /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
-    fn judge(&self, reply: &ReplyText) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
         if reply.called_tools {
             return Err(NoDigest::Failed("the reply called a tool".to_owned()));
         }

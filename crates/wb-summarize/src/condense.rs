@@ -10,7 +10,7 @@ use wb_message::{Message, Pairing, ToolVocabulary, text};
 
 use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts, under_headings};
 use crate::chunking::{input_bytes, transcript_parts};
-use crate::digest::shortened_digest;
+use crate::digest::{completed, shortened_digest};
 use crate::fallback::{carried_digest, local_sections};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
@@ -93,7 +93,8 @@ impl DigestRequest {
     ///
     /// `cost` is added to as it arises, so that it is known where nothing came of it or the future was dropped. A failed,
     /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off its whole
-    /// lines are taken, if they say something under a heading. What is cancelled before it is asked costs nothing.
+    /// lines are taken, if they say something under a heading, and what the earlier digest says under the headings that it did
+    /// not get to, but for status and plan. What is cancelled before it is asked costs nothing.
     pub async fn ask(
         &self,
         by: &Summarizer,
@@ -127,10 +128,12 @@ impl Question for DigestRequest {
         frame_prompt(self.scope, prior.as_deref(), part, self.n_words)
     }
 
-    fn judge(&self, reply: &ReplyText) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<ModelDigest, NoDigest> {
         let is_heading = |line: &str| heading_at(line).is_some();
         let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
-        Ok(ModelDigest { text: text.to_owned(), cut_off: reply.cut_off })
+        let earlier = so_far.or(self.prior.as_deref()).filter(|_| reply.cut_off);
+        let text = earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier));
+        Ok(ModelDigest { text, cut_off: reply.cut_off })
     }
 }
 

@@ -141,7 +141,7 @@ impl Question for Asked<'_> {
         filled(&config.summarizer_user_prompt, &previous, &without_tags(part, tags)) + length_note
     }
 
-    fn judge(&self, reply: &ReplyText) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
         if reply.text.trim().len() > self.max_reply_bytes() {
             return Err(NoDigest::TooLong);
         }

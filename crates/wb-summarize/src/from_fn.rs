@@ -90,7 +90,6 @@ where
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is called with what a result gives away")]
 fn failed(error: impl Display) -> Emission {
     Emission::Error { error: InvokeError::new(error.to_string()) }
 }

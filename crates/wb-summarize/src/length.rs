@@ -36,7 +36,7 @@ mod tests {
             let n_words = words_within(room_tokens);
             let cap = reply_tokens(room_tokens, None);
             assert!(n_words * 3 <= cap, "{n_words} words, {cap} tokens");
-            assert!(n_words * 2 <= room_tokens && n_words % 10 == 0);
+            assert!(n_words * 2 <= room_tokens && n_words.is_multiple_of(10));
         }
         assert_eq!((words_within(0), words_within(u64::MAX) > 0), (10, true));
     }

@@ -68,7 +68,7 @@ impl ReplyCollector {
             if !emission.is_some_and(|emission| self.goes_on(emission, max_bytes)) {
                 break;
             }
-            if n_emissions % TURN_EMISSIONS == 0 {
+            if n_emissions.is_multiple_of(TURN_EMISSIONS) {
                 yield_once().await;
             }
         }

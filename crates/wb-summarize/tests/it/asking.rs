@@ -177,6 +177,22 @@ fn after_a_part_that_was_cut_off_the_next_is_asked() {
 }
 
 #[test]
+fn what_a_reply_did_not_get_to_is_taken_from_the_earlier_digest() {
+    let prior = "# Objective\n- old\n# Guardrails\n- no unwrap\n# Plan\n- test\n# Carryover\n- `ls` → ok\n  on two lines";
+    let messages = script("u a");
+    let request = DigestRequest::new(&messages, CondenseScope::Session, Some(prior.to_owned()), None, 500);
+    let ask = |reply| {
+        let (_, summarizer) = model([reply]);
+        block_on(request.ask(&summarizer, None, &mut Cost::default())).expect("a digest").text
+    };
+    let new = "# Objective\n- new\n# Guardrails\nnone\n";
+    assert_eq!(ask(Script::says(new)), new.trim(), "what is complete is left alone");
+    let cut = Script::stops([new, "# Status\n- half of"].concat(), StopReason::MaxOutput);
+    let expected = "# Objective\n- new\n# Guardrails\nnone\n# Carryover\n- `ls` → ok\n  on two lines";
+    assert_eq!(ask(cut), expected);
+}
+
+#[test]
 fn an_endless_reply_is_left_and_counts_as_cut_off() {
     let line = format!("- {}\n", "and so on ".repeat(1_000));
     let lines = (0..200).map(|_| delta(&line));
@@ -241,6 +257,32 @@ fn one_cancel_ends_one_call_only() {
     assert_eq!(cost, Cost::default());
     assert!(block_on(request.ask(&summarizer, None, &mut cost)).is_ok());
     assert_eq!(invoker.requests().len(), 1);
+}
+
+/// Whatever a model does, asking ends, with a digest that says something or with a reason.
+#[test]
+fn asking_always_ends() {
+    let request = in_parts();
+    let long = GOOD.repeat(10_000);
+    for first in [
+        Script::says(""),
+        Script::Echo,
+        Script::says(long.as_str()),
+        Script::stops(long, StopReason::MaxOutput),
+        Script::stops("# Obj", StopReason::MaxOutput),
+        Script::Hang,
+        Script::fails("429"),
+    ] {
+        for then in [Script::says(GOOD), Script::Hang, Script::Echo] {
+            let (invoker, summarizer) = model([first.clone(), then]);
+            let summarizer = summarizer.timeout(Duration::from_millis(20));
+            let mut cost = Cost::default();
+            let digest = block_on(request.ask(&summarizer, None, &mut cost));
+            assert!(digest.is_ok_and(|digest| !digest.text.trim().is_empty()) || cost.n_requests > 0);
+            assert!(cost.n_requests <= request.parts.len());
+            assert_eq!(cost.n_requests, invoker.requests().len());
+        }
+    }
 }
 
 #[test]
