@@ -2,6 +2,7 @@
 
 use wb_message::text;
 use wb_session::without_fences;
+use wb_summarize::Heading;
 
 /// The system text that makes a model the writer of a summary.
 pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();
@@ -41,10 +42,22 @@ impl SummaryTask {
         }
     }
 
-    /// Tells whether a reply has one of the headings of the form.
-    pub fn is_in_format(self, reply: &str) -> bool {
-        let headings = || self.format().lines().filter(|line| line.starts_with('#'));
-        reply.lines().any(|line| headings().any(|heading| heading == line.trim_end()))
+    /// Returns the heading of the form that a line is, in whatever way it is written.
+    pub fn heading_of(self, line: &str) -> Option<&'static str> {
+        let found = Heading::of(line)?;
+        let headings = self.format().lines().filter(|line| line.starts_with('#'));
+        let mut named = headings.map(|heading| (heading, heading.trim_start_matches('#').trim_start()));
+        named.find(|(_, name)| found.is(name)).map(|(heading, _)| heading)
+    }
+
+    /// Writes the headings of a reply as the form has them; code in it stays as it is.
+    pub(crate) fn in_form(self, reply: &str) -> String {
+        let mut is_code = false;
+        let lines = reply.lines().map(|line| {
+            is_code ^= line.trim_start().starts_with("```");
+            self.heading_of(line).filter(|_| !is_code).unwrap_or(line)
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn instructions(self, has_previous: bool) -> &'static str {
@@ -115,8 +128,19 @@ mod tests {
 
     #[test]
     fn each_task_knows_the_headings_of_its_form() {
-        assert!(SummaryTask::History.is_in_format("text\n## Next Steps \n1. x"));
-        assert!(!SummaryTask::History.is_in_format("## Original Request"));
-        assert!(SummaryTask::TurnPrefix.is_in_format("## Original Request"));
+        assert_eq!(SummaryTask::History.heading_of("## Next Steps "), Some("## Next Steps"));
+        assert_eq!(SummaryTask::History.heading_of("## Original Request"), None);
+        assert_eq!(SummaryTask::TurnPrefix.heading_of("## Original Request"), Some("## Original Request"));
+    }
+
+    #[test]
+    fn headings_in_any_usual_form_are_written_as_the_form_has_them() {
+        let reply = "**Goal:**\nport it\n\n1. Progress\nDONE\n- [x] Goal: met\n```\n# Progress\n```\nNext Steps:\n1. ship";
+        assert_eq!(
+            SummaryTask::History.in_form(reply),
+            "## Goal\nport it\n\n## Progress\n### Done\n- [x] Goal: met\n```\n# Progress\n```\n## Next Steps\n1. ship"
+        );
+        let whole = SUMMARY_FORMAT;
+        assert_eq!(SummaryTask::History.in_form(whole), whole);
     }
 }

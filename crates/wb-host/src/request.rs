@@ -1,13 +1,12 @@
-//! Asks a model for a summary and judges what it says.
+//! What a model is asked for a summary, and what of its reply is taken.
 
-use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Tariff};
-use wb_message::{Conversation, Message, Turn};
+use wb_message::Message;
+use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_session::split_file_tags;
-use wb_summarize::fit::input_bytes;
-use wb_summarize::{
-    ASSUMED_WINDOW_TOKENS, Cost, Heard, ModelInvoker, NoDigest, StreamOptions, ThinkingLevel,
-};
+use wb_summarize::chunking::input_bytes;
+use wb_summarize::length::most_output_tokens;
+use wb_summarize::{ModelDigest, NoDigest, Question, ReplyText, under_headings};
 
 use crate::parts::{clip_lines, parts};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
@@ -17,7 +16,8 @@ const MAX_BYTES_PER_TOKEN: u64 = 8;
 
 /// What a model is asked; it owns its text.
 #[derive(Debug)]
-pub(crate) struct SummaryRequest {
+pub(crate) struct SummaryRequest<'a> {
+    focus: &'a Focus,
     task: SummaryTask,
     parts: Vec<String>,
     previous: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct SummaryRequest {
     max_output_tokens: u64,
 }
 
-impl SummaryRequest {
+impl<'a> SummaryRequest<'a> {
     /// Serializes messages for a model with the given card; half of its input at most goes to what was summarized
     /// before.
     pub(crate) fn new(
@@ -34,6 +34,7 @@ impl SummaryRequest {
         previous: Option<&str>,
         card: Option<&ModelCard>,
         max_output_tokens: u64,
+        focus: &'a Focus,
     ) -> Self {
         let max_output_tokens = max_output_tokens.min(most_output_tokens(card)).max(1);
         let half = input_bytes(card, max_output_tokens, 0) / 2;
@@ -41,73 +42,57 @@ impl SummaryRequest {
         let reply_bytes = Tariff::SEED.chars_within(max_output_tokens).min(half);
         let max_previous_bytes = previous.as_ref().map_or(0, String::len).max(reply_bytes);
         let parts = parts(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
-        Self { task, parts, previous, max_previous_bytes, max_output_tokens }
+        Self { focus, task, parts, previous, max_previous_bytes, max_output_tokens }
+    }
+}
+
+impl Question for SummaryRequest<'_> {
+    fn system(&self) -> &str {
+        SUMMARIZER_BRIEF
     }
 
-    /// Asks once per part; each request carries the summary of what came before.
-    pub(crate) async fn ask(
-        &self,
-        invoker: &dyn ModelInvoker,
-        focus: &Focus,
-        cancel: Option<&CancellationToken>,
-        cost: &mut Cost,
-    ) -> Result<String, NoDigest> {
-        let mut summary: Option<String> = None;
-        for part in &self.parts {
-            if cancel.is_some_and(CancellationToken::is_cancelled) {
-                return Err(NoDigest::Cancelled);
-            }
-            let previous = summary.take().map(|text| clip_lines(text, self.max_previous_bytes));
-            let prompt = prompt(self.task, part, previous.as_deref().or(self.previous.as_deref()), focus);
-            cost.n_requests += 1;
-            let mut heard = Heard::default();
-            let stream = invoker.invoke(conversation(prompt), self.options(cancel));
-            let end = heard.listen(stream, cancel, self.max_reply_bytes()).await;
-            cost.usage = cost.usage.plus(heard.usage);
-            end?;
-            summary = Some(judged(heard, self.task, self.max_reply_bytes())?);
-        }
-        summary.ok_or(NoDigest::Blank)
+    fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
+    fn max_output_tokens(&self) -> u64 {
+        self.max_output_tokens
     }
 
     fn max_reply_bytes(&self) -> usize {
         usize::try_from(self.max_output_tokens.saturating_mul(MAX_BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
     }
 
-    fn options(&self, cancel: Option<&CancellationToken>) -> StreamOptions {
-        StreamOptions {
-            cancel: cancel.cloned(),
-            thinking: Some(ThinkingLevel::High),
-            max_output_tokens: Some(self.max_output_tokens),
-            model: None,
+    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
+        let so_far = so_far.map(|text| clip_lines(text.to_owned(), self.max_previous_bytes));
+        prompt(self.task, part, so_far.as_deref().or(self.previous.as_deref()), self.focus)
+    }
+
+    /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
+        if reply.called_tools {
+            return Err(NoDigest::Failed("the reply called a tool".to_owned()));
         }
+        let text = split_file_tags(without_open_list(reply)).0.trim();
+        if text.len() > self.max_reply_bytes() {
+            return Err(NoDigest::TooLong);
+        }
+        if text.contains(CONVERSATION_TAG) {
+            return Err(NoDigest::Failed("the reply repeats what it was asked".to_owned()));
+        }
+        if text.is_empty() && !reply.cut_off {
+            return Err(NoDigest::Blank);
+        }
+        let text = under_headings(text, reply.cut_off, |line| self.task.heading_of(line).is_some())?;
+        Ok(ModelDigest { text: self.task.in_form(text), cut_off: reply.cut_off })
     }
 }
 
-/// Returns the most tokens that a reply may have: what the card tells, and half of the window, so that the prompt has
-/// the other half.
-fn most_output_tokens(card: Option<&ModelCard>) -> u64 {
-    let known = |tokens: fn(&ModelCard) -> u64| card.map(tokens).filter(|tokens| *tokens > 0);
-    let window = known(|card| card.context_window).unwrap_or(ASSUMED_WINDOW_TOKENS);
-    known(|card| card.max_output_tokens).unwrap_or(u64::MAX).min(window / 2)
-}
-
-fn conversation(prompt: String) -> Conversation {
-    Conversation { system: Some(SUMMARIZER_BRIEF.to_owned()), turns: vec![Turn::user(prompt)], tools: None }
-}
-
-/// Accepts a complete reply in the form that was asked for; lists of files in it are left out, since we append them.
-fn judged(mut heard: Heard, task: SummaryTask, max_bytes: usize) -> Result<String, NoDigest> {
-    let failed = |why: &str| Err(NoDigest::Failed(why.to_owned()));
-    if heard.called_tools() {
-        return failed("the reply called a tool");
-    }
-    let text = heard.take_text()?;
-    match split_file_tags(&text).0.trim() {
-        "" => Err(NoDigest::Blank),
-        text if text.len() > max_bytes => failed("the reply was longer than asked for"),
-        text if text.contains(CONVERSATION_TAG) => failed("the reply repeats what it was asked"),
-        text if task.is_in_format(text) => Ok(text.to_owned()),
-        _ => Err(NoDigest::Headingless),
-    }
+/// Returns the whole lines of a reply; a list of files at its end that was cut off is left out.
+fn without_open_list(reply: &ReplyText) -> &str {
+    let lists = [READ_FILES_TAGS, MODIFIED_FILES_TAGS];
+    lists.iter().fold(reply.whole_lines(), |text, (open, close)| match text.rfind(open) {
+        Some(at) if reply.cut_off && !text[at..].contains(close) => &text[..at],
+        _ => text,
+    })
 }

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::DIGEST_TOKENS;
 use wb_message::Message;
 use wb_session::estimate_tokens;
-use wb_summarize::timer::{DEFAULT_TIMEOUT, within};
-use wb_summarize::{Cost, ModelInvoker, NoDigest};
+use wb_summarize::timer::DEFAULT_TIMEOUT;
+use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
 
 use crate::local::local_summary;
 use crate::outcome::{CompactError, SummarySource};
@@ -27,7 +27,7 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct Work<'a> {
     invoker: Option<&'a dyn ModelInvoker>,
     focus: Focus,
-    timeout: Duration,
+    opts: AskOpts,
     cancel: Option<CancellationToken>,
     pub(crate) cost: Cost,
     n_of_model: usize,
@@ -42,7 +42,9 @@ impl<'a> Work<'a> {
         cancel: Option<CancellationToken>,
     ) -> Self {
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
-        Self { invoker, focus, timeout, cancel, cost: Cost::default(), n_of_model: 0, failed: None }
+        // As recorded: a summary of a session is always thought about much.
+        let opts = AskOpts { timeout, model: None, thinking: Some(ThinkingLevel::High) };
+        Self { invoker, focus, opts, cancel, cost: Cost::default(), n_of_model: 0, failed: None }
     }
 
     /// Returns the error of a run that was cancelled.
@@ -76,10 +78,12 @@ impl<'a> Work<'a> {
             return Err(NoDigest::TimedOut);
         }
         let Piece { task, messages, previous, max_output_tokens } = piece;
+        let card = invoker.card();
         let request =
-            SummaryRequest::new(task, messages, previous, invoker.card().as_ref(), max_output_tokens);
-        let asked = request.ask(invoker, &self.focus, self.cancel.as_ref(), &mut self.cost);
-        within(Some(self.timeout), asked).await.unwrap_or(Err(NoDigest::TimedOut))
+            SummaryRequest::new(task, messages, previous, card.as_ref(), max_output_tokens, &self.focus);
+        let mut bill = |spent| self.cost.add(spent);
+        let asked = ask_in_parts(&request, invoker, &self.opts, self.cancel.as_ref(), &mut bill);
+        asked.await.map(|summary| summary.text)
     }
 
     pub(crate) fn source(&self) -> SummarySource {

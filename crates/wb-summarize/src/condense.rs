@@ -5,16 +5,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff, Usage};
-use wb_message::{Block, Conversation, Message, Pairing, ToolVocabulary, Turn, text};
+use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff};
+use wb_message::{Message, Pairing, ToolVocabulary, text};
 
-use crate::digest::shortened_digest;
+use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts, under_headings};
+use crate::chunking::{input_bytes, transcript_parts};
+use crate::digest::{completed, shortened_digest};
 use crate::fallback::{carried_digest, local_sections};
-use crate::fit::{input_bytes, scrollbacks};
-use crate::heard::{Heard, Unusable};
-use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::invoker::ModelInvoker;
+use crate::length::{reply_tokens, words_within};
 use crate::prompt::frame_prompt;
-use crate::scope::{CONDENSER_BRIEF, CondenseScope, has_headings};
+use crate::reply::ReplyText;
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, heading_at};
 
 /// What [`summarize`] works with; all of it is optional.
 #[derive(Default)]
@@ -49,55 +51,6 @@ pub struct Summary {
     pub covered_count: usize,
 }
 
-/// Why there is no digest from a model.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NoDigest {
-    /// No model was given.
-    NoModel,
-    /// No model was asked: what it may write would be too short to be worth its price.
-    NoRoom,
-    /// The request failed.
-    Failed(String),
-    /// The request was cancelled.
-    Cancelled,
-    /// The request took longer than allowed.
-    TimedOut,
-    /// The model refused.
-    Refused,
-    /// The reply was cut off at its limit.
-    Truncated,
-    /// The reply holds no text.
-    Blank,
-    /// The reply holds none of the six headings.
-    Headingless,
-}
-
-impl fmt::Display for NoDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoModel => f.write_str("no model was given"),
-            Self::NoRoom => f.write_str("too small for a model"),
-            Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
-            Self::Cancelled => f.write_str("the request was cancelled"),
-            Self::TimedOut => f.write_str("the model took too long"),
-            Self::Refused => f.write_str("the model refused"),
-            Self::Truncated => f.write_str("the reply was cut off"),
-            Self::Blank => f.write_str("the reply was blank"),
-            Self::Headingless => f.write_str("the reply had no headings"),
-        }
-    }
-}
-
-/// What asking a model has cost so far, a failed request included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// What the provider counted.
-    pub usage: Usage,
-    /// How many requests were made.
-    pub n_requests: usize,
-}
-
 /// Everything that a model needs to write a digest; it owns its text and holds no transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestRequest {
@@ -108,69 +61,79 @@ pub struct DigestRequest {
     /// The most bytes of a carried digest; what exceeds them is shortened by its entries.
     pub max_prior_bytes: usize,
     /// The rendered transcript, in as many parts as requests.
-    pub scrollbacks: Vec<String>,
-    /// The most tokens of a reply.
+    pub parts: Vec<String>,
+    /// How long the digest is asked to be, in words.
+    pub n_words: u64,
+    /// The most tokens of a reply; more than the words take.
     pub max_output_tokens: u64,
-    /// The model to ask, where the host names one.
-    pub model: Option<String>,
 }
 
 impl DigestRequest {
-    /// Renders messages for a summarizer with the given card.
+    /// Renders messages for a summarizer with the given card. There is room for a digest of `max_tokens` tokens; a model
+    /// that does not keep to it may write half as much more, and the digest is to be shortened.
     pub fn new(
         messages: &[Message],
         scope: CondenseScope,
         prior: Option<String>,
         card: Option<&ModelCard>,
-        max_output_tokens: u64,
+        max_tokens: u64,
     ) -> Self {
+        let max_output_tokens = reply_tokens(max_tokens, card);
+        let n_words = words_within(max_tokens.min(max_output_tokens));
         let reply_bytes = Tariff::SEED.chars_within(max_output_tokens);
         // However long an earlier digest is or a model answers, half of the input is left to the transcript.
         let max_prior_bytes = input_bytes(card, max_output_tokens, 0) / 2;
         let prior = prior.map(|prior| carried(&prior, max_prior_bytes).into_owned());
-        let prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes.min(max_prior_bytes));
-        let max_bytes = input_bytes(card, max_output_tokens, prior_bytes);
-        let scrollbacks = scrollbacks(messages, max_bytes);
-        let max_prior_bytes = prior_bytes;
-        Self { scope, prior, max_prior_bytes, scrollbacks, max_output_tokens, model: None }
+        let max_prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes.min(max_prior_bytes));
+        let parts = transcript_parts(messages, input_bytes(card, max_output_tokens, max_prior_bytes));
+        Self { scope, prior, max_prior_bytes, parts, n_words, max_output_tokens }
     }
 
-    /// Asks the model for a digest, once per part; each request carries the digest of the parts before it.
+    /// Asks a model for the digest, once per part; each request carries the digest of the parts before it.
     ///
-    /// `cost` is added to as it arises, so that it is known where nothing came of it. A failed, cancelled, refused, truncated, blank or heading-less reply ends it with the reason. What is
-    /// cancelled before it is asked costs nothing.
+    /// `cost` is added to as it arises, so that it is known where nothing came of it or the future was dropped. A failed,
+    /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off its whole
+    /// lines are taken, if they say something under a heading, and what the earlier digest says under the headings that it did
+    /// not get to, but for status and plan. What is cancelled before it is asked costs nothing.
     pub async fn ask(
         &self,
-        invoker: &dyn ModelInvoker,
+        by: &Summarizer,
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
-    ) -> Result<String, NoDigest> {
-        let mut digest: Option<String> = None;
-        for scrollback in &self.scrollbacks {
-            if cancel.is_some_and(CancellationToken::is_cancelled) {
-                return Err(NoDigest::Cancelled);
-            }
-            let prior = digest.as_deref().or(self.prior.as_deref());
-            let prior = prior.map(|prior| carried(prior, self.max_prior_bytes));
-            let prompt = frame_prompt(self.scope, prior.as_deref(), scrollback);
-            cost.n_requests += 1;
-            let stream = invoker.invoke(conversation(prompt), self.options(cancel));
-            let mut heard = Heard::default();
-            let end = heard.listen(stream, cancel, MAX_REPLY_BYTES).await;
-            cost.usage = cost.usage.plus(heard.usage);
-            end?;
-            digest = Some(judged(heard)?);
-        }
-        digest.ok_or(NoDigest::Blank)
+    ) -> Result<ModelDigest, NoDigest> {
+        let mut bill = |spent| cost.add(spent);
+        ask_in_parts(self, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
+    }
+}
+
+impl Question for DigestRequest {
+    fn system(&self) -> &str {
+        CONDENSER_BRIEF
     }
 
-    fn options(&self, cancel: Option<&CancellationToken>) -> StreamOptions {
-        StreamOptions {
-            cancel: cancel.cloned(),
-            thinking: Some(ThinkingLevel::High),
-            max_output_tokens: Some(self.max_output_tokens),
-            model: self.model.clone(),
-        }
+    fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
+    fn max_output_tokens(&self) -> u64 {
+        self.max_output_tokens
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        MAX_REPLY_BYTES
+    }
+
+    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
+        let prior = so_far.or(self.prior.as_deref()).map(|prior| carried(prior, self.max_prior_bytes));
+        frame_prompt(self.scope, prior.as_deref(), part, self.n_words)
+    }
+
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<ModelDigest, NoDigest> {
+        let is_heading = |line: &str| heading_at(line).is_some();
+        let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
+        let earlier = so_far.or(self.prior.as_deref()).filter(|_| reply.cut_off);
+        let text = earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier));
+        Ok(ModelDigest { text, cut_off: reply.cut_off })
     }
 }
 
@@ -182,34 +145,8 @@ fn carried(digest: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(text::clip(&shortened_digest(digest, max_bytes), max_bytes).into_owned())
 }
 
-fn conversation(prompt: String) -> Conversation {
-    Conversation {
-        system: Some(CONDENSER_BRIEF.to_owned()),
-        turns: vec![Turn::User { blocks: vec![Block::text(prompt)] }],
-        tools: None,
-    }
-}
-
 /// No digest is longer; a stream that goes on is left.
 const MAX_REPLY_BYTES: usize = 1 << 20;
-
-impl From<Unusable> for NoDigest {
-    fn from(reason: Unusable) -> Self {
-        match reason {
-            Unusable::Failed(why) => Self::Failed(why),
-            Unusable::Cancelled => Self::Cancelled,
-            Unusable::Refused => Self::Refused,
-            Unusable::Truncated => Self::Truncated,
-            Unusable::Blank => Self::Blank,
-        }
-    }
-}
-
-/// Accepts a complete reply with text and headings.
-fn judged(mut heard: Heard) -> Result<String, NoDigest> {
-    let text = heard.take_text()?;
-    if has_headings(&text) { Ok(text) } else { Err(NoDigest::Headingless) }
-}
 
 /// Builds the message that carries a digest; a string with room for the header is used as it is.
 pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp: i64) -> Message {
@@ -226,7 +163,8 @@ pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 
 
 /// Condenses messages into one digest; it always succeeds.
 ///
-/// Without a model, or where the model gives no usable digest, the local digest stands in. Earlier digests among
+/// Without a model, or where the model gives no usable digest within [`DEFAULT_TIMEOUT`](crate::timer::DEFAULT_TIMEOUT),
+/// the local digest stands in. Earlier digests among
 /// the messages are carried along with `prior_digest`. For no messages no model is asked.
 pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
     let carried: Vec<String> = carried_digest(messages).into_iter().chain(deps.prior_digest).collect();
@@ -236,9 +174,10 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
         None => Err(NoDigest::NoModel),
         Some(_) if messages.is_empty() => Err(NoDigest::Blank),
         Some(invoker) => {
-            let card = invoker.card();
+            let summarizer = Summarizer::new(invoker.clone());
+            let card = summarizer.card();
             let request = DigestRequest::new(messages, deps.scope, prior.clone(), card.as_ref(), max_tokens);
-            request.ask(invoker.as_ref(), deps.cancel.as_ref(), &mut Cost::default()).await
+            request.ask(&summarizer, deps.cancel.as_ref(), &mut Cost::default()).await
         }
     };
     let max_chars = Tariff::SEED.chars_within(max_tokens);
@@ -248,7 +187,7 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
             let vocabulary = ToolVocabulary::default();
             local_sections(messages, &pairing, &vocabulary, prior.as_deref()).render(max_chars)
         },
-        |digest| shortened_digest(&digest, max_chars).into_owned(),
+        |digest| shortened_digest(&digest.text, max_chars).into_owned(),
     );
     let message = digest_message(deps.scope, digest, newest_timestamp(messages));
     Summary { message, covered_count: messages.len() }

@@ -1,4 +1,4 @@
-//! Asks a model for a cumulative summary, with the prompts that a host configured (seed 4).
+//! Asks a model for a cumulative summary, with the prompts that a host configured.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,52 +6,66 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
-use wb_budget::Usage;
-use wb_message::{Conversation, Message, Turn, text};
+use wb_message::{Message, text};
 
+use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts};
 use crate::compaction_config::{
     CompactionConfig, CompactionConfigError, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER,
 };
-use crate::condense::Cost;
 use crate::flatten::{neutralise_into, tag_end};
-use crate::heard::{Heard, Unusable};
-use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::invoker::ModelInvoker;
+use crate::length::words_within;
+use crate::reply::ReplyText;
 use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
 
 /// Asks a model for the summary, with the prompts of a [`CompactionConfig`].
 ///
-/// Each part is one request without tools and reasoning; the summary of a part is the summary so far of the next.
-/// Only a complete reply is accepted. A future that is dropped cancels its request.
+/// Each part is one request without tools; the summary of a part is the summary so far of the next. Where neither prompt
+/// speaks of a length, half of the configured tokens are asked for as words. Of a reply that was cut off its whole
+/// sentences are taken. A future that is dropped cancels its request.
 #[derive(Clone)]
 pub struct DefaultSummarizer {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    invoker: Arc<dyn ModelInvoker>,
+    by: Summarizer,
     config: CompactionConfig,
     /// The tags of the user prompt, which no text between them may hold.
     tags: Vec<String>,
+    /// Follows the user prompt.
+    length_note: String,
     cost: Mutex<Cost>,
 }
 
 impl fmt::Debug for DefaultSummarizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DefaultSummarizer");
-        shown.field("config", &self.shared.config).field("cost", &self.cost()).finish_non_exhaustive()
+        shown.field("by", &self.shared.by).field("config", &self.shared.config);
+        shown.field("cost", &self.cost()).finish_non_exhaustive()
     }
 }
 
 impl DefaultSummarizer {
-    /// Builds a summarizer if the config is one that it can work with.
+    /// Builds a summarizer if the config is one that it can work with. The model has two minutes for each summary and
+    /// thinks as is the [default](crate::AskOpts); [`by`](Self::by) sets both.
     pub fn new(
         invoker: Arc<dyn ModelInvoker>,
         config: CompactionConfig,
     ) -> Result<Self, CompactionConfigError> {
+        Self::by(Summarizer::new(invoker), config)
+    }
+
+    /// Builds a summarizer that asks in the given way; the config's model, if it names one, is the one that is asked.
+    pub fn by(by: Summarizer, config: CompactionConfig) -> Result<Self, CompactionConfigError> {
         let config = config.validated()?;
-        let tags = tags_of(&config.summarizer_user_prompt);
-        let shared = Shared { invoker, config, tags, cost: Mutex::default() };
+        let model = config.summary_model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+        let by = match model {
+            Some(model) => by.model(Some(model.to_owned())),
+            None => by,
+        };
+        let (tags, length_note) = (tags_of(&config.summarizer_user_prompt), length_note(&config));
+        let shared = Shared { by, config, tags, length_note, cost: Mutex::default() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -71,61 +85,70 @@ impl ContextSummarizer for DefaultSummarizer {
     }
 
     fn request(&self, messages: &[Message], previous: Option<&str>) -> Option<SummaryRequest> {
-        let card = self.shared.invoker.card();
+        let card = self.shared.by.card();
         SummaryRequest::render(messages, previous, &self.shared.config, card.as_ref())
     }
 }
 
 impl Shared {
     async fn summarize(&self, request: SummaryRequest) -> Result<ContextSummary, SummarizerError> {
-        let card = self.invoker.card();
-        let room = Room::of(&self.config, card.as_ref());
-        let SummaryRequest { parts, previous_summary: mut summary } = request;
-        let mut usage = Usage::EMPTY;
-        for part in &parts {
-            let prompt = self.prompt(room, summary.as_deref().unwrap_or_default(), part);
-            let billed = self.ask(prompt, room.max_reply_bytes()).await;
-            usage = usage.plus(billed.usage());
-            summary = Some(billed.judged(room.max_reply_bytes())?);
-        }
-        let text = summary.filter(|_| !parts.is_empty()).ok_or(SummarizerError::EmptySummary)?;
-        Ok(ContextSummary { text, usage })
-    }
-
-    /// Sends one request and listens to its end.
-    async fn ask(&self, prompt: String, max_reply_bytes: usize) -> Billed<'_> {
-        let cancel = CancellationToken::new();
-        let _guard = cancel.clone().drop_guard();
-        let conversation = Conversation {
-            system: Some(self.config.summarizer_system_prompt.clone()),
-            turns: vec![Turn::user(prompt)],
-            tools: None,
+        let card = self.by.card();
+        let asked = Asked { shared: self, room: Room::of(&self.config, card.as_ref()), request: &request };
+        let mut own = Cost::default();
+        let mut bill = |spent| {
+            own.add(spent);
+            locked(&self.cost).add(spent);
         };
-        let mut billed = Billed::request(&self.cost);
-        let stream = self.invoker.invoke(conversation, self.options(cancel));
-        // A request that nobody can cancel is listened to up to its end.
-        let _ = billed.heard.listen(stream, None, max_reply_bytes).await;
-        billed
+        let invoker = self.by.invoker().as_ref();
+        let summary = ask_in_parts(&asked, invoker, self.by.opts(), None, &mut bill).await?;
+        Ok(ContextSummary { text: summary.text, usage: own.usage })
+    }
+}
+
+/// One request to the summarizer.
+struct Asked<'a> {
+    shared: &'a Shared,
+    room: Room<'a>,
+    request: &'a SummaryRequest,
+}
+
+impl Question for Asked<'_> {
+    fn system(&self) -> &str {
+        &self.shared.config.summarizer_system_prompt
     }
 
-    fn options(&self, cancel: CancellationToken) -> StreamOptions {
-        let model = self.config.summary_model.as_deref().map(str::trim).filter(|model| !model.is_empty());
-        StreamOptions {
-            cancel: Some(cancel),
-            thinking: Some(ThinkingLevel::Off),
-            max_output_tokens: Some(self.config.max_summary_tokens()),
-            model: model.map(str::to_owned),
-        }
+    fn parts(&self) -> &[String] {
+        &self.request.parts
+    }
+
+    fn max_output_tokens(&self) -> u64 {
+        self.shared.config.max_summary_tokens()
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        self.room.max_reply_bytes()
     }
 
     /// Fills the user prompt; a summary so far that is longer than the part leaves room for is clipped in the
     /// middle.
-    fn prompt(&self, room: Room<'_>, previous: &str, part: &str) -> String {
-        let max_bytes = room.beside(part.len()).max(room.summary_bytes());
+    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
+        let Shared { config, tags, length_note, .. } = self.shared;
+        let previous = so_far.or(self.request.previous_summary.as_deref()).unwrap_or_default();
+        let max_bytes = self.room.beside(part.len()).max(self.room.summary_bytes());
         let mut previous_safe = String::new();
         neutralise_into(&mut previous_safe, &text::clip(previous.trim(), max_bytes));
-        let previous = without_tags(&previous_safe, &self.tags);
-        filled(&self.config.summarizer_user_prompt, &previous, &without_tags(part, &self.tags))
+        let previous = without_tags(&previous_safe, tags);
+        filled(&config.summarizer_user_prompt, &previous, &without_tags(part, tags)) + length_note
+    }
+
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
+        if reply.text.trim().len() > self.max_reply_bytes() {
+            return Err(NoDigest::TooLong);
+        }
+        match reply.whole_sentences() {
+            "" => Err(NoDigest::Truncated),
+            text => Ok(ModelDigest { text: text.to_owned(), cut_off: reply.cut_off }),
+        }
     }
 }
 
@@ -133,46 +156,35 @@ fn locked(cost: &Mutex<Cost>) -> MutexGuard<'_, Cost> {
     cost.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request on its way; what it cost is added to the whole when it is dropped, whatever came of it.
-struct Billed<'a> {
-    cost: &'a Mutex<Cost>,
-    heard: Heard,
-}
-
-impl Drop for Billed<'_> {
-    fn drop(&mut self) {
-        let mut cost = locked(self.cost);
-        cost.usage = cost.usage.plus(self.heard.usage);
-    }
-}
-
-impl<'a> Billed<'a> {
-    fn request(cost: &'a Mutex<Cost>) -> Self {
-        locked(cost).n_requests += 1;
-        Self { cost, heard: Heard::default() }
-    }
-
-    fn usage(&self) -> Usage {
-        self.heard.usage
-    }
-
-    /// Accepts a complete reply with text that keeps to its limit.
-    fn judged(mut self, max_bytes: usize) -> Result<String, SummarizerError> {
-        let text = self.heard.take_text()?;
-        if text.len() > max_bytes { Err(SummarizerError::TooLong) } else { Ok(text) }
-    }
-}
-
-impl From<Unusable> for SummarizerError {
-    fn from(reason: Unusable) -> Self {
+impl From<NoDigest> for SummarizerError {
+    fn from(reason: NoDigest) -> Self {
         match reason {
-            Unusable::Failed(why) => Self::inference(&why),
-            Unusable::Cancelled => Self::inference("the request was cancelled"),
-            Unusable::Refused => Self::inference("the model refused"),
-            Unusable::Truncated => Self::Truncated,
-            Unusable::Blank => Self::EmptySummary,
+            NoDigest::Failed(why) => Self::inference(&why),
+            NoDigest::TimedOut => Self::TimedOut,
+            NoDigest::TooLong => Self::TooLong,
+            NoDigest::Truncated => Self::Truncated,
+            NoDigest::Blank => Self::EmptySummary,
+            other => Self::inference(&other.to_string()),
         }
     }
+}
+
+/// In these a prompt says how long the summary is to be.
+const MEASURES: [&str; 5] = ["words", "tokens", "sentences", "paragraphs", "characters"];
+
+/// Returns what is added to the user prompt where neither prompt says how long the summary is to be.
+fn length_note(config: &CompactionConfig) -> String {
+    let says = |prompt: &str| {
+        prompt
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| MEASURES.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    if says(&config.summarizer_system_prompt) || says(&config.summarizer_user_prompt) {
+        return String::new();
+    }
+    let n_words = words_within(config.max_summary_tokens()).to_string();
+    let note = include_str!("templates/summarizer_length.md").trim_ascii_end();
+    ["\n\n", &note.replace("{n_words}", &n_words)].concat()
 }
 
 /// Fills both placeholders in one pass, so that those inside of what is filled in stay text.

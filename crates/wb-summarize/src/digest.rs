@@ -42,8 +42,11 @@ pub struct Sections {
 
 impl Sections {
     /// Adds an entry unless the section has it already or it is blank.
+    ///
+    /// Whatever it says, it reads back as one entry: a line of it that could pass for a heading or for an entry of its
+    /// own becomes part of it.
     pub fn add(&mut self, section: Section, entry: impl Into<String>) {
-        let entry = entry.into();
+        let entry = one_entry(entry.into());
         let known = &mut self.entries[section as usize];
         if known.len() < MAX_ENTRIES && !entry.trim().is_empty() && !known.contains(&entry) {
             known.push(entry);
@@ -75,8 +78,7 @@ impl Sections {
         let mut sections = Self::default();
         let mut current = Section::Carryover;
         for line in digest.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
-            let heading = if line.starts_with("  ") { None } else { heading_at(line) };
-            if let Some(at) = heading {
+            if let Some(at) = heading_at(line) {
                 current = ORDER[at];
                 continue;
             }
@@ -162,6 +164,42 @@ impl Sections {
         out.truncate(out.trim_end().len());
         out
     }
+}
+
+/// Marks a first line that could pass for a heading, and indents the lines after it.
+fn one_entry(entry: String) -> String {
+    let first = entry.split('\n').next().unwrap_or_default();
+    let begins = !first.starts_with("  ") && !first.trim().is_empty() && heading_at(first).is_none();
+    let is_indented = |line: &str| line.is_empty() || line.starts_with("  ");
+    if begins && entry.split('\n').skip(1).all(is_indented) {
+        return entry;
+    }
+    let mut lines = entry.trim_start().split('\n');
+    let first = lines.next().unwrap_or_default();
+    let mark = if heading_at(first).is_some() { "- " } else { "" };
+    let mut out = [mark, first].concat();
+    for line in lines {
+        out.extend(["\n", if is_indented(line) { "" } else { "  " }, line]);
+    }
+    out
+}
+
+/// Appends what an earlier digest says under headings that a digest, cut off before its end, does not have.
+///
+/// What is done and what comes next are left out: they may not hold any more.
+pub(crate) fn completed(digest: &str, earlier: &str) -> String {
+    const LASTING: [(usize, Section); 4] =
+        [(0, Section::Objective), (1, Section::Guardrails), (3, Section::Rationale), (5, Section::Carryover)];
+    let mut out = digest.to_owned();
+    let earlier = Sections::parse(earlier);
+    for (at, section) in LASTING {
+        let entries = earlier.entries(section);
+        let is_told = digest.lines().any(|line| heading_at(line) == Some(at));
+        if let Some(heading) = SECTION_TEMPLATE.lines().nth(at).filter(|_| !is_told && !entries.is_empty()) {
+            out.extend(["\n", heading, "\n", &entries.join("\n")]);
+        }
+    }
+    out
 }
 
 /// Shortens a digest to that many characters by its entries, so that its headings stay whole; one that fits comes

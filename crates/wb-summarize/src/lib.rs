@@ -22,9 +22,11 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
+pub mod heading;
 pub mod scope;
 pub mod flatten;
-pub mod fit;
+pub mod chunking;
+pub mod length;
 pub mod digest;
 pub mod prompt;
 mod telling;
@@ -32,8 +34,10 @@ mod carried;
 mod notes;
 pub mod fallback;
 pub mod invoker;
+mod from_fn;
 pub mod timer;
-pub mod heard;
+pub mod reply;
+pub mod asker;
 pub mod condense;
 pub mod compaction_config;
 pub mod summarizer;
@@ -45,23 +49,28 @@ pub mod scripted;
 
 pub use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
 
+pub use asker::{
+    AskOpts, Bill, Cost, DEFAULT_THINKING, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts,
+    under_headings,
+};
+pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,
     DEFAULT_MIN_SAVINGS_RATIO, DEFAULT_SUMMARY_TOKENS, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm,
 };
 pub use condense::{
-    Cost, DigestRequest, NoDigest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp,
-    summarize,
+    DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
 pub use default_summarizer::DefaultSummarizer;
 pub use digest::{Section, Sections, shortened_digest};
 pub use fallback::{REQUEST_BYTES, carried_digest, has_news, local_sections};
-pub use fit::ASSUMED_WINDOW_TOKENS;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
-pub use heard::{Heard, Unusable};
+pub use from_fn::{FnInvoker, from_fn};
+pub use heading::Heading;
 pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
 };
 pub use prompt::build_summary_prompt;
+pub use reply::{ReplyCollector, ReplyError, ReplyText};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
 pub use summarizer::{ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};

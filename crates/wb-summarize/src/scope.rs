@@ -2,6 +2,8 @@
 
 use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
 
+use crate::heading::Heading;
+
 /// Whether a digest stands for the running session or for a branch that was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CondenseScope {
@@ -33,25 +35,20 @@ impl CondenseScope {
 /// The six headings of a digest, one per line, in order.
 pub const SECTION_TEMPLATE: &str = include_str!("templates/sections.md").trim_ascii_end();
 
+/// Says how long a digest may be, in place of `{n_words}`; it stands before the headings.
+pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_ascii_end();
+
 /// The system text that makes the model a recorder and not a partner.
 pub const CONDENSER_BRIEF: &str = include_str!("templates/brief.md").trim_ascii_end();
 
-/// Returns the headings without their `# `.
+/// Returns the names of the six headings, in order: their first words.
 pub fn headings() -> impl Iterator<Item = &'static str> {
-    SECTION_TEMPLATE.lines().map(|line| line.trim_start_matches("# "))
+    let words = SECTION_TEMPLATE.lines().map(|line| line.trim_start_matches("# "));
+    words.map(|words| words.split(' ').next().unwrap_or(words))
 }
 
-/// Returns the position among the six of the heading that a line is, at any level and with or without what
-/// stands in parentheses.
+/// Returns the position among the six of the heading that a line is, in any form that [`Heading`] knows.
 pub fn heading_at(line: &str) -> Option<usize> {
-    let title = line.trim().strip_prefix('#')?.trim_start_matches('#').trim();
-    let title = title.trim_matches('*').trim_end_matches(':');
-    let word = title.split([' ', '(']).next()?;
-    headings()
-        .position(|heading| heading.split(' ').next().is_some_and(|known| known.eq_ignore_ascii_case(word)))
-}
-
-/// Tells whether a reply holds at least one of the six headings.
-pub fn has_headings(reply: &str) -> bool {
-    reply.lines().any(|line| heading_at(line).is_some())
+    let heading = Heading::of(line)?;
+    headings().position(|name| heading.is(name))
 }

@@ -5,9 +5,9 @@ use wb_budget::{ModelCard, Usage};
 use wb_message::marks::summary_text;
 use wb_message::{Message, text};
 
+use crate::chunking::{input_bytes, transcript_parts};
 use crate::compaction_config::CompactionConfig;
 use crate::fallback::carried_digest;
-use crate::fit::{input_bytes, scrollbacks};
 
 /// Longest text of a token, in bytes, that a summary may have on average; prose has four to five.
 const MAX_BYTES_PER_TOKEN: usize = 8;
@@ -69,7 +69,7 @@ impl SummaryRequest {
         let carried = carried_summary(messages, previous);
         let carried = carried.map(|carried| text::clip(&carried, room.beside(0) / 2).into_owned());
         let n_carried = carried.as_ref().map_or(0, String::len).max(room.summary_bytes());
-        let mut parts = scrollbacks(messages, room.beside(n_carried));
+        let mut parts = transcript_parts(messages, room.beside(n_carried));
         parts.retain(|part| !part.trim().is_empty());
         (!parts.is_empty()).then_some(Self { parts, previous_summary: carried })
     }
@@ -104,7 +104,10 @@ pub enum SummarizerError {
     /// The summary was blank.
     #[error("the summary was blank")]
     EmptySummary,
-    /// The summary was cut off at its limit.
+    /// The model took longer than allowed.
+    #[error("the summarizer took too long")]
+    TimedOut,
+    /// The summary was cut off at its limit before it said anything that can be used.
     #[error("the summary was cut off at its limit")]
     Truncated,
     /// The model did not keep to its limit.

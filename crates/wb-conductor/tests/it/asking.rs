@@ -121,7 +121,7 @@ fn the_reply_is_capped_in_the_request_and_in_the_result() {
     let settings = CondenseSettings::new().card(ModelCard::with_window(12_000)).invoke(invoker.clone());
     let (after, report) = condensed(&messages, &settings, &FORCE);
     let cap = invoker.requests()[0].1.max_output_tokens.expect("a cap");
-    assert!(cap <= 7_464 / 8, "an eighth of the limit: {cap}");
-    assert!(report.digest_tokens <= cap, "{report}");
+    assert!(cap / 3 * 2 <= 7_464 / 8, "an eighth of the limit and half as much again: {cap}");
+    assert!(report.digest_tokens <= 7_464 / 8, "{report}");
     assert!(digest_of(&after).lines().all(|line| !line.contains("clipped")), "{}", digest_of(&after));
 }

@@ -73,10 +73,10 @@ fn a_reply_that_is_of_no_use_gives_way_to_the_local_digest() {
     let (session, other, _) = two_branches();
     for (reply, why) in [
         (Script::fails("down"), NoDigest::Failed("down".into())),
-        (Script::stops(SUMMARY, StopReason::MaxOutput), NoDigest::Truncated),
+        (Script::stops("## Goal\nFix", StopReason::MaxOutput), NoDigest::Truncated),
         (Script::stops(SUMMARY, StopReason::Refusal), NoDigest::Refused),
         (Script::says(""), NoDigest::Blank),
-        (Script::says("no form"), NoDigest::Headingless),
+        (Script::says("no form"), NoDigest::MissingHeadings),
         (Script::Echo, NoDigest::Failed("the reply repeats what it was asked".into())),
     ] {
         let invoker = ScriptedInvoker::new([reply]);

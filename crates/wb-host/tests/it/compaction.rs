@@ -62,23 +62,20 @@ fn a_reply_that_is_of_no_use_is_never_taken() {
     for (reply, why) in [
         (Script::fails("overloaded"), failed("overloaded")),
         (stop(StopReason::Refusal), NoDigest::Refused),
-        (stop(StopReason::MaxOutput), NoDigest::Truncated),
+        (Script::stops("## Goal\nFix", StopReason::MaxOutput), NoDigest::Truncated),
         (stop(StopReason::Aborted), NoDigest::Cancelled),
         (stop(StopReason::Error), failed("the reply ended in an error")),
         (stop(StopReason::ToolCalls), failed("the reply called a tool")),
         (Script::says(" \n"), NoDigest::Blank),
         (Script::says("<read-files>\na\n</read-files>"), NoDigest::Blank),
-        (Script::says("Sure, I will go on."), NoDigest::Headingless),
+        (Script::says("Sure, I will go on."), NoDigest::MissingHeadings),
         (Script::Emit(vec![]), NoDigest::Blank),
         (Script::Echo, failed("the reply repeats what it was asked")),
         (
             Script::says(format!("## Goal\n{}", "long ".repeat(12_000))),
             failed("the summary was not lighter than what it stands for"),
         ),
-        (
-            Script::says(format!("## Goal\n{}", "x".repeat(200_000))),
-            failed("the reply was longer than asked for"),
-        ),
+        (Script::says(format!("## Goal\n{}", "x".repeat(200_000))), NoDigest::TooLong),
     ] {
         let (outcome, _) = run(&session, 5, [reply]);
         assert_eq!(outcome.source, SummarySource::Local(why));
@@ -87,6 +84,31 @@ fn a_reply_that_is_of_no_use_is_never_taken() {
         assert!(outcome.summary.ends_with("<modified-files>\nsrc/main.rs\n</modified-files>"));
         assert_eq!(outcome.n_requests, 1);
     }
+}
+
+#[test]
+fn of_a_reply_that_was_cut_off_the_whole_lines_are_the_summary() {
+    let (session, _) = session_of(TALK);
+    let goal = "## Goal\nFix the cart.";
+    for (rest, kept) in [
+        ("", goal),
+        ("\n- [x] mended th", SUMMARY),
+        ("\n\n### In Progress\n- [ ] te", SUMMARY),
+        ("\n\n<read-files>\nsrc/a.rs\nsrc/ma", SUMMARY),
+    ] {
+        let reply = Script::stops([SUMMARY, rest].concat(), StopReason::MaxOutput);
+        let (outcome, _) = run(&session, 5, [reply]);
+        assert_eq!(outcome.source, SummarySource::Model);
+        assert_eq!(outcome.summary.split_once("\n\n<").unwrap().0, kept);
+    }
+}
+
+#[test]
+fn headings_in_any_usual_form_are_taken_and_written_as_the_form_has_them() {
+    let (session, _) = session_of(TALK);
+    let (outcome, _) = run(&session, 5, [Script::says("**Goal:**\nFix the cart.\n\nNEXT STEPS\n1. test")]);
+    assert_eq!(outcome.source, SummarySource::Model);
+    assert!(outcome.summary.starts_with("## Goal\nFix the cart.\n\n## Next Steps\n1. test\n\n<"));
 }
 
 #[test]

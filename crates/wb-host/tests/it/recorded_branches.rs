@@ -13,7 +13,7 @@ use wb_session::{
     BranchSummarySettings, Entry, FileLists, collect_entries_for_branch_summary, prepare_branch_entries,
     split_file_tags,
 };
-use wb_summarize::fit::input_bytes;
+use wb_summarize::chunking::input_bytes;
 use wb_summarize::scripted::ScriptedInvoker;
 use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,

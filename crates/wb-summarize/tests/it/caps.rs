@@ -10,8 +10,8 @@ use wb_message::marks::digest_body;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, ModelInvoker, SECTION_TEMPLATE, Sections,
-    SummarizeDeps, carried_digest, local_sections, shortened_digest, summarize,
+    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, ModelInvoker, SECTION_TEMPLATE, Section, Sections,
+    SummarizeDeps, Summarizer, carried_digest, local_sections, shortened_digest, summarize,
 };
 use wb_testkit::{script, strategies};
 
@@ -21,6 +21,28 @@ fn render(messages: &[Message], max_chars: usize) -> String {
     let prior = carried_digest(messages);
     let pairing = Pairing::of(messages);
     local_sections(messages, &pairing, &ToolVocabulary::UNIVERSAL, prior.as_deref()).render(max_chars)
+}
+
+/// Lines that look like headings, like entries or like nothing, in any order.
+fn hostile_entry() -> impl Strategy<Value = String> {
+    let heading = prop_oneof![
+        Just("# Plan"),
+        Just("  # Plan"),
+        Just("**Status:**"),
+        Just("2. Guardrails"),
+        Just("OBJECTIVE"),
+        Just("\u{a0}\u{a0}Carryover:"),
+        Just("Status (Shipped / Active / Stuck):"),
+        Just(""),
+        Just("- [ ] Plan:"),
+    ];
+    let line = prop_oneof![heading.prop_map(str::to_owned), "[#*:.)( a-zA-Zé\t\r-]{0,24}"];
+    proptest::collection::vec(line, 1..5).prop_map(|lines| lines.join("\n"))
+}
+
+/// Returns the words of each entry.
+fn words(entries: &[String]) -> Vec<Vec<String>> {
+    entries.iter().map(|entry| entry.split_whitespace().map(str::to_owned).collect()).collect()
 }
 
 proptest! {
@@ -46,6 +68,30 @@ proptest! {
     }
 
     #[test]
+    fn no_entry_reads_back_as_a_heading_or_as_two(
+        entries in proptest::collection::vec((0..6_usize, hostile_entry()), 0..12),
+    ) {
+        const ORDER: [Section; 6] = [
+            Section::Objective,
+            Section::Guardrails,
+            Section::Status,
+            Section::Rationale,
+            Section::Plan,
+            Section::Carryover,
+        ];
+        let mut sections = Sections::default();
+        for (at, entry) in entries {
+            sections.add(ORDER[at], entry);
+        }
+        let read = Sections::parse(&sections.render(100_000));
+        for section in ORDER {
+            let [before, after] = [&sections, &read].map(|sections| words(sections.entries(section)));
+            prop_assert_eq!(before, after);
+        }
+        prop_assert_eq!(Sections::parse(&read.render(100_000)), read);
+    }
+
+    #[test]
     fn a_shortened_digest_fits_and_one_that_fits_is_left_alone(
         messages in strategies::transcript(),
         max_chars in 0..3_000_usize,
@@ -64,11 +110,11 @@ proptest! {
     ) {
         let card = ModelCard::with_window(window);
         let request = DigestRequest::new(&messages, CondenseScope::Session, prior, Some(&card), 800);
-        let invoker = ScriptedInvoker::new([Script::Echo]);
-        let _ = block_on(request.ask(&invoker, None, &mut Cost::default()));
+        let invoker = Arc::new(ScriptedInvoker::new([Script::Echo]));
+        let _ = block_on(request.ask(&Summarizer::new(invoker.clone()), None, &mut Cost::default()));
         for prompt in invoker.prompts() {
             let n_tokens = Tariff::SEED.text_tokens(CONDENSER_BRIEF) + (prompt.len() as u64) * 10 / 36;
-            prop_assert!(n_tokens + 800 <= window, "{} + 800 > {}", n_tokens, window);
+            prop_assert!(n_tokens + request.max_output_tokens <= window, "{} of {}", n_tokens, window);
         }
     }
 }
@@ -148,9 +194,9 @@ fn headings_in_a_request_do_not_split_it() {
     for _ in 0..3 {
         let digest = block_on(summarize(&messages, SummarizeDeps::default())).message;
         let sections = Sections::parse(&digest_body(&digest).expect("a digest"));
-        let first = &sections.entries(wb_summarize::Section::Objective)[0];
+        let first = &sections.entries(Section::Objective)[0];
         assert!(first.starts_with("- First request: Do it") && first.ends_with("2. write"), "{first}");
-        assert!(sections.entries(wb_summarize::Section::Plan).is_empty());
+        assert!(sections.entries(Section::Plan).is_empty());
         messages = vec![digest];
         messages.extend(script("u\"go on\" a"));
     }

@@ -1,14 +1,18 @@
 //! Every text that a model or a user reads, pinned.
 
+use std::sync::Arc;
+
+use futures::FutureExt;
 use futures::executor::block_on;
 use serde_json::json;
 use wb_budget::Usage;
 use wb_message::marks::digest_body;
 use wb_message::{Block, Message, Pairing, ToolVocabulary};
+use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CONDENSER_BRIEF, CondenseScope, Emission, Flattener, InvokeError, NoDigest, Reply, StopReason,
-    StreamOptions, SummarizeDeps, ThinkingLevel, build_summary_prompt, carried_digest, condense_scope,
-    flatten_transcript, local_sections, summarize,
+    CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, Emission, Flattener, InvokeError, NoDigest, Reply,
+    StopReason, StreamOptions, SummarizeDeps, Summarizer, ThinkingLevel, build_summary_prompt,
+    carried_digest, condense_scope, flatten_transcript, local_sections, summarize,
 };
 use wb_testkit::script;
 
@@ -64,6 +68,38 @@ fn the_prompt_for_a_session() {
 fn the_prompt_for_a_branch() {
     let messages = script("u\"try the other way\" a");
     insta::assert_snapshot!(build_summary_prompt(&messages, CondenseScope::Branch, None));
+}
+
+/// What a model is sent beside the brief, with room for a digest of 500 tokens.
+fn sent(transcript: &str, scope: CondenseScope, prior: Option<&str>) -> String {
+    let invoker = Arc::new(ScriptedInvoker::new([Script::Hang]));
+    let messages = script(transcript);
+    let request = DigestRequest::new(&messages, scope, prior.map(str::to_owned), None, 500);
+    let by = Summarizer::new(invoker.clone());
+    assert!(request.ask(&by, None, &mut Cost::default()).now_or_never().is_none(), "it hangs");
+    invoker.prompts().concat()
+}
+
+const PRIOR: &str = "# Objective\n- First request: port it\n# Plan\nnone\n</scrollback>";
+
+#[test]
+fn the_sent_prompt_for_a_session() {
+    insta::assert_snapshot!(sent("u\"fix it\" a:read(src/a.rs) t a", CondenseScope::Session, None));
+}
+
+#[test]
+fn the_sent_prompt_for_a_session_with_a_carried_digest() {
+    insta::assert_snapshot!(sent("u\"go on\" a", CondenseScope::Session, Some(PRIOR)));
+}
+
+#[test]
+fn the_sent_prompt_for_a_branch() {
+    insta::assert_snapshot!(sent("u\"try the other way\" a", CondenseScope::Branch, None));
+}
+
+#[test]
+fn the_sent_prompt_for_a_branch_with_a_carried_digest() {
+    insta::assert_snapshot!(sent("u\"try the other way\" a", CondenseScope::Branch, Some(PRIOR)));
 }
 
 #[test]
@@ -196,7 +232,7 @@ fn a_cut_through_a_part_leaves_no_mark_at_the_start_of_a_line() {
     let text = Block::text(format!("x{}", "» you: push ".repeat(150)));
     let messages = [Message::assistant_blocks(vec![text; 40]), Message::user("now")];
     for max_bytes in 3_000..3_040 {
-        for part in wb_summarize::fit::scrollbacks(&messages, max_bytes) {
+        for part in wb_summarize::chunking::transcript_parts(&messages, max_bytes) {
             assert!(part.len() <= max_bytes);
             assert!(!part.lines().any(|line| line.trim_start().starts_with("» you: push")), "{part}");
         }
@@ -271,8 +307,9 @@ fn the_reasons_why_there_is_no_digest_of_a_model() {
         NoDigest::TimedOut,
         NoDigest::Refused,
         NoDigest::Truncated,
+        NoDigest::TooLong,
         NoDigest::Blank,
-        NoDigest::Headingless,
+        NoDigest::MissingHeadings,
     ];
     insta::assert_snapshot!(reasons.map(|reason| reason.to_string()).join("\n"));
 }

@@ -1,6 +1,7 @@
 //! The cumulative summarizer: what a model is sent, what is accepted, what it costs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::executor::block_on;
@@ -12,7 +13,7 @@ use wb_message::{Block, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CompactionConfig, CompactionConfigError, ContextSummarizer, ContextSummary, Cost, DefaultSummarizer,
-    Emission, ModelInvoker, StopReason, SummarizerError, SummaryRequest, ThinkingLevel,
+    Emission, ModelInvoker, StopReason, Summarizer, SummarizerError, SummaryRequest, ThinkingLevel,
 };
 use wb_testkit::{script, strategies};
 
@@ -85,9 +86,9 @@ fn a_request_asks_for_what_is_configured_and_for_no_tools() {
     let (conversation, options) = &invoker.requests()[0];
     assert_eq!(conversation.system.as_deref(), Some("be short"));
     assert_eq!(conversation.tools, None);
-    assert_eq!(invoker.prompts(), ["old|hi"]);
+    assert_eq!(invoker.prompts(), ["old|hi\n\nWrite at most about 30 words."]);
     assert_eq!(options.max_output_tokens, Some(77));
-    assert_eq!((options.model.as_deref(), options.thinking), (Some("small"), Some(ThinkingLevel::Off)));
+    assert_eq!((options.model.as_deref(), options.thinking), (Some("small"), Some(ThinkingLevel::High)));
 }
 
 #[test]
@@ -113,12 +114,12 @@ fn a_config_that_sends_no_messages_is_refused() {
 fn each_part_builds_on_the_summary_of_the_one_before() {
     let invoker = model(["one", "two", "three"].map(Script::says));
     let config = CompactionConfig {
-        summarizer_user_prompt: "{previous_summary}|{messages}".to_owned(),
+        summarizer_user_prompt: "{previous_summary}|{messages}|99 words".to_owned(),
         ..CompactionConfig::default()
     };
     let summary =
         block_on(summarizer(&invoker, config).summarize(request(&["a", "b", "c"], Some("zero")))).unwrap();
-    assert_eq!(invoker.prompts(), ["zero|a", "one|b", "two|c"]);
+    assert_eq!(invoker.prompts(), ["zero|a|99 words", "one|b|99 words", "two|c|99 words"]);
     let usage = Usage { input_tokens: 300, output_tokens: 30, ..Usage::EMPTY };
     assert_eq!(summary, ContextSummary { text: "three".to_owned(), usage });
 }
@@ -160,6 +161,73 @@ fn no_other_reply_is_one() {
     assert!(asked(Script::says("f".repeat(8 * 1024))).is_ok(), "exactly at the cap");
     let Err(SummarizerError::Inference(why)) = asked(Script::fails("x".repeat(9_000))) else { panic!() };
     assert_eq!(why.chars().count(), 300);
+}
+
+#[test]
+fn of_a_summary_that_was_cut_off_the_whole_sentences_are_kept() {
+    let cut = |text: &str| asked(Script::stops(text, StopReason::MaxOutput)).map(|summary| summary.text);
+    for (text, kept) in [
+        ("The lexer is done. The parser is n", "The lexer is done."),
+        ("- lexer: done\n- parser: st", "- lexer: done"),
+        ("- lexer: done\n- parser: still fails! It needs v1. 2 of", "- lexer: done\n- parser: still fails!"),
+        ("- lexer: done\n", "- lexer: done"),
+        ("1. lexer\n2. pars", "1. lexer"),
+    ] {
+        assert_eq!(cut(text).as_deref(), Ok(kept));
+    }
+    for text in ["The lexer is", "1. lex", "."] {
+        assert_eq!(cut(text), Err(SummarizerError::Truncated), "{text}");
+    }
+}
+
+#[test]
+fn each_part_of_a_cut_summary_is_built_upon() {
+    let stopped = Script::stops("one done. two is n", StopReason::MaxOutput);
+    let invoker = model([stopped, Script::says("both")]);
+    let summary =
+        block_on(summarizer(&invoker, CompactionConfig::default()).summarize(request(&["a", "b"], None)));
+    assert_eq!(summary.map(|summary| summary.text).as_deref(), Ok("both"));
+    assert!(invoker.prompts()[1].contains("<existing-summary>\none done.\n</existing-summary>"));
+}
+
+#[test]
+fn a_model_that_takes_too_long_is_left() {
+    let invoker = model([Script::Hang]);
+    let by = Summarizer::new(invoker.clone()).timeout(Duration::from_millis(5));
+    let summarizer = DefaultSummarizer::by(by, CompactionConfig::default()).expect("a good config");
+    assert_eq!(block_on(summarizer.summarize(request(&["a"], None))), Err(SummarizerError::TimedOut));
+    assert!(invoker.requests()[0].1.is_cancelled());
+    assert_eq!(summarizer.cost().n_requests, 1);
+}
+
+#[test]
+fn the_configs_model_is_asked_and_else_that_of_the_summarizer() {
+    for (summary_model, asked) in [(None, "ours"), (Some("theirs".to_owned()), "theirs")] {
+        let invoker = model([Script::says("ok")]);
+        let by = Summarizer::new(invoker.clone()).model(Some("ours".to_owned())).thinking(None);
+        let config = CompactionConfig { summary_model, ..CompactionConfig::default() };
+        let summarizer = DefaultSummarizer::by(by, config).expect("a good config");
+        block_on(summarizer.summarize(request(&["a"], None))).expect("a summary");
+        let (_, options) = &invoker.requests()[0];
+        assert_eq!((options.model.as_deref(), options.thinking), (Some(asked), None));
+    }
+}
+
+#[test]
+fn a_prompt_that_speaks_of_a_length_gets_no_other() {
+    for (system, user, is_told) in [
+        ("Be brief.", "{messages}", true),
+        ("Be brief.", "{messages} Answer in three Sentences.", false),
+        ("At most 200 words.", "{messages}", false),
+        ("Forewords and tokenseries are no measure.", "{messages}", true),
+    ] {
+        let [summarizer_system_prompt, summarizer_user_prompt] = [system, user].map(str::to_owned);
+        let config =
+            CompactionConfig { summarizer_system_prompt, summarizer_user_prompt, ..Default::default() };
+        let invoker = model([Script::says("ok")]);
+        block_on(summarizer(&invoker, config).summarize(request(&["hi"], None))).expect("a summary");
+        assert_eq!(invoker.prompts()[0].ends_with("\n\nWrite at most about 510 words."), is_told, "{user}");
+    }
 }
 
 #[test]

@@ -87,16 +87,16 @@ fn wc6_an_unknown_window_is_not_over_and_a_tiny_one_is_irreducible_and_not_a_loo
 
 /// [M4, M4b, M4c, M4d] Truncated, refused, aborted and failed replies, and such without headings, were digests.
 #[test]
-fn wd1_only_a_complete_reply_with_headings_is_a_digest() {
+fn wd1_only_a_reply_that_says_something_under_headings_is_a_digest() {
     let broken = [
-        (StopReason::MaxOutput, NoDigest::Truncated),
         (StopReason::Refusal, NoDigest::Refused),
         (StopReason::Error, NoDigest::Failed("the reply ended in an error".into())),
     ];
     let stopped = broken.map(|(stop, why)| (Script::stops(good_reply("MODEL"), stop), why));
     let others = [
+        (Script::stops("# Objective\n- MODEL", StopReason::MaxOutput), NoDigest::Truncated),
         (Script::says(" \n\t"), NoDigest::Blank),
-        (Script::says("MODEL: I cannot help with that."), NoDigest::Headingless),
+        (Script::says("MODEL: I cannot help with that."), NoDigest::MissingHeadings),
         (Script::Emit(vec![]), NoDigest::Blank),
     ];
     let messages = script("u\"port it\" a*400 u*400 a*400 u\"now\"");
@@ -107,6 +107,10 @@ fn wd1_only_a_complete_reply_with_headings_is_a_digest() {
             digest_of(&after).contains("- First request: port it") && !digest_of(&after).contains("MODEL")
         );
     }
+    // Of a reply that was cut off after that the whole lines are taken.
+    let reply = Script::stops("# Objective\n- MODEL\n- and the te", StopReason::MaxOutput);
+    let (after, report) = condensed(&messages, &CondenseSettings::new().invoke(model(reply)), &FORCE);
+    assert_eq!((digest_of(&after).as_str(), report.degraded()), ("# Objective\n- MODEL", None));
     // An aborted reply is a cancel: the input comes back.
     let reply = Script::stops(good_reply("MODEL"), StopReason::Aborted);
     let (after, report) = condensed(&messages, &CondenseSettings::new().invoke(model(reply)), &FORCE);

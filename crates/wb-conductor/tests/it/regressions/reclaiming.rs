@@ -232,8 +232,9 @@ fn wb8_the_summarizers_input_is_fitted_to_its_window() {
         assert!(prompts.len() >= least && report.n_requests == prompts.len(), "{report}");
         for (prompt, (conversation, options)) in prompts.iter().zip(invoker.requests()) {
             let sent = prompt.len() + conversation.system.map_or(0, |system| system.len());
-            assert!(sent * 10 / 36 + 2_000 <= 64_000, "{sent} bytes");
-            assert_eq!(options.max_output_tokens, Some(2_000), "the reply is capped");
+            assert!(sent * 10 / 36 + 3_000 <= 64_000, "{sent} bytes");
+            assert!(prompt.contains("at most about 1000 words"), "2 000 tokens are for the digest");
+            assert_eq!(options.max_output_tokens, Some(3_000), "the reply is capped above that");
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes
 
 /// Renders messages for a summarizer as one text, or as several where they do not fit into one request of
 /// `max_bytes` bytes even with clipped bodies.
-pub fn scrollbacks(messages: &[Message], max_bytes: usize) -> Vec<String> {
+pub fn transcript_parts(messages: &[Message], max_bytes: usize) -> Vec<String> {
     for max_body in BODY_STEPS {
         let flattener = Flattener::guarded(max_body.min(max_bytes));
         let hint = flattener.rendered_hint(messages);
@@ -89,13 +89,13 @@ mod tests {
     #[test]
     fn what_fits_is_sent_whole_in_one_request() {
         let messages = [Message::user("hello"), Message::assistant("hi")];
-        assert_eq!(scrollbacks(&messages, 10_000), ["» you: hello\n» agent: hi"]);
+        assert_eq!(transcript_parts(&messages, 10_000), ["» you: hello\n» agent: hi"]);
     }
 
     #[test]
     fn giant_bodies_are_clipped_before_the_transcript_is_divided() {
         let messages = [Message::tool_result("c", "bash", "x".repeat(2_000_000)), Message::user("and?")];
-        let texts = scrollbacks(&messages, 100_000);
+        let texts = transcript_parts(&messages, 100_000);
         assert_eq!(texts.len(), 1);
         assert!(texts[0].len() <= 100_000 && texts[0].ends_with("» you: and?"));
     }
@@ -104,7 +104,7 @@ mod tests {
     fn every_request_fits_and_every_message_is_sent() {
         let messages: Vec<_> =
             (0..300).map(|n| Message::user(format!("{n:04} {}", "y".repeat(3_600)))).collect();
-        let texts = scrollbacks(&messages, 50_000);
+        let texts = transcript_parts(&messages, 50_000);
         assert!(texts.len() > 1 && texts.iter().all(|text| text.len() <= 50_000));
         let joined = texts.concat();
         assert!((0..300).all(|n| joined.contains(&format!("» you: {n:04} "))));

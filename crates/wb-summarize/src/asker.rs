@@ -1,0 +1,323 @@
+//! The one place that sends a head to a model: in parts, within a time limit, and with its cost counted.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use wb_budget::{ModelCard, Usage};
+use wb_message::{Conversation, Turn, text};
+
+use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::reply::{ReplyCollector, ReplyError, ReplyText};
+use crate::timer::{DEFAULT_TIMEOUT, within};
+
+/// How much a model thinks about a digest where nothing else is said: much.
+///
+/// A digest takes the place of the head for good: what it misses, the agent no longer knows. It is asked for once in
+/// many turns, so that the thought costs little beside what is saved in each of them.
+pub const DEFAULT_THINKING: ThinkingLevel = ThinkingLevel::High;
+
+/// How a model is asked for one digest, in however many parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskOpts {
+    /// How long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
+    pub timeout: Duration,
+    /// The model, by the name that the invoker's provider knows; none is the invoker's own.
+    pub model: Option<String>,
+    /// How much to think; none leaves it to the provider.
+    pub thinking: Option<ThinkingLevel>,
+}
+
+impl Default for AskOpts {
+    /// Two minutes ([`DEFAULT_TIMEOUT`]), the invoker's own model, [`DEFAULT_THINKING`].
+    fn default() -> Self {
+        Self { timeout: DEFAULT_TIMEOUT, model: None, thinking: Some(DEFAULT_THINKING) }
+    }
+}
+
+/// Who is asked for digests, and how.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use wb_summarize::{Summarizer, ThinkingLevel, from_fn};
+///
+/// let model = from_fn(async |conversation| -> Result<String, String> { Ok(format!("{conversation:?}")) });
+/// let summarizer = Summarizer::new(Arc::new(model))
+///     .timeout(Duration::from_secs(30))
+///     .model(Some("small-and-cheap".to_owned()))
+///     .thinking(Some(ThinkingLevel::Low));
+/// assert_eq!(summarizer.opts().timeout.as_secs(), 30);
+/// ```
+#[derive(Clone)]
+pub struct Summarizer {
+    invoker: Arc<dyn ModelInvoker>,
+    opts: AskOpts,
+}
+
+impl fmt::Debug for Summarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Summarizer").field("opts", &self.opts).finish_non_exhaustive()
+    }
+}
+
+impl Summarizer {
+    /// Builds a summarizer that asks with the default [`AskOpts`].
+    pub fn new(invoker: Arc<dyn ModelInvoker>) -> Self {
+        Self { invoker, opts: AskOpts::default() }
+    }
+
+    /// Sets how long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.opts.timeout = timeout;
+        self
+    }
+
+    /// Names the model; none is the invoker's own.
+    #[must_use]
+    pub fn model(mut self, model: Option<String>) -> Self {
+        self.opts.model = model;
+        self
+    }
+
+    /// Sets how much to think; none leaves it to the provider.
+    #[must_use]
+    pub fn thinking(mut self, thinking: Option<ThinkingLevel>) -> Self {
+        self.opts.thinking = thinking;
+        self
+    }
+
+    /// Returns who is asked.
+    pub fn invoker(&self) -> &Arc<dyn ModelInvoker> {
+        &self.invoker
+    }
+
+    /// Returns how it is asked.
+    pub fn opts(&self) -> &AskOpts {
+        &self.opts
+    }
+
+    /// Returns what is known of the model, so that its input can be fitted to its window.
+    pub fn card(&self) -> Option<ModelCard> {
+        self.invoker.card()
+    }
+}
+
+/// What is asked in parts. Requests for digests differ in this, and in nothing else.
+pub trait Question: Sync {
+    /// Returns the system text of every request.
+    fn system(&self) -> &str;
+
+    /// Returns the rendered transcript, a request for each part.
+    fn parts(&self) -> &[String];
+
+    /// Returns the most tokens of a reply.
+    fn max_output_tokens(&self) -> u64;
+
+    /// Returns after how many bytes of text a reply is no longer listened to.
+    fn max_reply_bytes(&self) -> usize;
+
+    /// Writes the prompt for a part; `so_far` is what came of the parts before, nothing for the first one.
+    fn prompt(&self, part: &str, so_far: Option<&str>) -> String;
+
+    /// Decides whether a reply can be used, and what of it; `so_far` as for its prompt.
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<ModelDigest, NoDigest>;
+}
+
+/// A digest in the words of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelDigest {
+    /// The digest; not blank.
+    pub text: String,
+    /// Whether a reply reached its limit, so that less is said than the model had to say.
+    pub cut_off: bool,
+}
+
+/// Why there is no digest from a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoDigest {
+    /// No model was given.
+    NoModel,
+    /// No model was asked: what it may write would be too short to be worth its price.
+    NoRoom,
+    /// The request failed.
+    Failed(String),
+    /// The request was cancelled.
+    Cancelled,
+    /// The request took longer than allowed.
+    TimedOut,
+    /// The model refused.
+    Refused,
+    /// The reply was cut off at its limit before it said anything that can be used.
+    Truncated,
+    /// The reply is far longer than asked for.
+    TooLong,
+    /// The reply holds no text.
+    Blank,
+    /// The reply holds none of the headings.
+    MissingHeadings,
+}
+
+impl fmt::Display for NoDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel => f.write_str("no model was given"),
+            Self::NoRoom => f.write_str("too small for a model"),
+            Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::TimedOut => f.write_str("the model took too long"),
+            Self::Refused => f.write_str("the model refused"),
+            Self::Truncated => f.write_str("the reply was cut off"),
+            Self::TooLong => f.write_str("the reply was longer than asked for"),
+            Self::Blank => f.write_str("the reply was blank"),
+            Self::MissingHeadings => f.write_str("the reply had no headings"),
+        }
+    }
+}
+
+impl From<ReplyError> for NoDigest {
+    fn from(reason: ReplyError) -> Self {
+        match reason {
+            ReplyError::Failed(why) => Self::Failed(why),
+            ReplyError::Cancelled => Self::Cancelled,
+            ReplyError::Refused => Self::Refused,
+            ReplyError::Blank => Self::Blank,
+        }
+    }
+}
+
+/// Returns what can be used of a reply that was asked for under headings, cut off or not.
+///
+/// A whole one must hold a heading. One that was cut off must say something under a heading; headings at its end, which
+/// have nothing under them yet, are left out.
+pub fn under_headings(
+    text: &str,
+    cut_off: bool,
+    is_heading: impl Fn(&str) -> bool,
+) -> Result<&str, NoDigest> {
+    if text.lines().all(|line| !is_heading(line)) {
+        let nothing = cut_off && text.is_empty();
+        return Err(if nothing { NoDigest::Truncated } else { NoDigest::MissingHeadings });
+    }
+    if !cut_off {
+        return Ok(text);
+    }
+    let is_said = |line: &str| {
+        let words = line.trim().trim_start_matches("- ");
+        !words.is_empty() && !words.eq_ignore_ascii_case("none") && !is_heading(line)
+    };
+    if !text.lines().skip_while(|line| !is_heading(line)).any(is_said) {
+        return Err(NoDigest::Truncated);
+    }
+    let mut said = text.trim_end();
+    while let Some((before, _)) = said.rsplit_once('\n').filter(|(_, last)| is_heading(last)) {
+        said = before.trim_end();
+    }
+    Ok(said)
+}
+
+/// What asking a model has cost so far, a failed request included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// What the provider counted.
+    pub usage: Usage,
+    /// How many requests were made.
+    pub n_requests: usize,
+}
+
+impl Cost {
+    /// Adds what another piece of work has cost.
+    pub fn add(&mut self, other: Self) {
+        self.usage = self.usage.plus(other.usage);
+        self.n_requests = self.n_requests.saturating_add(other.n_requests);
+    }
+}
+
+/// Takes what is spent, as it is spent.
+pub type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
+
+/// Asks a model once for each part; each request carries what came of the parts before it.
+///
+/// The first failed, cancelled or refused reply ends it with the reason, as does one that the question cannot use; a
+/// reply that was cut off and can be used does not. What is cancelled before it is asked costs nothing. When the time
+/// limit is over or the future is dropped, the request that is on its way is cancelled and what is known of its cost is
+/// counted.
+pub async fn ask_in_parts(
+    question: &impl Question,
+    invoker: &dyn ModelInvoker,
+    opts: &AskOpts,
+    cancel: Option<&CancellationToken>,
+    bill: Bill<'_>,
+) -> Result<ModelDigest, NoDigest> {
+    let limit = (opts.timeout < Duration::MAX).then_some(opts.timeout);
+    let asker = Asker { question, invoker, opts, cancel };
+    within(limit, asker.ask(bill)).await.unwrap_or(Err(NoDigest::TimedOut))
+}
+
+struct Asker<'a, Q> {
+    question: &'a Q,
+    invoker: &'a dyn ModelInvoker,
+    opts: &'a AskOpts,
+    cancel: Option<&'a CancellationToken>,
+}
+
+impl<Q: Question> Asker<'_, Q> {
+    async fn ask(&self, bill: Bill<'_>) -> Result<ModelDigest, NoDigest> {
+        let mut digest: Option<ModelDigest> = None;
+        for part in self.question.parts() {
+            let so_far = digest.as_ref().map(|digest| digest.text.as_str());
+            let prompt = self.question.prompt(part, so_far);
+            let reply = self.request(prompt, &mut *bill).await?;
+            let mut next = self.question.judge(&reply, so_far)?;
+            next.cut_off |= digest.is_some_and(|digest| digest.cut_off);
+            digest = Some(next);
+        }
+        digest.ok_or(NoDigest::Blank)
+    }
+
+    /// Sends one request and listens to its end; its own token is cancelled with that of the caller, and when it is
+    /// left.
+    async fn request(&self, prompt: String, bill: Bill<'_>) -> Result<ReplyText, NoDigest> {
+        let cancel = self.cancel.map_or_else(CancellationToken::new, CancellationToken::child_token);
+        if cancel.is_cancelled() {
+            return Err(NoDigest::Cancelled);
+        }
+        let _guard = cancel.clone().drop_guard();
+        let system = Some(self.question.system().to_owned());
+        let conversation = Conversation { system, turns: vec![Turn::user(prompt)], tools: None };
+        let mut billed = Billed::request(bill);
+        let stream = self.invoker.invoke(conversation, self.options(&cancel));
+        billed.reply.listen(stream, &cancel, self.question.max_reply_bytes()).await?;
+        Ok(billed.reply.take_text()?)
+    }
+
+    fn options(&self, cancel: &CancellationToken) -> StreamOptions {
+        StreamOptions {
+            cancel: Some(cancel.clone()),
+            thinking: self.opts.thinking,
+            max_output_tokens: Some(self.question.max_output_tokens()),
+            model: self.opts.model.clone(),
+        }
+    }
+}
+
+/// A request on its way; what it cost is billed when it is dropped, whatever came of it.
+struct Billed<'a> {
+    bill: Bill<'a>,
+    reply: ReplyCollector,
+}
+
+impl<'a> Billed<'a> {
+    fn request(bill: Bill<'a>) -> Self {
+        bill(Cost { usage: Usage::EMPTY, n_requests: 1 });
+        Self { bill, reply: ReplyCollector::default() }
+    }
+}
+
+impl Drop for Billed<'_> {
+    fn drop(&mut self) {
+        (self.bill)(Cost { usage: self.reply.usage, n_requests: 0 });
+    }
+}

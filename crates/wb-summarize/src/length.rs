@@ -1,0 +1,52 @@
+//! How long a digest is asked to be, in words, and how long a reply may become, in tokens.
+
+use wb_budget::ModelCard;
+
+use crate::chunking::ASSUMED_WINDOW_TOKENS;
+
+/// Tokens of room for each word that is asked for. Paths, commands and error texts take about two; prose takes less.
+const TOKENS_PER_WORD: u64 = 2;
+
+/// Returns how many words to ask for where there is room for so many tokens, rounded down to tens.
+pub fn words_within(room_tokens: u64) -> u64 {
+    (room_tokens / TOKENS_PER_WORD / 10 * 10).max(10)
+}
+
+/// Returns the most tokens of a reply for which there is so much room: half as many more, so that a model which keeps
+/// to the words is never cut off, but no more than [`most_output_tokens`].
+pub fn reply_tokens(room_tokens: u64, card: Option<&ModelCard>) -> u64 {
+    room_tokens.saturating_add(room_tokens / 2).min(most_output_tokens(card)).max(1)
+}
+
+/// Returns the most tokens that a reply may have at all: what the card tells, and half of the window, so that the prompt
+/// has the other half.
+pub fn most_output_tokens(card: Option<&ModelCard>) -> u64 {
+    let known = |tokens: fn(&ModelCard) -> u64| card.map(tokens).filter(|tokens| *tokens > 0);
+    let window = known(|card| card.context_window).unwrap_or(ASSUMED_WINDOW_TOKENS);
+    known(|card| card.max_output_tokens).unwrap_or(u64::MAX).min(window / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_the_words_that_are_asked_for_is_not_cut_off() {
+        for room_tokens in [120, 500, 2_000, 13_107] {
+            let n_words = words_within(room_tokens);
+            let cap = reply_tokens(room_tokens, None);
+            assert!(n_words * 3 <= cap, "{n_words} words, {cap} tokens");
+            assert!(n_words * 2 <= room_tokens && n_words.is_multiple_of(10));
+        }
+        assert_eq!((words_within(0), words_within(u64::MAX) > 0), (10, true));
+    }
+
+    #[test]
+    fn a_small_model_writes_no_more_than_it_can() {
+        let card = ModelCard { max_output_tokens: 800, ..ModelCard::with_window(100_000) };
+        assert_eq!(reply_tokens(2_000, Some(&card)), 800);
+        assert_eq!(reply_tokens(2_000, Some(&ModelCard::with_window(3_000))), 1_500);
+        assert_eq!(reply_tokens(2_000, Some(&ModelCard::default())), 3_000);
+        assert_eq!((reply_tokens(0, None), reply_tokens(u64::MAX, None)), (1, ASSUMED_WINDOW_TOKENS / 2));
+    }
+}
