@@ -1,6 +1,8 @@
 //! `cargo xtask ci`: every check in order, up to the first failure.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -13,6 +15,8 @@ pub(crate) enum Action {
     Cargo(&'static str),
     /// Runs cargo with these words while rustdoc's warnings are errors.
     Rustdoc(&'static str),
+    /// Runs cargo's tests with these words, and tells how many were skipped.
+    Tests(&'static str),
     /// Runs a check of this program.
     Own(fn(&Path) -> Result<(), String>),
 }
@@ -23,7 +27,7 @@ pub(crate) const STEPS: [(&str, Action); 6] = [
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
     ("layers", Action::Own(layers::run)),
     ("tidy", Action::Own(tidy::run)),
-    ("test", Action::Cargo("test --workspace --all-features")),
+    ("test", Action::Tests("test --workspace --all-features")),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
 ];
 
@@ -42,18 +46,48 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 
 fn step(root: &Path, action: Action) -> Result<(), String> {
     match action {
-        Action::Cargo(words) => cargo(root, words, None),
-        Action::Rustdoc(words) => cargo(root, words, Some(("RUSTDOCFLAGS", "-D warnings"))),
+        Action::Cargo(words) => cargo(root, words, &[]),
+        Action::Rustdoc(words) => cargo(root, words, &[("RUSTDOCFLAGS", "-D warnings".into())]),
+        Action::Tests(words) => tests(root, words),
         Action::Own(check) => check(root),
     }
 }
 
-fn cargo(root: &Path, words: &str, env: Option<(&str, &str)>) -> Result<(), String> {
+/// Runs the tests; those that skip for want of shared data add a line each to a file, which is counted.
+fn tests(root: &Path, words: &str) -> Result<(), String> {
+    let list = std::env::temp_dir().join(format!("window-budget-skipped-{}", std::process::id()));
+    let _ = std::fs::remove_file(&list);
+    let mut env = vec![("WB_SKIPPED", list.clone().into_os_string())];
+    if std::env::var_os("WB_SHARED").is_none() {
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        env.extend(shared_folder(root, is_ci).map(|folder| ("WB_SHARED", OsString::from(folder))));
+    }
+    let outcome = cargo(root, words, &env);
+    let skipped = std::fs::read_to_string(&list).unwrap_or_default();
+    let _ = std::fs::remove_file(&list);
+    println!("{}", told(&skipped));
+    outcome
+}
+
+/// Returns the folder of shared data whose absence must fail the tests: one that is there, and any in CI.
+fn shared_folder(root: &Path, is_ci: bool) -> Option<PathBuf> {
+    let folder = root.join("../shared");
+    (is_ci || folder.is_dir()).then_some(folder)
+}
+
+/// Names the tests that were skipped and counts them; one that skips several files is one.
+fn told(skipped: &str) -> String {
+    let tests: BTreeSet<&str> = skipped.lines().collect();
+    let count = format!("{} tests skipped for want of shared data", tests.len());
+    tests.into_iter().chain([count.as_str()]).collect::<Vec<_>>().join("\n")
+}
+
+fn cargo(root: &Path, words: &str, env: &[(&str, OsString)]) -> Result<(), String> {
     println!("$ cargo {words}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(words.split(' '))
-        .envs(env)
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdin(Stdio::null())
         .status()
@@ -74,5 +108,18 @@ mod tests {
     fn a_failing_step_says_why() {
         let why = step(Path::new("."), Action::Own(|_| Err("two files".to_owned())));
         assert_eq!(why, Err("two files".to_owned()));
+    }
+    #[test]
+    fn a_test_that_skips_twice_is_one_skipped_test() {
+        assert_eq!(told(""), "0 tests skipped for want of shared data");
+        let told = told("it-1 a\nit-1 b\nit-1 a\n");
+        assert_eq!(told, "it-1 a\nit-1 b\n2 tests skipped for want of shared data");
+    }
+
+    #[test]
+    fn shared_data_that_is_missing_fails_the_tests_only_in_ci() {
+        let root = Path::new("no such folder/window-budget");
+        assert_eq!(shared_folder(root, false), None);
+        assert_eq!(shared_folder(root, true), Some(root.join("../shared")));
     }
 }

@@ -64,6 +64,7 @@ mod steps;
 pub mod strategies;
 pub mod laws;
 pub mod pass_laws;
+pub mod fit_laws;
 pub mod vectors;
 pub mod shared;
 pub mod session_rows;

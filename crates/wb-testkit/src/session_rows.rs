@@ -120,8 +120,11 @@ fn row_of(line: Line<'_>, op: &str, version: &str) -> Option<Value> {
     is_of_version.then_some(row)
 }
 
+/// Finds the file of a row, nothing for a row without one.
 fn path_of(root: &Path, file: &str) -> Option<PathBuf> {
-    [root.join(file), root.join("..").join(file)].into_iter().find(|path| path.is_file())
+    let path = [root.join(file), root.join("..").join(file)].into_iter().find(|path| path.is_file());
+    assert!(path.is_some() || file.is_empty(), "there is no {file}");
+    path
 }
 
 fn log_at(path: Option<&Path>) -> SessionLog {

@@ -1,26 +1,74 @@
-//! Real sessions and recorded answers beside the repository; a checkout without them skips what needs them.
+//! Real sessions and recorded answers beside the repository.
+//!
+//! `WB_SHARED` names their folder, `../shared` by default; a relative one starts at the root of the repository. If it
+//! is set, whatever is missing fails the test; if not, the test skips what it needs. `WB_SKIPPED` names a file that
+//! each skip is added to, as one line.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Returns a file or folder of those beside the repository, nothing where it is absent; the skip is printed.
-#[expect(clippy::print_stderr, reason = "says what was not tested")]
+const SHARED: &str = "WB_SHARED";
+const SKIPPED: &str = "WB_SKIPPED";
+
+/// Returns a file or folder of those beside the repository, nothing if it is absent; the skip is printed.
+///
+/// # Panics
+/// Panics if it is absent and `WB_SHARED` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    let path = found(variable(SHARED).as_deref(), path).unwrap_or_else(|why| panic!("{why}"));
     if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
+        skip(&path);
         return None;
     }
     Some(path)
 }
 
-/// Returns the files of such a folder in order, none where it is absent.
+#[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns where the data should lie; an error if its folder was named and it is not there.
+fn found(folder: Option<&Path>, path: &str) -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Some(folder) = folder else { return Ok(root.join("../shared").join(path)) };
+    let found = root.join(folder).join(path);
+    if !found.exists() {
+        return Err(format!("{SHARED} is set to {}, but there is no {}", folder.display(), found.display()));
+    }
+    Ok(found)
+}
+
+/// Says that the running test skips what it needs this path for.
+#[expect(clippy::print_stderr, reason = "says what was not tested")]
+fn skip(path: &Path) {
+    eprintln!("skipped: there is no {}", path.display());
+    if let Some(list) = variable(SKIPPED) {
+        add_line(&list, &test_name()).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
+    }
+}
+
+/// Returns the test binary and the name of the test, which is that of its thread.
+fn test_name() -> String {
+    let binary = std::env::current_exe().unwrap_or_default();
+    let binary = binary.file_stem().unwrap_or_default().display().to_string();
+    format!("{binary} {}", std::thread::current().name().unwrap_or("?"))
+}
+
+fn add_line(list: &Path, line: &str) -> std::io::Result<()> {
+    let mut list = std::fs::OpenOptions::new().create(true).append(true).open(list)?;
+    list.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Returns the files of such a folder in order, none if it is absent.
 ///
 /// # Panics
-/// Panics where the folder cannot be listed.
+/// Panics if the folder is empty or cannot be listed, and as [`shared`] does.
 pub fn shared_files(folder: &str) -> Vec<PathBuf> {
     let Some(folder) = shared(folder) else { return Vec::new() };
     let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    assert!(!files.is_empty(), "{} is empty", folder.display());
     files.sort();
     files
 }
@@ -28,8 +76,27 @@ pub fn shared_files(folder: &str) -> Vec<PathBuf> {
 /// Returns the bytes of a file.
 ///
 /// # Panics
-/// Panics where the file cannot be read.
+/// Panics if the file cannot be read.
 #[expect(clippy::disallowed_methods, reason = "a test is at the edge")]
 pub fn bytes_of(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_whose_folder_was_named_must_be_there() {
+        let named = Path::new("no such folder");
+        let why = found(Some(named), "sessions").unwrap_err();
+        assert!(why.starts_with("WB_SHARED is set to no such folder, but there is no "), "{why}");
+        assert!(found(Some(Path::new("fixtures")), "no such file").is_err());
+        assert!(found(Some(Path::new("fixtures")), "vectors").is_ok());
+    }
+
+    #[test]
+    fn data_whose_folder_was_not_named_lies_beside_the_repository_and_may_be_absent() {
+        assert!(found(None, "no such file").unwrap().ends_with("../shared/no such file"));
+    }
 }

@@ -186,6 +186,7 @@ fn recorded_contexts() -> Contexts {
         }
     }
     contexts.retain(|_, (messages, estimates)| !messages.is_empty() && !estimates.is_empty());
+    assert!(!contexts.is_empty(), "contexts and their estimates were recorded");
     contexts
 }
 

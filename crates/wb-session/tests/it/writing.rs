@@ -112,7 +112,9 @@ fn rows(op: &str) -> Vec<Value> {
     let rows = bytes.split(|byte| *byte == b'\n').filter(|row| !row.is_empty());
     let needle = format!("\"op\": \"{op}\"");
     let of_op = rows.filter(|row| row.windows(needle.len()).any(|part| part == needle.as_bytes()));
-    of_op.map(|row| serde_json::from_slice(row).unwrap()).collect()
+    let rows: Vec<_> = of_op.map(|row| serde_json::from_slice(row).unwrap()).collect();
+    assert!(!rows.is_empty(), "there are recorded answers to {op}");
+    rows
 }
 
 fn is_newest(row: &Value) -> bool {

@@ -5,5 +5,6 @@ mod local;
 mod asking;
 mod summarizer;
 mod summarizer_vectors;
+mod requests;
 mod snapshots;
 mod vectors;
