@@ -21,10 +21,7 @@ pub mod window_policy;
 pub mod weigh;
 pub mod gate;
 pub mod slice;
-pub mod window;
 pub mod ledger;
-#[cfg(feature = "compat")]
-pub mod compat;
 
 pub use card::{ModelCard, Prices, Usage};
 pub use gate::{
@@ -44,7 +41,6 @@ pub use weigh::three_level;
 pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
 };
-pub use window::{ContextWindow, WindowError, WindowMessage};
 pub use window_policy::{
     CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy, WindowPolicyError,
 };

@@ -47,8 +47,6 @@ pub mod truncate;
 pub mod repair;
 pub mod climb;
 pub mod three_level;
-#[cfg(feature = "compat")]
-pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
