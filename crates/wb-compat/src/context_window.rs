@@ -302,7 +302,7 @@ const RESULT_TOKENS: u32 = 10;
 
 /// Estimates a text in tokens: its UTF-8 bytes / 4, rounded up; the published crate has it, the document does not.
 ///
-/// Fault: far off for scripts of several bytes a character. Use the counters of `wb-tokens`.
+/// Fault: far off for scripts of several bytes a character. Use an exact tokenizer with the estimates of `wb-budget`.
 pub fn estimate_tokens(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX).div_ceil(4)
 }

@@ -8,10 +8,11 @@
 //! | module | document | what it is |
 //! |---|---|---|
 //! | [`three_level`] | 1 | tool outputs are cut, old turns collapsed, the middle dropped |
+//! | [`overlay`] | 1, its notes | blocks over the loops of a session, which are rendered in place of their messages |
 //! | [`context_window`] | 3 | a buffer of messages with a token budget |
 //! | [`policy`] | 4 | a policy and what a runtime makes of it: previews, truncation, summaries |
 //!
-//! What holds for all three: a tool call can be separated from its result, a result can be over its budget in
+//! What holds for all of them: a tool call can be separated from its result, a result can be over its budget in
 //! silence, and nothing can be undone. The pipeline of `wb-conductor` has none of these faults.
 //!
 //! What the systems take from a clock or from chance is an input here, or left out: synthetic messages have no time of
@@ -30,6 +31,7 @@
 //! ```
 
 pub mod three_level;
+pub mod overlay;
 pub mod context_window;
 pub mod policy;
 

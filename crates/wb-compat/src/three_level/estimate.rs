@@ -16,7 +16,7 @@ const FRAME_TOKENS: usize = 4;
 
 /// Estimates a text in tokens: its UTF-8 bytes / 4, rounded up.
 ///
-/// Fault: far off for scripts of several bytes a character and for dense data. Use the counters of `wb-tokens`.
+/// Fault: far off for scripts of several bytes a character and for dense data. Use an exact tokenizer with the estimates of `wb-budget`.
 pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }

@@ -111,11 +111,16 @@ pub fn level2_summarize_old_turns(messages: Vec<Message>, keep_recent: usize) ->
     let boundary = messages.len().saturating_sub(keep_recent);
     let summarized = messages.into_iter().enumerate().filter_map(|(at, message)| match message {
         _ if at >= boundary => Some(message),
-        Message::Assistant { content, .. } => Some(Message::user(format!("[Summary] {}", summary(&content)))),
+        Message::Assistant { content, .. } => Some(Message::user(summary_line(&content))),
         Message::ToolResult { .. } => None,
         other => Some(other),
     });
     summarized.collect()
+}
+
+/// Returns the line that stands for a reply: its short texts, or how many tools it used.
+pub(crate) fn summary_line(content: &[Block]) -> String {
+    format!("[Summary] {}", summary(content))
 }
 
 fn summary(content: &[Block]) -> String {

@@ -27,6 +27,7 @@ mod levels;
 mod tracker;
 
 pub use estimate::{content_tokens, estimate_tokens, message_tokens, total_tokens};
+pub(crate) use levels::summary_line;
 pub use levels::{
     ContextConfig, compact_messages, keep_within_budget, level1_truncate_tool_outputs,
     level2_summarize_old_turns, level3_drop_middle, truncate_head_tail,

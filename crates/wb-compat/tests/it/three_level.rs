@@ -42,7 +42,7 @@ fn every_answer_is_equal(op: &str, function: impl Fn(Vec<Message>, &ContextConfi
 
 /// Returns the ids of results that answer no call of the newest reply, and those of calls that it leaves open; a
 /// message of the user closes what is open.
-fn unpaired(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
+pub(crate) fn unpaired(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
     let (mut open, mut orphans, mut dangling) = (Vec::<&str>::new(), Vec::new(), Vec::new());
     for message in messages {
         if matches!(message, Message::Assistant { .. } | Message::User { .. }) {
