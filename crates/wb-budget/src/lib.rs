@@ -23,10 +23,7 @@ pub mod gate;
 pub mod budget;
 pub mod weighed;
 pub mod slice;
-pub mod window;
 pub mod ledger;
-#[cfg(feature = "compat")]
-pub mod compat;
 
 pub use budget::{Budget, BudgetSplit, landing};
 pub use card::{ModelCard, Prices, Usage};
@@ -48,7 +45,6 @@ pub use weigh::{
     Weigher, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
 };
 pub use weighed::WeighedTranscript;
-pub use window::{ContextWindow, WindowError, WindowMessage};
 pub use window_policy::{
     CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy, WindowPolicyError,
 };

@@ -27,8 +27,6 @@
 //! assert_eq!(messages.len(), 80);
 //! ```
 
-mod interim;
-pub use interim::Summarizer;
 pub mod report;
 mod draft;
 pub mod pipeline;

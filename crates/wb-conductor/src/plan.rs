@@ -9,10 +9,9 @@ use wb_budget::{Budget, Ledger, ModelCard, Tariff, Weigher};
 use wb_message::marks::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Origin, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, NoDigest, digest_message, shortened_digest,
+    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Summarizer, digest_message, shortened_digest,
 };
 
-use crate::interim::{ModelDigest, Summarizer};
 use crate::bridge::{TurnsUndo, project};
 use crate::draft::Draft;
 use crate::fold::Head;
@@ -144,7 +143,7 @@ impl Plan<'_> {
         async move {
             if let Some(request) = request {
                 let mut cost = Cost::default();
-                let digest = crate::interim::ask(request, &by, Some(&cancel), &mut cost).await;
+                let digest = request.ask(&by, Some(&cancel), &mut cost).await;
                 (ready.report.usage, ready.report.n_requests) = (cost.usage, cost.n_requests);
                 ready.take_reply(digest, &writer);
             }
@@ -160,9 +159,9 @@ impl Plan<'_> {
     /// Renders what a model is asked; nothing where no digest is written, or one that is too short for its price.
     fn request(&self, card: Option<&ModelCard>) -> Option<DigestRequest> {
         let head = self.head.as_ref().filter(|_| self.wants_model())?;
-        let messages: Vec<Message> = self.draft.input.messages[..head.cut].iter().copied().cloned().collect();
+        let messages = &self.draft.input.messages[..head.cut];
         let scope = CondenseScope::Session;
-        Some(DigestRequest::new(&messages, scope, head.carried.clone(), card, self.digest_tokens()))
+        Some(DigestRequest::new(messages, scope, head.carried.clone(), card, self.digest_tokens()))
     }
 
     fn ready(self, digest: Option<(Message, DigestSource)>) -> Ready {

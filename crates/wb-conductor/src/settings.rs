@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Tariff, Weigher};
 use wb_message::{Conversation, ToolVocabulary};
-use wb_summarize::ModelInvoker;
-use crate::interim::Summarizer;
+use wb_summarize::{ModelInvoker, Summarizer};
 
 use crate::pipeline::{Pipeline, Trigger};
 

@@ -45,8 +45,6 @@ pub mod collapse;
 pub mod drop_middle;
 pub mod truncate;
 pub mod repair;
-#[cfg(feature = "compat")]
-pub mod compat;
 
 pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 

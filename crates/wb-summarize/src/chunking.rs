@@ -1,5 +1,6 @@
 //! Fits the summarizer's input into its own window: bodies clipped first, then several requests.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use wb_budget::{ModelCard, Tariff};
@@ -33,7 +34,7 @@ pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes
 
 /// Renders messages for a summarizer as one text, or as several where they do not fit into one request of
 /// `max_bytes` bytes even with clipped bodies.
-pub fn transcript_parts(messages: &[Message], max_bytes: usize) -> Vec<String> {
+pub fn transcript_parts<M: Borrow<Message>>(messages: &[M], max_bytes: usize) -> Vec<String> {
     for max_body in BODY_STEPS {
         let flattener = Flattener::guarded(max_body.min(max_bytes));
         let hint = flattener.rendered_hint(messages);
@@ -67,7 +68,7 @@ fn clip_lines(part: String, max_bytes: usize) -> String {
 }
 
 /// Divides messages into runs that render to about `max_bytes` bytes each.
-fn chunks(messages: &[Message], flattener: Flattener, max_bytes: usize) -> Vec<Range<usize>> {
+fn chunks<M: Borrow<Message>>(messages: &[M], flattener: Flattener, max_bytes: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut size) = (0, 0);
     for (at, message) in messages.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Asks for a digest: one path for both scopes, a model where there is one, the local digest where not.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ pub struct DigestRequest {
 impl DigestRequest {
     /// Renders messages for a summarizer with the given card. There is room for a digest of `max_tokens` tokens; a model
     /// that does not keep to it may write half as much more, and the digest is to be shortened.
-    pub fn new(
-        messages: &[Message],
+    pub fn new<M: Borrow<Message>>(
+        messages: &[M],
         scope: CondenseScope,
         prior: Option<String>,
         card: Option<&ModelCard>,

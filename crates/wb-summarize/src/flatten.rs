@@ -1,6 +1,6 @@
 //! Renders messages into the lines that a summarizer reads.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use wb_message::marks::{CLIP_MARK, Visibility, digest_body, is_dropped_mark, restored_file, visibility};
 use wb_message::text::{json_into, tidy_into};
@@ -53,22 +53,22 @@ impl Flattener {
     }
 
     /// Appends the lines of a transcript.
-    pub fn flatten(self, out: &mut String, messages: &[Message]) {
+    pub fn flatten<M: Borrow<Message>>(self, out: &mut String, messages: &[M]) {
         let start = out.len();
         for message in messages {
             let before = out.len();
             if before > start {
                 out.push('\n');
             }
-            if !self.message(out, message) {
+            if !self.message(out, message.borrow()) {
                 out.truncate(before);
             }
         }
     }
 
     /// Returns about how many bytes messages render to.
-    pub fn rendered_hint(self, messages: &[Message]) -> usize {
-        messages.iter().map(|message| self.size_hint(message)).sum()
+    pub fn rendered_hint<M: Borrow<Message>>(self, messages: &[M]) -> usize {
+        messages.iter().map(|message| self.size_hint(message.borrow())).sum()
     }
 
     /// Returns about how many bytes a message renders to, so that a fresh buffer seldom grows.

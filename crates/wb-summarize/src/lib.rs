@@ -42,8 +42,6 @@ pub mod condense;
 pub mod compaction_config;
 pub mod summarizer;
 pub mod default_summarizer;
-#[cfg(feature = "compat")]
-pub mod compat;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 

@@ -17,7 +17,7 @@
 //! | `formats` | `formats`: session files of other agents are read; and `session` |
 //! | `host` | `host`: sessions are compacted by a flow, by hand and with hooks, branches summarized; and `session` |
 //! | `sqlite` | `session::store::sqlite`, a session in a database; and `formats` |
-//! | `compat` | published behaviour as it was recorded, in modules of that name |
+//! | `compat` | `compat`: other systems as they were recorded, faults included |
 //! | `scripted` | `summarize::scripted`, a model that plays back replies |
 //!
 //! # Examples
@@ -189,6 +189,8 @@
 //! ```
 
 pub use wb_budget as budget;
+#[cfg(feature = "compat")]
+pub use wb_compat as compat;
 pub use wb_conductor as conductor;
 #[cfg(feature = "formats")]
 pub use wb_formats as formats;
@@ -201,9 +203,9 @@ pub use wb_session as session;
 pub use wb_summarize as summarize;
 
 pub use wb_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindow,
-    ContextWindowPolicy, ModelCard, TokenEstimate, Usage, budget_limit, estimate_message_tokens,
-    estimate_tokens, is_over_budget, last_user_turn_start, plan_slice, prefix_tokens,
+    AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindowPolicy, ModelCard,
+    TokenEstimate, Usage, budget_limit, estimate_message_tokens, estimate_tokens, is_over_budget,
+    last_user_turn_start, plan_slice, prefix_tokens,
 };
 pub use wb_conductor::{Condenser, CondenserDeps, condense, create_condenser};
 pub use wb_message::{Block, Content, Message};

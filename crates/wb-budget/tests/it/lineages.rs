@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use wb_budget::compat::three_level::ContextTracker;
-use wb_budget::{LineageTariff, Usage, three_level};
+use wb_budget::{LineageTariff, three_level};
 use wb_message::{Block, Content, Message};
 use wb_testkit::shared::{bytes_of, shared};
 use wb_testkit::vectors;
@@ -210,30 +209,4 @@ fn exactly_the_listed_estimates_of_sessions_differ_from_what_was_recorded() {
         assert_eq!(differ, OTHER_SESSIONS.map(|(file, leaf, _)| (file, leaf)));
         assert_eq!(n_checked, 124);
     }
-}
-
-#[test]
-fn every_recorded_answer_of_the_tracker_is_equal() {
-    let cases = vectors::three_level::cases("tracker");
-    for case in &cases {
-        let mut tracker = ContextTracker::default();
-        for record in case.request["records"].as_array().unwrap() {
-            let number = |key: &str| record[key].as_u64();
-            match record["index"].as_u64().map(|index| usize::try_from(index).unwrap()) {
-                None => tracker.reset(),
-                Some(index) => {
-                    let usage = Usage {
-                        input_tokens: number("input").unwrap(),
-                        output_tokens: number("output").unwrap(),
-                        cache_read_tokens: number("cache_read"),
-                        cache_write_tokens: number("cache_write"),
-                    };
-                    tracker.record_usage(&usage, index);
-                }
-            }
-        }
-        assert_eq!(Some(tracker.estimate(&case.messages)), case.expect["tokens"].as_u64(), "{}", case.id);
-        assert_eq!(Some(three_level::total_tokens(&case.messages)), case.expect["estimate"].as_u64());
-    }
-    assert_eq!(cases.len(), 10);
 }

@@ -4,7 +4,6 @@
 
 mod vectors;
 mod ledger;
-mod window;
 mod lineages;
 mod frontier;
 mod window_policy;

@@ -12,7 +12,6 @@ mod told;
 mod chained;
 mod recovery;
 mod prompt_cache;
-mod recorded_plans;
 mod pipelines;
 mod edges;
 mod background;

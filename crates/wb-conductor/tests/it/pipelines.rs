@@ -50,7 +50,7 @@ fn least_of_drops(messages: &[Message], which: usize) -> u64 {
     let kept = messages.iter().zip(&groups).filter(|(_, group)| stays.contains(*group));
     let kept: u64 = kept.map(|(message, _)| estimate_message_tokens(message)).sum();
     let mark = estimate_message_tokens(&Message::user(DROPPED_MARK));
-    kept + mark + [fit_laws::DIGEST_TOKENS, 0, repair_tokens(messages)][which]
+    kept + mark + [fit_laws::SMALL_DIGEST_TOKENS, 0, repair_tokens(messages)][which]
 }
 
 /// Returns what the answers weigh that a repair adds, in tokens.

@@ -12,4 +12,3 @@ mod vectors;
 mod truncating;
 mod artifacts;
 mod repairing;
-mod policy_vectors;

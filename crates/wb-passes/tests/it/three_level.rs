@@ -1,4 +1,4 @@
-//! The three levels: the recorded answers under `compat`, the laws of ours.
+//! The laws of the three levels.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,79 +7,8 @@ use wb_budget::three_level::total_tokens;
 use wb_message::marks::{COLLAPSED_PREFIX, DROPPED_MARK, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Block, Message, Pairing};
 use wb_passes::three_level::{CONTEXT_CONFIG, ContextConfig, compact, compact_messages};
-use wb_passes::{Collapse, DropMiddle, ToolOutput, compat, three_level};
-use wb_testkit::vectors::three_level::{Case, cases};
+use wb_passes::{Collapse, DropMiddle, ToolOutput, three_level};
 use wb_testkit::{laws, pass_laws, script, strategies};
-
-fn config(case: &Case) -> ContextConfig {
-    let number = |key, default| case.number(key, default);
-    ContextConfig {
-        max_context_tokens: number("max_context_tokens", CONTEXT_CONFIG.max_context_tokens),
-        system_prompt_tokens: number("system_prompt_tokens", CONTEXT_CONFIG.system_prompt_tokens),
-        keep_recent: number("keep_recent", CONTEXT_CONFIG.keep_recent),
-        keep_first: number("keep_first", CONTEXT_CONFIG.keep_first),
-        tool_output_max_lines: number("tool_output_max_lines", CONTEXT_CONFIG.tool_output_max_lines),
-    }
-}
-
-/// Checks what a function makes of the recorded inputs of its operation; returns their number.
-fn every_answer_is_equal(op: &str, function: impl Fn(Vec<Message>, &ContextConfig) -> Vec<Message>) -> usize {
-    let cases = cases(op);
-    for case in &cases {
-        let config = config(case);
-        let recorded = |key: &str| case.expect[key].as_u64();
-        assert_eq!(Some(config.budget_tokens() as u64), recorded("budget"), "{}", case.id);
-        assert_eq!(Some(total_tokens(&case.messages)), recorded("tokens_in"), "{}", case.id);
-        let after = function(case.messages.clone(), &config);
-        assert_eq!(after, case.expected(), "{}", case.id);
-        assert_eq!(Some(total_tokens(&after)), recorded("tokens_out"), "{}", case.id);
-        let fits = total_tokens(&after) <= config.budget_tokens() as u64;
-        assert_eq!(Some(fits), case.expect["fits"].as_bool(), "{}", case.id);
-        assert_eq!(serde_json::json!(orphans(&after)), case.expect["orphan_results"], "{}", case.id);
-    }
-    cases.len()
-}
-
-/// Returns the ids of results that answer no call of the newest reply; a user's message closes what is open.
-fn orphans(messages: &[Message]) -> Vec<&str> {
-    let (mut open, mut orphans): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for message in messages {
-        match message {
-            Message::Assistant { .. } => open = message.calls().map(|(id, _, _)| id).collect(),
-            Message::User { .. } => open.clear(),
-            _ => {}
-        }
-        for id in message.answered_ids() {
-            match open.iter().position(|call| *call == id) {
-                Some(at) => drop(open.remove(at)),
-                None => orphans.push(id),
-            }
-        }
-    }
-    orphans
-}
-
-#[test]
-fn every_recorded_level_is_equal() {
-    use compat::three_level as published;
-    let level1 = |messages, config: &ContextConfig| {
-        published::level1_truncate_tool_outputs(messages, config.tool_output_max_lines)
-    };
-    assert_eq!(every_answer_is_equal("level1", level1), 13);
-    let level2 = |messages, config: &ContextConfig| {
-        published::level2_summarize_old_turns(messages, config.keep_recent)
-    };
-    assert_eq!(every_answer_is_equal("level2", level2), 24);
-    let level3 = |messages, config: &ContextConfig| {
-        published::level3_drop_middle(messages, config, config.budget_tokens())
-    };
-    assert_eq!(every_answer_is_equal("level3", level3), 18);
-}
-
-#[test]
-fn every_recorded_compaction_is_equal() {
-    assert_eq!(every_answer_is_equal("compact", compat::three_level::compact_messages), 42);
-}
 
 #[test]
 fn omitted_keys_get_the_numbers_of_the_seed_and_never_0() {

@@ -12,7 +12,6 @@ use wb_budget::LineageTariff;
 use wb_budget::three_level::total_tokens;
 use wb_message::marks::{DROPPED_MARK, is_pinned, is_prompt};
 use wb_message::{Block, Content, Message, Pair, Pairing};
-use wb_passes::compat;
 use wb_passes::three_level::{ContextConfig, compact};
 
 const N_TRANSCRIPTS: usize = 2000;
@@ -202,6 +201,16 @@ fn is_least(after: &[Message]) -> bool {
     rest.map(|at| weight(&after[at])).sum::<u64>() <= mark_tokens()
 }
 
+fn as_in_compat(config: &ContextConfig) -> wb_compat::three_level::ContextConfig {
+    wb_compat::three_level::ContextConfig {
+        max_context_tokens: config.max_context_tokens,
+        system_prompt_tokens: config.system_prompt_tokens,
+        keep_recent: config.keep_recent,
+        keep_first: config.keep_first,
+        tool_output_max_lines: config.tool_output_max_lines,
+    }
+}
+
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are read with --nocapture")]
 fn ten_thousand_forced_compactions_break_no_promise() {
@@ -224,7 +233,8 @@ fn ten_thousand_forced_compactions_break_no_promise() {
             n_irreducible += usize::from(report.irreducible.is_some());
             assert_eq!(report.irreducible.is_some(), total_tokens(&after) > budget, "it says so and truly");
             assert!(report.irreducible.is_none() || is_least(&after), "{:?}\n{after:#?}", report.levels);
-            let theirs = compat::three_level::compact_messages(case.messages.clone(), &config);
+            let theirs =
+                wb_compat::three_level::compact_messages(case.messages.clone(), &as_in_compat(&config));
             published.count(&case, budget, &theirs);
         }
     }

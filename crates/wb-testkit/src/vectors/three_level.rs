@@ -34,7 +34,7 @@ fn case(mut row: Value) -> Case {
     Case {
         id: text(&request["id"]),
         config: request["config"].clone(),
-        messages: items(&request["messages"]).iter().map(message).collect(),
+        messages: messages(&request["messages"]),
         expect: row["expect"].take(),
         request,
     }
@@ -55,20 +55,31 @@ impl Case {
 
     /// Returns the recorded output as messages.
     pub fn expected(&self) -> Vec<Message> {
-        items(&self.expect["messages"]).iter().map(|value| self.output(value)).collect()
+        items(&self.expect["messages"]).iter().map(|value| output(value, &self.messages)).collect()
     }
+}
 
-    fn output(&self, value: &Value) -> Message {
-        let Some(src) = value["src"].as_u64().and_then(|src| usize::try_from(src).ok()) else {
-            return Message::user(text(&value["text"]));
-        };
-        let mut message = self.messages[src].clone();
-        if let (Message::ToolResult { content, .. }, Value::Array(blocks)) = (&mut message, &value["content"])
-        {
-            *content = blocks.iter().map(block).collect();
-        }
-        message
+/// Reads a message of a recorded output: one of the input, perhaps with another content, or a synthetic one.
+///
+/// # Panics
+/// Panics where it is malformed.
+pub fn output(value: &Value, input: &[Message]) -> Message {
+    let Some(src) = value["src"].as_u64().and_then(|src| usize::try_from(src).ok()) else {
+        return Message::user(text(&value["text"]));
+    };
+    let mut message = input[src].clone();
+    if let (Message::ToolResult { content, .. }, Value::Array(blocks)) = (&mut message, &value["content"]) {
+        *content = blocks.iter().map(block).collect();
     }
+    message
+}
+
+/// Reads the messages of an input.
+///
+/// # Panics
+/// Panics where one is malformed.
+pub fn messages(list: &Value) -> Vec<Message> {
+    items(list).iter().map(message).collect()
 }
 
 fn message(value: &Value) -> Message {

@@ -2,7 +2,7 @@
 
 use window_budget::three_level::{self, ContextConfig};
 use window_budget::{
-    CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextCompactionMode, ContextWindow,
+    CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextCompactionMode,
     ContextWindowPolicy, Message,
 };
 
@@ -27,12 +27,18 @@ fn the_three_levels_have_their_names_beside_those_of_the_root() {
     assert_eq!(three_level::total_tokens(&messages), three_level::message_tokens(&messages[0]) + 5);
 }
 
+#[cfg(feature = "compat")]
 #[test]
-fn the_buffer_signals_when_it_is_over_a_threshold() {
-    let mut window = ContextWindow::new(1000, 200);
+fn other_systems_are_reached_by_their_names() {
+    use window_budget::compat::{context_window, policy, three_level};
+    let mut window = context_window::ContextWindow::new(1000, 200);
     window.push(Message::user("Hello"), 700);
     assert!(window.needs_compaction(0.8) && !window.needs_compaction(0.9));
-    assert_eq!((window.input_budget(), window.available(), window.total_tokens()), (800, 100, 700));
+    let messages = vec![Message::user("hello"), Message::assistant("hi")];
+    let config = three_level::ContextConfig::default();
+    assert_eq!(three_level::compact_messages(messages.clone(), &config), messages);
+    let thread: Vec<policy::ThreadMessage> = messages.into_iter().map(Into::into).collect();
+    assert_eq!(policy::plan_compaction(&thread, &policy::ContextWindowPolicy::default()), None);
 }
 
 #[test]

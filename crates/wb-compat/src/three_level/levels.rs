@@ -1,19 +1,54 @@
-//! The three-level compaction of seed 1 as its published crate answers.
-//!
-//! Nothing here keeps pairs, the task or the budget; [`crate::three_level`] does. An extension of the seed is a
-//! `Custom`. Synthetic messages carry the timestamp 0, where the published crate asks the clock.
+//! The levels of the document, in its order.
 
 use std::borrow::Cow;
 
-use wb_budget::three_level::{message_tokens, total_tokens};
 use wb_message::{Block, Message};
 
-use crate::three_level::ContextConfig;
+use super::estimate::{message_tokens, total_tokens};
 
 /// Bytes up to which a text is kept in a summary.
 const SHORT_BYTES: usize = 200;
 
+/// How a transcript is compacted; the published crate has more fields, which the levels do not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextConfig {
+    /// Tokens that the context may have, system prompt included.
+    pub max_context_tokens: usize,
+    /// Tokens that are set aside for the system prompt.
+    pub system_prompt_tokens: usize,
+    /// Messages at the end that the second level leaves as they are and the third keeps.
+    pub keep_recent: usize,
+    /// Messages at the start that the third level keeps.
+    pub keep_first: usize,
+    /// The most lines of a text of a tool output, its marker not counted.
+    pub tool_output_max_lines: usize,
+}
+
+impl Default for ContextConfig {
+    /// The published defaults; the document gives none.
+    fn default() -> Self {
+        Self {
+            max_context_tokens: 100_000,
+            system_prompt_tokens: 4_000,
+            keep_recent: 10,
+            keep_first: 2,
+            tool_output_max_lines: 50,
+        }
+    }
+}
+
+impl ContextConfig {
+    /// Returns the tokens that the messages may have: the context less the system prompt, at least 0.
+    pub fn budget_tokens(&self) -> usize {
+        self.max_context_tokens.saturating_sub(self.system_prompt_tokens)
+    }
+}
+
 /// Compacts a transcript: the levels in order until it fits.
+///
+/// Fault: the result can be over the budget in silence, without the task and the latest request, and with results
+/// apart from their calls. Use the three-level preset of `wb-conductor`, which keeps pairs and reports what it could
+/// not reach.
 pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Vec<Message> {
     let budget = config.budget_tokens();
     if fits(&messages, budget) {
@@ -31,10 +66,13 @@ pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Vec<M
 }
 
 fn fits(messages: &[Message], budget: usize) -> bool {
-    total_tokens(messages) <= budget as u64
+    total_tokens(messages) <= budget
 }
 
-/// Cuts each text of every tool result to its head and tail.
+/// Cuts each text of every tool result to its head and tail, [`truncate_head_tail`].
+///
+/// Fault: the newest result, which the model has not read yet, is cut like all others, and a giant line is never cut.
+/// Use the passes `ToolOutput` and `Preview` of `wb-passes`.
 pub fn level1_truncate_tool_outputs(mut messages: Vec<Message>, max_lines: usize) -> Vec<Message> {
     for message in &mut messages {
         let Message::ToolResult { content, .. } = message else { continue };
@@ -50,6 +88,9 @@ pub fn level1_truncate_tool_outputs(mut messages: Vec<Message>, max_lines: usize
 }
 
 /// Keeps `max_lines` lines of a text, half of them its first; the marker's three lines come on top.
+///
+/// Fault: a text that was cut is cut again the next time and then tells a wrong number, it can become longer than the
+/// whole, and it loses its `\r` and its last newline. Use `ToolOutput` of `wb-passes`.
 pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     let lines: Vec<&str> = text.lines().collect();
     let Some(omitted) = lines.len().checked_sub(max_lines).filter(|omitted| *omitted > 0) else {
@@ -61,15 +102,25 @@ pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
 }
 
 /// Replaces the replies before the newest messages by user messages of a line each, and deletes the results there.
+///
+/// A line is the reply's texts of at most 200 bytes, or the number of its calls.
+///
+/// Fault: the boundary can separate a call from its result, what the agent said becomes the user's words, errors of
+/// tools vanish, and all old replies go even if one would do. Use the pass `Collapse` of `wb-passes`.
 pub fn level2_summarize_old_turns(messages: Vec<Message>, keep_recent: usize) -> Vec<Message> {
     let boundary = messages.len().saturating_sub(keep_recent);
     let summarized = messages.into_iter().enumerate().filter_map(|(at, message)| match message {
         _ if at >= boundary => Some(message),
-        Message::Assistant { content, .. } => Some(Message::user(format!("[Summary] {}", summary(&content)))),
+        Message::Assistant { content, .. } => Some(Message::user(summary_line(&content))),
         Message::ToolResult { .. } => None,
         other => Some(other),
     });
     summarized.collect()
+}
+
+/// Returns the line that stands for a reply: its short texts, or how many tools it used.
+pub(crate) fn summary_line(content: &[Block]) -> String {
+    format!("[Summary] {}", summary(content))
 }
 
 fn summary(content: &[Block]) -> String {
@@ -83,7 +134,10 @@ fn summary(content: &[Block]) -> String {
     }
 }
 
-/// Keeps the first and the last messages around a marker, or what fits where there is no middle.
+/// Keeps the first and the last messages around a marker, or what fits if there is no middle, in tokens of budget.
+///
+/// Fault: a call can be separated from its result, and the outcome can be over the budget in silence, as that of
+/// [`keep_within_budget`]. Use the pass `DropMiddle` of `wb-passes`.
 pub fn level3_drop_middle(messages: Vec<Message>, config: &ContextConfig, budget: usize) -> Vec<Message> {
     let first_end = config.keep_first.min(messages.len());
     let recent_start = messages.len().saturating_sub(config.keep_recent);
@@ -96,9 +150,13 @@ pub fn level3_drop_middle(messages: Vec<Message>, config: &ContextConfig, budget
     if fits(&kept, budget) { kept } else { keep_within_budget(kept, budget) }
 }
 
-/// Keeps the newest messages up to the first that does not fit, under a marker that is not charged.
+/// Keeps the newest messages up to the first that does not fit, under a marker, in tokens of budget.
+///
+/// Fault: the marker is not charged, so that the outcome can be over the budget in silence; the task is dropped; one
+/// message that is larger than the budget leaves nothing but the marker; a result can be kept without its call. Use the
+/// pass `DropMiddle` of `wb-passes`.
 pub fn keep_within_budget(mut messages: Vec<Message>, budget: usize) -> Vec<Message> {
-    let mut remaining = budget as u64;
+    let mut remaining = budget;
     let fits = |message: &&Message| {
         let left = remaining.checked_sub(message_tokens(message));
         remaining = left.unwrap_or(remaining);

@@ -1,0 +1,87 @@
+//! Where a compaction ends, and what is handed to its summarizer.
+
+use std::collections::HashSet;
+
+use super::estimate::total_tokens;
+use super::message::{Role, ThreadMessage};
+use super::settings::ContextWindowPolicy;
+use super::summary::{SummaryTagsError, render_transcript, try_extract_previous_summary};
+
+/// The fewest tokens that a prefix must weigh to be summarized.
+///
+/// Fault: its name says a gain, and it is the weight of what goes. `wb_summarize::MIN_COMPACTION_GAIN_TOKENS` is a gain.
+pub const MIN_COMPACTION_GAIN_TOKENS: usize = 1024;
+
+/// Returns the last index in `start..end` after which no call is open and no tool result follows; nothing if there is
+/// none.
+///
+/// Fault: one call that is never answered makes everything after it unsafe for ever; a call before `start` is not known.
+/// An `end` before `start` is no boundary here, where the published function overflows. Use
+/// `wb_budget::plan_compaction`.
+pub fn find_compaction_boundary(messages: &[ThreadMessage], start: usize, end: usize) -> Option<usize> {
+    let mut open: HashSet<&str> = HashSet::new();
+    let mut boundary = None;
+    for at in start..end.min(messages.len()) {
+        open.extend(messages[at].call_ids());
+        if let Some(id) = messages[at].answers() {
+            open.remove(id);
+        }
+        if open.is_empty() && !messages.get(at + 1).is_some_and(ThreadMessage::is_tool) {
+            boundary = Some(at);
+        }
+    }
+    boundary
+}
+
+/// A compaction as it is handed to a summarizer; nothing of it changes with the thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionPlan {
+    /// What is to be summarized, by [`render_transcript`].
+    pub transcript: String,
+    /// What an earlier summary says.
+    pub previous_summary: Option<String>,
+    /// The id of the last message that is summarized.
+    pub boundary_message_id: String,
+    /// What is summarized, in tokens.
+    pub pre_tokens: usize,
+}
+
+/// Plans a compaction: everything up to a boundary before the latest user message and the raw suffix, if it weighs at
+/// least [`MIN_COMPACTION_GAIN_TOKENS`], the boundary has an id, and there is something to show.
+///
+/// Fault: with one user message nothing can ever be summarized, however many steps follow it; an earlier summary is
+/// weighed again and makes a plan over a few words; a request can be summarized while its answer stays. Use
+/// `wb_budget::plan_compaction`.
+///
+/// # Panics
+/// Panics where [`extract_previous_summary`](super::extract_previous_summary) does; [`try_plan_compaction`] does not.
+#[track_caller]
+pub fn plan_compaction(messages: &[ThreadMessage], policy: &ContextWindowPolicy) -> Option<CompactionPlan> {
+    try_plan_compaction(messages, policy).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Plans what [`plan_compaction`] does, or says that the tags of an earlier summary are in the wrong order.
+pub fn try_plan_compaction(
+    messages: &[ThreadMessage],
+    policy: &ContextWindowPolicy,
+) -> Result<Option<CompactionPlan>, SummaryTagsError> {
+    let boundary = find_compaction_boundary(messages, 0, search_end(messages, policy));
+    let Some((boundary, id)) = boundary.and_then(|at| Some((at, messages[at].id.clone()?))) else {
+        return Ok(None);
+    };
+    let (prefix, pre_tokens) = (&messages[..=boundary], total_tokens(&messages[..=boundary]));
+    let transcript = render_transcript(prefix);
+    if pre_tokens < MIN_COMPACTION_GAIN_TOKENS || transcript.is_empty() {
+        return Ok(None);
+    }
+    let previous_summary = try_extract_previous_summary(messages)?;
+    Ok(Some(CompactionPlan { transcript, previous_summary, boundary_message_id: id, pre_tokens }))
+}
+
+/// Returns how many messages stand before what stays raw; 0 if they are fewer than two.
+fn search_end(messages: &[ThreadMessage], policy: &ContextWindowPolicy) -> usize {
+    let is_prompt = |message: &ThreadMessage| message.role() == Role::User && !message.is_internal();
+    let turn = messages.iter().rposition(is_prompt).map_or(0, |at| messages.len() - at);
+    let end = messages.len().saturating_sub(policy.raw_messages().max(turn));
+    if end >= 2 { end } else { 0 }
+}
