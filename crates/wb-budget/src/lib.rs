@@ -34,9 +34,7 @@ pub use ledger::{Ledger, StepError, one_step_errors};
 pub use policy::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CompactionPolicy, FRAMEWORK_COMPACTION_POLICY, PolicyError,
 };
-pub use slice::{
-    CompactionCut, CondensePlan, last_user_turn_start, plan_compaction, plan_cut, plan_slice,
-};
+pub use slice::{CompactionCut, CondensePlan, last_user_turn_start, plan_compaction, plan_cut, plan_slice};
 pub use weigh::anchor::{Calibrated, Calibration, UsageRefused};
 pub use weigh::lineage::LineageTariff;
 pub use weigh::tariff::{Meter, Tariff};

@@ -83,7 +83,7 @@ pub(crate) fn compare(args: &Compare) -> Result<()> {
 
 /// Condenses in memory with one strategy and takes it back.
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
-    session.choose(strategy);
+    session.strategy = strategy;
     let forced = session.policy.force;
     session.policy.force = forced && strategy.digests();
     let start = Instant::now();
@@ -93,7 +93,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     let kept: usize = kept_messages(&outcome).map(user_bytes).sum();
     let row = Row {
         strategy: strategy.name(),
-        limit: crate::json::limit(session),
+        limit: session.limit,
         tokens_after: outcome.tokens_after,
         messages_after: outcome.messages.len(),
         user_text_kept: if before.user_bytes == 0 { 1.0 } else { kept as f64 / before.user_bytes as f64 },
@@ -130,7 +130,7 @@ fn note(outcome: &Outcome) -> String {
     if let Some(reason) = &outcome.report.unchanged {
         return reason.to_string();
     }
-    outcome.report.stages.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    outcome.report.step_names().join(", ")
 }
 
 fn table(out: &mut dyn Write, session: &Session, compared: &Compared<'_>) -> io::Result<()> {

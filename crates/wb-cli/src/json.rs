@@ -34,7 +34,7 @@ impl<'a> Weighed<'a> {
             messages: session.opened.messages.len(),
             tokens: session.measure.context_tokens,
             window: session.window,
-            limit: limit(session),
+            limit: session.limit,
             over_budget: session.is_over(),
             anchored: session.measure.anchored,
             by_kind: by_kind(session),
@@ -71,7 +71,7 @@ pub(crate) struct Condensed<'a> {
     anchored: bool,
     overhead: u64,
     strategy: &'a str,
-    stages: Vec<String>,
+    steps: Vec<&'a str>,
     notes: Vec<String>,
 }
 
@@ -95,21 +95,16 @@ impl<'a> Condensed<'a> {
             restored_paths: &report.restored,
             digest_tokens: report.digest_tokens,
             window: session.window,
-            limit: limit(session),
+            limit: session.limit,
             target: report.target_tokens,
             irreducible: report.irreducible.is_some(),
             anchored: session.measure.anchored,
             overhead: session.measure.overhead_tokens,
             strategy: session.strategy.name(),
-            stages: report.stages.iter().map(ToString::to_string).collect(),
+            steps: report.step_names(),
             notes: notes(session),
         }
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
-pub(crate) fn limit(session: &Session) -> u64 {
-    session.allowance.limit_tokens as u64
 }
 
 fn notes(session: &Session) -> Vec<String> {

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use futures::executor::block_on;
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, DigestSource, condense_in_place};
+use wb_conductor::{CondenseReport, DigestSource, condense_locally};
 use wb_message::outline;
-use wb_message::{Message, Origin};
-use wb_passes::UndoStack;
+use wb_message::{Message, Origin, Undo};
 
 use crate::session::Session;
 
@@ -38,7 +36,7 @@ pub(crate) struct Outcome {
     pub(crate) outline: Vec<Line>,
     /// Where each message of the output comes from.
     pub(crate) origins: Vec<Origin>,
-    undo: UndoStack,
+    undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
 }
@@ -49,14 +47,10 @@ impl Outcome {
         let (settings, opts) = (session.settings(), session.opts());
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let (report, origins, undo) = match session.strategy.ladder() {
-            None => whole_pipeline(&mut messages, &settings, &opts),
-            Some(ladder) => {
-                let budget = session.allowance.budget;
-                let done = block_on(ladder.climb(&mut messages, budget, &settings, &opts));
-                (done.report, done.origins, done.undo)
-            }
-        };
+        let mut report = condense_locally(&mut messages, &settings, &opts);
+        let undo = report.undo.take();
+        let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
+        let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
         let outline = fates(lines, &messages, &report, &origins);
         let tokens_before = session.measure.context_tokens;
         let saved = report.tokens_before.saturating_sub(report.tokens_after);
@@ -68,7 +62,9 @@ impl Outcome {
     /// Gives the session its messages back as they were.
     pub(crate) fn take_back(&mut self, session: &mut Session) {
         let mut messages = std::mem::take(&mut self.messages);
-        std::mem::take(&mut self.undo).revert(&mut messages);
+        if let Some(undo) = self.undo.take() {
+            undo.revert(&mut messages);
+        }
         session.opened.messages = messages;
     }
 
@@ -96,26 +92,6 @@ impl Outcome {
             (None, digest) => digest,
         }
     }
-}
-
-/// Condenses with the pipeline of its own order.
-fn whole_pipeline(
-    messages: &mut Vec<Message>,
-    settings: &CondenseSettings,
-    opts: &CondenseOpts,
-) -> (CondenseReport, Vec<Origin>, UndoStack) {
-    let n_before = messages.len();
-    let mut report = block_on(condense_in_place(messages, settings, opts));
-    let mut undo = UndoStack::default();
-    let origins = match report.undo.take() {
-        None => (0..n_before).map(Origin::Kept).collect(),
-        Some(done) => {
-            let origins = done.origins(n_before);
-            undo.push(done);
-            origins
-        }
-    };
-    (report, origins, undo)
 }
 
 fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport, origins: &[Origin]) -> Vec<Line> {

@@ -12,7 +12,7 @@ use wb_conductor::{CondenseOpts, CondenseSettings};
 use wb_formats::{FormatError, Opened};
 
 use crate::args::Policy;
-use crate::strategy::{Allowance, Strategy};
+use crate::strategy::Strategy;
 
 /// The window that is assumed of a session that tells none, in tokens.
 const DEFAULT_WINDOW: u64 = 200_000;
@@ -47,9 +47,10 @@ pub(crate) struct Session {
     /// Whether the window was assumed.
     pub(crate) window_assumed: bool,
     pub(crate) measure: Measure,
-    /// How it is brought down, and what it may weigh so.
+    /// How it is brought down.
     pub(crate) strategy: Strategy,
-    pub(crate) allowance: Allowance,
+    /// What it may weigh.
+    pub(crate) limit: u64,
 }
 
 /// What a session weighs.
@@ -116,24 +117,8 @@ impl Session {
         let window = told.unwrap_or(DEFAULT_WINDOW);
         let card = card(&opened, window);
         let measure = Measure::of(&opened, &card, &policy);
-        let allowance = strategy.allowance(&card, &policy.budget(), measure.overhead_tokens);
-        Ok(Self {
-            file,
-            opened,
-            policy,
-            window,
-            window_assumed: told.is_none(),
-            measure,
-            strategy,
-            allowance,
-        })
-    }
-
-    /// Goes on with another strategy.
-    pub(crate) fn choose(&mut self, strategy: Strategy) {
-        self.strategy = strategy;
-        self.allowance =
-            strategy.allowance(&self.card(), &self.policy.budget(), self.measure.overhead_tokens);
+        let limit = limit(&card, &policy);
+        Ok(Self { file, opened, policy, window, window_assumed: told.is_none(), measure, strategy, limit })
     }
 
     pub(crate) fn card(&self) -> ModelCard {
@@ -141,13 +126,14 @@ impl Session {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.measure.context_tokens as f64 > self.allowance.limit_tokens
+        self.measure.context_tokens > self.limit
     }
 
     pub(crate) fn settings(&self) -> CondenseSettings {
         CondenseSettings::new()
             .card(self.card())
             .policy(self.policy.budget())
+            .pipeline(self.strategy.pipeline())
             .vocabulary(self.opened.vocabulary)
             .weigher(Arc::new(self.measure.weigher.clone()))
             .overhead_tokens(self.measure.overhead_tokens)
@@ -158,8 +144,14 @@ impl Session {
     pub(crate) fn opts(&self) -> CondenseOpts {
         let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
         let context_tokens = if counted { self.measure.context_tokens } else { 0 };
-        CondenseOpts { force: self.policy.force, model: None, context_tokens }
+        CondenseOpts { force: self.policy.force, context_tokens, ..CondenseOpts::default() }
     }
+}
+
+/// Returns what a session may weigh, in tokens.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit is not negative")]
+fn limit(card: &ModelCard, policy: &Policy) -> u64 {
+    budget_limit(card, &policy.budget()) as u64
 }
 
 fn card(opened: &Opened, window: u64) -> ModelCard {

@@ -208,7 +208,9 @@ impl<'a> Draft<'a> {
             }
         }
         match &self.input.turns {
-            Some(turns) if self.n_turns(&patch.origins(self.len())) > turns.last().map_or(0, |last| last + 1) => {
+            Some(turns)
+                if self.n_turns(&patch.origins(self.len())) > turns.last().map_or(0, |last| last + 1) =>
+            {
                 Err(PatchError::MoreTurns)
             }
             _ => Ok(()),

@@ -73,7 +73,8 @@ impl StepRunner<'_, '_> {
         let ranges = runs((0..cut).filter(goes));
         let last = ranges.last()?.clone();
         let head = self.head_before(cut);
-        let gone: u64 = ranges.iter().map(|range| self.draft.prefix[range.end] - self.draft.prefix[range.start]).sum();
+        let gone: u64 =
+            ranges.iter().map(|range| self.draft.prefix[range.end] - self.draft.prefix[range.start]).sum();
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - gone);
         let room = self.split.digest.max(head.least_tokens).min(freed / 2).max(head.least_tokens);
         if room >= freed {

@@ -55,7 +55,10 @@ pub use compaction_state::{
     MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
 };
 pub use condenser::{Condenser, condense, create_condenser};
-pub use pipeline::{DEFAULT_MAX_RESTORED, DIGEST, DigestStep, Pipeline, RESTORE, Step, Trigger};
+pub use pipeline::{
+    DEFAULT_MAX_RESTORED, DIGEST, DigestStep, PRESETS, Pipeline, PipelineError, RESTORE, RestoreStep, Step,
+    Trigger, does,
+};
 pub use plan::{Plan, Ready};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
 pub use recovery::{
@@ -64,7 +67,9 @@ pub use recovery::{
 };
 pub use report::{CondenseReport, DigestSource, StepReport, Unchanged};
 pub use runner::{
-    BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_locally, condense_transcript, condense_turns,
+    BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_locally, condense_transcript,
+    condense_turns,
 };
 pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_TIMEOUT};
 pub use wb_budget::Irreducible;
+pub use wb_summarize::{Summarizer, from_fn};

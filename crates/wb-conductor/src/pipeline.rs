@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use wb_budget::{Budget, WeighedTranscript};
 use wb_message::ToolVocabulary;
-use wb_passes::{
-    Artifact, ArtifactCompactionConfig, Collapse, DropMiddle, Microcompact, Pass, Preview, Repair, ToolOutput,
-    Truncate,
-};
+use wb_passes::{DropMiddle, Microcompact, PASSES, Pass, Preview, ToolOutput, pass_entry};
 
 use crate::plan::Plan;
 use crate::report::CondenseReport;
@@ -33,14 +32,26 @@ pub enum Step {
     /// Folds the head into one digest, asked of a model where there is one.
     Digest(DigestStep),
     /// Gives back files that the digest's head showed last; it adds weight within its share.
-    Restore {
-        /// The most files.
-        max_files: usize,
-    },
+    Restore(RestoreStep),
+}
+
+/// How many files are given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RestoreStep {
+    /// The most files.
+    pub max_files: usize,
+}
+
+impl Default for RestoreStep {
+    fn default() -> Self {
+        Self { max_files: DEFAULT_MAX_RESTORED }
+    }
 }
 
 /// How a head is folded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DigestStep {
     /// Whether a latest prompt that is too long for a digest stays although it stands before the cut.
     pub keep_prompt: bool,
@@ -63,12 +74,37 @@ impl Step {
         Self::Always(Arc::new(pass))
     }
 
+    /// Builds a step from settings; see [`Pipeline::of`].
+    fn of(settings: &Value) -> Result<Self, String> {
+        let mut options = match settings {
+            Value::Object(options) => options.clone(),
+            _ => Map::new(),
+        };
+        let name = options.remove("step").unwrap_or_else(|| settings.clone());
+        let name = name.as_str().ok_or("it is neither a name nor an object with a `step`")?.replace('_', "-");
+        let told = |error: serde_json::Error| error.to_string();
+        match name.as_str() {
+            DIGEST => serde_json::from_value(Value::Object(options)).map(Self::Digest).map_err(told),
+            RESTORE => serde_json::from_value(Value::Object(options)).map(Self::Restore).map_err(told),
+            _ => {
+                let entry = pass_entry(&name).ok_or_else(|| no_step(&name))?;
+                let pass = entry.build(&options).map_err(told)?;
+                Ok(if entry.always { Self::Always(pass) } else { Self::Pass(pass) })
+            }
+        }
+    }
+
+    /// Returns what the step did, in the past tense, as reports tell it; nothing for a pass from elsewhere.
+    pub fn does(&self) -> Option<&'static str> {
+        does(self.name())
+    }
+
     /// Returns the step's name, as reports and settings show it.
     pub fn name(&self) -> &str {
         match self {
             Self::Pass(pass) | Self::Always(pass) => pass.name(),
             Self::Digest(_) => DIGEST,
-            Self::Restore { .. } => RESTORE,
+            Self::Restore(_) => RESTORE,
         }
     }
 }
@@ -77,6 +113,44 @@ impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Returns what a step of that name did, in the past tense; nothing for a pass from elsewhere.
+pub fn does(step: &str) -> Option<&'static str> {
+    match step {
+        DIGEST => Some("folded the head into a digest"),
+        RESTORE => Some("gave back files that were read last"),
+        pass => pass_entry(pass).map(|entry| entry.does),
+    }
+}
+
+fn no_step(name: &str) -> String {
+    let passes = PASSES.iter().map(|entry| entry.pass().name().to_owned());
+    let all: Vec<String> = passes.chain([DIGEST.to_owned(), RESTORE.to_owned()]).collect();
+    format!("there is no step `{name}`; there are {}", all.join(", "))
+}
+
+/// Why settings make no [`Pipeline`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// No preset has this name.
+    #[error("there is no preset `{name}`; there are {}", PRESETS.join(", "))]
+    NoPreset {
+        /// What was given.
+        name: String,
+    },
+    /// It is neither a name nor a list.
+    #[error("a pipeline is the name of a preset or a list of steps")]
+    NoList,
+    /// A step makes no sense.
+    #[error("step {nth}: {why}")]
+    Step {
+        /// Its place, from 1 on.
+        nth: usize,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// Whether a gate decides, or the host has asked.
@@ -124,43 +198,71 @@ impl Default for Pipeline {
     /// Builds the preset `window-budget`: stale results cleared, then one digest of the head, files given back.
     fn default() -> Self {
         let digest = Step::Digest(DigestStep::default());
-        let restore = Step::Restore { max_files: DEFAULT_MAX_RESTORED };
+        let restore = Step::Restore(RestoreStep::default());
         Self::new(vec![Step::pass(Microcompact::default()), digest, Step::pass(Preview::default()), restore])
     }
 }
 
+/// The presets, by name; the first one is the default.
+pub const PRESETS: [&str; 4] = ["window-budget", "three-level", "policy", "ladder"];
+
 impl Pipeline {
+    /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their defaults.
+    pub fn preset(name: &str) -> Option<Self> {
+        let steps: &[&str] = match name {
+            "window-budget" => return Some(Self::default()),
+            "ladder" => return Some(Self::ladder()),
+            "three-level" => &["tool-output", "collapse", "preview", "drop-middle"],
+            "policy" => &["artifact", "truncate", "repair"],
+            _ => return None,
+        };
+        steps.iter().map(|name| Step::of(&json!(name)).ok()).collect::<Option<_>>().map(Self::new)
+    }
+
+    /// Builds a pipeline from settings: the name of a preset, or a list of steps.
+    ///
+    /// A step is its name, or an object with its name under `step` and its options.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use wb_conductor::Pipeline;
+    ///
+    /// let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", {"step": "restore", "max_files": 2}]);
+    /// assert_eq!(format!("{:?}", Pipeline::of(&steps)?.steps), "[tool-output, digest, restore]");
+    /// assert!(Pipeline::of(&json!("ladder")).is_ok());
+    /// assert_eq!(Pipeline::of(&json!(["tool-outputs"])).unwrap_err().to_string(), "step 1: there is no step `tool-outputs`; \
+    ///     there are microcompact, preview, artifact, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
+    /// # Ok::<(), wb_conductor::PipelineError>(())
+    /// ```
+    pub fn of(settings: &Value) -> Result<Self, PipelineError> {
+        match settings {
+            Value::String(name) => {
+                Self::preset(name).ok_or_else(|| PipelineError::NoPreset { name: name.clone() })
+            }
+            Value::Array(steps) => {
+                let step =
+                    |(at, step)| Step::of(step).map_err(|why| PipelineError::Step { nth: at + 1, why });
+                steps.iter().enumerate().map(step).collect::<Result<_, _>>().map(Self::new)
+            }
+            _ => Err(PipelineError::NoList),
+        }
+    }
+
     /// Builds a pipeline of these steps under the universal vocabulary.
     pub fn new(steps: Vec<Step>) -> Self {
         Self { steps, vocabulary: ToolVocabulary::default() }
     }
 
     /// Builds the preset `ladder`: clears, shortens outputs, writes a digest, and drops the middle as the last resort.
-    pub fn ladder() -> Self {
+    fn ladder() -> Self {
         Self::new(vec![
             Step::pass(Microcompact::default()),
             Step::pass(ToolOutput { max_lines: LADDER_MAX_LINES }),
             Step::Digest(DigestStep::default()),
             Step::pass(Preview::default()),
             Step::pass(DropMiddle::default()),
-            Step::Restore { max_files: DEFAULT_MAX_RESTORED },
+            Step::Restore(RestoreStep::default()),
         ])
-    }
-
-    /// Builds the preset `three-level`: shorter tool outputs, a line for each old reply, giant bodies shortened, the
-    /// middle dropped. No digest is written.
-    pub fn three_level(outputs: ToolOutput, replies: Collapse, middle: DropMiddle) -> Self {
-        let preview = Step::pass(Preview::default());
-        Self::new(vec![Step::pass(outputs), Step::pass(replies), preview, Step::pass(middle)])
-    }
-
-    /// Builds the preset `policy`: oversized results previewed, the oldest messages dropped, loose ends repaired. No
-    /// digest is written.
-    pub fn policy(min_recent_messages: usize, artifact: ArtifactCompactionConfig) -> Self {
-        let artifact = Step::always(Artifact { config: artifact });
-        let truncate = Step::pass(Truncate { min_recent_messages });
-        // Calls that are in flight are left to the host, which knows whether they still run.
-        Self::new(vec![artifact, truncate, Step::always(Repair::default())])
     }
 
     /// Builds the pipeline of the bare condenser: one digest and nothing beside it.
@@ -172,11 +274,11 @@ impl Pipeline {
     #[must_use]
     pub fn max_restored(mut self, n: usize) -> Self {
         for step in &mut self.steps {
-            if let Step::Restore { max_files } = step {
-                *max_files = n;
+            if let Step::Restore(restore) = step {
+                restore.max_files = n;
             }
         }
-        self.steps.retain(|step| !matches!(step, Step::Restore { max_files: 0 }));
+        self.steps.retain(|step| !matches!(step, Step::Restore(RestoreStep { max_files: 0 })));
         self
     }
 

@@ -166,9 +166,8 @@ impl Plan<'_> {
 
     fn ready(self, digest: Option<(Message, DigestSource)>) -> Ready {
         let input = self.draft.input;
-        let fingerprint = self.is_guarded.then(|| {
-            input.fingerprint.unwrap_or_else(|| prefix_fingerprint(&input.messages))
-        });
+        let fingerprint =
+            self.is_guarded.then(|| input.fingerprint.unwrap_or_else(|| prefix_fingerprint(&input.messages)));
         let (message, source) = digest.unzip();
         let end = End {
             budget: self.budget,
@@ -182,7 +181,16 @@ impl Plan<'_> {
         let n_messages = input.messages.len();
         let report = CondenseReport { digest: source, ..self.report };
         let (patch, digest_at) = self.draft.into_patch(message);
-        Ready { patch, digest_at, n_messages, fingerprint, end, cancel: CancellationToken::new(), is_cancelled: false, report }
+        Ready {
+            patch,
+            digest_at,
+            n_messages,
+            fingerprint,
+            end,
+            cancel: CancellationToken::new(),
+            is_cancelled: false,
+            report,
+        }
     }
 }
 
@@ -300,7 +308,8 @@ impl End {
 
     fn done(&self, messages: &[Message], done: Weighed, mut report: CondenseReport) -> CondenseReport {
         let origins = done.undo.origins(self.prefix.len() - 1);
-        report.folded = self.prefix.len() - 1 - origins.iter().filter(|origin| origin.kept().is_some()).count();
+        report.folded =
+            self.prefix.len() - 1 - origins.iter().filter(|origin| origin.kept().is_some()).count();
         report.cut = self.head_cut.unwrap_or_else(|| start_of_the_kept_end(self.prefix.len() - 1, &origins));
         let new = origins.iter().zip(messages).filter(|(origin, _)| **origin == Origin::New);
         for (_, message) in new {

@@ -159,7 +159,6 @@ impl CondenseReport {
     }
 }
 
-
 impl fmt::Display for CondenseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.unchanged {

@@ -83,7 +83,15 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         }
         let report = CondenseReport { steps: self.steps, ..report };
         let head = self.head.filter(|_| self.draft.hole().is_some());
-        Ok(Plan { draft: self.draft, head, budget: self.budget, is_over, may_add: self.may_add, is_guarded: true, report })
+        Ok(Plan {
+            draft: self.draft,
+            head,
+            budget: self.budget,
+            is_over,
+            may_add: self.may_add,
+            is_guarded: true,
+            report,
+        })
     }
 
     fn report(&self, is_over: bool) -> CondenseReport {
@@ -110,8 +118,12 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         for edit in &patch.edits {
             match edit {
                 Edit::Fold { range, with } => {
-                    added = with.iter().map(|message| input.counter.weigh(message)).fold(added, u64::saturating_add);
-                    let gone = range.clone().filter_map(|at| input.messages.get(at).map(|_| input.weight(at)));
+                    added = with
+                        .iter()
+                        .map(|message| input.counter.weigh(message))
+                        .fold(added, u64::saturating_add);
+                    let gone =
+                        range.clone().filter_map(|at| input.messages.get(at).map(|_| input.weight(at)));
                     removed += gone.sum::<u64>();
                 }
                 Edit::Body { .. } => return 0,
@@ -151,7 +163,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
                 (self.leads_to_digest, self.is_past_digest) = (false, true);
                 (due || self.is_forced) && self.head.is_none() && self.digest(*digest)
             }
-            Step::Restore { max_files } => self.head.is_some() && self.restore(*max_files),
+            Step::Restore(restore) => self.head.is_some() && self.restore(restore.max_files),
         };
         if done {
             self.note(step.name(), matches!(step, Step::Always(_)));

@@ -1,11 +1,12 @@
 //! Repair, truncation and previews over transcripts of growing length; time per element is to stay the same.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use serde_json::json;
-use wb_budget::{Tariff, View, prefix_tokens};
-use wb_message::{Block, Message, Pairing};
+use wb_budget::{Tariff, WeighedTranscript, Weigher};
+use wb_message::{Block, Message};
 use wb_passes::{Artifact, Goal, Pass, Repair, Truncate};
 use wb_testkit::workload::{Script, transcript};
 
@@ -17,26 +18,27 @@ fn main() {
     for n in SIZES {
         repair(&mut criterion, n);
         let messages = transcript(n, Script::Latin);
-        let (prefix, pairing) = (prefix_tokens(&messages), Pairing::of(&messages));
-        let view = View { messages: &messages, prefix: &prefix, pairing: &pairing };
-        pass(&mut criterion, &Truncate::default(), view);
-        pass(&mut criterion, &Artifact::default(), view);
+        pass(&mut criterion, &Truncate::default(), &messages);
+        pass(&mut criterion, &Artifact::default(), &messages);
     }
     criterion.final_summary();
 }
 
 /// Plans, applies and takes back; half of the weight is to go.
-fn pass(criterion: &mut Criterion, pass: &dyn Pass, view: View<'_>) {
+fn pass(criterion: &mut Criterion, pass: &dyn Pass, transcript: &[Message]) {
+    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let view = WeighedTranscript::new(transcript, &counter);
     let n = view.messages.len();
-    let goal = Goal { target_tokens: view.total_tokens() / 2, weigher: &Tariff::SEED };
-    let mut messages = view.messages.to_vec();
+    let goal = Goal::target(view.total_tokens() / 2);
+    let mut messages = transcript.to_vec();
     let mut group = criterion.benchmark_group(pass.name());
     group.throughput(Throughput::Elements(n as u64));
-    group.bench_function(BenchmarkId::new("plan", n), |b| b.iter(|| pass.plan(black_box(view), goal)));
+    group.bench_function(BenchmarkId::new("plan", n), |b| b.iter(|| pass.plan(black_box(&view), goal)));
     group.bench_function(BenchmarkId::new("plan, apply and take back", n), |b| {
         b.iter(|| {
-            let undo =
-                pass.plan(view, goal).and_then(|patch| patch.apply_paired(&mut messages, view.pairing).ok());
+            let undo = pass
+                .plan(&view, goal)
+                .and_then(|patch| patch.apply_paired(&mut messages, &view.pairing).ok());
             if let Some(undo) = undo {
                 undo.revert(&mut messages);
             }

@@ -133,7 +133,8 @@ fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
 /// failed the tail. Images stay. A preview is shorter and lighter than the whole, or there is none.
 ///
 /// The threshold is an upper bound for each result: the goal's target is not looked at.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Artifact {
     /// When a result is previewed, and what of it is shown.
     pub config: ArtifactCompactionConfig,

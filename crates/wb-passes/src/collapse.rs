@@ -1,5 +1,6 @@
 //! Folds older replies with the results of their calls to a line each.
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::marks::{COLLAPSED_PREFIX, is_prompt};
 use wb_message::{Block, Edit, Message, Patch, text};
@@ -25,7 +26,8 @@ const MAX_FAILED: usize = 5;
 ///
 /// The oldest go first, and no more than the target asks for; one that would not become lighter stays. What the
 /// user said, hosts' messages and calls in flight stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Collapse {
     /// How many messages at the end stay as they are; more where the cut would separate a pair.
     pub keep_recent: usize,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::marks::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
@@ -22,7 +23,8 @@ pub const DROP_KEEP_RECENT: usize = 10;
 /// newest turn if it fits whole, and earlier digests, which are what is left of the past; then to the newest
 /// `keep_recent` messages and the first `keep_first`, and then to all others from the newest on. A group that is too
 /// large is passed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DropMiddle {
     /// How many messages at the start come before older ones.
     pub keep_first: usize,

@@ -37,8 +37,10 @@ impl Groups {
 mod tests {
     use super::*;
     use serde_json::json;
-    use wb_budget::prefix_tokens;
-    use wb_message::{Block, Message, Pairing};
+    use std::sync::Arc;
+
+    use wb_budget::{Tariff, Weigher};
+    use wb_message::{Block, Message};
 
     fn call(id: &str) -> Message {
         Message::assistant_blocks(vec![Block::call(id, "read", json!({}))])
@@ -54,9 +56,9 @@ mod tests {
     fn replies_that_share_a_message_of_results_are_one_group_whatever_stands_between() {
         let messages =
             [call("a"), Message::user("u"), call("b"), call("c"), nested(&["c", "a"]), nested(&["b"])];
-        let (prefix, pairing) = (prefix_tokens(&messages), Pairing::of(&messages));
-        let view = View { messages: &messages, prefix: &prefix, pairing: &pairing };
-        let groups = Groups::of(view);
+        let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+        let view = WeighedTranscript::new(&messages, &counter);
+        let groups = Groups::of(&view);
         assert_eq!(groups.members, [vec![0, 3, 4], vec![1], vec![2, 5]]);
         assert_eq!(groups.of, [0, 1, 2, 0, 0, 2]);
         assert_eq!(groups.tokens[2], view.weight(2) + view.weight(5));

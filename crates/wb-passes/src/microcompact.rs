@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::marks::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
 use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
@@ -19,7 +20,8 @@ const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 ///
 /// Only live bodies count: a cleared or empty one uses up no place among the newest. A body that is no longer
 /// than the mark stays. Which tool made a result is told by the call that it answers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
     /// How many live results stay; at least 1.
     pub keep_recent_results: usize,

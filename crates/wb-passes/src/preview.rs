@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use wb_budget::{WeighedTranscript, Weigher};
 use wb_message::{Block, Edit, Message, Patch, text};
 
@@ -13,7 +14,8 @@ pub const MIN_PREVIEW_BYTES: usize = 240;
 /// Shortens the largest bodies of tool results and shell outputs, all to one length, until the transcript fits.
 ///
 /// Nothing before `from` is touched, nor anything that a user or the model wrote.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Preview {
     /// The first message that may be shortened.
     pub from: usize,

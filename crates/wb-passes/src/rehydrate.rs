@@ -188,7 +188,12 @@ pub fn restore_reads(
 }
 
 /// Returns about what the freshest of the files that fit into `max_tokens` weigh.
-fn needed_by(view: &WeighedTranscript<'_>, files: &[Seen], limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
+fn needed_by(
+    view: &WeighedTranscript<'_>,
+    files: &[Seen],
+    limits: RestoreLimits<'_>,
+    max_tokens: u64,
+) -> u64 {
     let (mut needed, mut n_files) = (0, 0);
     for file in files {
         // A restored message carries a mark and the path where a result has its tool's name.
@@ -288,7 +293,12 @@ fn last_seen(view: &WeighedTranscript<'_>, hidden: &[usize], vocabulary: &ToolVo
 }
 
 /// A change whose result never came may have happened.
-fn forget_unanswered<'a>(files: &mut Files<'a>, view: &'a WeighedTranscript<'a>, at: usize, vocabulary: &ToolVocabulary) {
+fn forget_unanswered<'a>(
+    files: &mut Files<'a>,
+    view: &'a WeighedTranscript<'a>,
+    at: usize,
+    vocabulary: &ToolVocabulary,
+) {
     let open = view.pairing.dangling();
     let first = open.partition_point(|call| (call.message as usize) < at);
     for call in open[first..].iter().take_while(|call| call.message as usize == at) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::marks::INTERNAL_TYPE;
 use wb_message::pairing::CallAt;
@@ -23,7 +24,8 @@ const MAX_NAME_CHARS: usize = 64;
 const IMAGE_MARK: &str = "[image]";
 
 /// What becomes of a result without an earlier call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OrphanFate {
     /// It goes.
     #[default]
@@ -43,7 +45,8 @@ pub enum OrphanFate {
 /// cannot be taken apart by a patch; these orphans are left and counted.
 ///
 /// It may make a transcript heavier, so a pipeline runs it as a step of its own kind. Time is linear.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Repair {
     /// What becomes of a result without an earlier call.
     pub orphans: OrphanFate,

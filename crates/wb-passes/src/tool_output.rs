@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::{Block, Edit, Message, Patch};
 
@@ -23,7 +24,8 @@ const MARK_CLOSE: &str = " lines truncated ...]";
 ///
 /// The marker is charged to the lines, so a cut text is not cut again. A text of one line is left to
 /// [`crate::Preview`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ToolOutput {
     /// The most lines of a text; less than [`MIN_LINES`] is read as that.
     pub max_lines: usize,

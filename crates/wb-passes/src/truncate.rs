@@ -1,5 +1,6 @@
 //! Drops the oldest history until the transcript fits.
 
+use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::marks::{DROPPED_MARK, Visibility, digest_body, is_dropped_mark, is_pinned, visibility};
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
@@ -31,7 +32,8 @@ pub const STEPS_PER_TARGET: u64 = 8;
 /// prompt releases the one before, where that stood alone before the cut. Where a step cannot be
 /// reached, all goes that may; the result may then be above the target, which the caller tells by
 /// [`Irreducible::above`](wb_budget::Irreducible::above).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Truncate {
     /// The fewest recent messages that stay, even over budget.
     pub min_recent_messages: usize,
@@ -59,8 +61,13 @@ impl Pass for Truncate {
         }
         let mark = Message::user(DROPPED_MARK);
         let mark_tokens = view.counter.weigh(&mark);
-        let dropped = dropped + history.drop_most((wanted + mark_tokens).saturating_sub(dropped), (excess + mark_tokens).saturating_sub(dropped));
-        (dropped > mark_tokens).then(|| Patch { edits: history.folds(Some(mark).filter(|_| history.starts_with_a_reply())) })
+        let dropped = dropped
+            + history.drop_most(
+                (wanted + mark_tokens).saturating_sub(dropped),
+                (excess + mark_tokens).saturating_sub(dropped),
+            );
+        (dropped > mark_tokens)
+            .then(|| Patch { edits: history.folds(Some(mark).filter(|_| history.starts_with_a_reply())) })
     }
 }
 

@@ -10,18 +10,24 @@
 
 use std::sync::Arc;
 
-use wb_budget::{Tariff, WeighedTranscript, Weigher, estimate_message_tokens, estimate_tokens, prefix_tokens};
+use wb_budget::{
+    Tariff, WeighedTranscript, Weigher, estimate_message_tokens, estimate_tokens, prefix_tokens,
+};
 use wb_message::marks::CLIP_MARK;
-use wb_message::{Edit, Message, Pairing, Patch};
+use wb_message::{Edit, Message, Pairing, Patch, ToolVocabulary};
 use wb_passes::{Goal, Pass};
 
 use crate::laws::patch_laws;
 use crate::show::report;
 
-/// Plans a pass over a transcript under the seed's tariff.
+/// Plans a pass over a transcript by the default count.
 pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option<Patch> {
+    planned(pass, messages, Goal::target(target_tokens))
+}
+
+fn planned(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patch> {
     let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
-    pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens))
+    pass.plan(&WeighedTranscript::new(messages, &counter), goal)
 }
 
 /// Checks everything that holds for a pass on one transcript, and returns what it makes of it.
@@ -33,10 +39,25 @@ pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option
 /// # Panics
 /// Panics with both outlines where a law is broken.
 pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
-    let planned = plan(pass, messages, target_tokens);
+    all_under(pass, messages, target_tokens, &ToolVocabulary::UNIVERSAL)
+}
+
+/// As [`all`], for an agent whose tools are called otherwise.
+///
+/// # Panics
+/// Panics with both outlines where a law is broken.
+pub fn all_under(
+    pass: &dyn Pass,
+    messages: &[Message],
+    target_tokens: u64,
+    vocabulary: &ToolVocabulary,
+) -> Vec<Message> {
+    let goal = Goal { target_tokens, keep: &[], vocabulary };
+    let plan = |messages: &[Message]| self::planned(pass, messages, goal);
+    let planned = plan(messages);
     let name = pass.name();
     assert!(!name.is_empty(), "the pass has no name");
-    assert!(plan(pass, messages, target_tokens) == planned, "{name} plans differently a second time");
+    assert!(plan(messages) == planned, "{name} plans differently a second time");
     let Some(patch) = planned else { return messages.to_vec() };
     let after = patch_laws(messages, &patch);
     let told = |what: &str| report(&format!("{name}: {what}"), messages, &after);
@@ -49,7 +70,7 @@ pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Mes
     for edit in &patch.edits {
         clipped_at_both_ends(name, messages, edit);
     }
-    let again = plan(pass, &after, target_tokens);
+    let again = plan(&after);
     assert!(again.is_none(), "{}\n{again:?}", told("something is left for a second application"));
     after
 }

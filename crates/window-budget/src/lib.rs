@@ -107,18 +107,20 @@
 //! assert!(restored.is_empty());
 //! ```
 //!
-//! The same transcript in three levels, without a digest:
+//! The same transcript without a digest: tool outputs cut, old replies collapsed, the middle dropped; without a model
+//! nothing waits:
 //!
 //! ```
-//! use window_budget::Message;
-//! use window_budget::three_level::{ContextConfig, compact_messages, total_tokens};
+//! use window_budget::conductor::{CondenseOpts, CondenseSettings, Pipeline, condense_locally};
+//! use window_budget::{Message, ModelCard};
 //!
-//! let config = ContextConfig { max_context_tokens: 10_000, ..ContextConfig::default() };
 //! let mut messages = vec![Message::user("Why does the build fail?")];
 //! messages.extend((0..40).map(|n| Message::bash("make", format!("step {n}\n").repeat(300), Some(2))));
-//! let compacted = compact_messages(messages, &config);
-//! assert!(total_tokens(&compacted) <= 6_000);
-//! assert_eq!(compacted[0], Message::user("Why does the build fail?"));
+//! let pipeline = Pipeline::preset("three-level").expect("it is one of the four");
+//! let settings = CondenseSettings::new().card(ModelCard::with_window(12_000)).pipeline(pipeline);
+//! let report = condense_locally(&mut messages, &settings, &CondenseOpts::default());
+//! assert!(report.tokens_after <= report.target_tokens.unwrap());
+//! assert_eq!(messages[0], Message::user("Why does the build fail?"));
 //! ```
 //!
 //! A context-window policy; keys that are left out of its JSON get the same defaults:
@@ -218,15 +220,6 @@ pub use wb_summarize::{
     ContextSummarizer, DefaultSummarizer, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
     condense_scope, flatten_transcript, summarize,
 };
-
-/// The three-level compaction under the names of its seed; those of the root are the main seed's.
-pub mod three_level {
-    pub use wb_budget::three_level::{content_tokens, estimate_tokens, message_tokens, total_tokens};
-    pub use wb_passes::three_level::{
-        ContextConfig, LevelReport, compact, compact_messages, keep_within_budget,
-        level1_truncate_tool_outputs, level2_summarize_old_turns, level3_drop_middle, truncate_head_tail,
-    };
-}
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

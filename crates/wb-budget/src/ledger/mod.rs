@@ -38,9 +38,9 @@ use crate::card::{ModelCard, Usage};
 use crate::gate::{TokenEstimate, is_over};
 use crate::policy::BudgetPolicy;
 use crate::weigh::Weigher;
-use crate::weighed::WeighedTranscript;
 use crate::weigh::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
 use crate::weigh::tariff::Tariff;
+use crate::weighed::WeighedTranscript;
 use cuts::Cuts;
 use sums::Sums;
 

@@ -49,7 +49,10 @@ fn content<W: Weigher + ?Sized>(counter: &W, content: &Content) -> u64 {
 }
 
 fn blocks<W: Weigher + ?Sized>(counter: &W, blocks: &[Block]) -> u64 {
-    blocks.iter().map(|block| FRAME.block_framing_tokens + self::block(counter, block)).fold(0, u64::saturating_add)
+    blocks
+        .iter()
+        .map(|block| FRAME.block_framing_tokens + self::block(counter, block))
+        .fold(0, u64::saturating_add)
 }
 
 fn block<W: Weigher + ?Sized>(counter: &W, block: &Block) -> u64 {
@@ -60,9 +63,11 @@ fn block<W: Weigher + ?Sized>(counter: &W, block: &Block) -> u64 {
             FRAME.call_envelope_tokens + counter.text(name) + value(counter, input)
         }
         Block::ToolResult { output, .. } => FRAME.call_envelope_tokens + value(counter, output),
-        Block::Command { command, args } => {
-            args.iter().flatten().map(|arg| counter.text(arg)).fold(counter.text(command), u64::saturating_add)
-        }
+        Block::Command { command, args } => args
+            .iter()
+            .flatten()
+            .map(|arg| counter.text(arg))
+            .fold(counter.text(command), u64::saturating_add),
     }
 }
 

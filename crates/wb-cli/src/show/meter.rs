@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::style::{BAD, DIM, GOOD, HEAD, WARN};
 use crate::escape::escaped;
-use crate::json::{by_kind, limit};
+use crate::json::by_kind;
 use crate::number::grouped;
 use crate::session::Session;
 
@@ -25,8 +25,8 @@ pub(crate) fn bar(out: &mut dyn Write, label: &str, session: &Session, tokens: u
     let window = session.window.max(1);
     let scaled =
         |part: u64| u64::try_from(u128::from(part) * u128::from(WIDTH) / u128::from(window)).unwrap_or(WIDTH);
-    let (filled, mark) = (scaled(tokens), scaled(limit(session)));
-    let over = tokens as f64 > session.allowance.limit_tokens;
+    let (filled, mark) = (scaled(tokens), scaled(session.limit));
+    let over = tokens > session.limit;
     let style = if over { BAD } else { GOOD };
     let cells: String = (0..WIDTH).map(|cell| cell_of(cell, filled, mark)).collect();
     let percent = tokens as f64 * 100.0 / window as f64;
@@ -46,13 +46,15 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
 pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
-    let limit = limit(session);
+    let limit = session.limit;
     let verdict = if session.is_over() {
         format!("{WARN}over by {}{WARN:#}", grouped(measure.context_tokens - limit))
     } else {
         format!("{} to go", grouped(limit - measure.context_tokens))
     };
-    let formula = &session.allowance.formula;
+    let policy = session.policy.budget();
+    let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
+    let formula = format!("(window − {reserve}) × {ratio}");
     writeln!(out, "  {source}; limit ┊ {} = {formula}: {verdict}", grouped(limit))?;
     if session.window_assumed {
         let window = grouped(session.window);

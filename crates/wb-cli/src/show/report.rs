@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use wb_conductor::{DigestSource, Stage};
+use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
 
 use super::meter;
 use super::outline;
@@ -20,8 +20,11 @@ pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome)
     meter::bar(out, "  after  ", session, outcome.tokens_after)?;
     meter::facts(out, session)?;
     writeln!(out)?;
-    for stage in &outcome.report.stages {
-        writeln!(out, "  {:<13}{}", stage.to_string(), told(*stage, outcome))?;
+    for step in &outcome.report.steps {
+        writeln!(out, "  {:<13}{}", escaped(&step.name), described(step, outcome))?;
+    }
+    if let Some(bodies) = bodies(outcome) {
+        writeln!(out, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
     if let Some(unchanged) = &outcome.report.unchanged {
         writeln!(out, "  unchanged: {unchanged}")?;
@@ -35,15 +38,13 @@ pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome)
     Ok(())
 }
 
-fn told(stage: Stage, outcome: &Outcome) -> String {
+/// Returns what a step did, with the figures that the report has of it.
+fn described(step: &StepReport, outcome: &Outcome) -> String {
     let report = &outcome.report;
-    match stage {
-        // Those that were folded after that are counted there.
-        Stage::Microcompact if report.cleared.is_empty() => "cleared stale tool results".to_owned(),
-        Stage::Microcompact => format!("cleared {} stale tool results", report.cleared.len()),
-        Stage::Preview => format!("shortened {} giant bodies to head and tail", report.previewed.len()),
-        Stage::Rehydrate => format!("gave back {} files that were read last", report.restored.len()),
-        Stage::Condense => {
+    let does = wb_conductor::does(&step.name).unwrap_or("did its part");
+    let counted = |n: usize, what: &str| format!("{does}: {} {what}", grouped(n as u64));
+    match step.name.as_str() {
+        DIGEST => {
             let by = match &report.digest {
                 Some(DigestSource::Local(reason)) => {
                     format!("taken locally: {}", escaped(&reason.to_string()))
@@ -53,14 +54,21 @@ fn told(stage: Stage, outcome: &Outcome) -> String {
             let digest = grouped(report.digest_tokens);
             format!("folded {} messages into a digest of {digest} tokens, {by}", report.folded)
         }
-        Stage::Artifact => "previewed oversized tool results".to_owned(),
-        Stage::ToolOutput => "cut tool outputs to their head and tail lines".to_owned(),
-        Stage::Collapse => "turned old replies and their results into a line each".to_owned(),
-        Stage::DropMiddle => "dropped messages between the first and the recent ones".to_owned(),
-        Stage::Truncate => "dropped the oldest messages".to_owned(),
-        Stage::Repair => "answered lost calls and dropped stray results".to_owned(),
-        _ => String::new(),
+        RESTORE => counted(report.restored.len(), "files"),
+        _ => does.to_owned(),
     }
+}
+
+/// Returns how many bodies were changed, where any were.
+fn bodies(outcome: &Outcome) -> Option<String> {
+    let (cleared, shortened) = (outcome.report.cleared.len(), outcome.report.previewed.len());
+    let counts = [(cleared, "cleared"), (shortened, "shortened")];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", grouped(n as u64)))
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.

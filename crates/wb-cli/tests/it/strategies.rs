@@ -22,7 +22,7 @@ fn every_strategy_condenses_and_names_itself() {
         assert_eq!(condensed["irreducible"], false, "{condensed}");
         let (after, limit) = (condensed["tokens_after"].as_u64(), condensed["limit"].as_u64());
         assert!(after <= limit, "{condensed}");
-        assert!(!condensed["stages"].as_array().unwrap().is_empty(), "{condensed}");
+        assert!(!condensed["steps"].as_array().unwrap().is_empty(), "{condensed}");
         let planned = json_of(&wb(&["plan", SESSION, "--strategy", strategy, "--window", "32k", "--json"]));
         assert_eq!(planned, condensed, "a plan shows what a condense does");
     }
@@ -45,8 +45,7 @@ fn what_a_strategy_writes_is_read_again() {
 #[test]
 fn the_report_says_what_each_step_did() {
     let answer = wb(&["condense", SESSION, "--strategy", "three-level", "--window", "32k", "-o", "-"]);
-    assert!(answer.stderr.contains("tool output"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("window − 4,000 for the system prompt"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("tool-output"), "{}", answer.stderr);
 }
 
 #[test]

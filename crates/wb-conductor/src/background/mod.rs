@@ -247,8 +247,9 @@ impl BackgroundCompaction {
     fn has_grown(&self, messages: &[Message], cut: &CompactionCut) -> bool {
         let Some(last) = self.state.skipped.last() else { return true };
         let grown = cut.tokens >= last.pre_tokens.saturating_add(MIN_COMPACTION_GAIN_TOKENS);
-        let begins_the_same =
-            || messages.get(..last.raw_from).is_some_and(|prefix| prefix_fingerprint(prefix) == last.fingerprint);
+        let begins_the_same = || {
+            messages.get(..last.raw_from).is_some_and(|prefix| prefix_fingerprint(prefix) == last.fingerprint)
+        };
         grown || !begins_the_same()
     }
 

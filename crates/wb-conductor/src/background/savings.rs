@@ -21,7 +21,11 @@ pub(crate) fn refused(pre_tokens: u64, post_tokens: u64, min_ratio_ppm: u64) -> 
 /// Returns the most that the next summary is expected to weigh, in tokens.
 ///
 /// That is the configured most and its frame; but a summary that is carried is not expected to become any shorter.
-pub(crate) fn expected_tokens(messages: &[&Message], weigher: &dyn Weigher, config: &CompactionConfig) -> u64 {
+pub(crate) fn expected_tokens(
+    messages: &[&Message],
+    weigher: &dyn Weigher,
+    config: &CompactionConfig,
+) -> u64 {
     let frame_tokens = weigher.weigh(&conversation_summary(""));
     let carried = messages.iter().filter(|message| summary_text(message).is_some());
     let carried_tokens = carried.fold(0, |sum: u64, summary| sum.saturating_add(weigher.weigh(summary)));

@@ -17,7 +17,7 @@ use wb_conductor::{
 };
 use wb_message::marks::digest_body;
 use wb_message::{Block, Message};
-use wb_passes::{ArtifactCompactionConfig, Microcompact};
+use wb_passes::Microcompact;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CompactionConfig, ContextSummarizer, ContextSummary, Emission, Reply, StopReason, SummarizerError,
@@ -32,7 +32,7 @@ const FORCED: CondenseOpts = CondenseOpts { force: true, model: None, context_to
 #[test]
 fn a_ladder_without_any_room_says_that_it_cannot_fit() {
     let mut messages = script("u*300 a:bash t*400 a u*50");
-    let report = run(&Pipeline::ladder(), &mut messages, flat(0, 0), false);
+    let report = run(&Pipeline::preset("ladder").unwrap(), &mut messages, flat(0, 0), false);
     assert!(report.irreducible.is_some(), "{report}");
 }
 
@@ -40,7 +40,7 @@ fn a_ladder_without_any_room_says_that_it_cannot_fit() {
 fn a_repair_that_would_lift_a_transcript_above_its_limit_makes_it_climb() {
     let mut messages = script("u*50 a:bash a*50 [u*40 a*40]x8 u");
     let limit = estimate_tokens(&messages);
-    let policy = Pipeline::policy(10, ArtifactCompactionConfig::default());
+    let policy = Pipeline::preset("policy").unwrap();
     let report = run(&policy, &mut messages, flat(limit, 0), false);
     assert!(report.tokens_after <= limit && report.irreducible.is_none(), "{report}");
 }
@@ -62,7 +62,12 @@ fn a_small_budget_is_not_taken_for_the_window_of_the_model() {
 #[test]
 fn a_digest_is_never_dropped_by_a_later_step() {
     let mut messages = script("u*90 [a*300:read t*300]x9 u*700");
-    let report = run(&Pipeline::ladder(), &mut messages, Budget::of_limit(900, &AUTO_CONDENSE_POLICY, 0), false);
+    let report = run(
+        &Pipeline::preset("ladder").unwrap(),
+        &mut messages,
+        Budget::of_limit(900, &AUTO_CONDENSE_POLICY, 0),
+        false,
+    );
     assert!(report.digest.is_some(), "{report}");
     assert!(messages.iter().any(|message| digest_body(message).is_some()), "{report}");
 }

@@ -59,15 +59,12 @@ struct Case {
 
 impl Case {
     fn settings(&self) -> CondenseSettings {
-        let mut settings =
-            CondenseSettings::new().policy(self.policy).overhead_tokens(self.overhead_tokens);
+        let mut settings = CondenseSettings::new().policy(self.policy).overhead_tokens(self.overhead_tokens);
         if let Some(window) = self.window {
             settings = settings.card(ModelCard::with_window(window));
         }
         match self.model.invoker() {
-            Some(invoker) => {
-                settings.summarizer(Summarizer::new(invoker).timeout(Duration::from_millis(1)))
-            }
+            Some(invoker) => settings.summarizer(Summarizer::new(invoker).timeout(Duration::from_millis(1))),
             None => settings,
         }
     }

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, Tariff, WeighedTranscript, Weigher};
 use wb_budget::{estimate_message_tokens, estimate_tokens};
-use wb_conductor::{Pipeline, Unchanged};
+use wb_conductor::{Pipeline, Step, Unchanged};
 use wb_message::marks::{DROPPED_MARK, Visibility, is_pinned, is_prompt, visibility};
 use wb_message::{Edit, Message, Origin, Pairing, last_prompt_start};
-use wb_passes::{ArtifactCompactionConfig, Collapse, DropMiddle, Goal, Pass, Repair, ToolOutput};
+use wb_passes::{Artifact, ArtifactCompactionConfig, Goal, Pass, Repair, Truncate};
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, script, strategies};
 
@@ -21,10 +22,21 @@ const MIN_RECENT: usize = 3;
 fn presets() -> [Pipeline; 3] {
     let artifact =
         ArtifactCompactionConfig { threshold_tokens: 60, preview_max_chars: 120, preview_max_lines: 4 };
-    let middle = DropMiddle { keep_recent: 4, ..DropMiddle::default() };
-    let three_level =
-        Pipeline::three_level(ToolOutput { max_lines: 6 }, Collapse { keep_recent: 4 }, middle);
-    [Pipeline::ladder(), three_level, Pipeline::policy(MIN_RECENT, artifact)]
+    let three_level = json!([
+        {"step": "tool-output", "max_lines": 6}, {"step": "collapse", "keep_recent": 4}, "preview",
+        {"step": "drop_middle", "keep_recent": 4}
+    ]);
+    [preset("ladder"), Pipeline::of(&three_level).unwrap(), policy(MIN_RECENT, artifact)]
+}
+
+fn preset(name: &str) -> Pipeline {
+    Pipeline::preset(name).unwrap()
+}
+
+fn policy(min_recent_messages: usize, artifact: ArtifactCompactionConfig) -> Pipeline {
+    let truncate = Step::pass(Truncate { min_recent_messages });
+    let artifact = Step::always(Artifact { config: artifact });
+    Pipeline::new(vec![artifact, truncate, Step::always(Repair::default())])
 }
 
 /// Returns what no preset need leave more of than this, in tokens: what must not be dropped with all that shares its
@@ -132,11 +144,11 @@ fn long_session() -> Vec<Message> {
 fn the_climb_ends_with_the_first_rung_that_is_enough() {
     let mut messages = long_session();
     let total = estimate_tokens(&messages);
-    let report = run(&Pipeline::ladder(), &mut messages, flat(total - 1, 0), false);
+    let report = run(&preset("ladder"), &mut messages, flat(total - 1, 0), false);
     assert_eq!(report.step_names(), ["microcompact"]);
 
     let mut messages = long_session();
-    let report = run(&Pipeline::ladder(), &mut messages, flat(1_200, 0), false);
+    let report = run(&preset("ladder"), &mut messages, flat(1_200, 0), false);
     assert!(report.step_names().contains(&"digest"), "{report:?}");
     assert!(!report.step_names().contains(&"drop-middle"), "{report:?}");
     assert!(report.tokens_after <= 1_200);
@@ -146,11 +158,11 @@ fn the_climb_ends_with_the_first_rung_that_is_enough() {
 fn a_transcript_within_its_limit_is_left_alone_unless_that_is_forced() {
     let mut messages = long_session();
     let budget = Budget::resolve(Some(&ModelCard::with_window(200_000)), &AUTO_CONDENSE_POLICY, 0).unwrap();
-    let report = run(&Pipeline::ladder(), &mut messages, budget, false);
+    let report = run(&preset("ladder"), &mut messages, budget, false);
     assert_eq!(report.unchanged, Some(Unchanged::UnderBudget));
     assert_eq!(messages, long_session());
 
-    let report = run(&Pipeline::ladder(), &mut messages, budget, true);
+    let report = run(&preset("ladder"), &mut messages, budget, true);
     assert!(report.step_names().contains(&"digest"), "{report:?}");
     assert_eq!(messages.last(), long_session().last());
 }
@@ -158,8 +170,8 @@ fn a_transcript_within_its_limit_is_left_alone_unless_that_is_forced() {
 #[test]
 fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
     let mut messages = script("u a:bash t*40000 a:bash u a");
-    let ladder = Pipeline::policy(10, ArtifactCompactionConfig::default());
-    let report = run(&ladder, &mut messages, flat(1_000_000, 0), false);
+    let policy = policy(10, ArtifactCompactionConfig::default());
+    let report = run(&policy, &mut messages, flat(1_000_000, 0), false);
     assert_eq!(report.step_names(), ["artifact", "repair"]);
     laws::no_loose_ends(&messages);
 }
@@ -167,13 +179,13 @@ fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
 #[test]
 fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
     let mut messages = script("s*40 u*400 [a:bash*40 t*600]x40 u*200 a:bash t*100");
-    let ladder = Pipeline::policy(6, ArtifactCompactionConfig::default());
-    let report = run(&ladder, &mut messages, flat(3_000, 0), false);
+    let policy = policy(6, ArtifactCompactionConfig::default());
+    let report = run(&policy, &mut messages, flat(3_000, 0), false);
     assert_eq!(report.step_names(), ["truncate"]);
     assert!(report.tokens_after <= 3_000, "{report}");
     assert_eq!(messages[1], Message::user(wb_message::marks::DROPPED_MARK));
     assert!(matches!(messages[2], Message::Assistant { .. }), "the case is that of a reply in front");
-    let again = run(&ladder, &mut messages, flat(3_000, 0), false);
+    let again = run(&policy, &mut messages, flat(3_000, 0), false);
     assert_eq!(again.unchanged, Some(Unchanged::UnderBudget));
 }
 
@@ -181,8 +193,8 @@ fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
 fn what_a_repair_adds_has_its_room() {
     let lost = "a:bash ".repeat(30);
     let mut messages = script(&format!("[u*400 a*400]x20 {lost} u*200"));
-    let ladder = Pipeline::policy(1, ArtifactCompactionConfig::default());
-    let report = run(&ladder, &mut messages, flat(3_000, 0), false);
+    let policy = policy(1, ArtifactCompactionConfig::default());
+    let report = run(&policy, &mut messages, flat(3_000, 0), false);
     assert_eq!(report.step_names(), ["truncate", "repair"]);
     assert!(report.tokens_after <= 3_000, "{report}");
     laws::no_loose_ends(&messages);
@@ -193,11 +205,13 @@ fn the_presets_are_lists_of_steps() {
     let names = |pipeline: &Pipeline| format!("{:?}", pipeline.steps);
     assert_eq!(names(&Pipeline::default()), "[microcompact, digest, preview, restore]");
     assert_eq!(
-        names(&Pipeline::ladder()),
+        names(&preset("ladder")),
         "[microcompact, tool-output, digest, preview, drop-middle, restore]"
     );
-    let [_, three_level, policy] = presets();
-    assert_eq!(names(&three_level), "[tool-output, collapse, preview, drop-middle]");
-    assert_eq!(names(&policy), "[artifact, truncate, repair]");
-    assert_eq!(names(&Pipeline::ladder().max_restored(0).without("preview")), "[microcompact, tool-output, digest, drop-middle]");
+    assert_eq!(names(&preset("three-level")), "[tool-output, collapse, preview, drop-middle]");
+    assert_eq!(names(&preset("policy")), "[artifact, truncate, repair]");
+    assert_eq!(
+        names(&preset("ladder").max_restored(0).without("preview")),
+        "[microcompact, tool-output, digest, drop-middle]"
+    );
 }

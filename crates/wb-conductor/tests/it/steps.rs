@@ -133,8 +133,8 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         let cancel = CancellationToken::new();
         let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
         let invoker = model(reply);
-        let settings = CondenseSettings::new()
-            .summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+        let settings =
+            CondenseSettings::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..FORCE };
         let at = |now: &str| {
             if now == cancel_at {
@@ -167,8 +167,7 @@ fn timed_out(report: &CondenseReport, after: &[Message]) {
 }
 
 fn hanging() -> CondenseSettings {
-    CondenseSettings::new()
-        .summarizer(Summarizer::new(model(Script::Hang)).timeout(Duration::from_millis(2)))
+    CondenseSettings::new().summarizer(Summarizer::new(model(Script::Hang)).timeout(Duration::from_millis(2)))
 }
 
 #[tokio::test]

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, Tariff, WeighedTranscript, Weigher,
-};
-use wb_conductor::{
-    CondenseOpts, CondenseReport, CondenseSettings, Pipeline, Trigger, condense_in_place,
-};
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, Tariff, WeighedTranscript, Weigher};
+use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, Pipeline, Trigger, condense_in_place};
 use wb_message::marks::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 /// A manual `/compact`.
-pub(crate) const FORCE: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
+pub(crate) const FORCE: CondenseOpts =
+    CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
 
 /// The automatic path.
-pub(crate) const AUTO: CondenseOpts = CondenseOpts { force: false, model: None, context_tokens: 0, cancel: None };
+pub(crate) const AUTO: CondenseOpts =
+    CondenseOpts { force: false, model: None, context_tokens: 0, cancel: None };
 
 /// A reply with all six headings and one fact.
 pub(crate) fn good_reply(fact: &str) -> String {

@@ -1,10 +1,12 @@
 //! Previews of oversized tool results.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{LineageTariff, View, Weigher, prefix_sums};
+use wb_budget::{LineageTariff, WeighedTranscript, Weigher};
 use wb_message::marks::CLIP_MARK;
-use wb_message::{Block, Message, Pairing};
+use wb_message::{Block, Message};
 use wb_passes::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
     Goal, Pass,
@@ -112,13 +114,11 @@ fn a_value_of_zero_is_refused_by_its_name() {
 
 /// Whether the pass previews a result of that many bytes under the seed's own estimate.
 fn fires(n_bytes: usize) -> bool {
-    let weigher = &LineageTariff::POLICY;
+    let counter: Arc<dyn Weigher> = Arc::new(LineageTariff::POLICY);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);
     let messages = [call, Message::tool_result("c", "read", "a".repeat(n_bytes))];
-    let prefix = prefix_sums(messages.iter().map(|message| weigher.weigh(message)));
-    let pairing = Pairing::of(&messages);
-    let view = View { messages: &messages, prefix: &prefix, pairing: &pairing };
-    Artifact::default().plan(view, Goal { target_tokens: u64::MAX, weigher }).is_some()
+    let view = WeighedTranscript::new(&messages, &counter);
+    Artifact::default().plan(&view, Goal::target(u64::MAX)).is_some()
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{View, prefix_tokens};
 use wb_message::marks::{INTERNAL_TYPE, Visibility, visibility};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message, Origin, Pairing, Patch};
@@ -16,8 +15,7 @@ const SENT: Repair = Repair { orphans: OrphanFate::Drop, in_flight: true };
 const WRAPPED: Repair = Repair { orphans: OrphanFate::Wrap, in_flight: false };
 
 fn plan(repair: Repair, messages: &[Message]) -> Option<Patch> {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
-    repair.plan(View { messages, prefix: &prefix, pairing: &pairing })
+    wb_testkit::pass_laws::plan(&repair, messages, 0)
 }
 
 /// Repairs, and checks that planning, applying and taking back agree and nothing is left.

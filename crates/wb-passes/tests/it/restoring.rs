@@ -1,10 +1,11 @@
 //! What is given back, against a naive reading of the rules.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use wb_budget::{Tariff, View, estimate_message_tokens, prefix_tokens};
+use wb_budget::{Tariff, WeighedTranscript, Weigher, estimate_message_tokens};
 use wb_message::marks::{CLEARED_TOOL_RESULT, CLIP_MARK, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
@@ -110,10 +111,9 @@ fn restore(
     max_files: usize,
     max_tokens: u64,
 ) -> Vec<Message> {
-    let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
-    let view = View { messages, prefix: &prefix, pairing: &pairing };
-    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS, weigher: &Tariff::SEED };
-    restore_reads(view, cut, hidden, limits)
+    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS };
+    restore_reads(&WeighedTranscript::new(messages, &counter), cut, hidden, limits)
 }
 
 fn whole_weight(file: &File) -> u64 {

@@ -1,31 +1,9 @@
 //! The published names and literals of the other seeds.
 
-use window_budget::three_level::{self, ContextConfig};
 use window_budget::{
     CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextCompactionMode,
     ContextWindowPolicy, Message,
 };
-
-#[test]
-fn the_three_levels_have_their_names_beside_those_of_the_root() {
-    assert_eq!((three_level::estimate_tokens("four"), three_level::estimate_tokens("fives")), (1, 2));
-    let config = ContextConfig {
-        max_context_tokens: 100_000,
-        system_prompt_tokens: 4_000,
-        keep_recent: 10,
-        keep_first: 2,
-        tool_output_max_lines: 50,
-    };
-    assert_eq!(config, ContextConfig::default());
-    let messages = vec![Message::user("hello"), Message::assistant("hi")];
-    assert_eq!(three_level::compact_messages(messages.clone(), &config), messages);
-    assert_eq!(three_level::level1_truncate_tool_outputs(messages.clone(), 50), messages);
-    assert_eq!(three_level::level2_summarize_old_turns(messages.clone(), 10), messages);
-    assert_eq!(three_level::level3_drop_middle(messages.clone(), &config, 96_000), messages);
-    assert_eq!(three_level::keep_within_budget(messages.clone(), 96_000), messages);
-    assert_eq!(three_level::truncate_head_tail("one\ntwo", 50), "one\ntwo");
-    assert_eq!(three_level::total_tokens(&messages), three_level::message_tokens(&messages[0]) + 5);
-}
 
 #[cfg(feature = "compat")]
 #[test]

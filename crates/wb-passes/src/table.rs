@@ -1,0 +1,106 @@
+//! Every pass by name: what it does, what it may lose, and how it is built from settings.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::pass::Pass;
+use crate::{Artifact, Collapse, DropMiddle, Microcompact, Preview, Repair, ToolOutput, Truncate};
+
+/// A row of [`PASSES`].
+#[derive(Clone, Copy, Debug)]
+pub struct PassEntry {
+    /// What it does, in the past tense, as reports tell it.
+    pub does: &'static str,
+    /// What it may lose.
+    pub loses: &'static str,
+    /// Whether it is run whether or not a transcript is over its budget.
+    pub always: bool,
+    build: fn(Value) -> serde_json::Result<Arc<dyn Pass>>,
+}
+
+/// The passes of this crate. A new one is a file and a row here.
+pub const PASSES: [PassEntry; 8] = [
+    row::<Microcompact>(
+        "cleared stale tool results",
+        "bodies of older tool results whose tool can be run again",
+    ),
+    row::<Preview>(
+        "shortened giant bodies to head and tail",
+        "the middle of giant tool bodies and shell outputs",
+    ),
+    row::<Artifact>(
+        "previewed oversized tool results",
+        "the middle of each tool body and shell output above a size of its own",
+    )
+    .always(),
+    row::<ToolOutput>(
+        "cut tool outputs to their head and tail lines",
+        "all but the first and last lines of tool results and shell outputs",
+    ),
+    row::<Collapse>(
+        "turned old replies and their results into a line each",
+        "thinking, calls, results and the ends of long texts of older replies",
+    ),
+    row::<DropMiddle>(
+        "dropped messages between the first and the recent ones",
+        "whole messages, but neither the task nor the latest request",
+    ),
+    row::<Truncate>("dropped the oldest messages", "the oldest history, without a digest"),
+    row::<Repair>("answered lost calls and dropped stray results", "results whose call is gone").always(),
+];
+
+const fn row<P: Pass + DeserializeOwned + 'static>(does: &'static str, loses: &'static str) -> PassEntry {
+    PassEntry { does, loses, always: false, build: build::<P> }
+}
+
+fn build<P: Pass + DeserializeOwned + 'static>(options: Value) -> serde_json::Result<Arc<dyn Pass>> {
+    Ok(Arc::new(serde_json::from_value::<P>(options)?))
+}
+
+impl PassEntry {
+    const fn always(self) -> Self {
+        Self { always: true, ..self }
+    }
+
+    /// Builds the pass with its defaults.
+    ///
+    /// # Panics
+    /// Never: a test builds each of them.
+    pub fn pass(&self) -> Arc<dyn Pass> {
+        self.build(&Map::new()).unwrap_or_else(|error| panic!("a pass has no defaults: {error}"))
+    }
+
+    /// Builds the pass with options by their names; those that are left out get the defaults, unknown ones are refused.
+    pub fn build(&self, options: &Map<String, Value>) -> serde_json::Result<Arc<dyn Pass>> {
+        (self.build)(Value::Object(options.clone()))
+    }
+}
+
+/// Returns the row of a pass by its name.
+pub fn pass_entry(name: &str) -> Option<&'static PassEntry> {
+    PASSES.iter().find(|entry| entry.pass().name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_pass_of_its_own_name() {
+        let mut names: Vec<_> = PASSES.iter().map(|entry| entry.pass().name().to_owned()).collect();
+        assert!(names.iter().all(|name| pass_entry(name).is_some()));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PASSES.len());
+    }
+
+    #[test]
+    fn options_are_checked() {
+        let options = |json: Value| json.as_object().cloned().unwrap_or_default();
+        let entry = pass_entry("tool-output").expect("it is there");
+        assert!(entry.build(&options(serde_json::json!({ "max_lines": 20 }))).is_ok());
+        assert!(entry.build(&options(serde_json::json!({ "max_line": 20 }))).is_err());
+    }
+}
