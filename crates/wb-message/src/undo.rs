@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::block::Block;
+use crate::block::{Block, joined_text};
 use crate::message::{Content, Message};
 
 /// Where a message of the output comes from.
@@ -170,10 +170,15 @@ impl Undo {
             let next = self.folds.partition_point(|(range, _)| range.end <= at);
             self.folds.get(next).is_some_and(|(range, _)| range.contains(&at))
         };
-        let lost: Vec<usize> = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost).collect();
-        for at in lost {
-            messages.remove(at);
-        }
+        let lost = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost);
+        let Some(first) = lost.min() else { return };
+        // From there on, all that is no folded message is lost.
+        let mut at = first;
+        let end = messages.split_off(first);
+        messages.extend(end.into_iter().filter(|_| {
+            at += 1;
+            folded(at - 1)
+        }));
     }
 }
 
@@ -198,10 +203,6 @@ fn hollow_out(message: &mut Message) -> Message {
     std::mem::replace(message, hollow())
 }
 
-fn joined(content: &[Block]) -> String {
-    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
-}
-
 /// Returns the body as an edit would give it.
 fn body_blocks(message: &Message) -> Vec<Block> {
     match message {
@@ -224,14 +225,16 @@ fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
         | Message::Custom { content: content @ Content::Text(_), .. }
             if new.iter().all(|block| block.as_text().is_some()) =>
         {
-            Body::Content(replace(content, Content::Text(joined(&new))))
+            Body::Content(replace(content, Content::Text(joined_text(&new).into_owned())))
         }
         Message::User { content, .. } | Message::Custom { content, .. } => {
             Body::Content(replace(content, Content::Blocks(new)))
         }
         Message::BashExecution { output: text, .. }
         | Message::BranchSummary { summary: text, .. }
-        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined(&new))),
+        | Message::CompactionSummary { summary: text, .. } => {
+            Body::Text(replace(text, joined_text(&new).into_owned()))
+        }
     }
 }
 

@@ -5,11 +5,12 @@ use wb_budget::Irreducible;
 use wb_budget::three_level::total_tokens;
 use wb_message::marks::{CLIP_MARK, COLLAPSED_PREFIX, DROPPED_MARK};
 use wb_message::{Block, Message};
+use wb_passes::DropMiddle;
 use wb_passes::three_level::{
     CONTEXT_CONFIG, ContextConfig, LevelReport, compact, compact_messages, level1_truncate_tool_outputs,
     level2_summarize_old_turns, level3_drop_middle, truncate_head_tail,
 };
-use wb_testkit::{laws, script};
+use wb_testkit::{laws, pass_laws, script};
 
 /// Returns a text of so many tokens.
 fn big(n_tokens: usize) -> String {
@@ -330,4 +331,18 @@ fn a_newest_reply_whose_results_are_too_large_together_is_shortened_and_stays() 
     let (after, report) = compacted(&messages, &ContextConfig { keep_recent: 2, ..budget(900) });
     assert!(report.irreducible.is_none(), "{report:?}");
     assert_eq!(after.len() - after.iter().position(|message| *message == messages[18]).unwrap(), 7);
+}
+
+#[test]
+fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
+    let before = [
+        Message::user("task"),
+        says("", &["c"]),
+        Message::bash("make", big(5_000), Some(0)),
+        result("c", "done"),
+        Message::user("go on"),
+    ];
+    let after = pass_laws::all(&DropMiddle::default(), &before, 500);
+    let kept = [before[0].clone(), mark(), before[1].clone(), before[3].clone(), before[4].clone()];
+    assert_eq!(after, kept);
 }
