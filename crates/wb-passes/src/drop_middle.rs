@@ -145,12 +145,11 @@ impl<'a> Choice<'a> {
         let first = gaps.first().map_or(0, |gap| gap.start);
         let fold = |range| Edit::Fold { range, with: Vec::new() };
         let mut edits: Vec<Edit> = gaps.into_iter().map(fold).collect();
-        match marked.map(|at| &mut edits[at]) {
-            Some(Edit::Fold { with, .. }) => with.push(mark),
-            _ => {
-                let before = self.view.pairing.legal_at_or_before(first).unwrap_or(0);
-                edits.insert(0, Edit::Fold { range: before..before, with: vec![mark] });
-            }
+        if let Some(Edit::Fold { with, .. }) = marked.map(|at| &mut edits[at]) {
+            with.push(mark);
+        } else {
+            let before = self.view.pairing.legal_at_or_before(first).unwrap_or(0);
+            edits.insert(0, Edit::Fold { range: before..before, with: vec![mark] });
         }
         Patch { edits }
     }
