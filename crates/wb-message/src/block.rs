@@ -1,5 +1,7 @@
 //! The parts that a message is made of.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -86,4 +88,26 @@ impl Block {
     pub fn is_tool_result(&self) -> bool {
         matches!(self, Self::ToolResult { .. })
     }
+}
+
+/// Stands for an image where only text is shown.
+pub const IMAGE_MARK: &str = "[image]";
+
+/// Joins the texts of blocks, one per line; what is no text is left out.
+pub fn joined_text(blocks: &[Block]) -> Cow<'_, str> {
+    joined(blocks.iter().filter_map(Block::as_text))
+}
+
+/// Joins the texts of blocks, one per line, with [`IMAGE_MARK`] for each image.
+pub fn shown_text(blocks: &[Block]) -> Cow<'_, str> {
+    joined(blocks.iter().filter_map(|block| match block {
+        Block::Image { .. } => Some(IMAGE_MARK),
+        _ => block.as_text(),
+    }))
+}
+
+fn joined<'a>(mut texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
+    let Some(first) = texts.next() else { return Cow::Borrowed("") };
+    let Some(second) = texts.next() else { return Cow::Borrowed(first) };
+    Cow::Owned([first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
 }

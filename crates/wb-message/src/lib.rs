@@ -28,6 +28,7 @@
 pub mod block;
 pub mod message;
 pub mod turn;
+mod xml;
 pub mod marks;
 mod json;
 pub mod text;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::message::{Content, Message};
+use crate::xml::{escape_xml, unescape_xml};
 
 /// First line of a digest of the running session.
 pub const DIGEST_HEADER: &str = "[session digest — older turns condensed]";
@@ -58,7 +59,7 @@ pub fn visibility(message: &Message) -> Visibility {
 /// Builds the internal message that stands for older messages; `<`, `>` and `&` of the text are escaped, so that
 /// no summary can end its own frame.
 pub fn conversation_summary(text: &str) -> Message {
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let escaped = escape_xml(text);
     Message::custom(SUMMARY_TYPE, format!("{SUMMARY_OPEN}\n{escaped}\n{SUMMARY_CLOSE}"))
 }
 
@@ -71,15 +72,7 @@ pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
     }
     let framed = content.texts().next()?.trim();
     let text = framed.strip_prefix(SUMMARY_OPEN)?.strip_suffix(SUMMARY_CLOSE)?;
-    Some(unescaped(text.trim()))
-}
-
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if text.contains('&') {
-        Cow::Owned(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    Some(unescape_xml(text.trim()))
 }
 
 /// The custom types of system and developer texts, which no pass may touch.

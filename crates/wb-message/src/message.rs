@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::block::Block;
+use crate::block::{Block, joined_text};
 
 /// The body of a user or custom message: plain text or a list of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl Content {
     pub(crate) fn replaced_by(&self, blocks: Vec<Block>) -> Self {
         match self {
             Self::Text(_) if blocks.iter().all(|block| block.as_text().is_some()) => {
-                Self::Text(joined_text(&blocks))
+                Self::Text(joined_text(&blocks).into_owned())
             }
             _ => Self::Blocks(blocks),
         }
@@ -42,11 +42,6 @@ impl Content {
         };
         plain.into_iter().chain(self.blocks().iter().filter_map(Block::as_text))
     }
-}
-
-/// Joins the text blocks with line ends.
-pub(crate) fn joined_text(blocks: &[Block]) -> String {
-    blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
 }
 
 impl From<&str> for Content {
@@ -244,17 +239,18 @@ impl Message {
                 is_error: *is_error,
             },
             Self::BashExecution { command, exit_code, .. } => {
-                Self::bash(command.as_str(), joined_text(&content), *exit_code)
+                Self::bash(command.as_str(), joined_text(&content).into_owned(), *exit_code)
             }
             Self::Custom { custom_type, content: old } => {
                 Self::Custom { custom_type: custom_type.clone(), content: old.replaced_by(content) }
             }
             Self::BranchSummary { from_id, .. } => {
-                Self::BranchSummary { summary: joined_text(&content), from_id: from_id.clone() }
+                Self::BranchSummary { summary: joined_text(&content).into_owned(), from_id: from_id.clone() }
             }
-            Self::CompactionSummary { tokens_before, .. } => {
-                Self::CompactionSummary { summary: joined_text(&content), tokens_before: *tokens_before }
-            }
+            Self::CompactionSummary { tokens_before, .. } => Self::CompactionSummary {
+                summary: joined_text(&content).into_owned(),
+                tokens_before: *tokens_before,
+            },
         }
     }
 

@@ -40,7 +40,8 @@ pub enum Edit {
 impl Edit {
     fn range(&self) -> Range<usize> {
         match self {
-            Self::Body { at, .. } => *at..*at + 1,
+            // An index from outside may be any number; one without a next is outside of every transcript.
+            Self::Body { at, .. } => *at..at.saturating_add(1),
             Self::Fold { range, .. } => range.clone(),
         }
     }
@@ -198,7 +199,9 @@ impl Patch {
         let mut free_from = 0;
         for (at, edit) in self.edits.iter().enumerate() {
             let range = edit.range();
-            if range.start < free_from || range.end < range.start || range.end > messages.len() {
+            let is_nothing = range.is_empty() && matches!(edit, Edit::Body { .. });
+            if range.start < free_from || range.end < range.start || range.end > messages.len() || is_nothing
+            {
                 return Err(PatchError::Misplaced { edit: at });
             }
             if let Some(pin) = range.clone().find(|&at| is_pinned(messages[at].borrow())) {
@@ -247,7 +250,7 @@ impl Patch {
             return Err(PatchError::ForeignPairing);
         }
         let gone = |range: Range<usize>| {
-            prefix.get(range.end).zip(prefix.get(range.start)).map(|(end, start)| end - start)
+            prefix.get(range.end).zip(prefix.get(range.start)).map(|(end, start)| end.saturating_sub(*start))
         };
         let removed_tokens: u64 = self.edits.iter().filter_map(|edit| gone(edit.range())).sum();
         let undo = self.apply_paired(messages, pairing)?;
@@ -414,6 +417,13 @@ mod tests {
     fn pinned_messages_cannot_be_touched() {
         let mut messages = vec![Message::custom("system", "be kind"), Message::user("a"), Message::user("b")];
         assert_eq!(fold(0..2).apply(&mut messages).err(), Some(PatchError::Pinned { at: 0 }));
+    }
+
+    #[test]
+    fn an_index_without_a_next_is_refused() {
+        let mut messages = transcript();
+        let patch = Patch::new(vec![Edit::Body { at: usize::MAX, content: vec![] }]);
+        assert_eq!(patch.apply(&mut messages).err(), Some(PatchError::Misplaced { edit: 0 }));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use memchr::memchr_iter;
 use crate::marks::CLIP_MARK;
 
 pub use crate::json::json_into;
+pub use crate::xml::{escape_xml, unescape_xml};
 
 /// Returns at most the first `max_bytes` bytes of the text, cut back to a character boundary.
 pub fn head(text: &str, max_bytes: usize) -> &str {
@@ -37,25 +38,34 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
 /// was cut.
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max_chars.saturating_add('…'.len_utf8())));
-    let mut n_chars = 0;
-    for word in text.split_whitespace() {
-        let gap = usize::from(!line.is_empty());
-        let n_word = word.chars().count();
-        if n_chars + gap + n_word > max_chars {
-            return cut_off(line, n_chars, word, max_chars);
-        }
-        if gap == 1 {
-            line.push(' ');
-        }
-        line.push_str(word);
-        n_chars += gap + n_word;
-    }
+    one_line_into(&mut line, text, max_chars);
     line
 }
 
+/// Appends what [`one_line`] returns.
+pub fn one_line_into(out: &mut String, text: &str, max_chars: usize) {
+    let mut n_chars = 0;
+    for word in text.split_whitespace() {
+        let gap = usize::from(n_chars > 0);
+        let n_word = word.chars().count();
+        if n_chars + gap + n_word > max_chars {
+            cut_off(out, n_chars, word, max_chars);
+            return;
+        }
+        if gap == 1 {
+            out.push(' ');
+        }
+        out.push_str(word);
+        n_chars += gap + n_word;
+    }
+}
+
 /// Ends a line that has no room for its next word, with as much of the word as fits.
-fn cut_off(mut line: String, n_chars: usize, word: &str, max_chars: usize) -> String {
-    let gap = usize::from(!line.is_empty());
+fn cut_off(line: &mut String, n_chars: usize, word: &str, max_chars: usize) {
+    let gap = usize::from(n_chars > 0);
+    if max_chars == 0 {
+        return;
+    }
     if n_chars == max_chars {
         // The mark takes the place of the last character.
         line.pop();
@@ -63,10 +73,7 @@ fn cut_off(mut line: String, n_chars: usize, word: &str, max_chars: usize) -> St
         line.extend([' '].iter().take(gap));
         line.extend(word.chars().take(max_chars - n_chars - gap - 1));
     }
-    if max_chars > 0 {
-        line.push('…');
-    }
-    line
+    line.push('…');
 }
 
 /// Appends the text with CRLF turned into LF, blanks and tabs before a line end removed and white space

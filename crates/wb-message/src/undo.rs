@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::block::Block;
-use crate::message::{Content, Message, joined_text};
+use crate::block::{Block, joined_text};
+use crate::message::{Content, Message};
 
 /// Where a message of the output comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,10 +170,15 @@ impl Undo {
             let next = self.folds.partition_point(|(range, _)| range.end <= at);
             self.folds.get(next).is_some_and(|(range, _)| range.contains(&at))
         };
-        let lost: Vec<usize> = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost).collect();
-        for at in lost {
-            messages.remove(at);
-        }
+        let lost = (0..messages.len()).rev().filter(|&at| !folded(at)).take(n_lost);
+        let Some(first) = lost.min() else { return };
+        // From there on, all that is no folded message is lost.
+        let mut at = first;
+        let end = messages.split_off(first);
+        messages.extend(end.into_iter().filter(|_| {
+            at += 1;
+            folded(at - 1)
+        }));
     }
 }
 
@@ -222,7 +227,9 @@ fn swap_body(message: &mut Message, new: Vec<Block>) -> Body {
         }
         Message::BashExecution { output: text, .. }
         | Message::BranchSummary { summary: text, .. }
-        | Message::CompactionSummary { summary: text, .. } => Body::Text(replace(text, joined_text(&new))),
+        | Message::CompactionSummary { summary: text, .. } => {
+            Body::Text(replace(text, joined_text(&new).into_owned()))
+        }
     }
 }
 

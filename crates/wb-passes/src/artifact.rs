@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::{WeighedTranscript, Weigher};
+use wb_message::block::joined_text;
 use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
@@ -192,9 +193,8 @@ impl<'a> Body<'a> {
     fn of(message: &'a Message) -> Option<Self> {
         match message {
             Message::ToolResult { content, is_error, .. } => {
-                let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
-                let n_bytes = texts.iter().map(|text| text.len()).sum();
-                let text = if let [text] = texts[..] { text.into() } else { texts.join("\n").into() };
+                let n_bytes = content.iter().filter_map(Block::as_text).map(str::len).sum();
+                let text = joined_text(content);
                 Some(Self { text, n_bytes, ends_badly: *is_error })
             }
             Message::BashExecution { output, exit_code, .. } => {

@@ -136,18 +136,24 @@ impl<'a> Choice<'a> {
         whole.kept_tokens <= self.room_tokens
     }
 
-    /// Folds what is not kept, with the mark at the first gap that lies in no pair.
+    /// Folds what is not kept, with the mark at the first gap that lies in no pair; where each gap lies in one, at the
+    /// last place before them that does not.
     fn patch(&self) -> Patch {
         let gaps = self.gaps();
-        let legal = |gap: &Range<usize>| self.view.pairing.is_legal(gap.start);
-        let marked = gaps.iter().position(legal).unwrap_or(0);
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);
-        let mut mark = Some(mark(dropped.filter_map(|message| message.timestamp()).max().unwrap_or(0)));
-        let fold = |(at, range)| {
-            let with = if at == marked { mark.take().into_iter().collect() } else { Vec::new() };
-            Edit::Fold { range, with }
-        };
-        Patch { edits: gaps.into_iter().enumerate().map(fold).collect() }
+        let mark = mark(dropped.filter_map(|message| message.timestamp()).max().unwrap_or(0));
+        let legal = |gap: &Range<usize>| self.view.pairing.is_legal(gap.start);
+        let marked = gaps.iter().position(legal);
+        let first = gaps.first().map_or(0, |gap| gap.start);
+        let fold = |range| Edit::Fold { range, with: Vec::new() };
+        let mut edits: Vec<Edit> = gaps.into_iter().map(fold).collect();
+        if let Some(Edit::Fold { with, .. }) = marked.map(|at| &mut edits[at]) {
+            with.push(mark);
+        } else {
+            let before = self.view.pairing.legal_at_or_before(first).unwrap_or(0);
+            edits.insert(0, Edit::Fold { range: before..before, with: vec![mark] });
+        }
+        Patch { edits }
     }
 
     /// Returns the runs of messages that are not kept.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::{WeighedTranscript, Weigher};
+use wb_message::block::shown_text;
 use wb_message::{Block, Edit, Message, Patch, text};
 
 use crate::pass::{Goal, Pass};
@@ -99,8 +100,6 @@ fn common_cap(candidates: &[Candidate<'_>], excess: u64, weigher: &dyn Weigher) 
     low
 }
 
-/// Stands for an image in a shortened body; an image cannot be shortened.
-const IMAGE_MARK: &str = "[image]";
 /// What an image counts as when bodies are compared, about its tokens in bytes of text.
 const IMAGE_BYTES: usize = 3600;
 
@@ -126,20 +125,8 @@ fn shorten(candidate: &Candidate<'_>, cap: usize) -> Edit {
 
 fn body(message: &Message) -> Option<Cow<'_, str>> {
     match message {
-        Message::ToolResult { content, .. } => Some(joined(content)),
+        Message::ToolResult { content, .. } => Some(shown_text(content)),
         Message::BashExecution { output, .. } => Some(Cow::Borrowed(output)),
         _ => None,
     }
-}
-
-fn joined(content: &[Block]) -> Cow<'_, str> {
-    if let [Block::Text { text }] = content {
-        return Cow::Borrowed(text);
-    }
-    let shown = content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
-        Block::Image { .. } => Some(IMAGE_MARK),
-        _ => None,
-    });
-    Cow::Owned(shown.collect::<Vec<_>>().join("\n"))
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use wb_budget::{WeighedTranscript, Weigher, estimate_message_tokens};
+use wb_message::block::joined_text;
 use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
@@ -31,7 +32,7 @@ fn restored_message(path: &str, body: &str, timestamp: i64) -> Message {
 }
 
 fn body_of(content: &[Block]) -> String {
-    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+    joined_text(content).into_owned()
 }
 
 /// Builds the freshest dropped reads as messages, oldest first.

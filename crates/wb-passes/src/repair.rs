@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
+use wb_message::block::shown_text;
 use wb_message::marks::INTERNAL_TYPE;
 use wb_message::pairing::CallAt;
+use wb_message::text::escape_xml;
 use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
 
 use crate::pass::{Goal, Pass};
@@ -20,8 +22,6 @@ pub const ORPHAN_CLOSE: &str = "</tool-result-without-call>";
 pub const MAX_ORPHAN_BYTES: usize = 2_000;
 /// The most characters of a tool's name in a note, before escapes.
 const MAX_NAME_CHARS: usize = 64;
-/// Stands for an image in a note.
-const IMAGE_MARK: &str = "[image]";
 
 /// What becomes of a result without an earlier call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,7 +201,7 @@ fn without_results(message: &Message) -> Option<Message> {
 /// Returns a note for each result of a message.
 fn notes(message: &Message) -> Vec<Message> {
     if let Message::ToolResult { tool_name, content, .. } = message {
-        return vec![note(tool_name, &shown(content))];
+        return vec![note(tool_name, &shown_text(content))];
     }
     let outputs = message.blocks().iter().filter_map(|block| match block {
         Block::ToolResult { output, .. } => Some(output),
@@ -212,19 +212,9 @@ fn notes(message: &Message) -> Vec<Message> {
         .collect()
 }
 
-fn shown(content: &[Block]) -> String {
-    let shown = content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
-        Block::Image { .. } => Some(IMAGE_MARK),
-        _ => None,
-    });
-    shown.collect::<Vec<_>>().join("\n")
-}
-
 /// Builds an internal note; `<`, `>` and `&` are escaped, so that no result can end its own frame.
 fn note(tool: &str, body: &str) -> Message {
-    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let (tool, body) = (escaped(&text::one_line(tool, MAX_NAME_CHARS)), escaped(body));
+    let (tool, body) = (escape_xml(&text::one_line(tool, MAX_NAME_CHARS)), escape_xml(body));
     let body = text::clip(&body, MAX_ORPHAN_BYTES);
     Message::custom(INTERNAL_TYPE, format!("{ORPHAN_OPEN}\ntool: {tool}\n{body}\n{ORPHAN_CLOSE}"))
 }

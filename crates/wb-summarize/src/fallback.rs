@@ -1,11 +1,12 @@
 //! The local digest: what a reader needs to resume, taken from the transcript without a model.
 
 use std::borrow::{Borrow, Cow};
+use std::fmt::Write;
 use std::iter::{once, repeat};
 
 use serde_json::Value;
 use wb_message::marks::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{clip, one_line, tidy};
+use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, Pairing, ToolVocabulary};
 
 pub use crate::carried::{ACTIVE, STUCK};
@@ -85,13 +86,13 @@ impl Notes<'_, '_> {
     fn status(&self, out: &mut Sections, prior: &Sections) {
         path_entries(out, Section::Status, MODIFIED, &self.work.modified, prior);
         let carried = prior.entries(Section::Status).iter().find(|entry| entry.starts_with(ACTIVE));
-        let said = self.words.said.map(|said| [ACTIVE, &one_line(said, LINE_CHARS * 2)].concat());
+        let said = self.words.said.map(|said| labelled(ACTIVE, said, LINE_CHARS * 2));
         if let Some(active) = said.or_else(|| carried.cloned()) {
             out.add(Section::Status, active);
         }
         for Failure { what, path, line } in self.work.errors.iter() {
             let line = [&place(what, path.as_ref()), ": ", line].concat();
-            out.add(Section::Status, [STUCK, &one_line(&line, LINE_CHARS)].concat());
+            out.add(Section::Status, labelled(STUCK, &line, LINE_CHARS));
         }
     }
 
@@ -99,8 +100,10 @@ impl Notes<'_, '_> {
         out.add(Section::Carryover, elided_line(n_elided, prior));
         path_entries(out, Section::Carryover, READ, &self.work.read, prior);
         for (command, outcome) in self.work.commands.iter() {
-            let command = one_line(command, LINE_CHARS / 2);
-            out.add(Section::Carryover, format!("- `{command}{ENDED}{outcome}"));
+            let mut entry = labelled("- `", command, LINE_CHARS / 2);
+            // Writing into a string cannot fail.
+            _ = write!(entry, "{ENDED}{outcome}");
+            out.add(Section::Carryover, entry);
         }
         let own = self.words.names.iter().map(|name| one_line(name, LINE_CHARS / 2));
         let carried = prior.entries(Section::Carryover).iter().filter_map(|entry| entry.strip_prefix(NAMES));
@@ -117,8 +120,15 @@ impl Notes<'_, '_> {
 }
 
 fn bullet(line: &str) -> String {
-    let line = line.trim().trim_start_matches("- ");
-    ["- ", &one_line(line, LINE_CHARS)].concat()
+    labelled("- ", line.trim().trim_start_matches("- "), LINE_CHARS)
+}
+
+/// Returns a text on one line behind a label.
+fn labelled(label: &str, text: &str, max_chars: usize) -> String {
+    let mut line = String::with_capacity(label.len() + text.len().min(max_chars + '…'.len_utf8()));
+    line.push_str(label);
+    one_line_into(&mut line, text, max_chars);
+    line
 }
 
 /// Returns the user's words, clipped, with further lines indented; nothing for a blank request.

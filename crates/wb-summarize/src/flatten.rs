@@ -2,6 +2,7 @@
 
 use std::borrow::{Borrow, Cow};
 
+use wb_message::block::shown_text;
 use wb_message::marks::{CLIP_MARK, Visibility, digest_body, is_dropped_mark, restored_file, visibility};
 use wb_message::text::{json_into, tidy_into};
 use wb_message::{Block, Content, Message, text};
@@ -171,19 +172,7 @@ impl Flattener {
 
     /// Appends text blocks and `[image]` marks, one per line, tidied as one text.
     fn blocks(self, out: &mut String, blocks: &[Block]) {
-        let mut shown = blocks.iter().filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
-            Block::Image { .. } => Some("[image]"),
-            _ => None,
-        });
-        match (shown.next(), shown.next()) {
-            (None, _) => {}
-            (Some(only), None) => self.body(out, only),
-            (Some(first), Some(second)) => {
-                let joined = [first, second].into_iter().chain(shown).collect::<Vec<_>>().join("\n");
-                self.body(out, &joined);
-            }
-        }
+        self.body(out, &shown_text(blocks));
     }
 
     /// A name inside a label; one that is no plain word is made one line and harmless.

@@ -4,7 +4,6 @@
 //! full. What is noted borrows from the messages.
 
 use std::borrow::{Borrow, Cow};
-use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -12,7 +11,7 @@ use wb_message::calls::id_key;
 use wb_message::marks::{Visibility, is_pinned, is_prompt, visibility};
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
-use wb_message::{Block, CallAt, Content, Message, Pairing, ToolRole, ToolVocabulary};
+use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};
 
 use crate::carried::{N_ENTRIES, STUCK, is_nod};
 use crate::telling::{identifiers_back, is_constraint, is_decision, says_something, telling_line};
@@ -250,10 +249,7 @@ pub(crate) struct Work<'a, 'v> {
     pub(crate) commands: Newest<(&'a str, Outcome)>,
     /// What failed and was not seen to work since.
     pub(crate) errors: Newest<Failure<'a>>,
-    /// Keys of all that ever failed.
-    failing: HashSet<u64>,
-    /// What failed somewhere and whose newest end is known.
-    ended: HashSet<(&'a str, Option<Cow<'a, str>>)>,
+    failing: Vec<Failing>,
     /// What earlier digests say is in the way, as long as it is.
     pub(crate) stuck: Vec<&'v str>,
 }
@@ -274,8 +270,7 @@ impl<'a, 'v> Work<'a, 'v> {
             modified: Newest::up_to(N_PATHS),
             commands: Newest::up_to(N_ENTRIES),
             errors: Newest::up_to(N_ERRORS),
-            failing: failing(messages, pairing),
-            ended: HashSet::new(),
+            failing: failing(messages, pairs, vocabulary),
             stuck,
         };
         let mut pairs = pairs.iter().rev().peekable();
@@ -355,7 +350,7 @@ impl<'a, 'v> Work<'a, 'v> {
 
     /// Notes how something ended, unless a newer end of it is known.
     fn ended(&mut self, what: &'a str, call: Option<Call<'a>>, end: End<'a>) {
-        let counts = !self.errors.is_full() && self.failing.contains(&id_key(what));
+        let counts = !self.errors.is_full() && self.ever_failed(what);
         let is_stuck = self.stuck.iter().any(|entry| may_name(entry, what));
         if !counts && !is_stuck {
             return;
@@ -374,35 +369,62 @@ impl<'a, 'v> Work<'a, 'v> {
             self.stuck.retain(|entry| !entry.starts_with(&told));
         }
         if counts
-            && self.ended.insert((what, path.clone()))
+            && self.is_newest_end(what, path.as_deref())
             && let Some(line) = line
         {
             self.errors.add(Failure { what, path, line });
         }
     }
+
+    fn ever_failed(&self, what: &str) -> bool {
+        !self.failing.is_empty() && self.failing.binary_search_by_key(&id_key(what), |it| it.what).is_ok()
+    }
+
+    /// Tells whether no newer end of it was seen; always where it never failed.
+    fn is_newest_end(&mut self, what: &str, path: Option<&str>) -> bool {
+        let key = Failing::new(what, path);
+        let Ok(at) = self.failing.binary_search_by_key(&(key.what, key.path), |it| (it.what, it.path)) else {
+            return true;
+        };
+        !std::mem::replace(&mut self.failing[at].has_ended, true)
+    }
 }
 
-/// Returns the keys of all that failed.
-fn failing<M: Borrow<Message>>(messages: &[M], pairing: &Pairing) -> HashSet<u64> {
-    let mut keys = HashSet::new();
-    for message in messages {
-        match message.borrow() {
-            Message::Assistant { error_message: Some(_), .. } => _ = keys.insert(id_key(REQUEST_FAILED)),
-            Message::BashExecution { command, exit_code: Some(code), .. } if *code != 0 => {
-                keys.insert(id_key(command));
-            }
-            _ => {}
-        }
+/// Something that failed at least once, by the hashes of what it was and on which file.
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    what: u64,
+    path: u64,
+    /// Whether its newest end was seen.
+    has_ended: bool,
+}
+
+impl Failing {
+    fn new(what: &str, path: Option<&str>) -> Self {
+        Self { what: id_key(what), path: path.map_or(0, id_key), has_ended: false }
     }
-    for pair in pairing.pairs() {
-        let result = messages.get(pair.result as usize).map(Borrow::borrow);
-        if let Some(Message::ToolResult { is_error: true, .. }) = result
-            && let Some(call) = Call::find(messages, pair.call)
-        {
-            keys.insert(id_key(call.command()));
+}
+
+/// Returns all that failed, in the order of its hashes, each once.
+fn failing<M: Borrow<Message>>(messages: &[M], pairs: &[Pair], vocabulary: &ToolVocabulary) -> Vec<Failing> {
+    let own = messages.iter().filter_map(|message| match message.borrow() {
+        Message::Assistant { error_message: Some(_), .. } => Some(Failing::new(REQUEST_FAILED, None)),
+        Message::BashExecution { command, exit_code: Some(code), .. } if *code != 0 => {
+            Some(Failing::new(command, None))
         }
-    }
-    keys
+        _ => None,
+    });
+    let is_error = |pair: &&Pair| {
+        matches!(messages[pair.result as usize].borrow(), Message::ToolResult { is_error: true, .. })
+    };
+    let calls = pairs.iter().filter(is_error).filter_map(|pair| Call::find(messages, pair.call));
+    let called = calls.map(|call| Failing::new(call.command(), call.path(vocabulary).as_deref()));
+    let n_failing = own.clone().count() + pairs.iter().filter(is_error).count();
+    let mut failing = Vec::with_capacity(n_failing);
+    failing.extend(own.chain(called));
+    failing.sort_unstable_by_key(|it: &Failing| (it.what, it.path));
+    failing.dedup_by_key(|it| (it.what, it.path));
+    failing
 }
 
 /// Tells whether an entry on something that is in the way may name this; a quick look at its first word.

@@ -292,7 +292,16 @@ fn utf16_units(text: &str) -> u64 {
     if n_chars == text.len() as u64 {
         return n_chars;
     }
-    n_chars + text.bytes().filter(|byte| *byte >= 0xF0).count() as u64
+    n_chars + text.as_bytes().chunks(STEP).map(|step| u64::from(four_byte_chars(step))).sum::<u64>()
+}
+
+/// Bytes per step, few enough for a count that is a byte.
+const STEP: usize = 128;
+
+/// Counts the first bytes of characters of four bytes, without branches, so that the compiler can use vector
+/// instructions.
+fn four_byte_chars(step: &[u8]) -> u8 {
+    step.iter().map(|&byte| u8::from(byte >= 0xF0)).fold(0, u8::wrapping_add)
 }
 
 #[cfg(test)]

@@ -69,3 +69,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_was_dropped_from_the_end_since_is_forgotten_in_linear_time() {
+    let n = 60_000;
+    let before: Vec<Message> = (0..n).map(|at| Message::user(at.to_string())).collect();
+    let mut messages = before.clone();
+    let patch = Patch::new(vec![Edit::Fold { range: n / 2..n, with: vec![Message::user("digest")] }]);
+    let undo = patch.apply(&mut messages).unwrap();
+    messages.truncate(1);
+    undo.revert(&mut messages);
+    assert_eq!(messages.len(), 1 + n / 2);
+    assert_eq!((&messages[0], &messages[1..]), (&before[0], &before[n / 2..]));
+}

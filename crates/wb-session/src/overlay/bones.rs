@@ -1,6 +1,7 @@
 //! Messages without their bodies: what pairing and the check of a patch read.
 
 use serde_json::Value;
+use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
 
 /// Returns a message that has the role, the calls and the results of another at the same blocks, and no text.
@@ -61,24 +62,21 @@ pub(crate) fn with_body(message: &Message, new: &[Block]) -> Message {
             is_error: *is_error,
         },
         Message::BashExecution { command, exit_code, .. } => {
-            Message::bash(command.as_str(), joined(new), *exit_code)
+            Message::bash(command.as_str(), joined_text(new), *exit_code)
         }
         Message::BranchSummary { from_id, .. } => {
-            Message::BranchSummary { summary: joined(new), from_id: from_id.clone() }
+            Message::BranchSummary { summary: joined_text(new).into_owned(), from_id: from_id.clone() }
         }
-        Message::CompactionSummary { tokens_before, .. } => {
-            Message::CompactionSummary { summary: joined(new), tokens_before: *tokens_before }
-        }
+        Message::CompactionSummary { tokens_before, .. } => Message::CompactionSummary {
+            summary: joined_text(new).into_owned(),
+            tokens_before: *tokens_before,
+        },
     }
 }
 
 fn shaped(old: &Content, new: &[Block]) -> Content {
     let is_text = matches!(old, Content::Text(_)) && new.iter().all(|block| block.as_text().is_some());
-    if is_text { Content::Text(joined(new)) } else { Content::Blocks(new.to_vec()) }
-}
-
-fn joined(blocks: &[Block]) -> String {
-    blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+    if is_text { Content::Text(joined_text(new).into_owned()) } else { Content::Blocks(new.to_vec()) }
 }
 
 #[cfg(test)]
