@@ -95,6 +95,12 @@ impl Budget {
         Self { window: None, limit, target, overhead, tail, digest, restored, lands: true, surplus: 0 }
     }
 
+    /// Replaces what is sent beside the transcript, in tokens.
+    #[must_use]
+    pub fn with_overhead(self, overhead: u64) -> Self {
+        Self { overhead, ..self }
+    }
+
     /// Aims at another target, such as the limit itself for steps that leave a distance to the next time.
     #[must_use]
     pub fn with_target(self, target: u64) -> Self {

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use wb_message::text::clip;
 
-use crate::runner::BREAKER_AFTER;
+use crate::breaker::BREAKER_AFTER;
 
 /// The most entries of each list of a [`CompactionState`]; the newest stay. Enough to tell a run of failures from an
 /// accident; the history of a session belongs to its log.

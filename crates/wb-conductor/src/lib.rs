@@ -35,7 +35,9 @@ mod step_runner;
 pub mod bridge;
 pub mod plan;
 pub mod settings;
+mod breaker;
 pub mod runner;
+pub mod context;
 pub mod compaction_state;
 pub mod background;
 pub mod condenser;
@@ -48,6 +50,7 @@ pub use background::{
     trim_to_compaction_boundary,
 };
 pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
+pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
 pub use bridge::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use compaction_state::{
     BREAKER_OPEN_MS, Breaker, CompactionBoundary, CompactionFailure, CompactionInFlight, CompactionSkipped,
@@ -55,6 +58,7 @@ pub use compaction_state::{
     MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
 };
 pub use condenser::{Condenser, condense, create_condenser};
+pub use context::AgentContext;
 pub use pipeline::{
     DEFAULT_MAX_RESTORED, DIGEST, DigestStep, PRESETS, Pipeline, PipelineError, RESTORE, RestoreStep, Step,
     Trigger, does,
@@ -66,10 +70,7 @@ pub use recovery::{
     continuation_message, needs_truncation_recovery,
 };
 pub use report::{CondenseReport, DigestSource, StepReport, Unchanged};
-pub use runner::{
-    BREAKER_AFTER, BREAKER_LASTS, Runner, condense_in_place, condense_locally, condense_transcript,
-    condense_turns,
-};
+pub use runner::{Runner, condense_in_place, condense_locally, condense_transcript, condense_turns};
 pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_TIMEOUT};
 pub use wb_budget::Irreducible;
 pub use wb_summarize::{Summarizer, from_fn};

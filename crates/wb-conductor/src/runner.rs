@@ -1,17 +1,16 @@
 //! Compactions of messages that a host owns: planned, asked and applied in one call.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::future::{Either, ready};
 use wb_budget::{Budget, WeighedTranscript};
 use wb_message::{Message, Turn};
 use wb_summarize::NoDigest;
 
+use crate::breaker::Breaker;
 use crate::bridge::{Projection, TurnsUndo, project};
 use crate::plan::{Plan, Ready};
-use crate::report::{CondenseReport, Unchanged};
+use crate::report::CondenseReport;
 use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
 
 /// Condenses a transcript in place and tells what was done.
@@ -131,37 +130,30 @@ pub async fn condense_transcript(
     messages
 }
 
-/// Runs that did not help, in a row, after which no model is asked any more.
-pub const BREAKER_AFTER: u32 = 2;
-
-/// Runs that an open breaker lasts before a model is tried again.
-pub const BREAKER_LASTS: u32 = 3;
-
-/// Settings with a memory: after [`BREAKER_AFTER`] runs in a row that did not help, no model is asked for
-/// [`BREAKER_LASTS`] runs; then it is tried again. A run that helps, or a forced one that does, closes the breaker.
+/// Settings with a memory: after [`BREAKER_AFTER`](crate::BREAKER_AFTER) runs in a row that did not help, no model is
+/// asked for [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again.
 #[derive(Clone, Debug, Default)]
 pub struct Runner {
     settings: CondenseSettings,
-    n_useless: Arc<AtomicU32>,
+    breaker: Breaker,
 }
 
 impl Runner {
     /// Starts with a closed breaker.
     pub fn new(settings: CondenseSettings) -> Self {
-        Self { settings, n_useless: Arc::default() }
+        Self { settings, breaker: Breaker::default() }
     }
 
     /// Tells whether the breaker is open.
     pub fn is_breaker_open(&self) -> bool {
-        let since = self.n_useless.load(Ordering::Relaxed).checked_sub(BREAKER_AFTER);
-        since.is_some_and(|since| since % (BREAKER_LASTS + 1) != BREAKER_LASTS)
+        self.breaker.is_open()
     }
 
     /// Condenses a transcript in place; see [`condense_in_place`].
     pub async fn condense(&self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
         let (settings, breaker_open) = self.settings_for(opts);
         let report = condense_in_place(messages, &settings, opts).await;
-        self.done(report, opts, breaker_open)
+        self.breaker.done(report, opts, breaker_open)
     }
 
     /// Condenses turns in place; see [`condense_turns`].
@@ -172,7 +164,7 @@ impl Runner {
     ) -> (CondenseReport, Option<TurnsUndo>) {
         let (settings, breaker_open) = self.settings_for(opts);
         let (report, undo) = condense_turns(turns, &settings, opts).await;
-        (self.done(report, opts, breaker_open), undo)
+        (self.breaker.done(report, opts, breaker_open), undo)
     }
 
     /// Returns the settings of the next run, without a model where the breaker is open.
@@ -181,29 +173,6 @@ impl Runner {
         if !breaker_open {
             return (Cow::Borrowed(&self.settings), false);
         }
-        (Cow::Owned(CondenseSettings { summarizer: None, ..self.settings.clone() }), true)
-    }
-
-    fn done(&self, mut report: CondenseReport, opts: &CondenseOpts, breaker_open: bool) -> CondenseReport {
-        if !(opts.force && report.unchanged.is_some()) {
-            self.learn(&report, breaker_open);
-        }
-        report.breaker_open = breaker_open;
-        report
-    }
-
-    /// A run without a model tells nothing about the model, so it does not close the breaker.
-    fn learn(&self, report: &CondenseReport, breaker_open: bool) {
-        let helped = match &report.unchanged {
-            None => report.irreducible.is_none() && report.degraded().is_none() && !breaker_open,
-            // Nothing was asked of these, so they tell nothing.
-            Some(Unchanged::UnderBudget | Unchanged::Cancelled | Unchanged::PrefixChanged) => return,
-            Some(_) => false,
-        };
-        if helped {
-            self.n_useless.store(0, Ordering::Relaxed);
-        } else {
-            self.n_useless.fetch_add(1, Ordering::Relaxed);
-        }
+        (Cow::Owned(self.settings.clone().without_model()), true)
     }
 }

@@ -113,6 +113,13 @@ impl CondenseSettings {
         self
     }
 
+    /// Asks no model; digests are taken from the transcript itself.
+    #[must_use]
+    pub fn without_model(mut self) -> Self {
+        self.summarizer = None;
+        self
+    }
+
     /// Sets the card of the model whose window is budgeted; a window of 0 is an unknown one.
     #[must_use]
     pub fn card(mut self, card: ModelCard) -> Self {

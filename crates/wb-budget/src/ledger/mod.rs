@@ -120,7 +120,9 @@ impl Ledger {
     pub fn push(&mut self, message: &Message) -> usize {
         self.sums.push(self.weigher.weigh(message));
         self.cuts.push(message);
-        self.pairing = None;
+        if let Some(pairing) = &mut self.pairing {
+            pairing.push(message);
+        }
         if self.fingerprints.len() + 1 == self.len() {
             let chain = self.fingerprints.last().copied().unwrap_or(0);
             self.fingerprints.push(fingerprint(chain, message));
@@ -313,6 +315,11 @@ impl Ledger {
     /// calibrated estimate of all messages plus the learned overhead, or the host's.
     pub fn context_tokens(&self) -> u64 {
         self.anchors.context_tokens(self.total_tokens())
+    }
+
+    /// Tells whether [`Self::context_tokens`] rests on what the provider counted; O(1).
+    pub fn is_anchored(&self) -> bool {
+        self.anchors.is_anchored()
     }
 
     /// Tells how full a model's window is; O(1).

@@ -1,18 +1,19 @@
 //! Where a compaction of a context-window policy cuts.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use wb_budget::{
-    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, LineageTariff, View,
-    Weigher, plan_compaction, prefix_sums,
+    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, LineageTariff,
+    WeighedTranscript, Weigher, plan_compaction,
 };
 use wb_message::marks::is_pinned;
 use wb_message::{Edit, Message, Pairing, Patch, last_prompt_start};
 use wb_testkit::{laws, script, strategies};
 
 fn plan(messages: &[Message], policy: &ContextWindowPolicy, min_tokens: u64) -> Option<CompactionCut> {
-    let prefix = prefix_sums(messages.iter().map(|message| LineageTariff::POLICY.weigh(message)));
-    let pairing = Pairing::of(messages);
-    plan_compaction(View { messages, prefix: &prefix, pairing: &pairing }, policy, min_tokens)
+    let counter: Arc<dyn Weigher> = Arc::new(LineageTariff::POLICY);
+    plan_compaction(&WeighedTranscript::new(messages, &counter), policy, min_tokens)
 }
 
 fn runs(cut: &CompactionCut) -> Vec<(usize, usize)> {

@@ -1,0 +1,58 @@
+//! Whether a model is asked at all: not for a while after runs that did not help.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::report::{CondenseReport, Unchanged};
+use crate::settings::CondenseOpts;
+
+/// Runs that did not help, in a row, after which no model is asked any more.
+pub const BREAKER_AFTER: u32 = 2;
+
+/// Runs that an open breaker lasts before a model is tried again.
+pub const BREAKER_LASTS: u32 = 3;
+
+/// Counts the runs in a row that did not help; clones share the count.
+///
+/// After [`BREAKER_AFTER`] of them no model is asked for [`BREAKER_LASTS`] runs; then it is tried again. A run that helps,
+/// or a forced one that does, closes the breaker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Breaker {
+    n_useless: Arc<AtomicU32>,
+}
+
+impl Breaker {
+    pub(crate) fn is_open(&self) -> bool {
+        let since = self.n_useless.load(Ordering::Relaxed).checked_sub(BREAKER_AFTER);
+        since.is_some_and(|since| since % (BREAKER_LASTS + 1) != BREAKER_LASTS)
+    }
+
+    /// Learns from a run and notes in its report whether the breaker kept the model from being asked.
+    pub(crate) fn done(
+        &self,
+        mut report: CondenseReport,
+        opts: &CondenseOpts,
+        was_open: bool,
+    ) -> CondenseReport {
+        if !(opts.force && report.unchanged.is_some()) {
+            self.learn(&report, was_open);
+        }
+        report.breaker_open = was_open;
+        report
+    }
+
+    /// A run without a model tells nothing about the model, so it does not close the breaker.
+    fn learn(&self, report: &CondenseReport, was_open: bool) {
+        let helped = match &report.unchanged {
+            None => report.irreducible.is_none() && report.degraded().is_none() && !was_open,
+            // Nothing was asked of these, so they tell nothing.
+            Some(Unchanged::UnderBudget | Unchanged::Cancelled | Unchanged::PrefixChanged) => return,
+            Some(_) => false,
+        };
+        if helped {
+            self.n_useless.store(0, Ordering::Relaxed);
+        } else {
+            self.n_useless.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The one object that a host of messages holds: it follows the transcript, says when it is too full, and compacts it.
+
+use futures::FutureExt;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wb_budget::{Ledger, TokenEstimate, Usage, UsageRefused};
+use wb_message::{Conversation, Message, Undo, fingerprint};
+
+use crate::breaker::Breaker;
+use crate::plan::{Plan, Ready};
+use crate::report::CondenseReport;
+use crate::settings::{CondenseOpts, CondenseSettings};
+
+/// Follows an agent's transcript and compacts it.
+///
+/// The messages stay the host's; each call is handed them and takes in what was appended since the last one, so that
+/// nothing is counted twice. A host that changed or dropped earlier messages is noticed, and everything is counted
+/// anew.
+///
+/// ```
+/// use wb_budget::{ModelCard, Usage};
+/// use wb_conductor::AgentContext;
+/// use wb_message::Message;
+///
+/// let mut context = AgentContext::new(ModelCard::with_window(12_000));
+/// let mut messages = Vec::new();
+/// for n in 0..60 {
+///     messages.push(Message::user(format!("Step {n}: {}", "x".repeat(900))));
+///     if let Some(report) = context.before_request(&mut messages) {
+///         assert!(report.tokens_after <= report.target_tokens.unwrap());
+///     }
+///     messages.push(Message::assistant("Done."));
+///     context.after_response(&messages, &Usage::EMPTY); // what the provider counted, where it does
+/// }
+/// assert!(messages.len() < 120 && !context.is_over(&messages));
+/// ```
+#[derive(Debug)]
+pub struct AgentContext {
+    compactor: CondenseSettings,
+    tracker: Ledger,
+    breaker: Breaker,
+    task: Option<Task>,
+}
+
+/// A digest that is asked for while turns go on.
+#[derive(Debug)]
+struct Task {
+    ready: JoinHandle<Ready>,
+    cancel: CancellationToken,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        self.ready.abort();
+    }
+}
+
+impl AgentContext {
+    /// Follows transcripts for a model of that card; digests are taken from the transcript itself.
+    pub fn new(card: wb_budget::ModelCard) -> Self {
+        Self::with(CondenseSettings::new().card(card))
+    }
+
+    /// Follows transcripts with a compactor of your own: model, policy, counter, steps.
+    pub fn with(compactor: CondenseSettings) -> Self {
+        let tracker = Ledger::with_weigher(compactor.counter().clone());
+        let tracker = tracker.with_overhead_tokens(compactor.overhead_tokens);
+        Self { compactor, tracker, breaker: Breaker::default(), task: None }
+    }
+
+    /// Weighs what is sent beside the transcript, as long as no usage tells it: the system prompt and the tools of a
+    /// conversation, not its turns.
+    #[must_use]
+    pub fn overhead_of(self, conversation: &Conversation) -> Self {
+        Self::with(self.compactor.overhead_of(conversation))
+    }
+
+    /// Returns what follows the transcript.
+    pub fn tracker(&self) -> &Ledger {
+        &self.tracker
+    }
+
+    /// Takes in what was appended since the last call. Every other call does that by itself.
+    pub fn observe(&mut self, messages: &[Message]) {
+        let n_known = self.tracker.len().min(messages.len());
+        self.tracker.truncate(n_known);
+        if !self.ends_as_known(messages, n_known) {
+            return self.tracker.rebuild(messages);
+        }
+        self.tracker.extend(&messages[n_known..]);
+    }
+
+    /// Tells whether the last message that is known is still the same.
+    fn ends_as_known(&self, messages: &[Message], n_known: usize) -> bool {
+        let Some(last) = n_known.checked_sub(1) else { return true };
+        let before = self.tracker.fingerprint(last);
+        before.is_none_or(|chain| {
+            self.tracker.fingerprint(n_known) == Some(fingerprint(chain, &messages[last]))
+        })
+    }
+
+    /// Takes what the provider counted for the request that the last message answers. Counts that cannot be true are
+    /// refused, and the estimate stands.
+    pub fn anchor(&mut self, messages: &[Message], usage: &Usage) -> Result<(), UsageRefused> {
+        self.observe(messages);
+        let at = self.tracker.len().saturating_sub(1);
+        self.tracker.anchor(at, usage, self.compactor.card.as_ref())
+    }
+
+    /// Tells how full the window is; a window of 0 is an unknown one.
+    pub fn estimate(&mut self, messages: &[Message]) -> TokenEstimate {
+        self.observe(messages);
+        let context_window = self.compactor.card.as_ref().map_or(0, |card| card.context_window);
+        let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
+        TokenEstimate { context_tokens, context_window, anchored }
+    }
+
+    /// Tells whether the context is over budget; reads what is new since the last call.
+    pub fn is_over(&mut self, messages: &[Message]) -> bool {
+        self.observe(messages);
+        let tokens = self.tracker.context_tokens();
+        self.compactor.budget().is_ok_and(|budget| budget.anchored(tokens, tokens).is_over(tokens))
+    }
+
+    /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
+    pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+        match self.plan(messages, opts, |plan| plan.local()) {
+            Err(report) => *report,
+            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
+        }
+    }
+
+    /// Compacts with the model where there is one. Dropping the future leaves everything as it was.
+    pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+        let breaker_open = self.breaker.is_open() && !opts.force;
+        let asked = self.asked(messages, opts, breaker_open);
+        let report = match asked {
+            Err(report) => *report,
+            Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
+        };
+        self.breaker.done(report, opts, breaker_open)
+    }
+
+    /// Brings a transcript within its budget before it is sent; nothing where it is. A digest that was asked for
+    /// meanwhile is put in first; otherwise nothing waits and no model is asked.
+    pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Option<CondenseReport> {
+        let finished = self.finish(messages);
+        if !self.is_over(messages) {
+            return finished;
+        }
+        Some(self.compact_locally(messages, &CondenseOpts::default()))
+    }
+
+    /// Takes in the answer that the messages end with, and what the provider counted for it.
+    pub fn after_response(&mut self, messages: &[Message], usage: &Usage) {
+        // A count that is refused leaves the estimate as it is.
+        let _ = self.anchor(messages, usage);
+    }
+
+    /// Starts a compaction whose digest is asked for while turns go on; false where nothing is to be done, one is on its
+    /// way already, or there is no tokio runtime to run on.
+    pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {
+        let (Ok(runtime), None) = (Handle::try_current(), &self.task) else { return false };
+        let cancel = CancellationToken::new();
+        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..opts.clone() };
+        let breaker_open = self.breaker.is_open() && !opts.force;
+        let Ok(asked) = self.asked(messages, &opts, breaker_open) else { return false };
+        self.task = Some(Task { ready: runtime.spawn(asked), cancel });
+        true
+    }
+
+    /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.
+    pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CondenseReport> {
+        let task = self.task.as_mut().filter(|task| task.ready.is_finished())?;
+        // Unconstrained, because a task that has used up its share of time would be told to come back later.
+        let joined = tokio::task::unconstrained(&mut task.ready).now_or_never();
+        self.task = None;
+        self.observe(messages);
+        let ready = joined?.ok()?;
+        let report = ready.apply_tracked(messages, &mut self.tracker);
+        Some(self.breaker.done(report, &CondenseOpts::default(), false))
+    }
+
+    /// Waits until what was started is there; at once where nothing was.
+    pub async fn settled(&mut self) {
+        while self.task.as_ref().is_some_and(|task| !task.ready.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Gives up what was started.
+    pub fn cancel(&mut self) {
+        self.task = None;
+    }
+
+    /// Takes a compaction back; messages that were appended since stay.
+    pub fn undo(&mut self, messages: &mut Vec<Message>, undo: Undo) {
+        undo.revert(messages);
+        self.tracker.rebuild(messages);
+    }
+
+    fn asked(
+        &mut self,
+        messages: &[Message],
+        opts: &CondenseOpts,
+        breaker_open: bool,
+    ) -> Result<impl Future<Output = Ready> + Send + 'static + use<>, Box<CondenseReport>> {
+        let compactor = self.compactor.clone();
+        let compactor = if breaker_open { compactor.without_model() } else { compactor };
+        self.plan(messages, opts, |plan| compactor.ask(plan, opts))
+    }
+
+    fn plan<R>(
+        &mut self,
+        messages: &[Message],
+        opts: &CondenseOpts,
+        then: impl FnOnce(Plan<'_>) -> R,
+    ) -> Result<R, Box<CondenseReport>> {
+        self.observe(messages);
+        let context_tokens = self.tracker.context_tokens();
+        let (compactor, view) = (&self.compactor, self.tracker.view(messages));
+        let total_tokens = view.total_tokens();
+        let resolve = || {
+            compactor.budget().map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens))
+        };
+        let budget = resolve().map_err(|error| Box::new(CondenseReport::of_bad_policy(&view, error)))?;
+        compactor.pipeline.plan(&view, &budget, opts.trigger()).map(then)
+    }
+}
