@@ -4,7 +4,7 @@ use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Ledger, TokenEstimate, Usage, UsageRefused};
+use wb_budget::{Budget, Ledger, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::{Conversation, Message, Undo, fingerprint};
 
 use crate::breaker::Breaker;
@@ -77,6 +77,11 @@ impl AgentContext {
         Self::with(self.compactor.overhead_of(conversation))
     }
 
+    /// Resolves the budget, without what usage has told.
+    pub fn budget(&self) -> Result<Budget, PolicyError> {
+        self.compactor.budget()
+    }
+
     /// Returns what follows the transcript.
     pub fn tracker(&self) -> &Ledger {
         &self.tracker
@@ -121,7 +126,7 @@ impl AgentContext {
     pub fn is_over(&mut self, messages: &[Message]) -> bool {
         self.observe(messages);
         let tokens = self.tracker.context_tokens();
-        self.compactor.budget().is_ok_and(|budget| budget.anchored(tokens, tokens).is_over(tokens))
+        self.compactor.budget().is_ok_and(|budget| budget.with_overhead(0).is_over(tokens))
     }
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
@@ -176,10 +181,16 @@ impl AgentContext {
         let task = self.task.as_mut().filter(|task| task.ready.is_finished())?;
         // Unconstrained, because a task that has used up its share of time would be told to come back later.
         let joined = tokio::task::unconstrained(&mut task.ready).now_or_never();
+        // What is there already is not to be cancelled with its task.
+        task.cancel = CancellationToken::new();
         self.task = None;
         self.observe(messages);
-        let ready = joined?.ok()?;
-        let report = ready.apply_tracked(messages, &mut self.tracker);
+        // The host had the messages meanwhile, so that all of them are looked at, and not only the last one.
+        let report = joined?.ok()?.apply(messages);
+        match &report.undo {
+            Some(undo) => self.tracker.follow(undo, messages),
+            None => self.tracker.rebuild(messages),
+        }
         Some(self.breaker.done(report, &CondenseOpts::default(), false))
     }
 

@@ -79,7 +79,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let report = self.report(is_over);
         if self.steps.is_empty() {
             let reason = if is_over { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
-            return Err(Box::new(report.not_changed(reason)));
+            let irreducible = self.budget.irreducible(report.tokens_before, is_over);
+            return Err(Box::new(CondenseReport { irreducible, ..report.not_changed(reason) }));
         }
         let report = CondenseReport { steps: self.steps, ..report };
         let head = self.head.filter(|_| self.draft.hole().is_some());
@@ -104,7 +105,6 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             context_tokens: self.budget.context_tokens(input.total_tokens()),
             limit_tokens: self.budget.has_target().then_some(self.budget.limit),
             target_tokens: (is_over && self.budget.has_target()).then_some(self.budget.target),
-            irreducible: self.budget.irreducible(input.total_tokens(), is_over),
             ..CondenseReport::default()
         }
     }

@@ -10,6 +10,7 @@ mod steps;
 mod asking;
 mod told;
 mod chained;
+mod context;
 mod recovery;
 mod prompt_cache;
 mod pipelines;
