@@ -1,33 +1,36 @@
-//! An agent's settings as JSON: every policy, section and ladder, with defaults for what is left out.
+//! From an agent's settings file to an [`AgentContext`]: each key acts, or is refused with its reason.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use wb_budget::{BudgetPolicy, ContextWindowPolicy, PolicyError, WindowPolicyError};
-use wb_passes::three_level::ContextConfig;
-use wb_passes::{ArtifactCompactionConfig, ArtifactConfigError};
-use wb_summarize::{CompactionConfig, CompactionConfigError};
+use serde_json::{Map, Value};
+use wb_budget::{
+    BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError, WindowPolicyError,
+};
+use wb_passes::{Artifact, ArtifactCompactionConfig, ArtifactConfigError};
+use wb_summarize::{
+    CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
+};
 
-use crate::ladder::{Ladder, Rung};
+use crate::context::AgentContext;
+use crate::pipeline::{Pipeline, PipelineError, Step};
 use crate::recovery::DEFAULT_MAX_CONTINUATIONS;
+use crate::settings::CondenseSettings;
 
-/// What can be set for one agent; keys that are left out get the defaults, unknown keys are refused.
-///
-/// The keys `context_policy`, `sections` and `max_continuation_retries` are those of seed 4.
+/// What can be set for one agent; keys that are left out get the defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSettings {
-    /// When the pipeline condenses and how much of the tail it keeps.
+    /// When a transcript is compacted and how much of its tail stays.
     pub budget: BudgetPolicy,
-    /// How a runtime truncates and compacts in the background.
+    /// The window, the answer's part of it, and when a digest is asked for while turns go on.
     pub context_policy: ContextWindowPolicy,
-    /// The three levels.
-    pub three_level: ContextConfig,
-    /// The steps from cheap to dear.
-    pub ladder: Ladder,
+    /// The steps: the name of a preset, or a list; see [`Pipeline::of`].
+    pub pipeline: Value,
     /// The sections of the subsystems.
     pub sections: Sections,
-    /// How often an answer that was cut off is continued; 0 never does.
+    /// How often an answer that was cut off is continued; with 0 it never is.
     pub max_continuation_retries: u32,
 }
 
@@ -36,7 +39,7 @@ pub struct AgentSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Sections {
-    /// How older history becomes a summary.
+    /// How older history becomes a digest.
     pub compaction: CompactionConfig,
     /// What is done to a request before it is sent.
     pub context_transform: ContextTransform,
@@ -56,8 +59,7 @@ impl Default for AgentSettings {
         Self {
             budget: BudgetPolicy::default(),
             context_policy: ContextWindowPolicy::default(),
-            three_level: ContextConfig::default(),
-            ladder: Ladder::default(),
+            pipeline: Value::from(crate::pipeline::PRESETS[0]),
             sections: Sections::default(),
             max_continuation_retries: DEFAULT_MAX_CONTINUATIONS,
         }
@@ -68,17 +70,12 @@ impl Default for AgentSettings {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// No JSON, a key that is unknown, or a value of the wrong type; the message has line and column.
+    /// No JSON, or a value of the wrong type.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// A key that its place does not have.
-    #[error("{at}: unknown field `{key}`")]
-    UnknownKey {
-        /// Where it stands.
-        at: String,
-        /// The key.
-        key: String,
-    },
+    /// The file has no such key.
+    #[error("there is no key `{0}`")]
+    NoKey(String),
     /// A value of `budget` makes no sense.
     #[error("budget: {0}")]
     Budget(#[from] PolicyError),
@@ -88,57 +85,151 @@ pub enum SettingsError {
     /// A value of `sections.compaction` makes no sense.
     #[error("sections.compaction: {0}")]
     Compaction(#[from] CompactionConfigError),
-    /// A value of an artifact's section or step makes no sense.
-    #[error("{at}.{error}")]
-    Artifact {
-        /// Where it stands.
-        at: String,
-        /// What is wrong with it.
-        error: ArtifactConfigError,
+    /// A value of `sections.context_transform.artifact_compaction` makes no sense.
+    #[error("sections.context_transform.artifact_compaction.{0}")]
+    Artifact(#[from] ArtifactConfigError),
+    /// The steps make no sense.
+    #[error("pipeline: {0}")]
+    Pipeline(#[from] PipelineError),
+    /// A key that this engine does not act on.
+    #[error("{key}: {reason}")]
+    NotSupported {
+        /// The key.
+        key: &'static str,
+        /// Why, and what to do instead.
+        reason: &'static str,
     },
 }
 
 impl AgentSettings {
-    /// Reads settings and checks every value that has a range.
+    /// Reads settings that stand alone; unknown keys are refused.
     pub fn from_json(json: &str) -> Result<Self, SettingsError> {
-        let settings: Self = serde_json::from_str(json)?;
-        refuse_unknown_keys_of_steps(&serde_json::from_str(json)?)?;
-        settings.validated()
+        serde_json::from_str::<Self>(json)?.validated()
     }
 
-    /// Returns the settings if every value that has a range is within it.
+    /// Reads settings out of an agent's own file, where they stand under a key such as `agent.context`; an empty key
+    /// means the whole file. What stands beside them is not looked at; keys inside that are unknown here are passed over
+    /// and returned.
+    ///
+    /// ```
+    /// use wb_conductor::AgentSettings;
+    ///
+    /// let file = r#"{"theme": "dark", "context": {"budget": {"keep_recent": 4000}, "colour": 3}}"#;
+    /// let (settings, unknown) = AgentSettings::from_file(file, "context")?;
+    /// assert_eq!((settings.budget.keep_recent, unknown), (4000, vec!["colour".to_owned()]));
+    /// # Ok::<(), wb_conductor::SettingsError>(())
+    /// ```
+    pub fn from_file(json: &str, key: &str) -> Result<(Self, Vec<String>), SettingsError> {
+        let file: Value = serde_json::from_str(json)?;
+        let mut place = Some(&file);
+        for part in key.split('.').filter(|part| !part.is_empty()) {
+            place = place.and_then(|value| value.get(part));
+        }
+        let mut settings = place.ok_or_else(|| SettingsError::NoKey(key.to_owned()))?.clone();
+        let mut unknown = Vec::new();
+        take_unknown(&mut settings, &known_keys()?, "", &mut unknown);
+        Ok((serde_json::from_value::<Self>(settings)?.validated()?, unknown))
+    }
+
+    /// Returns the settings if every value that has a range is within it, and every key is acted on.
     pub fn validated(mut self) -> Result<Self, SettingsError> {
         self.budget = self.budget.validated()?;
         self.context_policy = self.context_policy.validated()?;
         self.sections.compaction = self.sections.compaction.validated()?;
-        let artifact = self.sections.context_transform.artifact_compaction;
-        check_artifact(artifact, || "sections.context_transform.artifact_compaction".to_owned())?;
-        for (at, rung) in self.ladder.rungs.iter().enumerate() {
-            if let Rung::Artifact(config) = rung {
-                check_artifact(*config, || format!("ladder[{at}]"))?;
-            }
-        }
+        self.sections.context_transform.artifact_compaction.validated()?;
+        Pipeline::of(&self.pipeline)?;
+        self.check_prompts()?;
         Ok(self)
     }
+
+    /// Prompts of one's own belong to a summary in free form, and not to a digest under headings.
+    fn check_prompts(&self) -> Result<(), SettingsError> {
+        let (own, default) = (&self.sections.compaction, CompactionConfig::default());
+        let reason =
+            "digests are asked for under fixed headings; prompts of your own belong to `DefaultSummarizer`";
+        let refused = |key| Err(SettingsError::NotSupported { key, reason });
+        if own.summarizer_system_prompt != default.summarizer_system_prompt {
+            return refused("sections.compaction.summarizer_system_prompt");
+        }
+        if own.summarizer_user_prompt != default.summarizer_user_prompt {
+            return refused("sections.compaction.summarizer_user_prompt");
+        }
+        Ok(())
+    }
+
+    /// Builds the context of an agent that runs on a model, which also writes the digests if it can be asked.
+    pub fn context(
+        &self,
+        card: &ModelCard,
+        invoke: Option<Arc<dyn ModelInvoker>>,
+    ) -> Result<AgentContext, SettingsError> {
+        let policy = self.context_policy.clamped_to(card);
+        let compaction = &self.sections.compaction;
+        let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
+        let budget = BudgetPolicy { reserve_tokens: Some(reserve), ..self.budget };
+        let card = ModelCard { context_window: policy.max_context_tokens as u64, ..card.clone() };
+        let compactor = CondenseSettings::new()
+            .card(card)
+            .policy(budget)
+            .digest_tokens(compaction.max_summary_tokens())
+            .pipeline(self.steps()?);
+        let is_off = compaction.execution_mode == CompactionExecutionMode::Off;
+        let compactor = match invoke.filter(|_| !is_off) {
+            Some(invoke) => {
+                compactor.summarizer(Summarizer::new(invoke).model(compaction.summary_model.clone()))
+            }
+            None => compactor,
+        };
+        let threshold = policy.autocompact_threshold.filter(|_| !is_off).map(|most| most as u64);
+        Ok(AgentContext::with(compactor)
+            .start_above(threshold)
+            .min_savings_ppm(compaction.min_savings_ppm())
+            .prompt_cache(policy.enable_prompt_cache)
+            .max_continuations(self.max_continuation_retries))
+    }
+
+    /// Returns the steps, with oversized results previewed in front and the raw tail that the policy asks for.
+    fn steps(&self) -> Result<Pipeline, SettingsError> {
+        let mut pipeline = Pipeline::of(&self.pipeline)?;
+        let config = self.sections.context_transform.artifact_compaction;
+        let previews = Step::always(Artifact { config });
+        if pipeline.steps.iter().all(|step| step.name() != previews.name()) {
+            pipeline.steps.insert(0, previews);
+        }
+        let n_raw = match self.context_policy.compaction_mode {
+            ContextCompactionMode::KeepRecentRawSuffix => self.context_policy.compaction_raw_suffix_messages,
+            ContextCompactionMode::CompactToSafeFrontier => self.context_policy.min_recent_messages,
+        };
+        for step in &mut pipeline.steps {
+            if let Step::Digest(digest) = step {
+                digest.min_recent_messages = digest.min_recent_messages.max(n_raw);
+            }
+        }
+        Ok(pipeline)
+    }
 }
 
-/// Refuses keys of steps that have none, which serde passes over in an internally tagged enum.
-fn refuse_unknown_keys_of_steps(settings: &Value) -> Result<(), SettingsError> {
-    let steps = settings["ladder"].as_array().map_or(&[][..], Vec::as_slice);
-    for (at, step) in steps.iter().enumerate() {
-        let has_keys = !matches!(step["step"].as_str(), Some("preview" | "condense" | "repair"));
-        let unknown = step.as_object().into_iter().flat_map(|step| step.keys()).find(|key| *key != "step");
-        if let Some(key) = unknown.filter(|_| !has_keys) {
-            return Err(SettingsError::UnknownKey { at: format!("ladder[{at}]"), key: key.clone() });
+/// Returns settings in which every key is there.
+fn known_keys() -> serde_json::Result<Value> {
+    let mut settings = AgentSettings::default();
+    settings.budget.reserve_tokens = Some(0);
+    settings.context_policy.autocompact_threshold = Some(0);
+    settings.sections.compaction.summary_max_tokens = Some(0);
+    settings.sections.compaction.summary_model = Some(String::new());
+    serde_json::to_value(settings)
+}
+
+/// Takes the keys out of settings that the known ones do not have, and notes where they stood.
+fn take_unknown(settings: &mut Value, known: &Value, at: &str, unknown: &mut Vec<String>) {
+    let (Value::Object(map), Value::Object(known)) = (settings, known) else { return };
+    for (key, mut value) in std::mem::replace(map, Map::new()) {
+        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        match known.get(&key) {
+            None => unknown.push(path),
+            Some(known) => {
+                take_unknown(&mut value, known, &path, unknown);
+                map.insert(key, value);
+            }
         }
     }
-    Ok(())
-}
-
-fn check_artifact(
-    config: ArtifactCompactionConfig,
-    at: impl FnOnce() -> String,
-) -> Result<(), SettingsError> {
-    let artifact = |error| SettingsError::Artifact { at: at(), error };
-    config.validated().map(drop).map_err(artifact)
 }

@@ -6,9 +6,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, Ledger, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::{Conversation, Message, Undo, fingerprint};
+use wb_summarize::savings_ratio_ppm;
 
 use crate::breaker::Breaker;
 use crate::plan::{Plan, Ready};
+use crate::prompt_cache::{PromptPrefix, StablePrefix};
+use crate::recovery::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::report::CondenseReport;
 use crate::settings::{CondenseOpts, CondenseSettings};
 
@@ -41,7 +44,19 @@ pub struct AgentContext {
     tracker: Ledger,
     breaker: Breaker,
     task: Option<Task>,
+    /// Above so many tokens a digest is asked for while turns go on.
+    start_above: Option<u64>,
+    /// What part of the transcript a digest must save, in millionths.
+    min_savings_ppm: u64,
+    /// What was sent last, where a cache is used.
+    sent: Option<PromptPrefix>,
+    continuation: TruncationState,
+    max_continuations: u32,
 }
+
+/// The least that a digest which is asked for above a threshold must save of the transcript, in millionths: what is saved
+/// once is paid for once, and the next one is far off.
+const DEFAULT_MIN_SAVINGS_PPM: u64 = 300_000;
 
 /// A digest that is asked for while turns go on.
 #[derive(Debug)]
@@ -67,14 +82,69 @@ impl AgentContext {
     pub fn with(compactor: CondenseSettings) -> Self {
         let tracker = Ledger::with_weigher(compactor.counter().clone());
         let tracker = tracker.with_overhead_tokens(compactor.overhead_tokens);
-        Self { compactor, tracker, breaker: Breaker::default(), task: None }
+        Self {
+            compactor,
+            tracker,
+            breaker: Breaker::default(),
+            task: None,
+            start_above: None,
+            min_savings_ppm: DEFAULT_MIN_SAVINGS_PPM,
+            sent: None,
+            continuation: TruncationState::default(),
+            max_continuations: DEFAULT_MAX_CONTINUATIONS,
+        }
     }
 
     /// Weighs what is sent beside the transcript, as long as no usage tells it: the system prompt and the tools of a
     /// conversation, not its turns.
     #[must_use]
-    pub fn overhead_of(self, conversation: &Conversation) -> Self {
-        Self::with(self.compactor.overhead_of(conversation))
+    pub fn overhead_of(mut self, conversation: &Conversation) -> Self {
+        let overhead_tokens = self.compactor.counter().overhead(conversation);
+        self.compactor = self.compactor.overhead_tokens(overhead_tokens);
+        self.tracker = self.tracker.with_overhead_tokens(overhead_tokens);
+        self
+    }
+
+    /// Asks for a digest while turns go on, as soon as the context holds more than so many tokens; for hosts that call
+    /// [`Self::before_request`] inside a tokio runtime.
+    #[must_use]
+    pub fn start_above(self, tokens: Option<u64>) -> Self {
+        Self { start_above: tokens, ..self }
+    }
+
+    /// Asks for no digest that would save less than this part of the transcript, in millionths.
+    #[must_use]
+    pub fn min_savings_ppm(self, min_savings_ppm: u64) -> Self {
+        Self { min_savings_ppm, ..self }
+    }
+
+    /// Follows what is sent, so that [`Self::stable_prefix`] can tell where a cache breakpoint belongs.
+    #[must_use]
+    pub fn prompt_cache(self, enabled: bool) -> Self {
+        Self { sent: enabled.then(PromptPrefix::default), ..self }
+    }
+
+    /// Sets how often an answer that was cut off is continued; with 0 it never is.
+    #[must_use]
+    pub fn max_continuations(self, max_continuations: u32) -> Self {
+        Self { max_continuations, ..self }
+    }
+
+    /// Returns the leading messages of a request that is about to be sent which are the same as in the one before: a
+    /// cache breakpoint stands behind them. Nothing without [`Self::prompt_cache`].
+    pub fn stable_prefix(&mut self, messages: &[Message]) -> Option<StablePrefix> {
+        self.sent.as_mut()?.stable_prefix(messages, true)
+    }
+
+    /// Returns what is appended before the model is asked again because its answer was cut off; nothing if the answer is
+    /// final.
+    pub fn continued(&mut self, draft: &ReplyDraft) -> Option<Vec<Message>> {
+        self.continuation.continued(draft, self.max_continuations)
+    }
+
+    /// Ends a step: returns all that was said before a continuation, and the last text, as one answer.
+    pub fn whole_answer(&mut self, last: &str) -> String {
+        self.continuation.finish(last)
     }
 
     /// Resolves the budget, without what usage has told.
@@ -153,6 +223,7 @@ impl AgentContext {
     pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Option<CondenseReport> {
         let finished = self.finish(messages);
         if !self.is_over(messages) {
+            self.start_if_due(messages);
             return finished;
         }
         Some(self.compact_locally(messages, &CondenseOpts::default()))
@@ -165,15 +236,33 @@ impl AgentContext {
     }
 
     /// Starts a compaction whose digest is asked for while turns go on; false where nothing is to be done, one is on its
-    /// way already, or there is no tokio runtime to run on.
+    /// way already, no model would be asked, or there is no tokio runtime to run on.
     pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {
         let (Ok(runtime), None) = (Handle::try_current(), &self.task) else { return false };
         let cancel = CancellationToken::new();
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..opts.clone() };
         let breaker_open = self.breaker.is_open() && !opts.force;
+        if self.compactor.summarizer.is_none() || breaker_open {
+            return false;
+        }
         let Ok(asked) = self.asked(messages, &opts, breaker_open) else { return false };
         self.task = Some(Task { ready: runtime.spawn(asked), cancel });
         true
+    }
+
+    /// Starts a compaction above the threshold, if even a digest as long as it may be saves enough.
+    fn start_if_due(&mut self, messages: &[Message]) {
+        let total = self.tracker.context_tokens();
+        if self.task.is_some() || self.start_above.is_none_or(|most| total <= most) {
+            return;
+        }
+        let opts = CondenseOpts { force: true, ..CondenseOpts::default() };
+        let saved = self.plan(messages, &opts, |plan| plan.tokens_saved());
+        if saved
+            .is_ok_and(|saved| savings_ratio_ppm(total, total.saturating_sub(saved)) >= self.min_savings_ppm)
+        {
+            self.start(messages, &opts);
+        }
     }
 
     /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.

@@ -109,6 +109,7 @@ impl StepRunner<'_, '_> {
         } else {
             by_tokens()
         };
+        let cut = self.within_recent(step, cut);
         let kept = self.prompt_to_keep(step, places, cut);
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
         // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
@@ -116,6 +117,12 @@ impl StepRunner<'_, '_> {
         let sheds = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
         let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.says_something_new(at));
         if news || (sheds && self.budget.has_target()) { cut } else { 0 }
+    }
+
+    /// Moves a cut back where it would leave fewer of the newest messages than are asked for.
+    fn within_recent(&self, step: DigestStep, cut: usize) -> usize {
+        let last = self.draft.len().saturating_sub(step.min_recent_messages);
+        if cut <= last { cut } else { self.draft.pairing().legal_at_or_before(last).unwrap_or(0) }
     }
 
     fn says_something_new(&self, at: usize) -> bool {

@@ -37,14 +37,16 @@ pub mod plan;
 pub mod settings;
 mod breaker;
 pub mod runner;
-pub mod context;
 pub mod compaction_state;
 pub mod background;
 pub mod condenser;
 pub mod binding;
 pub mod recovery;
 pub mod prompt_cache;
+pub mod context;
+pub mod agent_settings;
 
+pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
 pub use background::{
     BackgroundCompaction, CompactionEvent, DiscardReason, NotSpawned, apply_summary,
     trim_to_compaction_boundary,

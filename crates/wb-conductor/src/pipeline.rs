@@ -55,11 +55,13 @@ impl Default for RestoreStep {
 pub struct DigestStep {
     /// Whether a latest prompt that is too long for a digest stays although it stands before the cut.
     pub keep_prompt: bool,
+    /// How many of the newest messages stay at the least.
+    pub min_recent_messages: usize,
 }
 
 impl Default for DigestStep {
     fn default() -> Self {
-        Self { keep_prompt: true }
+        Self { keep_prompt: true, min_recent_messages: 0 }
     }
 }
 
@@ -267,7 +269,7 @@ impl Pipeline {
 
     /// Builds the pipeline of the bare condenser: one digest and nothing beside it.
     pub fn bare() -> Self {
-        Self::new(vec![Step::Digest(DigestStep { keep_prompt: false })])
+        Self::new(vec![Step::Digest(DigestStep { keep_prompt: false, ..DigestStep::default() })])
     }
 
     /// Limits how many files are given back; 0 gives none back.

@@ -98,6 +98,11 @@ impl Plan<'_> {
         self.draft.total()
     }
 
+    /// Returns the least that is saved, in tokens.
+    pub fn tokens_saved(&self) -> u64 {
+        self.draft.input.total_tokens().saturating_sub(self.tokens_at_most())
+    }
+
     /// Tells whether a digest is to be written that is long enough to ask a model for it.
     pub fn wants_model(&self) -> bool {
         self.head.is_some() && self.digest_tokens() >= USEFUL_DIGEST_TOKENS

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Tariff, Weigher};
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, DIGEST_TOKENS, ModelCard, PolicyError, Tariff, Weigher,
+};
 use wb_message::{Conversation, ToolVocabulary};
 use wb_summarize::{ModelInvoker, Summarizer};
 
@@ -61,6 +63,8 @@ pub struct CondenseSettings {
     pub(crate) policy: BudgetPolicy,
     pub(crate) weigher: Arc<dyn Weigher>,
     pub(crate) overhead_tokens: u64,
+    /// The most tokens of a digest, where that is less than the budget's own.
+    digest_tokens: u64,
     pub(crate) pipeline: Pipeline,
 }
 
@@ -72,6 +76,7 @@ impl Default for CondenseSettings {
             policy: AUTO_CONDENSE_POLICY,
             weigher: Arc::new(Tariff::SEED),
             overhead_tokens: 0,
+            digest_tokens: DIGEST_TOKENS,
             pipeline: Pipeline::default(),
         }
     }
@@ -155,6 +160,13 @@ impl CondenseSettings {
         self.overhead_tokens(overhead_tokens)
     }
 
+    /// Limits a digest, in tokens.
+    #[must_use]
+    pub fn digest_tokens(mut self, digest_tokens: u64) -> Self {
+        self.digest_tokens = digest_tokens;
+        self
+    }
+
     /// Sets the steps.
     #[must_use]
     pub fn pipeline(mut self, pipeline: Pipeline) -> Self {
@@ -183,7 +195,9 @@ impl CondenseSettings {
 
     /// Resolves the budget.
     pub fn budget(&self) -> Result<Budget, PolicyError> {
-        Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)
+        let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
+        budget.digest = budget.digest.min(self.digest_tokens);
+        Ok(budget)
     }
 
     /// Returns the summarizer that one compaction asks.

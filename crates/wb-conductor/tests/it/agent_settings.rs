@@ -1,6 +1,15 @@
-//! An agent's settings as people write them.
+//! An agent's settings as people write them, and what each key does.
 
-use wb_conductor::{AgentSettings, Ladder, Rung, SettingsError};
+use std::sync::Arc;
+
+use wb_budget::{ModelCard, Usage};
+use wb_conductor::{AgentSettings, CondenseOpts, ReplyDraft, SettingsError};
+use wb_message::Message;
+use wb_summarize::StopReason;
+use wb_summarize::scripted::{Script, ScriptedInvoker};
+use wb_testkit::script;
+
+use crate::support::good_reply;
 
 #[test]
 fn nothing_said_is_every_default() {
@@ -15,27 +24,21 @@ fn settings_survive_a_trip_through_json() {
 }
 
 #[test]
-fn a_part_of_any_section_is_filled_up() {
-    let json = r#"{
-        "context_policy": {"autocompact_threshold": 100000, "compaction_mode": "compact_to_safe_frontier"},
-        "three_level": {"keep_recent": 4},
-        "sections": {"compaction": {"mode": "off"}, "context_transform": {"artifact_compaction": {"preview_max_lines": 8}}}
+fn an_agents_own_file_is_read_under_a_key_and_what_is_unknown_is_told() {
+    let file = r#"{
+        "editor": {"tabs": 2},
+        "agent": {"context": {
+            "context_policy": {"autocompact_threshold": 100000, "colour": "red"},
+            "sections": {"compaction": {"summary_max_tokens": 700, "prompt": "x"}},
+            "three": 3
+        }}
     }"#;
-    let settings = AgentSettings::from_json(json).unwrap();
+    let (settings, unknown) = AgentSettings::from_file(file, "agent.context").unwrap();
     assert_eq!(settings.context_policy.autocompact_threshold, Some(100_000));
-    assert_eq!(settings.context_policy.max_context_tokens, 200_000);
-    assert_eq!((settings.three_level.keep_recent, settings.three_level.keep_first), (4, 2));
-    let artifact = settings.sections.context_transform.artifact_compaction;
-    assert_eq!((artifact.preview_max_lines, artifact.threshold_tokens), (8, 2048));
-    let default = wb_summarize::CompactionConfig::default();
-    assert_eq!(settings.sections.compaction.summarizer_user_prompt, default.summarizer_user_prompt);
-}
-
-#[test]
-fn the_order_of_a_ladder_is_data() {
-    let json = r#"{"ladder": [{"step": "truncate", "min_recent_messages": 3}, {"step": "repair"}]}"#;
-    let rungs = vec![Rung::Truncate { min_recent_messages: 3 }, Rung::Repair];
-    assert_eq!(AgentSettings::from_json(json).unwrap().ladder, Ladder { rungs });
+    assert_eq!(settings.sections.compaction.summary_max_tokens, Some(700));
+    assert_eq!(unknown, ["context_policy.colour", "sections.compaction.prompt", "three"]);
+    let missing = AgentSettings::from_file(file, "agent.ctx").unwrap_err();
+    assert_eq!(missing.to_string(), "there is no key `agent.ctx`");
 }
 
 /// Returns what is said of refused settings.
@@ -57,46 +60,75 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
             r#"{"sections": {"context_transform": {"artifact_compaction": {"preview_max_chars": 0}}}}"#,
             "sections.context_transform.artifact_compaction.preview_max_chars is 0",
         ),
-        (r#"{"ladder": [{"step": "artifact", "threshold_tokens": 0}]}"#, "ladder[0].threshold_tokens is 0"),
+        (r#"{"pipeline": ["digests"]}"#, "pipeline: step 1: there is no step `digests`"),
+        (r#"{"pipeline": "best"}"#, "pipeline: there is no preset `best`; there are window-budget"),
+        (
+            r#"{"sections": {"compaction": {"summarizer_system_prompt": "Be short."}}}"#,
+            "sections.compaction.summarizer_system_prompt: digests are asked for under fixed headings",
+        ),
     ];
-    for (json, why) in ranges {
-        let told = refused(json);
-        assert!(told.starts_with(why), "{told}");
-    }
-    for step in ["condense", "preview", "repair"] {
-        let told = refused(&format!(r#"{{"ladder": [{{"step": "{step}", "max_lines": 3}}]}}"#));
-        assert_eq!(told, "ladder[0]: unknown field `max_lines`");
-    }
-    assert!(matches!(AgentSettings::from_json("{"), Err(SettingsError::Json(_))));
-}
-
-#[test]
-fn the_recorded_settings_of_a_request_are_read_the_same_and_a_zero_is_refused_by_the_same_key() {
-    let rows = wb_testkit::vectors::policy::rows("aw.serde");
-    let transforms: Vec<_> =
-        rows.iter().filter(|row| row.input["type"] == "ContextTransformConfig").collect();
-    assert_eq!(transforms.len(), 2);
-    for row in transforms {
-        let json = serde_json::json!({ "sections": { "context_transform": row.input["json"] } }).to_string();
-        match (AgentSettings::from_json(&json), row.output["err"].as_str()) {
-            (Ok(settings), None) => {
-                let ours = serde_json::to_value(settings.sections.context_transform).unwrap();
-                assert_eq!(ours, row.output["ok"], "{}", row.tag);
-            }
-            (Err(error), Some(recorded)) => {
-                let key = recorded.split(' ').next().and_then(|path| path.split('.').next_back()).unwrap();
-                assert!(error.to_string().contains(key), "{error} and {recorded}");
-            }
-            (ours, recorded) => panic!("{}: {ours:?} and {recorded:?}", row.tag),
-        }
+    for (json, expected) in ranges {
+        assert!(refused(json).starts_with(expected), "{}", refused(json));
     }
 }
 
-/// The schema in the documentation is that of the code; `cargo xtask schema` writes it anew.
-#[cfg(feature = "schema")]
-#[test]
-fn the_schema_in_the_documentation_is_up_to_date() {
-    let kept: serde_json::Value =
-        serde_json::from_str(include_str!("../../../../docs/reference/settings.schema.json")).unwrap();
-    assert_eq!(kept, schemars::schema_for!(AgentSettings).to_value());
+fn session() -> Vec<Message> {
+    script("u\"port it\" [u*200 a*500:read(src/a.rs) t*600 a*20]x20 u\"and now?\"")
+}
+
+#[tokio::test]
+async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> {
+    let json = r#"{
+        "budget": {"keep_recent": 2000},
+        "context_policy": {
+            "max_context_tokens": 60000, "max_output_tokens": 4000, "autocompact_threshold": 8000,
+            "compaction_raw_suffix_messages": 4
+        },
+        "sections": {
+            "compaction": {"summary_max_tokens": 600, "summary_model": "small"},
+            "context_transform": {"artifact_compaction": {"threshold_tokens": 150, "preview_max_lines": 4}}
+        },
+        "max_continuation_retries": 1
+    }"#;
+    let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("port it"))]));
+    let settings = AgentSettings::from_json(json)?;
+    let mut context = settings.context(&ModelCard::with_window(200_000), Some(invoker.clone()))?;
+    assert_eq!(context.budget().unwrap().limit, 42_000, "(60 000 − 4 000) × 0.75");
+
+    // Above the threshold a digest is asked for while the request goes out; the next one has it.
+    let mut messages = session();
+    assert!(context.before_request(&mut messages).is_none());
+    assert!(context.stable_prefix(&messages).is_some(), "the cache is on by default");
+    messages.push(Message::assistant("Ported."));
+    context.after_response(&messages, &Usage::EMPTY);
+    context.settled().await;
+    let report = context.before_request(&mut messages).expect("the digest is there");
+    assert!(report.digest_tokens > 0 && report.digest_tokens <= 600, "{report}");
+    assert!(!report.previewed.is_empty() || report.folded > 70, "{report}");
+    assert_eq!(invoker.requests()[0].1.model.as_deref(), Some("small"));
+    let kept = &messages[messages.len() - 2..];
+    assert_eq!(kept, [session().pop().unwrap(), Message::assistant("Ported.")]);
+
+    let cut =
+        ReplyDraft { text: "and then".into(), stop: Some(StopReason::MaxOutput), ..ReplyDraft::default() };
+    assert!(context.continued(&cut).is_some());
+    assert!(context.continued(&cut).is_none(), "once, as configured");
+    assert_eq!(context.whole_answer("the end"), "and thenthe end");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_off_asks_no_model() -> Result<(), SettingsError> {
+    let json =
+        r#"{"context_policy": {"autocompact_threshold": 1000}, "sections": {"compaction": {"mode": "off"}}}"#;
+    let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]));
+    let mut context =
+        AgentSettings::from_json(json)?.context(&ModelCard::with_window(40_000), Some(invoker.clone()))?;
+    let mut messages = session();
+    context.before_request(&mut messages);
+    context.settled().await;
+    let report =
+        context.compact(&mut messages, &CondenseOpts { force: true, ..CondenseOpts::default() }).await;
+    assert!(report.is_changed() && invoker.requests().is_empty(), "{report}");
+    Ok(())
 }

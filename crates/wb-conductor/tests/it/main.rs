@@ -11,6 +11,7 @@ mod asking;
 mod told;
 mod chained;
 mod context;
+mod agent_settings;
 mod recovery;
 mod prompt_cache;
 mod pipelines;
