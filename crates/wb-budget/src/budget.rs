@@ -167,3 +167,59 @@ fn sevenths(room: u64, n: u64) -> u64 {
 fn floor(limit: f64) -> u64 {
     limit as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::AUTO_CONDENSE_POLICY;
+
+    fn of(window: u64, policy: &BudgetPolicy, overhead: u64) -> Budget {
+        Budget::resolve(Some(&ModelCard::with_window(window)), policy, overhead).expect("a policy that makes sense")
+    }
+
+    #[test]
+    fn the_parts_are_a_half_a_quarter_and_an_eighth_of_the_limit_and_sum_to_the_target() {
+        let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: u64::MAX, reserve_tokens: None };
+        for window in 1..20_000 {
+            let budget = of(window, &policy, 0);
+            let BudgetSplit { tail, digest, restored, .. } = budget.split(0);
+            assert!(tail <= window / 2 && restored <= window / 4 && digest <= window / 8, "{window}");
+            assert!(tail + restored + digest <= budget.target && budget.target <= window * 7 / 8);
+        }
+    }
+
+    #[test]
+    fn a_large_window_is_held_to_the_caps() {
+        let BudgetSplit { tail, digest, restored, .. } = of(200_000, &AUTO_CONDENSE_POLICY, 0).split(0);
+        assert_eq!((tail, restored, digest), (6000, RESTORED_TOKENS, DIGEST_TOKENS));
+    }
+
+    #[test]
+    fn fixed_parts_shrink_the_room_and_never_underflow() {
+        let policy = BudgetPolicy { reserve_tokens: None, ..AUTO_CONDENSE_POLICY };
+        let budget = of(10_000, &policy, 2_000);
+        let BudgetSplit { tail, digest, restored, .. } = budget.split(1_000);
+        assert!(3_000 + tail + restored + digest <= budget.target);
+        let hopeless = of(10_000, &policy, u64::MAX).split(u64::MAX);
+        assert!(hopeless.is_hopeless);
+        assert_eq!((hopeless.tail, hopeless.digest), (7_500 / 8 * 4 / 7, 7_500 / 8 / 7));
+    }
+
+    #[test]
+    fn what_the_provider_counted_decides_and_what_it_has_over_the_estimate_cannot_be_removed() {
+        let budget = of(10_000, &AUTO_CONDENSE_POLICY, 500);
+        let counted = budget.anchored(9_000, 4_000);
+        assert!(!budget.is_over(4_000) && counted.is_over(4_000));
+        assert_eq!((counted.context_tokens(4_000), counted.overhead), (9_000, 5_000));
+        let less = budget.anchored(3_000, 6_000);
+        assert_eq!((less.context_tokens(6_000), less.overhead), (3_000, 500));
+        assert!(budget.is_over(6_000) && !less.is_over(6_000));
+    }
+
+    #[test]
+    fn without_a_window_only_the_tail_is_measured() {
+        let budget = Budget::resolve(None, &AUTO_CONDENSE_POLICY, 9_000).expect("a policy that makes sense");
+        assert!(budget.is_over(6_001) && !budget.is_over(6_000) && !budget.has_target());
+        assert_eq!(budget.irreducible(u64::MAX, true), None);
+    }
+}

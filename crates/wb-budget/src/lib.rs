@@ -28,7 +28,7 @@ pub mod ledger;
 pub use budget::{Budget, BudgetSplit, landing};
 pub use card::{ModelCard, Prices, Usage};
 pub use gate::{
-    DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, Shares, TokenEstimate, budget_limit, is_over, is_over_budget,
+    DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, TokenEstimate, budget_limit, is_over, is_over_budget,
 };
 pub use ledger::{Ledger, StepError, one_step_errors};
 pub use policy::{
