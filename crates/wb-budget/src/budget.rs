@@ -174,7 +174,8 @@ mod tests {
     use crate::policy::AUTO_CONDENSE_POLICY;
 
     fn of(window: u64, policy: &BudgetPolicy, overhead: u64) -> Budget {
-        Budget::resolve(Some(&ModelCard::with_window(window)), policy, overhead).expect("a policy that makes sense")
+        Budget::resolve(Some(&ModelCard::with_window(window)), policy, overhead)
+            .expect("a policy that makes sense")
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use wb_message::Message;
 
 use crate::card::ModelCard;
+use crate::count::estimate_tokens;
 use crate::policy::BudgetPolicy;
-use crate::weigh::estimate_tokens;
 
 /// How full a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

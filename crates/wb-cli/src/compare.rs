@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::marks::is_prompt;
+use wb_message::markers::is_prompt;
 use wb_message::{Message, Origin, Pairing};
 
 use crate::args::Compare;

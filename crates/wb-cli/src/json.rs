@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use wb_budget::Weigher;
+use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::outcome::Outcome;
@@ -115,7 +115,7 @@ fn notes(session: &Session) -> Vec<String> {
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
     for message in &session.opened.messages {
-        *kinds.entry(kind(message)).or_default() += session.measure.weigher.weigh(message);
+        *kinds.entry(kind(message)).or_default() += session.measure.counter.message(message);
     }
     let total: u64 = kinds.values().sum();
     for tokens in kinds.values_mut() {
@@ -133,7 +133,7 @@ pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
 const UNSEEN: &str = "system_prompt_and_tools";
 
 fn kind(message: &Message) -> &'static str {
-    if wb_message::marks::is_synthetic(message) {
+    if wb_message::markers::is_synthetic(message) {
         return "digests_and_restored_files";
     }
     match message {

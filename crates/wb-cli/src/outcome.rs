@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CondenseReport, DigestSource, condense_locally};
+use wb_conductor::{CompactionReport, DigestSource, compact_locally};
 use wb_message::outline;
 use wb_message::{Message, Origin, Undo};
 
@@ -31,7 +31,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) messages: Vec<Message>,
-    pub(crate) report: CondenseReport,
+    pub(crate) report: CompactionReport,
     /// Dropped messages first, then what stays.
     pub(crate) outline: Vec<Line>,
     /// Where each message of the output comes from.
@@ -47,7 +47,7 @@ impl Outcome {
         let (settings, opts) = (session.settings(), session.opts());
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let mut report = condense_locally(&mut messages, &settings, &opts);
+        let mut report = compact_locally(&mut messages, &settings, &opts);
         let undo = report.undo.take();
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
@@ -72,7 +72,7 @@ impl Outcome {
     pub(crate) fn digest(&self) -> Option<Cow<'_, str>> {
         self.report.digest.as_ref()?;
         let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
-        new.map(|(_, message)| message).find_map(wb_message::marks::digest_body)
+        new.map(|(_, message)| message).find_map(wb_message::markers::digest_body)
     }
 
     /// Returns in words why the outcome is what it is, where that needs words.
@@ -94,7 +94,7 @@ impl Outcome {
     }
 }
 
-fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport, origins: &[Origin]) -> Vec<Line> {
+fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {
     let n_before = lines.len();
     let mut lines: Vec<Option<String>> = lines.into_iter().map(Some).collect();
     let kept: std::collections::HashSet<usize> = origins.iter().filter_map(|origin| origin.kept()).collect();
@@ -109,7 +109,7 @@ fn fates(lines: Vec<String>, after: &[Message], report: &CondenseReport, origins
     outline
 }
 
-fn fate(at: usize, report: &CondenseReport) -> Fate {
+fn fate(at: usize, report: &CompactionReport) -> Fate {
     if report.cleared.contains(&at) {
         Fate::Cleared
     } else if report.previewed.contains(&at) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use wb_budget::{Calibrated, Ledger, ModelCard, Weigher, budget_limit};
-use wb_conductor::{CondenseOpts, CondenseSettings};
+use wb_budget::{Calibrated, ContextTracker, ModelCard, TokenCounter, budget_limit};
+use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{FormatError, Opened};
 
 use crate::args::Policy;
@@ -65,13 +65,13 @@ pub(crate) struct Measure {
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
     /// The heuristic on the provider's scale.
-    pub(crate) weigher: Calibrated,
+    pub(crate) counter: Calibrated,
 }
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
     fn of(opened: &Opened, card: &ModelCard, policy: &Policy) -> Self {
-        let mut ledger = Ledger::new();
+        let mut ledger = ContextTracker::new();
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
             ledger.push(message);
@@ -81,7 +81,7 @@ impl Measure {
                 let _ = ledger.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
             }
         }
-        let weigher = ledger.calibrated();
+        let counter = ledger.calibrated();
         let overhead_tokens = ledger.overhead_tokens();
         // A window that held what was counted held its overhead too; a smaller one is only tried out.
         let held = ledger.context_tokens() <= card.context_window;
@@ -89,15 +89,15 @@ impl Measure {
         if fits {
             let anchored = ledger.estimate(card).anchored;
             let context_tokens = ledger.context_tokens();
-            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, weigher };
+            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, counter };
         }
-        let context_tokens = opened.messages.iter().map(|message| weigher.weigh(message)).sum();
+        let context_tokens = opened.messages.iter().map(|message| counter.message(message)).sum();
         Self {
             context_tokens,
             anchored: false,
             overhead_tokens: 0,
             left_out_tokens: overhead_tokens,
-            weigher,
+            counter,
         }
     }
 
@@ -129,13 +129,13 @@ impl Session {
         self.measure.context_tokens > self.limit
     }
 
-    pub(crate) fn settings(&self) -> CondenseSettings {
-        CondenseSettings::new()
+    pub(crate) fn settings(&self) -> Compactor {
+        Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
             .pipeline(self.strategy.pipeline())
             .vocabulary(self.opened.vocabulary)
-            .weigher(Arc::new(self.measure.weigher.clone()))
+            .counter(Arc::new(self.measure.counter.clone()))
             .overhead_tokens(self.measure.overhead_tokens)
     }
 

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 use wb_budget::{
     BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError, WindowPolicyError,
 };
-use wb_passes::{Artifact, ArtifactCompactionConfig, ArtifactConfigError};
+use wb_passes::{ArtifactCompactionConfig, ArtifactConfigError, OversizedResult};
 use wb_summarize::{
     CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
 };
 
+use crate::compactor::Compactor;
 use crate::context::AgentContext;
+use crate::continuation::DEFAULT_MAX_CONTINUATIONS;
 use crate::pipeline::{Pipeline, PipelineError, Step};
-use crate::recovery::DEFAULT_MAX_CONTINUATIONS;
-use crate::settings::CondenseSettings;
 
 /// What can be set for one agent; keys that are left out get the defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,7 +168,7 @@ impl AgentSettings {
         let reserve = self.budget.reserve_tokens.unwrap_or(0).max(policy.max_output_tokens as u64);
         let budget = BudgetPolicy { reserve_tokens: Some(reserve), ..self.budget };
         let card = ModelCard { context_window: policy.max_context_tokens as u64, ..card.clone() };
-        let compactor = CondenseSettings::new()
+        let compactor = Compactor::new()
             .card(card)
             .policy(budget)
             .digest_tokens(compaction.max_summary_tokens())
@@ -192,7 +192,7 @@ impl AgentSettings {
     fn steps(&self) -> Result<Pipeline, SettingsError> {
         let mut pipeline = Pipeline::of(&self.pipeline)?;
         let config = self.sections.context_transform.artifact_compaction;
-        let previews = Step::always(Artifact { config });
+        let previews = Step::always(OversizedResult { config });
         if pipeline.steps.iter().all(|step| step.name() != previews.name()) {
             pipeline.steps.insert(0, previews);
         }

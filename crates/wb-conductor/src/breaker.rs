@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::report::{CondenseReport, Unchanged};
-use crate::settings::CondenseOpts;
+use crate::compactor::CondenseOpts;
+use crate::report::{CompactionReport, Unchanged};
 
 /// Runs that did not help, in a row, after which no model is asked any more.
 pub const BREAKER_AFTER: u32 = 2;
@@ -30,10 +30,10 @@ impl Breaker {
     /// Learns from a run and notes in its report whether the breaker kept the model from being asked.
     pub(crate) fn done(
         &self,
-        mut report: CondenseReport,
+        mut report: CompactionReport,
         opts: &CondenseOpts,
         was_open: bool,
-    ) -> CondenseReport {
+    ) -> CompactionReport {
         if !(opts.force && report.unchanged.is_some()) {
             self.learn(&report, was_open);
         }
@@ -42,7 +42,7 @@ impl Breaker {
     }
 
     /// A run without a model tells nothing about the model, so it does not close the breaker.
-    fn learn(&self, report: &CondenseReport, was_open: bool) {
+    fn learn(&self, report: &CompactionReport, was_open: bool) {
         let helped = match &report.unchanged {
             None => report.irreducible.is_none() && report.degraded().is_none() && !was_open,
             // Nothing was asked of these, so they tell nothing.

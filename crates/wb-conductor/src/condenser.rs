@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 use wb_message::Message;
 use wb_summarize::{CondenseScope, SummarizeDeps, Summary, summarize};
 
+use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::pipeline::Pipeline;
-use crate::runner::condense_in_place;
-use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
+use crate::runner::compact_in_place;
 
 /// An async function from a transcript to a condensed one.
 pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>> + Send + Sync>;
@@ -16,12 +16,12 @@ pub type Condenser = Box<dyn Fn(Vec<Message>) -> BoxFuture<'static, Vec<Message>
 ///
 /// Without a card, or with one that knows no window, it returns its input. It neither clears tool results nor restores files; the runner does.
 pub fn create_condenser(deps: CondenserDeps) -> Condenser {
-    let settings = CondenseSettings::from(deps).pipeline(Pipeline::bare());
+    let settings = Compactor::from(deps).pipeline(Pipeline::bare());
     Box::new(move |mut messages| {
         let settings = settings.clone();
         async move {
             if settings.card.is_some() {
-                condense_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
+                compact_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
             }
             messages
         }

@@ -4,16 +4,16 @@ use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Budget, Ledger, PolicyError, TokenEstimate, Usage, UsageRefused};
+use wb_budget::{Budget, ContextTracker, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::{Conversation, Message, Undo, fingerprint};
 use wb_summarize::savings_ratio_ppm;
 
 use crate::breaker::Breaker;
+use crate::compactor::{Compactor, CondenseOpts};
+use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::plan::{Plan, Ready};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
-use crate::recovery::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
-use crate::report::CondenseReport;
-use crate::settings::{CondenseOpts, CondenseSettings};
+use crate::report::CompactionReport;
 
 /// Follows an agent's transcript and compacts it.
 ///
@@ -40,8 +40,8 @@ use crate::settings::{CondenseOpts, CondenseSettings};
 /// ```
 #[derive(Debug)]
 pub struct AgentContext {
-    compactor: CondenseSettings,
-    tracker: Ledger,
+    compactor: Compactor,
+    tracker: ContextTracker,
     breaker: Breaker,
     task: Option<Task>,
     /// Above so many tokens a digest is asked for while turns go on.
@@ -75,12 +75,12 @@ impl Drop for Task {
 impl AgentContext {
     /// Follows transcripts for a model of that card; digests are taken from the transcript itself.
     pub fn new(card: wb_budget::ModelCard) -> Self {
-        Self::with(CondenseSettings::new().card(card))
+        Self::with(Compactor::new().card(card))
     }
 
     /// Follows transcripts with a compactor of your own: model, policy, counter, steps.
-    pub fn with(compactor: CondenseSettings) -> Self {
-        let tracker = Ledger::with_weigher(compactor.counter().clone());
+    pub fn with(compactor: Compactor) -> Self {
+        let tracker = ContextTracker::with_counter(compactor.token_counter().clone());
         let tracker = tracker.with_overhead_tokens(compactor.overhead_tokens);
         Self {
             compactor,
@@ -99,7 +99,7 @@ impl AgentContext {
     /// conversation, not its turns.
     #[must_use]
     pub fn overhead_of(mut self, conversation: &Conversation) -> Self {
-        let overhead_tokens = self.compactor.counter().overhead(conversation);
+        let overhead_tokens = self.compactor.token_counter().overhead(conversation);
         self.compactor = self.compactor.overhead_tokens(overhead_tokens);
         self.tracker = self.tracker.with_overhead_tokens(overhead_tokens);
         self
@@ -153,7 +153,7 @@ impl AgentContext {
     }
 
     /// Returns what follows the transcript.
-    pub fn tracker(&self) -> &Ledger {
+    pub fn tracker(&self) -> &ContextTracker {
         &self.tracker
     }
 
@@ -200,7 +200,7 @@ impl AgentContext {
     }
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
-    pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+    pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         match self.plan(messages, opts, |plan| plan.local()) {
             Err(report) => *report,
             Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
@@ -208,7 +208,7 @@ impl AgentContext {
     }
 
     /// Compacts with the model where there is one. Dropping the future leaves everything as it was.
-    pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+    pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         let breaker_open = self.breaker.is_open() && !opts.force;
         let asked = self.asked(messages, opts, breaker_open);
         let report = match asked {
@@ -220,7 +220,7 @@ impl AgentContext {
 
     /// Brings a transcript within its budget before it is sent; nothing where it is. A digest that was asked for
     /// meanwhile is put in first; otherwise nothing waits and no model is asked.
-    pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Option<CondenseReport> {
+    pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
         let finished = self.finish(messages);
         if !self.is_over(messages) {
             self.start_if_due(messages);
@@ -266,7 +266,7 @@ impl AgentContext {
     }
 
     /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.
-    pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CondenseReport> {
+    pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
         let task = self.task.as_mut().filter(|task| task.ready.is_finished())?;
         // Unconstrained, because a task that has used up its share of time would be told to come back later.
         let joined = tokio::task::unconstrained(&mut task.ready).now_or_never();
@@ -306,7 +306,7 @@ impl AgentContext {
         messages: &[Message],
         opts: &CondenseOpts,
         breaker_open: bool,
-    ) -> Result<impl Future<Output = Ready> + Send + 'static + use<>, Box<CondenseReport>> {
+    ) -> Result<impl Future<Output = Ready> + Send + 'static + use<>, Box<CompactionReport>> {
         let compactor = self.compactor.clone();
         let compactor = if breaker_open { compactor.without_model() } else { compactor };
         self.plan(messages, opts, |plan| compactor.ask(plan, opts))
@@ -317,7 +317,7 @@ impl AgentContext {
         messages: &[Message],
         opts: &CondenseOpts,
         then: impl FnOnce(Plan<'_>) -> R,
-    ) -> Result<R, Box<CondenseReport>> {
+    ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
         let context_tokens = self.tracker.context_tokens();
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
@@ -325,7 +325,7 @@ impl AgentContext {
         let resolve = || {
             compactor.budget().map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens))
         };
-        let budget = resolve().map_err(|error| Box::new(CondenseReport::of_bad_policy(&view, error)))?;
+        let budget = resolve().map_err(|error| Box::new(CompactionReport::of_bad_policy(&view, error)))?;
         compactor.pipeline.plan(&view, &budget, opts.trigger()).map(then)
     }
 }

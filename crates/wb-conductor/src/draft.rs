@@ -8,7 +8,7 @@ use std::mem::take;
 use std::ops::Range;
 
 use wb_budget::{WeighedTranscript, prefix_sums};
-use wb_message::marks::is_cleared;
+use wb_message::markers::is_cleared;
 use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, PatchError};
 
 /// One place of a draft.
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
                 }
                 Edit::Fold { range, with } => {
                     removed_tokens += self.prefix[range.end] - self.prefix[range.start];
-                    weights.extend(with.iter().map(|message| self.input.counter.weigh(message)));
+                    weights.extend(with.iter().map(|message| self.input.counter.message(message)));
                 }
             }
         }
@@ -189,7 +189,7 @@ impl<'a> Draft<'a> {
         if let Some(weight) = tool.and_then(|tool| self.cleared.get(tool)) {
             return *weight;
         }
-        let weight = self.input.counter.weigh(&message.with_body(content.to_vec()));
+        let weight = self.input.counter.message(&message.with_body(content.to_vec()));
         if let Some(tool) = tool.cloned() {
             self.cleared.insert(tool, weight);
         }

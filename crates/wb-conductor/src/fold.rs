@@ -1,7 +1,7 @@
 //! Where the head ends that becomes a digest, and what may be said of it.
 
 use wb_budget::{plan_cut, prefix_sums};
-use wb_message::marks::is_pinned;
+use wb_message::markers::is_pinned;
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 use wb_summarize::{
     CondenseScope, REQUEST_BYTES, Sections, carried_digest, digest_message, has_news, local_sections,
@@ -98,7 +98,7 @@ impl StepRunner<'_, '_> {
         let local = local_sections(messages, &input.pairing, self.vocabulary, carried.as_deref());
         let timestamp = newest_timestamp(messages);
         let least = digest_message(CondenseScope::Session, local.render(0), timestamp);
-        Head { cut, carried, local, least_tokens: input.counter.weigh(&least), timestamp }
+        Head { cut, carried, local, least_tokens: input.counter.message(&least), timestamp }
     }
 
     /// Returns the cut, 0 where folding would say nothing new.

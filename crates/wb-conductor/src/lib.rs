@@ -2,7 +2,7 @@
 //!
 //! A compaction is three steps, the same whether it is waited for, runs beside or is a preview: [`prepare()`]
 //! looks at the transcript and plans (sync), [`run()`] asks the model (async, holds no transcript), [`apply()`]
-//! changes the transcript and reports (sync). [`condense_in_place`] does all three, [`WindowBudgetCondense`] does
+//! changes the transcript and reports (sync). [`compact_in_place`] does all three, [`WindowBudgetCondense`] does
 //! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
 //! [`BackgroundCompaction`] is the published form of running beside: one cumulative summary, made in a task and
 //! swapped in when it is there. A [`Ladder`] puts passes and the digest in any order, from cheap to dear.
@@ -10,13 +10,13 @@
 //! ```
 //! use futures::executor::block_on;
 //! use wb_budget::ModelCard;
-//! use wb_conductor::{CondenseOpts, CondenseSettings, apply, prepare, run};
+//! use wb_conductor::{CondenseOpts, Compactor, apply, prepare, run};
 //! use wb_message::Message;
 //!
 //! let mut messages: Vec<Message> = (0..40)
 //!     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
 //!     .collect();
-//! let settings = CondenseSettings::new().card(ModelCard::with_window(12_000));
+//! let settings = Compactor::new().card(ModelCard::with_window(12_000));
 //! let prepared = prepare(&messages, &settings, &CondenseOpts::default()).expect("over budget");
 //! let proposal = block_on(run(prepared));
 //! let report = apply(&mut messages, proposal);
@@ -32,16 +32,16 @@ mod draft;
 pub mod pipeline;
 mod fold;
 mod step_runner;
-pub mod bridge;
+pub mod turns;
 pub mod plan;
-pub mod settings;
+pub mod compactor;
 mod breaker;
 pub mod runner;
 pub mod compaction_state;
 pub mod background;
 pub mod condenser;
-pub mod binding;
-pub mod recovery;
+pub mod host;
+pub mod continuation;
 pub mod prompt_cache;
 pub mod context;
 pub mod agent_settings;
@@ -51,28 +51,28 @@ pub use background::{
     BackgroundCompaction, CompactionEvent, DiscardReason, NotSpawned, apply_summary,
     trim_to_compaction_boundary,
 };
-pub use binding::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
-pub use bridge::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use compaction_state::{
     BREAKER_OPEN_MS, Breaker, CompactionBoundary, CompactionFailure, CompactionInFlight, CompactionSkipped,
     CompactionState, CompactionTaskId, FIRST_BACKOFF_MS, MAX_BACKOFF_MS, MAX_COMPACTION_RECORDS,
     MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
 };
+pub use compactor::{Compactor, CondenseOpts, CondenserDeps, DEFAULT_TIMEOUT};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use context::AgentContext;
+pub use continuation::{
+    CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
+    continuation_message, needs_truncation_recovery,
+};
+pub use host::{CondenseFn, IdentityCondense, WindowBudgetCondense};
 pub use pipeline::{
     DEFAULT_MAX_RESTORED, DIGEST, DigestStep, PRESETS, Pipeline, PipelineError, RESTORE, RestoreStep, Step,
     Trigger, does,
 };
 pub use plan::{Plan, Ready};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
-pub use recovery::{
-    CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, SortedCalls, TruncationState,
-    continuation_message, needs_truncation_recovery,
-};
-pub use report::{CondenseReport, DigestSource, StepReport, Unchanged};
-pub use runner::{Runner, condense_in_place, condense_locally, condense_transcript, condense_turns};
-pub use settings::{CondenseOpts, CondenseSettings, CondenserDeps, DEFAULT_TIMEOUT};
+pub use report::{CompactionReport, DigestSource, StepReport, Unchanged};
+pub use runner::{Runner, compact_in_place, compact_locally, compact_turns, condense_transcript};
+pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;
 pub use wb_summarize::{Summarizer, from_fn};

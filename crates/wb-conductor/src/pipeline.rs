@@ -10,7 +10,7 @@ use wb_message::ToolVocabulary;
 use wb_passes::{DropMiddle, Microcompact, PASSES, Pass, Preview, ToolOutput, pass_entry};
 
 use crate::plan::Plan;
-use crate::report::CondenseReport;
+use crate::report::CompactionReport;
 use crate::step_runner::StepRunner;
 
 /// The name of the step that folds the head into a digest, as reports and settings show it.
@@ -215,7 +215,7 @@ impl Pipeline {
             "window-budget" => return Some(Self::default()),
             "ladder" => return Some(Self::ladder()),
             "three-level" => &["tool-output", "collapse", "preview", "drop-middle"],
-            "policy" => &["artifact", "truncate", "repair"],
+            "policy" => &["oversized-result", "truncate", "repair"],
             _ => return None,
         };
         steps.iter().map(|name| Step::of(&json!(name)).ok()).collect::<Option<_>>().map(Self::new)
@@ -304,7 +304,7 @@ impl Pipeline {
         view: &'a WeighedTranscript<'a>,
         budget: &Budget,
         trigger: Trigger,
-    ) -> Result<Plan<'a>, Box<CondenseReport>> {
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
         StepRunner::new(view, *budget, trigger, &self.vocabulary).run(&self.steps)
     }
 }

@@ -5,18 +5,18 @@ use std::mem::take;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Budget, Ledger, ModelCard, Tariff, Weigher};
-use wb_message::marks::{digest_body, is_cleared, restored_file};
+use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic};
+use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Origin, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
     CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Summarizer, digest_message, shortened_digest,
 };
 
-use crate::bridge::{TurnsUndo, project};
 use crate::draft::Draft;
 use crate::fold::Head;
-use crate::report::{CondenseReport, DigestSource, Unchanged};
+use crate::report::{CompactionReport, DigestSource, Unchanged};
 use crate::step_runner::USEFUL_DIGEST_TOKENS;
+use crate::turns::{TurnsUndo, project};
 
 /// What a pipeline would do to a transcript, which it borrows: a preview, and the last that sees the transcript before
 /// the change is applied.
@@ -29,7 +29,7 @@ pub struct Plan<'a> {
     pub(crate) may_add: bool,
     /// Whether the transcript may be changed before the change is applied.
     pub(crate) is_guarded: bool,
-    pub(crate) report: CondenseReport,
+    pub(crate) report: CompactionReport,
 }
 
 /// A change that is ready to be applied. It owns all that it needs and holds no transcript.
@@ -44,7 +44,7 @@ pub struct Ready {
     end: End,
     cancel: CancellationToken,
     is_cancelled: bool,
-    report: CondenseReport,
+    report: CompactionReport,
 }
 
 /// What is needed to end a run: the figures of the input.
@@ -55,7 +55,7 @@ struct End {
     head_cut: Option<usize>,
     prefix: Vec<u64>,
     pairing: Pairing,
-    counter: Arc<dyn Weigher>,
+    counter: Arc<dyn TokenCounter>,
 }
 
 /// Renders a digest within its bound, so that what later steps were planned against stays true.
@@ -63,7 +63,7 @@ struct End {
 struct Writer {
     max_tokens: u64,
     timestamp: i64,
-    counter: Arc<dyn Weigher>,
+    counter: Arc<dyn TokenCounter>,
 }
 
 impl fmt::Debug for Plan<'_> {
@@ -81,10 +81,10 @@ impl fmt::Debug for End {
 impl Writer {
     /// Renders ever shorter until the message weighs what it may.
     fn fit(&self, render: impl Fn(usize) -> String) -> Message {
-        let mut max_chars = Tariff::SEED.chars_within(self.max_tokens);
+        let mut max_chars = TokenHeuristic::DEFAULT.chars_within(self.max_tokens);
         loop {
             let message = digest_message(CondenseScope::Session, render(max_chars), self.timestamp);
-            if max_chars < 16 || self.counter.weigh(&message) <= self.max_tokens {
+            if max_chars < 16 || self.counter.message(&message) <= self.max_tokens {
                 return message;
             }
             max_chars -= max_chars / 16 + 1;
@@ -184,7 +184,7 @@ impl Plan<'_> {
             counter: input.counter.clone(),
         };
         let n_messages = input.messages.len();
-        let report = CondenseReport { digest: source, ..self.report };
+        let report = CompactionReport { digest: source, ..self.report };
         let (patch, digest_at) = self.draft.into_patch(message);
         Ready {
             patch,
@@ -232,7 +232,7 @@ impl Ready {
     ///
     /// Where the planned messages have changed, the result would not be lighter, or the host cancelled, the transcript
     /// stays as it is and the report says why.
-    pub fn apply(self, messages: &mut Vec<Message>) -> CondenseReport {
+    pub fn apply(self, messages: &mut Vec<Message>) -> CompactionReport {
         let same = messages.len() >= self.n_messages
             && self.fingerprint.is_none_or(|known| known == prefix_fingerprint(&messages[..self.n_messages]));
         self.apply_if(same, messages)
@@ -240,7 +240,11 @@ impl Ready {
 
     /// As [`Self::apply`], for a transcript that a tracker follows: nothing is read, weighed or paired again but what
     /// is new, and the tracker follows the change.
-    pub fn apply_tracked(self, messages: &mut Vec<Message>, tracker: &mut Ledger) -> CondenseReport {
+    pub fn apply_tracked(
+        self,
+        messages: &mut Vec<Message>,
+        tracker: &mut ContextTracker,
+    ) -> CompactionReport {
         let n_messages = self.n_messages;
         let same = messages.len() == tracker.len()
             && self.fingerprint.is_none_or(|known| tracker.fingerprint(n_messages) == Some(known));
@@ -252,7 +256,7 @@ impl Ready {
     }
 
     /// As [`Self::apply`], for the turns that it was planned on; what takes the change back comes with the report.
-    pub fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CondenseReport, Option<TurnsUndo>) {
+    pub fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
         let mut projection = project(take(turns));
         let n_before = projection.messages.len();
         let mut report = self.apply(&mut projection.messages);
@@ -267,7 +271,7 @@ impl Ready {
         (report, undo)
     }
 
-    fn apply_if(self, same: bool, messages: &mut Vec<Message>) -> CondenseReport {
+    fn apply_if(self, same: bool, messages: &mut Vec<Message>) -> CompactionReport {
         if !same {
             return self.report.not_changed(Unchanged::PrefixChanged);
         }
@@ -293,13 +297,18 @@ impl End {
     fn take_in(&mut self, messages: &[Message], n_messages: usize) {
         self.pairing = Pairing::of(messages);
         for message in &messages[n_messages..] {
-            self.prefix.push(self.total().saturating_add(self.counter.weigh(message)));
+            self.prefix.push(self.total().saturating_add(self.counter.message(message)));
         }
     }
 
-    fn splice(self, messages: &mut Vec<Message>, patch: Patch, mut report: CondenseReport) -> CondenseReport {
+    fn splice(
+        self,
+        messages: &mut Vec<Message>,
+        patch: Patch,
+        mut report: CompactionReport,
+    ) -> CompactionReport {
         note_bodies(&patch, &mut report);
-        let weigh = |message: &Message| self.counter.weigh(message);
+        let weigh = |message: &Message| self.counter.message(message);
         let done = match self.may_add {
             true => patch.apply_measured(messages, &self.pairing, &self.prefix, &weigh),
             false => patch.apply_weighed(messages, &self.pairing, &self.prefix, &weigh),
@@ -311,7 +320,7 @@ impl End {
         }
     }
 
-    fn done(&self, messages: &[Message], done: Weighed, mut report: CondenseReport) -> CondenseReport {
+    fn done(&self, messages: &[Message], done: Weighed, mut report: CompactionReport) -> CompactionReport {
         let origins = done.undo.origins(self.prefix.len() - 1);
         report.folded =
             self.prefix.len() - 1 - origins.iter().filter(|origin| origin.kept().is_some()).count();
@@ -321,7 +330,7 @@ impl End {
             match restored_file(message) {
                 Some((path, _)) => report.restored.push(path.to_owned()),
                 None if digest_body(message).is_some() && report.digest.is_some() => {
-                    report.digest_tokens = self.counter.weigh(message);
+                    report.digest_tokens = self.counter.message(message);
                 }
                 None => {}
             }
@@ -335,7 +344,7 @@ impl End {
 }
 
 /// Notes which bodies were cleared and which were shortened.
-fn note_bodies(patch: &Patch, report: &mut CondenseReport) {
+fn note_bodies(patch: &Patch, report: &mut CompactionReport) {
     for edit in &patch.edits {
         match edit {
             Edit::Body { at, content } if is_cleared(content) => report.cleared.push(*at),

@@ -67,7 +67,7 @@ pub enum DigestSource {
 /// What a compaction did. [`fmt::Display`] gives it in one line.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct CondenseReport {
+pub struct CompactionReport {
     /// The steps that changed something, in order.
     pub steps: Vec<StepReport>,
     /// Weight of the input in tokens, by estimate.
@@ -117,7 +117,7 @@ pub struct CondenseReport {
     pub undo: Option<Undo>,
 }
 
-impl CondenseReport {
+impl CompactionReport {
     /// Tells whether the transcript was changed.
     pub fn is_changed(&self) -> bool {
         self.unchanged.is_none()
@@ -159,7 +159,7 @@ impl CondenseReport {
     }
 }
 
-impl fmt::Display for CondenseReport {
+impl fmt::Display for CompactionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.unchanged {
             Some(reason) => {
@@ -182,7 +182,7 @@ impl fmt::Display for CondenseReport {
     }
 }
 
-impl CondenseReport {
+impl CompactionReport {
     fn fmt_changed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (tokens, messages) = (self.tokens_after, self.messages_after);
         write!(

@@ -8,20 +8,20 @@ use wb_message::{Message, Turn};
 use wb_summarize::NoDigest;
 
 use crate::breaker::Breaker;
-use crate::bridge::{Projection, TurnsUndo, project};
+use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};
-use crate::report::CondenseReport;
-use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
+use crate::report::CompactionReport;
+use crate::turns::{Projection, TurnsUndo, project};
 
 /// Condenses a transcript in place and tells what was done.
 ///
 /// Dropping the future before it is done leaves the transcript as it was.
-pub async fn condense_in_place(
+pub async fn compact_in_place(
     messages: &mut Vec<Message>,
-    settings: &CondenseSettings,
+    settings: &Compactor,
     opts: &CondenseOpts,
-) -> CondenseReport {
-    let view = WeighedTranscript::new(messages, &settings.weigher);
+) -> CompactionReport {
+    let view = WeighedTranscript::new(messages, &settings.counter);
     let asked = settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts));
     drop(view);
     match asked {
@@ -31,27 +31,27 @@ pub async fn condense_in_place(
 }
 
 /// Condenses a transcript in place without a model and without waiting; the digest is taken from the transcript itself.
-pub fn condense_locally(
+pub fn compact_locally(
     messages: &mut Vec<Message>,
-    settings: &CondenseSettings,
+    settings: &Compactor,
     opts: &CondenseOpts,
-) -> CondenseReport {
-    let view = WeighedTranscript::new(messages, &settings.weigher);
+) -> CompactionReport {
+    let view = WeighedTranscript::new(messages, &settings.counter);
     let ready = settings.plan(&view, opts).map(|plan| plan.held().local());
     drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 
-/// Condenses a host's turns in place; see [`condense_in_place`]. What takes it back comes with the report.
+/// Condenses a host's turns in place; see [`compact_in_place`]. What takes it back comes with the report.
 ///
 /// The result never has more turns than before. Dropping the future before it is done leaves the turns as they were.
-pub async fn condense_turns(
+pub async fn compact_turns(
     turns: &mut Vec<Turn>,
-    settings: &CondenseSettings,
+    settings: &Compactor,
     opts: &CondenseOpts,
-) -> (CondenseReport, Option<TurnsUndo>) {
+) -> (CompactionReport, Option<TurnsUndo>) {
     let asked = lend(turns, |projection| {
-        let view = WeighedTranscript::new(&projection.messages, &settings.weigher);
+        let view = WeighedTranscript::new(&projection.messages, &settings.counter);
         let view = view.in_turns(projection.turns_of());
         settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts))
     });
@@ -73,20 +73,20 @@ fn lend<R>(turns: &mut Vec<Turn>, look: impl FnOnce(&Projection) -> R) -> R {
     look(&PutsBack(turns, projection).1)
 }
 
-impl CondenseSettings {
+impl Compactor {
     /// Plans a compaction over a transcript that is weighed already; a report with the reason comes back where there is
     /// nothing to do.
     pub fn plan<'a>(
         &self,
         view: &'a WeighedTranscript<'a>,
         opts: &CondenseOpts,
-    ) -> Result<Plan<'a>, Box<CondenseReport>> {
-        let budget = self.budget().map_err(|error| Box::new(CondenseReport::of_bad_policy(view, error)))?;
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        let budget = self.budget().map_err(|error| Box::new(CompactionReport::of_bad_policy(view, error)))?;
         let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
         let anchored = opts.context_tokens > 0 && refused.is_none();
         match self.pipeline.plan(view, &budget, opts.trigger()) {
-            Ok(plan) => Ok(Plan { report: CondenseReport { refused, anchored, ..plan.report }, ..plan }),
-            Err(report) => Err(Box::new(CondenseReport { refused, anchored, ..*report })),
+            Ok(plan) => Ok(Plan { report: CompactionReport { refused, anchored, ..plan.report }, ..plan }),
+            Err(report) => Err(Box::new(CompactionReport { refused, anchored, ..*report })),
         }
     }
 
@@ -126,7 +126,7 @@ pub async fn condense_transcript(
     mut messages: Vec<Message>,
     opts: &CondenseOpts,
 ) -> Vec<Message> {
-    condense_in_place(&mut messages, &CondenseSettings::from(deps.clone()), opts).await;
+    compact_in_place(&mut messages, &Compactor::from(deps.clone()), opts).await;
     messages
 }
 
@@ -134,13 +134,13 @@ pub async fn condense_transcript(
 /// asked for [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again.
 #[derive(Clone, Debug, Default)]
 pub struct Runner {
-    settings: CondenseSettings,
+    settings: Compactor,
     breaker: Breaker,
 }
 
 impl Runner {
     /// Starts with a closed breaker.
-    pub fn new(settings: CondenseSettings) -> Self {
+    pub fn new(settings: Compactor) -> Self {
         Self { settings, breaker: Breaker::default() }
     }
 
@@ -149,26 +149,26 @@ impl Runner {
         self.breaker.is_open()
     }
 
-    /// Condenses a transcript in place; see [`condense_in_place`].
-    pub async fn condense(&self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CondenseReport {
+    /// Condenses a transcript in place; see [`compact_in_place`].
+    pub async fn condense(&self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         let (settings, breaker_open) = self.settings_for(opts);
-        let report = condense_in_place(messages, &settings, opts).await;
+        let report = compact_in_place(messages, &settings, opts).await;
         self.breaker.done(report, opts, breaker_open)
     }
 
-    /// Condenses turns in place; see [`condense_turns`].
-    pub async fn condense_turns(
+    /// Condenses turns in place; see [`compact_turns`].
+    pub async fn compact_turns(
         &self,
         turns: &mut Vec<Turn>,
         opts: &CondenseOpts,
-    ) -> (CondenseReport, Option<TurnsUndo>) {
+    ) -> (CompactionReport, Option<TurnsUndo>) {
         let (settings, breaker_open) = self.settings_for(opts);
-        let (report, undo) = condense_turns(turns, &settings, opts).await;
+        let (report, undo) = compact_turns(turns, &settings, opts).await;
         (self.breaker.done(report, opts, breaker_open), undo)
     }
 
     /// Returns the settings of the next run, without a model where the breaker is open.
-    fn settings_for(&self, opts: &CondenseOpts) -> (Cow<'_, CondenseSettings>, bool) {
+    fn settings_for(&self, opts: &CondenseOpts) -> (Cow<'_, Compactor>, bool) {
         let breaker_open = self.is_breaker_open() && !opts.force;
         if !breaker_open {
             return (Cow::Borrowed(&self.settings), false);

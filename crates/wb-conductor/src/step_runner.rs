@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::fold::Head;
 use crate::pipeline::{DigestStep, Step, Trigger};
 use crate::plan::Plan;
-use crate::report::{CondenseReport, StepReport, Unchanged};
+use crate::report::{CompactionReport, StepReport, Unchanged};
 
 /// A digest needs about this many tokens to be more than a count; for less no model is asked.
 pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
@@ -58,7 +58,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         }
     }
 
-    pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CondenseReport>> {
+    pub(crate) fn run(mut self, steps: &[Step]) -> Result<Plan<'a>, Box<CompactionReport>> {
         let tokens_before = self.draft.total();
         let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
         let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(added));
@@ -80,9 +80,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         if self.steps.is_empty() {
             let reason = if is_over { Unchanged::NothingToFold } else { Unchanged::UnderBudget };
             let irreducible = self.budget.irreducible(report.tokens_before, is_over);
-            return Err(Box::new(CondenseReport { irreducible, ..report.not_changed(reason) }));
+            return Err(Box::new(CompactionReport { irreducible, ..report.not_changed(reason) }));
         }
-        let report = CondenseReport { steps: self.steps, ..report };
+        let report = CompactionReport { steps: self.steps, ..report };
         let head = self.head.filter(|_| self.draft.hole().is_some());
         Ok(Plan {
             draft: self.draft,
@@ -95,9 +95,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         })
     }
 
-    fn report(&self, is_over: bool) -> CondenseReport {
+    fn report(&self, is_over: bool) -> CompactionReport {
         let input = self.draft.input;
-        CondenseReport {
+        CompactionReport {
             tokens_before: input.total_tokens(),
             tokens_after: input.total_tokens(),
             messages_before: input.messages.len(),
@@ -105,7 +105,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             context_tokens: self.budget.context_tokens(input.total_tokens()),
             limit_tokens: self.budget.has_target().then_some(self.budget.limit),
             target_tokens: (is_over && self.budget.has_target()).then_some(self.budget.target),
-            ..CondenseReport::default()
+            ..CompactionReport::default()
         }
     }
 
@@ -120,7 +120,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
                 Edit::Fold { range, with } => {
                     added = with
                         .iter()
-                        .map(|message| input.counter.weigh(message))
+                        .map(|message| input.counter.message(message))
                         .fold(added, u64::saturating_add);
                     let gone =
                         range.clone().filter_map(|at| input.messages.get(at).map(|_| input.weight(at)));

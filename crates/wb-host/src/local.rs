@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use wb_budget::Tariff;
+use wb_budget::TokenHeuristic;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
-use wb_summarize::fallback::{ACTIVE, STUCK};
+use wb_summarize::extractive::{ACTIVE, STUCK};
 use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
 use crate::outcome::{NO_PRIOR_HISTORY, TURN_CONTEXT};
@@ -37,7 +37,7 @@ pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_to
     let carried = carried_digest(messages);
     let prior: String = previous.into_iter().chain(carried.as_deref()).map(as_digest).collect();
     let sections = local_sections(messages, &Pairing::of(messages), &ToolVocabulary::default(), Some(&prior));
-    let max_chars = Tariff::SEED.chars_within(max_tokens).saturating_sub(FRAME_CHARS);
+    let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens).saturating_sub(FRAME_CHARS);
     as_summary(&Sections::parse(&sections.render(max_chars)))
 }
 

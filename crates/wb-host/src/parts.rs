@@ -1,6 +1,6 @@
 //! A conversation as text in as many parts as a model's window asks for.
 
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Message, text};
 use wb_session::{SerializeOpts, convert_to_llm, serialize_conversation};
 

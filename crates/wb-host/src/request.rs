@@ -1,6 +1,6 @@
 //! What a model is asked for a summary, and what of its reply is taken.
 
-use wb_budget::{ModelCard, Tariff};
+use wb_budget::{ModelCard, TokenHeuristic};
 use wb_message::Message;
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_session::split_file_tags;
@@ -39,7 +39,7 @@ impl<'a> SummaryRequest<'a> {
         let max_output_tokens = max_output_tokens.min(most_output_tokens(card)).max(1);
         let half = input_bytes(card, max_output_tokens, 0) / 2;
         let previous = previous.map(|text| clip_lines(text.to_owned(), half));
-        let reply_bytes = Tariff::SEED.chars_within(max_output_tokens).min(half);
+        let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens).min(half);
         let max_previous_bytes = previous.as_ref().map_or(0, String::len).max(reply_bytes);
         let parts = parts(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
         Self { focus, task, parts, previous, max_previous_bytes, max_output_tokens }

@@ -1,6 +1,6 @@
 //! Results of tools that are too large for the window, shortened in the context; the log keeps them whole.
 
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Content, Message, text};
 use wb_session::{
     ContextEdit, EntryId, EntryKind, EntryTag, Replacement, SESSION_TARIFF, Session, SessionError,

@@ -60,20 +60,20 @@ struct Node {
 ///
 /// Ids are kept as 64-bit hashes under a fixed key, so the book owns no strings.
 #[derive(Clone, Debug, Default)]
-pub struct CallBook {
+pub struct CallTracker {
     slots: ByKey<Slot>,
     nodes: Vec<Node>,
 }
 
-/// What a [`CallBook`] knew of one id before a call or an answer of it.
+/// What a [`CallTracker`] knew of one id before a call or an answer of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Page {
+pub struct Checkpoint {
     key: u64,
     slot: Option<Slot>,
     n_calls: usize,
 }
 
-impl Page {
+impl Checkpoint {
     /// Returns the key of the id.
     pub fn key(&self) -> u64 {
         self.key
@@ -101,12 +101,12 @@ impl Hasher for KeyHasher {
 /// A map by keys of ids.
 pub(crate) type ByKey<T> = HashMap<u64, T, BuildHasherDefault<KeyHasher>>;
 
-/// Hashes an id for a [`CallBook`]; equal in every build.
+/// Hashes an id for a [`CallTracker`]; equal in every build.
 pub fn id_key(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-impl CallBook {
+impl CallTracker {
     /// Makes room for the given number of calls.
     pub fn with_capacity(n_calls: usize) -> Self {
         Self {
@@ -116,9 +116,9 @@ impl CallBook {
     }
 
     /// Notes a call; returns what takes it back.
-    pub fn call(&mut self, key: u64, call: CallAt) -> Page {
+    pub fn call(&mut self, key: u64, call: CallAt) -> Checkpoint {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        let mut page = Page { key, slot: None, n_calls: self.nodes.len() };
+        let mut page = Checkpoint { key, slot: None, n_calls: self.nodes.len() };
         let slot = match self.slots.entry(key) {
             Entry::Occupied(known) => {
                 page.slot = Some(*known.get());
@@ -147,8 +147,8 @@ impl CallBook {
     }
 
     /// Notes a result; tells what it answers and returns what takes it back.
-    pub fn answer_paged(&mut self, key: u64) -> (Answer, Page) {
-        let mut page = Page { key, slot: None, n_calls: self.nodes.len() };
+    pub fn answer_paged(&mut self, key: u64) -> (Answer, Checkpoint) {
+        let mut page = Checkpoint { key, slot: None, n_calls: self.nodes.len() };
         let Some(slot) = self.slots.get_mut(&key) else { return (Answer::Orphan, page) };
         page.slot = Some(*slot);
         if slot.top == NONE {
@@ -175,7 +175,7 @@ impl CallBook {
     }
 
     /// Takes back the call or answer that the page was returned for; newest first, O(1).
-    pub fn restore(&mut self, page: Page) {
+    pub fn restore(&mut self, page: Checkpoint) {
         if self.nodes.len() > page.n_calls {
             self.forget_call(page.slot);
         }
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     /// A small deterministic walk over calls and answers of three ids.
-    fn walk(book: &mut CallBook, n_steps: u32, pages: &mut Vec<Page>) {
+    fn walk(book: &mut CallTracker, n_steps: u32, pages: &mut Vec<Checkpoint>) {
         let mut state = 7_u32;
         for at in 0..n_steps {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -237,11 +237,11 @@ mod tests {
 
     #[test]
     fn a_restored_book_answers_as_it_did_before() {
-        let (mut long, mut pages) = (CallBook::default(), Vec::new());
+        let (mut long, mut pages) = (CallTracker::default(), Vec::new());
         walk(&mut long, 200, &mut pages);
         for n_steps in (0..200).rev() {
             long.restore(pages.pop().unwrap());
-            let mut short = CallBook::default();
+            let mut short = CallTracker::default();
             walk(&mut short, n_steps, &mut Vec::new());
             assert_eq!(long.open_calls(), short.open_calls());
             let mut copy = long.clone();

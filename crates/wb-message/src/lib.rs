@@ -29,7 +29,7 @@ pub mod block;
 pub mod message;
 pub mod turn;
 mod xml;
-pub mod marks;
+pub mod markers;
 mod json;
 pub mod text;
 pub mod tools;

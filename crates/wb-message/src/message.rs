@@ -109,7 +109,7 @@ pub enum Message {
         #[serde(default)]
         exit_code: Option<i32>,
     },
-    /// A host's own message; the types of [`crate::marks::PINNED_TYPES`] are never folded.
+    /// A host's own message; the types of [`crate::markers::PINNED_TYPES`] are never folded.
     Custom {
         /// The host's name for the kind of message.
         custom_type: String,

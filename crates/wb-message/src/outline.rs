@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::block::Block;
-use crate::marks::{digest_body, is_cleared, is_pinned, restored_file};
+use crate::markers::{digest_body, is_cleared, is_pinned, restored_file};
 use crate::message::{Content, Message};
 use crate::text::one_line;
 use crate::tools::ToolVocabulary;

@@ -8,10 +8,10 @@ use std::borrow::Borrow;
 use std::sync::OnceLock;
 
 use crate::calls::ByKey;
-use crate::marks::{is_pinned, is_prompt};
+use crate::markers::{is_pinned, is_prompt};
 use crate::message::Message;
 
-pub use crate::calls::{Answer, CallAt, CallBook, Page, call_ids, id_key};
+pub use crate::calls::{Answer, CallAt, CallTracker, Checkpoint, call_ids, id_key};
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ pub struct Pairing {
     orphans: Vec<u32>,
     /// The cuts behind the first message that lie in no pair and before no result, ascending.
     cuts: Vec<u32>,
-    open: CallBook,
+    open: CallTracker,
     /// The last answered call of each id; made with the first result that has no open call to answer.
     answered: Option<ByKey<CallAt>>,
     last_assistant: Option<u32>,

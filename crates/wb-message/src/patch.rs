@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
-use crate::marks::is_pinned;
+use crate::markers::is_pinned;
 use crate::message::Message;
 use crate::pairing::Pairing;
 use crate::undo::{Origin, Undo, origins};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-use crate::marks::CLIP_MARK;
+use crate::markers::CLIP_MARK;
 
 pub use crate::json::json_into;
 pub use crate::xml::{escape_xml, unescape_xml};

@@ -40,7 +40,7 @@ use ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 
 impl ToolVocabulary {
     /// The set of the main seed: lowercase names, the path under `path`.
-    pub const SEED: Self = Self {
+    pub const BASIC: Self = Self {
         tools: &[
             ("read", Read),
             ("grep", Search),
@@ -197,14 +197,14 @@ mod tests {
 
     #[test]
     fn every_preset_name_is_in_the_universal_vocabulary_with_the_same_role() {
-        for (name, role) in ToolVocabulary::SEED.tools.iter().chain(ToolVocabulary::CLAUDE_CODE.tools) {
+        for (name, role) in ToolVocabulary::BASIC.tools.iter().chain(ToolVocabulary::CLAUDE_CODE.tools) {
             assert_eq!(ToolVocabulary::UNIVERSAL.role(name), Some(*role), "{name}");
         }
     }
 
     #[test]
     fn the_seed_set_is_the_ten_names_of_the_seed() {
-        let names: Vec<_> = ToolVocabulary::SEED.tools.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect();
         let seed = ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
         assert_eq!(names, seed);
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use serde_json::json;
-use wb_budget::{Tariff, WeighedTranscript, Weigher};
+use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript};
 use wb_message::{Block, Message};
-use wb_passes::{Artifact, Goal, Pass, Repair, Truncate};
+use wb_passes::{Goal, OversizedResult, Pass, Repair, Truncate};
 use wb_testkit::workload::{Script, transcript};
 
 /// Messages, or dangling calls; the first is what the others are compared with.
@@ -19,14 +19,14 @@ fn main() {
         repair(&mut criterion, n);
         let messages = transcript(n, Script::Latin);
         pass(&mut criterion, &Truncate::default(), &messages);
-        pass(&mut criterion, &Artifact::default(), &messages);
+        pass(&mut criterion, &OversizedResult::default(), &messages);
     }
     criterion.final_summary();
 }
 
 /// Plans, applies and takes back; half of the weight is to go.
 fn pass(criterion: &mut Criterion, pass: &dyn Pass, transcript: &[Message]) {
-    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let view = WeighedTranscript::new(transcript, &counter);
     let n = view.messages.len();
     let goal = Goal::target(view.total_tokens() / 2);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
-use wb_message::marks::{COLLAPSED_PREFIX, is_prompt};
+use wb_message::markers::{COLLAPSED_PREFIX, is_prompt};
 use wb_message::{Block, Edit, Message, Patch, text};
 
 use crate::groups::Groups;
@@ -62,7 +62,7 @@ impl Pass for Collapse {
                 break;
             }
             let Some(summary) = collapsed(&view.messages, members) else { continue };
-            let saved = groups.tokens[group].saturating_sub(view.counter.as_ref().weigh(&summary));
+            let saved = groups.tokens[group].saturating_sub(view.counter.as_ref().message(&summary));
             if saved > 0 {
                 excess = excess.saturating_sub(saved);
                 edits.extend(folds(members, summary));

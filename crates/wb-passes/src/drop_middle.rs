@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
-use wb_message::marks::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
+use wb_message::markers::{DROPPED_MARK, digest_body, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
 
 use crate::groups::Groups;
@@ -53,7 +53,7 @@ impl Pass for DropMiddle {
         if total <= goal.target_tokens {
             return None;
         }
-        let mark_tokens = view.counter.weigh(&mark(0));
+        let mark_tokens = view.counter.message(&mark(0));
         let groups = Groups::of(view);
         let mut choice = Choice::of(view, &groups, goal.target_tokens.saturating_sub(mark_tokens));
         choice.keep_core(goal.keep);

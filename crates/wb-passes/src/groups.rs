@@ -39,7 +39,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    use wb_budget::{Tariff, Weigher};
+    use wb_budget::{TokenCounter, TokenHeuristic};
     use wb_message::{Block, Message};
 
     fn call(id: &str) -> Message {
@@ -56,7 +56,7 @@ mod tests {
     fn replies_that_share_a_message_of_results_are_one_group_whatever_stands_between() {
         let messages =
             [call("a"), Message::user("u"), call("b"), call("c"), nested(&["c", "a"]), nested(&["b"])];
-        let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+        let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let view = WeighedTranscript::new(&messages, &counter);
         let groups = Groups::of(&view);
         assert_eq!(groups.members, [vec![0, 3, 4], vec![1], vec![2, 5]]);

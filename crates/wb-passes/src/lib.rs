@@ -10,7 +10,7 @@
 //! ```
 //! use serde_json::json;
 //! use std::sync::Arc;
-//! use wb_budget::{Tariff, WeighedTranscript, Weigher};
+//! use wb_budget::{TokenHeuristic, WeighedTranscript, TokenCounter};
 //! use wb_message::{Block, Message};
 //! use wb_passes::{Goal, Microcompact, Pass};
 //!
@@ -20,7 +20,7 @@
 //!     messages.push(Message::assistant_blocks(vec![Block::call(&id, "Read", json!({"file_path": "a.rs"}))]));
 //!     messages.push(Message::tool_result(&id, "Read", "fn main() {}\n".repeat(40)));
 //! }
-//! let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+//! let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
 //! let patch = Microcompact::default().plan(&WeighedTranscript::new(&messages, &counter), Goal::target(0));
 //! assert_eq!(patch.map(|patch| patch.edits.len()), Some(2), "all but the newest six are cleared");
 //! ```
@@ -29,7 +29,7 @@ pub mod pass;
 pub mod microcompact;
 pub mod rehydrate;
 pub mod preview;
-pub mod artifact;
+pub mod oversized_result;
 mod groups;
 pub mod tool_output;
 pub mod collapse;
@@ -38,18 +38,19 @@ pub mod truncate;
 pub mod repair;
 pub mod table;
 
-pub use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
+pub use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
-pub use artifact::{
-    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
-};
 pub use collapse::Collapse;
 pub use drop_middle::DropMiddle;
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
+pub use oversized_result::{
+    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError,
+    OversizedResult,
+};
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
-pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanFate, Repair, Repaired};
+pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair, Repaired};
 pub use table::{PASSES, PassEntry, pass_entry};
 pub use tool_output::{ToolOutput, truncate_head_tail};
 pub use truncate::{STEPS_PER_TARGET, Truncate};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
-use wb_message::marks::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
+use wb_message::markers::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
 use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
 
 use crate::pass::{Goal, Pass};
@@ -81,7 +81,7 @@ pub fn clear(at: usize) -> Edit {
 }
 
 static SEED_NAMES: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| ToolVocabulary::SEED.tools.iter().map(|(name, _)| *name).collect());
+    LazyLock::new(|| ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect());
 
 /// Returns the tools of the main seed whose output can be had again.
 pub fn compactable_tool_names() -> &'static HashSet<&'static str> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_budget::{WeighedTranscript, Weigher};
+use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_message::block::shown_text;
 use wb_message::{Block, Edit, Message, Patch, text};
 
@@ -34,7 +34,7 @@ struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// Returns the tokens that shortening to `cap` bytes saves; none where the mark costs more.
-    fn saving(&self, cap: usize, weigher: &dyn Weigher) -> u64 {
+    fn saving(&self, cap: usize, counter: &dyn TokenCounter) -> u64 {
         if self.n_bytes <= cap {
             return 0;
         }
@@ -48,7 +48,7 @@ impl Candidate<'_> {
             }
             _ => return 0,
         };
-        self.tokens.saturating_sub(weigher.weigh(&short))
+        self.tokens.saturating_sub(counter.message(&short))
     }
 }
 
@@ -82,8 +82,8 @@ impl Pass for Preview {
 /// Returns the largest cap in bytes that saves the excess, or the smallest one allowed.
 ///
 /// Each try weighs what would be left, so that a second plan on the result finds nothing to do.
-fn common_cap(candidates: &[Candidate<'_>], excess: u64, weigher: &dyn Weigher) -> usize {
-    let saves = |cap: usize| candidates.iter().map(|body| body.saving(cap, weigher)).sum::<u64>() >= excess;
+fn common_cap(candidates: &[Candidate<'_>], excess: u64, counter: &dyn TokenCounter) -> usize {
+    let saves = |cap: usize| candidates.iter().map(|body| body.saving(cap, counter)).sum::<u64>() >= excess;
     let (mut low, mut high) =
         (MIN_PREVIEW_BYTES, candidates.iter().map(|body| body.n_bytes).max().unwrap_or(0));
     if !saves(low) {

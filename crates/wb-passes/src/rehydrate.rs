@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use wb_budget::{WeighedTranscript, Weigher, estimate_message_tokens};
+use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
-use wb_message::marks::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
+use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
 
@@ -170,7 +170,7 @@ pub fn restore_reads(
             continue;
         }
         let message = restored_from(file.body(view), file.path(view, limits.vocabulary), timestamp);
-        let weight = view.counter.weigh(&message);
+        let weight = view.counter.message(&message);
         let fitting = match weight <= left {
             true => Some((message, weight)),
             false if restored.is_empty() => {
@@ -243,14 +243,14 @@ fn body_bytes(message: &Message) -> usize {
 }
 
 /// Clips a restored message to the tokens that are left, if enough of it remains.
-fn clipped(message: &Message, weight: u64, left: u64, weigher: &dyn Weigher) -> Option<(Message, u64)> {
+fn clipped(message: &Message, weight: u64, left: u64, counter: &dyn TokenCounter) -> Option<(Message, u64)> {
     let (path, body) = restored_file(message)?;
     let timestamp = message.timestamp().unwrap_or(0);
     let mut allowed = left;
     while allowed >= MIN_CLIPPED_TOKENS {
         let max_bytes = scaled(body.len(), allowed, weight);
         let short = restored_message(path, &text::clip(body, max_bytes), timestamp);
-        let short_weight = weigher.weigh(&short);
+        let short_weight = counter.message(&short);
         if short_weight <= left {
             return Some((short, short_weight));
         }

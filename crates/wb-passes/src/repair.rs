@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::block::shown_text;
-use wb_message::marks::INTERNAL_TYPE;
+use wb_message::markers::INTERNAL_TYPE;
 use wb_message::pairing::CallAt;
 use wb_message::text::escape_xml;
 use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
@@ -26,7 +26,7 @@ const MAX_NAME_CHARS: usize = 64;
 /// What becomes of a result without an earlier call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OrphanFate {
+pub enum OrphanPolicy {
     /// It goes.
     #[default]
     Drop,
@@ -49,7 +49,7 @@ pub enum OrphanFate {
 #[serde(default, deny_unknown_fields)]
 pub struct Repair {
     /// What becomes of a result without an earlier call.
-    pub orphans: OrphanFate,
+    pub orphans: OrphanPolicy,
     /// Whether calls in flight are answered too, for a request that is about to be sent.
     pub in_flight: bool,
 }
@@ -136,8 +136,8 @@ impl Repair {
             return None;
         }
         let mut with = match self.orphans {
-            OrphanFate::Drop => vec![],
-            OrphanFate::Wrap => notes(message),
+            OrphanPolicy::Drop => vec![],
+            OrphanPolicy::Wrap => notes(message),
         };
         done.wrapped += with.len();
         done.dropped += n - with.len();

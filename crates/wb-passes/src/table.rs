@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::pass::Pass;
-use crate::{Artifact, Collapse, DropMiddle, Microcompact, Preview, Repair, ToolOutput, Truncate};
+use crate::{Collapse, DropMiddle, Microcompact, OversizedResult, Preview, Repair, ToolOutput, Truncate};
 
 /// A row of [`PASSES`].
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub const PASSES: [PassEntry; 8] = [
         "shortened giant bodies to head and tail",
         "the middle of giant tool bodies and shell outputs",
     ),
-    row::<Artifact>(
+    row::<OversizedResult>(
         "previewed oversized tool results",
         "the middle of each tool body and shell output above a size of its own",
     )

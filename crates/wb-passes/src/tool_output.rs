@@ -77,7 +77,7 @@ impl Pass for ToolOutput {
                 break;
             }
             let Some(short) = self.cut(message) else { continue };
-            let saved = view.weight(at).saturating_sub(view.counter.as_ref().weigh(&short));
+            let saved = view.weight(at).saturating_sub(view.counter.as_ref().message(&short));
             if saved > 0 {
                 excess = excess.saturating_sub(saved);
                 edits.push(Edit::Body { at, content: body(short) });

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
-use wb_message::marks::{DROPPED_MARK, Visibility, digest_body, is_dropped_mark, is_pinned, visibility};
+use wb_message::markers::{DROPPED_MARK, Visibility, digest_body, is_dropped_mark, is_pinned, visibility};
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 
 use crate::pass::{Goal, Pass};
@@ -60,7 +60,7 @@ impl Pass for Truncate {
             return (dropped > 0).then(|| Patch { edits: history.folds(None) });
         }
         let mark = Message::user(DROPPED_MARK);
-        let mark_tokens = view.counter.weigh(&mark);
+        let mark_tokens = view.counter.message(&mark);
         let dropped = dropped
             + history.drop_most(
                 (wanted + mark_tokens).saturating_sub(dropped),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use wb_message::Message;
-use wb_message::pairing::{Answer, CallAt, CallBook, call_ids, id_key};
+use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
 
 use crate::entry::{Entry, EntryKind};
 use crate::visible::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
@@ -125,7 +125,7 @@ fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {
             *end -= 1;
         }
     };
-    let mut book = CallBook::default();
+    let mut book = CallTracker::default();
     let mut last_answer = None;
     for (at, entry) in entries.iter().enumerate() {
         let Some(message) = logged_message(entry).filter(|_| visible.is_visible(entry)) else { continue };

@@ -208,7 +208,7 @@ fn note(paths: &mut Paths, n_noted: &mut u64, path: &str) {
 
 /// Returns the role of a tool of the seed by its exact name.
 fn role(name: &str) -> Option<ToolRole> {
-    ToolVocabulary::SEED.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
+    ToolVocabulary::BASIC.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
 
 fn paths<'a>(details: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {

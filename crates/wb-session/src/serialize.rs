@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use wb_message::text::{head, tail};
-use wb_message::{Block, Message, marks};
+use wb_message::{Block, Message, markers};
 
 /// The most bytes of one result that the text shows by default: pi shows as many UTF-16 units.
 pub const DEFAULT_RESULT_BYTES: usize = 2000;
@@ -86,8 +86,8 @@ impl Parts {
     fn push_result(&mut self, content: &[Block]) {
         let mut body: String = content.iter().filter_map(Block::as_text).collect();
         if let Some(max) = self.opts.max_result_bytes.filter(|max| body.len() > *max) {
-            let room = max.saturating_sub(marks::CLIP_MARK.len());
-            body = [head(&body, room - room / 2), marks::CLIP_MARK, tail(&body, room / 2)].concat();
+            let room = max.saturating_sub(markers::CLIP_MARK.len());
+            body = [head(&body, room - room / 2), markers::CLIP_MARK, tail(&body, room / 2)].concat();
         }
         self.push("[Tool result]: ", &body);
     }

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use wb_budget::LineageTariff;
+use wb_budget::HeuristicPreset;
 use wb_message::{Block, Content, Message};
 
 use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
 use crate::id::EntryId;
 
-/// What a session's messages cost until a provider counts them: [`LineageTariff::PI`] (seed 2), except that an image
+/// What a session's messages cost until a provider counts them: [`HeuristicPreset::PI`] (seed 2), except that an image
 /// of the user's costs what one in a result does, since providers count it.
-pub const SESSION_TARIFF: LineageTariff = LineageTariff { free_user_images: false, ..LineageTariff::PI };
+pub const SESSION_TARIFF: HeuristicPreset =
+    HeuristicPreset { free_user_images: false, ..HeuristicPreset::PI };
 
 /// The entries of a path with the edits that apply to them.
 #[derive(Debug)]

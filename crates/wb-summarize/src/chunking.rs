@@ -3,8 +3,8 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use wb_budget::{ModelCard, Tariff};
-use wb_message::marks::CLIP_MARK;
+use wb_budget::{ModelCard, TokenHeuristic};
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Message, text};
 
 use crate::flatten::{Flattener, MIN_BODY_BYTES};
@@ -28,7 +28,7 @@ pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes
     let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
     let tokens = window.saturating_sub(max_output_tokens) / SAFE_RATIO.1 * SAFE_RATIO.0;
     let frame_bytes = FRAME_BYTES.saturating_add(prior_bytes);
-    let bytes = Tariff::SEED.chars_within(tokens).saturating_sub(frame_bytes);
+    let bytes = TokenHeuristic::DEFAULT.chars_within(tokens).saturating_sub(frame_bytes);
     bytes.max(MIN_BODY_BYTES)
 }
 

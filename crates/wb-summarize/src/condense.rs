@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{DIGEST_TOKENS, ModelCard, Tariff};
+use wb_budget::{DIGEST_TOKENS, ModelCard, TokenHeuristic};
 use wb_message::{Message, Pairing, ToolVocabulary, text};
 
 use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts, under_headings};
 use crate::chunking::{input_bytes, transcript_parts};
 use crate::digest::{completed, shortened_digest};
-use crate::fallback::{carried_digest, local_sections};
+use crate::extractive::{carried_digest, local_sections};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
 use crate::prompt::frame_prompt;
@@ -80,7 +80,7 @@ impl DigestRequest {
     ) -> Self {
         let max_output_tokens = reply_tokens(max_tokens, card);
         let n_words = words_within(max_tokens.min(max_output_tokens));
-        let reply_bytes = Tariff::SEED.chars_within(max_output_tokens);
+        let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
         // However long an earlier digest is or a model answers, half of the input is left to the transcript.
         let max_prior_bytes = input_bytes(card, max_output_tokens, 0) / 2;
         let prior = prior.map(|prior| carried(&prior, max_prior_bytes).into_owned());
@@ -180,7 +180,7 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
             request.ask(&summarizer, deps.cancel.as_ref(), &mut Cost::default()).await
         }
     };
-    let max_chars = Tariff::SEED.chars_within(max_tokens);
+    let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens);
     let digest = digest.map_or_else(
         |_| {
             let pairing = Pairing::of(messages);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line};
 
 use crate::scope::{SECTION_TEMPLATE, heading_at};

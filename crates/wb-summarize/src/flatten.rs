@@ -3,7 +3,7 @@
 use std::borrow::{Borrow, Cow};
 
 use wb_message::block::shown_text;
-use wb_message::marks::{CLIP_MARK, Visibility, digest_body, is_dropped_mark, restored_file, visibility};
+use wb_message::markers::{CLIP_MARK, Visibility, digest_body, is_dropped_mark, restored_file, visibility};
 use wb_message::text::{json_into, tidy_into};
 use wb_message::{Block, Content, Message, text};
 

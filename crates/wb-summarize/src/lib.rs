@@ -29,10 +29,10 @@ pub mod chunking;
 pub mod length;
 pub mod digest;
 pub mod prompt;
-mod telling;
-mod carried;
+mod line_classifier;
+mod digest_merge;
 mod notes;
-pub mod fallback;
+pub mod extractive;
 pub mod invoker;
 mod from_fn;
 pub mod timer;
@@ -45,7 +45,7 @@ pub mod default_summarizer;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 
-pub use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
+pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
 pub use asker::{
     AskOpts, Bill, Cost, DEFAULT_THINKING, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts,
@@ -61,7 +61,7 @@ pub use condense::{
 };
 pub use default_summarizer::DefaultSummarizer;
 pub use digest::{Section, Sections, shortened_digest};
-pub use fallback::{REQUEST_BYTES, carried_digest, has_news, local_sections};
+pub use extractive::{REQUEST_BYTES, carried_digest, has_news, local_sections};
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use from_fn::{FnInvoker, from_fn};
 pub use heading::Heading;

@@ -8,13 +8,13 @@ use std::fmt;
 
 use serde_json::Value;
 use wb_message::calls::id_key;
-use wb_message::marks::{Visibility, is_pinned, is_prompt, visibility};
+use wb_message::markers::{Visibility, is_pinned, is_prompt, visibility};
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};
 
-use crate::carried::{N_ENTRIES, STUCK, is_nod};
-use crate::telling::{identifiers_back, is_constraint, is_decision, says_something, telling_line};
+use crate::digest_merge::{N_ENTRIES, STUCK, is_acknowledgement};
+use crate::line_classifier::{identifiers_back, is_constraint, is_decision, says_something, telling_line};
 
 /// Requests kept beside the first one.
 const N_REQUESTS: usize = 4;
@@ -150,7 +150,7 @@ fn said_back(message: &Message) -> impl Iterator<Item = &str> {
 /// Visits the requests from the newest back; of those that say no more than "ok" only the transcript's first.
 fn requests_back<M: Borrow<Message>>(messages: &[M], first: Option<usize>) -> impl Iterator<Item = &Message> {
     messages.iter().enumerate().rev().filter_map(move |(at, message)| {
-        let is_request = |prompt: &&Content| Some(at) == first || !is_nod(prompt.texts());
+        let is_request = |prompt: &&Content| Some(at) == first || !is_acknowledgement(prompt.texts());
         prompt(message.borrow()).filter(is_request).map(|_| message.borrow())
     })
 }

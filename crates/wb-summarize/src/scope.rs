@@ -1,6 +1,6 @@
 //! What a digest stands for, and the texts that depend on it.
 
-use wb_message::marks::{BRANCH_HEADER, DIGEST_HEADER};
+use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
 use crate::heading::Heading;
 

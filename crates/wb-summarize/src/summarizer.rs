@@ -2,12 +2,12 @@
 
 use futures::future::BoxFuture;
 use wb_budget::{ModelCard, Usage};
-use wb_message::marks::summary_text;
+use wb_message::markers::summary_text;
 use wb_message::{Message, text};
 
 use crate::chunking::{input_bytes, transcript_parts};
 use crate::compaction_config::CompactionConfig;
-use crate::fallback::carried_digest;
+use crate::extractive::carried_digest;
 
 /// Longest text of a token, in bytes, that a summary may have on average; prose has four to five.
 const MAX_BYTES_PER_TOKEN: usize = 8;

@@ -1,7 +1,7 @@
 //! The law of fitting: a compaction comes down to its target, or it says that it cannot and that is true.
 
 use wb_budget::{Irreducible, estimate_message_tokens};
-use wb_message::marks::is_pinned;
+use wb_message::markers::is_pinned;
 use wb_message::{Message, Pairing};
 use wb_passes::Preview;
 

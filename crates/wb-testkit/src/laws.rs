@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::mem::discriminant;
 
-use wb_message::marks::{is_pinned, is_synthetic};
-use wb_message::pairing::{Answer, CallAt, CallBook, call_ids, id_key};
+use wb_message::markers::{is_pinned, is_synthetic};
+use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
 use wb_message::{Edit, Message, Origin, Pairing, Patch};
 
 use crate::show::{difference, report};
@@ -37,7 +37,7 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     fn of(messages: &'a [Message]) -> Self {
-        let mut book = CallBook::default();
+        let mut book = CallTracker::default();
         let mut orphans = Vec::new();
         for (message, at) in messages.iter().zip(0..) {
             for (id, block) in call_ids(message) {
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_lawful_patch_gives_its_result() {
         let messages = script("s u a:read*40 t*400 a u a:bash t u");
-        let body = Edit::Body { at: 7, content: wb_message::marks::cleared_body() };
+        let body = Edit::Body { at: 7, content: wb_message::markers::cleared_body() };
         let patch = Patch::new(vec![body, Edit::Fold { range: 1..5, with: script("d") }]);
         let after = patch_laws(&messages, &patch);
         assert_eq!(after.len(), 6);

@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use wb_budget::{
-    Tariff, WeighedTranscript, Weigher, estimate_message_tokens, estimate_tokens, prefix_tokens,
+    TokenCounter, TokenHeuristic, WeighedTranscript, estimate_message_tokens, estimate_tokens, prefix_tokens,
 };
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Edit, Message, Pairing, Patch, ToolVocabulary};
 use wb_passes::{Goal, Pass};
 
@@ -26,7 +26,7 @@ pub fn plan(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Option
 }
 
 fn planned(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patch> {
-    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     pass.plan(&WeighedTranscript::new(messages, &counter), goal)
 }
 

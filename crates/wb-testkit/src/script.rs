@@ -1,7 +1,7 @@
 //! From a script to messages; the words are explained at the top of the crate.
 
 use serde_json::{Value, json};
-use wb_message::marks::{CLEARED_TOOL_RESULT, DIGEST_HEADER, RESTORED_FILE_PREFIX};
+use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, RESTORED_FILE_PREFIX};
 use wb_message::tools::{ToolRole, ToolVocabulary};
 use wb_message::{Block, Content, Message, Turn};
 
@@ -256,7 +256,7 @@ fn read_input(name: &str, arg: &str) -> Value {
 mod tests {
     use super::*;
     use wb_message::Pairing;
-    use wb_message::marks::{is_cleared, is_pinned, is_synthetic};
+    use wb_message::markers::{is_cleared, is_pinned, is_synthetic};
     use wb_message::outline::role;
 
     #[test]

@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use wb_message::marks::{CLEARED_TOOL_RESULT, DIGEST_HEADER, RESTORED_FILE_PREFIX, is_pinned};
+use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, RESTORED_FILE_PREFIX, is_pinned};
 use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Turn};
 
 use crate::script::to_turns;

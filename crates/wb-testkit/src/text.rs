@@ -1,7 +1,7 @@
 //! Made-up texts: prose, what breaks parsers, and now and then something huge.
 
 use proptest::prelude::*;
-use wb_message::marks::{CLEARED_TOOL_RESULT, CLIP_MARK, DIGEST_HEADER, RESTORED_FILE_PREFIX};
+use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, DIGEST_HEADER, RESTORED_FILE_PREFIX};
 
 /// Texts that have broken a parser, a clipper or a prompt somewhere.
 pub(crate) const NASTY: [&str; 32] = [

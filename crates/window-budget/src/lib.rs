@@ -111,14 +111,14 @@
 //! nothing waits:
 //!
 //! ```
-//! use window_budget::conductor::{CondenseOpts, CondenseSettings, Pipeline, condense_locally};
+//! use window_budget::conductor::{CondenseOpts, Compactor, Pipeline, compact_locally};
 //! use window_budget::{Message, ModelCard};
 //!
 //! let mut messages = vec![Message::user("Why does the build fail?")];
 //! messages.extend((0..40).map(|n| Message::bash("make", format!("step {n}\n").repeat(300), Some(2))));
 //! let pipeline = Pipeline::preset("three-level").expect("it is one of the four");
-//! let settings = CondenseSettings::new().card(ModelCard::with_window(12_000)).pipeline(pipeline);
-//! let report = condense_locally(&mut messages, &settings, &CondenseOpts::default());
+//! let settings = Compactor::new().card(ModelCard::with_window(12_000)).pipeline(pipeline);
+//! let report = compact_locally(&mut messages, &settings, &CondenseOpts::default());
 //! assert!(report.tokens_after <= report.target_tokens.unwrap());
 //! assert_eq!(messages[0], Message::user("Why does the build fail?"));
 //! ```

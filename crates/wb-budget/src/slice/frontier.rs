@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use wb_message::marks::is_pinned;
+use wb_message::markers::is_pinned;
 use wb_message::{last_prompt_start, runs};
 
-use crate::weighed::WeighedTranscript;
+use crate::transcript::WeighedTranscript;
 use crate::window_policy::{ContextCompactionMode, ContextWindowPolicy};
 
 /// What a compaction takes away; the indices are those of the transcript that it was planned on.

@@ -2,8 +2,8 @@
 
 use wb_message::Message;
 
+use crate::count::prefix_tokens;
 use crate::policy::BudgetPolicy;
-use crate::weigh::prefix_tokens;
 
 /// A transcript cut in two.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Real usage in the ledger: what it is trusted for, what is refused, and how well it foretells.
 
 use proptest::prelude::*;
-use wb_budget::{Ledger, ModelCard, Usage, UsageRefused, one_step_errors};
+use wb_budget::{ContextTracker, ModelCard, Usage, UsageRefused, one_step_errors};
 use wb_message::{Block, Edit, Message, Patch};
 use wb_testkit::{script, strategies};
 
@@ -10,8 +10,8 @@ fn usage(prompt_tokens: u64, output_tokens: u64) -> Usage {
 }
 
 /// A prompt of 1 000 tokens by estimate, answered; really 10 000 and 50.
-fn anchored() -> Ledger {
-    let mut ledger = Ledger::of(&[Message::user("x".repeat(3578))]);
+fn anchored() -> ContextTracker {
+    let mut ledger = ContextTracker::of(&[Message::user("x".repeat(3578))]);
     ledger.extend(&script("a"));
     ledger.anchor(1, &usage(10_000, 50), None).expect("true usage");
     ledger
@@ -24,7 +24,7 @@ fn sized(tokens: u64) -> Message {
 }
 
 /// Appends a message and an answer, and returns what becomes of the usage.
-fn step(ledger: &mut Ledger, appended_tokens: u64, usage: Usage) -> Result<(), UsageRefused> {
+fn step(ledger: &mut ContextTracker, appended_tokens: u64, usage: Usage) -> Result<(), UsageRefused> {
     ledger.push(&sized(appended_tokens));
     let at = ledger.push(&Message::assistant("ok"));
     ledger.anchor(at, &usage, None)
@@ -45,7 +45,7 @@ fn real_prompt_and_answer_take_the_place_of_the_estimate() {
 
 #[test]
 fn cached_prompt_tokens_are_prompt_tokens() {
-    let mut ledger = Ledger::of(&script("u a"));
+    let mut ledger = ContextTracker::of(&script("u a"));
     let usage = Usage { cache_read_tokens: Some(900), cache_write_tokens: Some(90), ..usage(9, 1) };
     ledger.anchor(1, &usage, None).unwrap();
     assert_eq!(ledger.context_tokens(), 1000);
@@ -100,7 +100,7 @@ fn a_usage_of_zero_is_refused() {
 
 #[test]
 fn more_than_the_window_of_the_model_that_answered_is_refused() {
-    let mut ledger = Ledger::of(&script("u a"));
+    let mut ledger = ContextTracker::of(&script("u a"));
     let refused = ledger.anchor(1, &usage(9_990, 11), Some(&ModelCard::with_window(10_000)));
     assert_eq!(refused, Err(UsageRefused::AboveWindow { context_tokens: 10_001, context_window: 10_000 }));
     assert!(!ledger.estimate(&ModelCard::with_window(10_000)).anchored);
@@ -162,9 +162,9 @@ fn taking_back_an_answer_brings_back_the_count_before_it() {
 }
 
 /// Sixty steps of 2 000 tokens on top of 10 050, then the head folded into a digest.
-fn compacted() -> (Ledger, Vec<Message>) {
+fn compacted() -> (ContextTracker, Vec<Message>) {
     let mut messages = vec![sized(1000), Message::assistant("ok")];
-    let mut ledger = Ledger::of(&messages);
+    let mut ledger = ContextTracker::of(&messages);
     ledger.anchor(1, &usage(10_000, 9), None).expect("made to fit");
     for n in 1..=60 {
         messages.extend([sized(2000), Message::assistant("ok")]);
@@ -214,7 +214,7 @@ fn a_rebuild_keeps_what_was_learned_and_trusts_no_old_count() {
 
 #[test]
 fn clearing_one_old_body_lowers_the_estimate_by_its_size() {
-    let mut ledger = Ledger::of(&script("u a:read t*5000 a"));
+    let mut ledger = ContextTracker::of(&script("u a:read t*5000 a"));
     ledger.anchor(3, &usage(90_000, 10), None).unwrap();
     let before = (ledger.context_tokens(), ledger.total_tokens());
     ledger.replace(2, &Message::tool_result("c1", "read", "[cleared]"));
@@ -244,7 +244,7 @@ fn a_transcript_that_is_taken_back_past_a_compaction_can_be_anchored_again() {
 #[test]
 fn an_edit_behind_the_anchor_leaves_it_alone() {
     let mut messages = script("u a:read t*900 a:read t*900");
-    let mut ledger = Ledger::of(&messages);
+    let mut ledger = ContextTracker::of(&messages);
     ledger.anchor(1, &usage(5_000, 20), None).unwrap();
     let patch = Patch::new(vec![Edit::Body { at: 4, content: vec![Block::text("[cleared]")] }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();
@@ -255,7 +255,7 @@ fn an_edit_behind_the_anchor_leaves_it_alone() {
 
 #[test]
 fn a_message_that_grows_while_it_streams_can_still_be_anchored() {
-    let mut ledger = Ledger::of(&script("u"));
+    let mut ledger = ContextTracker::of(&script("u"));
     let at = ledger.push(&Message::assistant("I wi"));
     ledger.replace(at, &Message::assistant("I will look."));
     assert_eq!(ledger.anchor(at, &usage(700, 8), None), Ok(()));
@@ -277,7 +277,7 @@ proptest! {
         messages in strategies::transcript(),
         counts in proptest::collection::vec((0..80_usize, any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
     ) {
-        let mut ledger = Ledger::new();
+        let mut ledger = ContextTracker::new();
         for message in &messages {
             ledger.push(message);
             for (at, prompt, output, small) in &counts {

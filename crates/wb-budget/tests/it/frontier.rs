@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use wb_budget::{
-    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, LineageTariff,
-    WeighedTranscript, Weigher, plan_compaction,
+    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, HeuristicPreset,
+    TokenCounter, WeighedTranscript, plan_compaction,
 };
-use wb_message::marks::is_pinned;
-use wb_message::{Edit, Message, Pairing, Patch, last_prompt_start};
+use wb_message::markers::is_pinned;
+use wb_message::{Edit, Message, Patch, last_prompt_start};
 use wb_testkit::{laws, script, strategies};
 
 fn plan(messages: &[Message], policy: &ContextWindowPolicy, min_tokens: u64) -> Option<CompactionCut> {
-    let counter: Arc<dyn Weigher> = Arc::new(LineageTariff::POLICY);
+    let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
     plan_compaction(&WeighedTranscript::new(messages, &counter), policy, min_tokens)
 }
 

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod vectors;
-mod ledger;
-mod lineages;
+mod tracker;
+mod presets;
 mod frontier;
 mod window_policy;
 mod anchor;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wb_budget::{Ledger, ModelCard, estimate_text};
+use wb_budget::{ContextTracker, ModelCard, estimate_text};
 use wb_host::SummarySource;
 use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
@@ -28,7 +28,7 @@ pub(crate) struct Weight {
 impl Weight {
     /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
     pub(crate) fn of(context: &Context) -> Self {
-        let mut ledger = Ledger::new();
+        let mut ledger = ContextTracker::new();
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
         let mut is_anchored = false;
         for (at, message) in context.messages.iter().enumerate() {

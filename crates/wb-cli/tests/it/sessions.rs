@@ -5,7 +5,7 @@ use std::path::Path;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
 use wb_formats::Opened;
 use wb_message::Pairing;
 use wb_message::outline::outline;
@@ -19,14 +19,14 @@ fn open(path: &Path) -> Opened {
     wb_formats::read(&mut reader).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn condense(opened: &mut Opened, window: u64, force: bool) -> CondenseReport {
-    let settings = CondenseSettings::new().card(ModelCard::with_window(window)).vocabulary(opened.vocabulary);
+fn condense(opened: &mut Opened, window: u64, force: bool) -> CompactionReport {
+    let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(opened.vocabulary);
     let opts = CondenseOpts { force, ..CondenseOpts::default() };
-    block_on(condense_in_place(&mut opened.messages, &settings, &opts))
+    block_on(compact_in_place(&mut opened.messages, &settings, &opts))
 }
 
 /// Condenses a file, checks what comes out and condenses that again.
-fn check(path: &Path, window: u64, force: bool) -> CondenseReport {
+fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
     let mut opened = open(path);
     let messages = opened.messages.clone();
     let before = Pairing::of(&messages);

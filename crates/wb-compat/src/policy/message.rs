@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use wb_message::{Block, Content, Message};
 
-pub use wb_message::marks::Visibility;
-pub(super) use wb_message::marks::{SUMMARY_CLOSE, SUMMARY_OPEN, SUMMARY_TYPE, visibility};
+pub use wb_message::markers::Visibility;
+pub(super) use wb_message::markers::{SUMMARY_CLOSE, SUMMARY_OPEN, SUMMARY_TYPE, visibility};
 
 /// Which records of the log a stored summary stands for, counted from 1, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

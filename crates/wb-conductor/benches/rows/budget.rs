@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Ledger, ModelCard, estimate_message_tokens, estimate_tokens, plan_cut,
+    AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, estimate_message_tokens, estimate_tokens, plan_cut,
     prefix_tokens,
 };
 use wb_message::{Message, Pairing};
@@ -18,7 +18,7 @@ const SMALL: usize = 100;
 /// Appends and cuts per turn of a loop, so that a turn is long enough for the clock.
 const BATCH: usize = 64;
 
-fn ask(ledger: &Ledger, card: &ModelCard) -> (u64, bool) {
+fn ask(ledger: &ContextTracker, card: &ModelCard) -> (u64, bool) {
     (ledger.total_tokens(), ledger.is_over(card, &AUTO_CONDENSE_POLICY))
 }
 
@@ -31,12 +31,12 @@ fn gate(bed: &Bed) -> Row<'_> {
         what: "total and gate of a ledger (64 times)",
         limit_is: "the same at 100 messages",
         target: Some(Target { letter: 'a', max_ratio: 1.5 }),
-        subject: asked(Ledger::of(&bed.messages)),
-        limit: asked(Ledger::of(&bed.messages[..SMALL])),
+        subject: asked(ContextTracker::of(&bed.messages)),
+        limit: asked(ContextTracker::of(&bed.messages[..SMALL])),
     }
 }
 
-fn asked(ledger: Ledger) -> Sample<'static> {
+fn asked(ledger: ContextTracker) -> Sample<'static> {
     let card = card();
     repeated(move || {
         for _ in 0..BATCH {
@@ -51,14 +51,14 @@ fn append(bed: &Bed) -> Row<'_> {
         what: "append, total and gate (64 times)",
         limit_is: "the same at 100 messages",
         target: Some(Target { letter: 'a', max_ratio: 2.0 }),
-        subject: appended(Ledger::of(&bed.messages), more.clone()),
-        limit: appended(Ledger::of(&bed.messages[..SMALL]), more),
+        subject: appended(ContextTracker::of(&bed.messages), more.clone()),
+        limit: appended(ContextTracker::of(&bed.messages[..SMALL]), more),
     }
 }
 
-fn appended(ledger: Ledger, more: Vec<Message>) -> Sample<'static> {
+fn appended(ledger: ContextTracker, more: Vec<Message>) -> Sample<'static> {
     let (card, n_before) = (card(), ledger.len());
-    let append = move |ledger: &mut Ledger| {
+    let append = move |ledger: &mut ContextTracker| {
         for message in &more {
             ledger.push(message);
             black_box(ask(ledger, &card));
@@ -71,7 +71,7 @@ fn appends(bed: &Bed) -> Row<'_> {
     let messages = &bed.messages[..bed.messages.len().min(10_000)];
     let card = card();
     let from_nothing = move || {
-        let mut ledger = Ledger::new();
+        let mut ledger = ContextTracker::new();
         for message in messages {
             ledger.push(message);
             black_box(ask(&ledger, &card));
@@ -107,12 +107,12 @@ fn cut(bed: &Bed) -> Row<'_> {
         what: "cut of a ledger (64 times)",
         limit_is: "the same at 100 messages; the target is twice log n / log 100",
         target: Some(Target { letter: 'c', max_ratio: 2.0 * steps }),
-        subject: cuts(Ledger::of(&bed.messages)),
-        limit: cuts(Ledger::of(&bed.messages[..SMALL])),
+        subject: cuts(ContextTracker::of(&bed.messages)),
+        limit: cuts(ContextTracker::of(&bed.messages[..SMALL])),
     }
 }
 
-fn cuts(ledger: Ledger) -> Sample<'static> {
+fn cuts(ledger: ContextTracker) -> Sample<'static> {
     let step = ledger.total_tokens() / BATCH as u64;
     repeated(move || (0..BATCH as u64).map(|at| ledger.cut(black_box(at * step))).sum::<usize>())
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
 use wb_message::{Edit, Message, Pairing, Patch, Undo};
 use wb_summarize::{flatten_into, flatten_transcript};
 
@@ -114,10 +114,10 @@ fn undo(bed: &Bed) -> Row<'_> {
     }
 }
 
-fn condensed(bed: &Bed, settings: CondenseSettings, force: bool) -> Sample<'_> {
+fn condensed(bed: &Bed, settings: Compactor, force: bool) -> Sample<'_> {
     let opts = CondenseOpts { force, ..CondenseOpts::default() };
-    let condense = move |messages: &mut Vec<Message>| block_on(condense_in_place(messages, &settings, &opts));
-    let take_back = |messages: &mut Vec<Message>, report: CondenseReport| {
+    let condense = move |messages: &mut Vec<Message>| block_on(compact_in_place(messages, &settings, &opts));
+    let take_back = |messages: &mut Vec<Message>, report: CompactionReport| {
         if let Some(undo) = report.undo {
             undo.revert(messages);
         }
@@ -130,7 +130,7 @@ fn condense_forced(bed: &Bed) -> Row<'_> {
         what: "condense in place, forced, without a model",
         limit_is: "reading every byte",
         target: None,
-        subject: condensed(bed, CondenseSettings::new(), true),
+        subject: condensed(bed, Compactor::new(), true),
         limit: read_all(bed),
     }
 }
@@ -140,7 +140,7 @@ fn condense_auto(bed: &Bed) -> Row<'_> {
         what: "condense in place, 32k window, without a model",
         limit_is: "the stateless estimate",
         target: None,
-        subject: condensed(bed, CondenseSettings::new().card(ModelCard::with_window(32_000)), false),
+        subject: condensed(bed, Compactor::new().card(ModelCard::with_window(32_000)), false),
         limit: repeated(|| estimate_tokens(black_box(&bed.messages))),
     }
 }

@@ -48,7 +48,7 @@
 mod savings;
 mod splice;
 mod request;
-mod flight;
+mod task;
 mod event;
 
 use std::collections::VecDeque;
@@ -57,8 +57,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use wb_budget::{CompactionCut, ContextWindowPolicy, Tariff, WeighedTranscript, Weigher, plan_compaction};
-use wb_message::marks::conversation_summary;
+use wb_budget::{
+    CompactionCut, ContextWindowPolicy, TokenCounter, TokenHeuristic, WeighedTranscript, plan_compaction,
+};
+use wb_message::markers::conversation_summary;
 use wb_message::{Message, last_prompt_start, prefix_fingerprint};
 use wb_summarize::{
     CompactionConfig, CompactionExecutionMode, ContextSummarizer, ContextSummary, MIN_COMPACTION_GAIN_TOKENS,
@@ -69,13 +71,13 @@ use crate::compaction_state::{
     Breaker, CompactionBoundary, CompactionInFlight, CompactionSkipped, CompactionState, CompactionTaskId,
     MAX_RECORDED_SUMMARY_BYTES, SkipReason, failure, is_ahead, shorten,
 };
-use crate::settings::DEFAULT_TIMEOUT;
+use crate::compactor::DEFAULT_TIMEOUT;
 
 pub use event::{CompactionEvent, DiscardReason, NotSpawned};
 pub use splice::{apply_summary, trim_to_compaction_boundary};
 
-use flight::{Fault, Flight};
 use savings::{expected_tokens, needed_tokens, refused};
+use task::{Fault, SummaryTask};
 
 /// Compacts one agent's transcript beside it.
 ///
@@ -85,10 +87,10 @@ pub struct BackgroundCompaction {
     policy: ContextWindowPolicy,
     config: CompactionConfig,
     summarizer: Option<Arc<dyn ContextSummarizer>>,
-    weigher: Arc<dyn Weigher>,
+    counter: Arc<dyn TokenCounter>,
     timeout: Duration,
     state: CompactionState,
-    flight: Option<Flight>,
+    flight: Option<SummaryTask>,
     /// What a cancel has to tell.
     told: VecDeque<CompactionEvent>,
 }
@@ -109,13 +111,13 @@ struct Planned {
 }
 
 impl BackgroundCompaction {
-    /// Starts without a summarizer, with [`Tariff::SEED`], [`DEFAULT_TIMEOUT`] and an empty state.
+    /// Starts without a summarizer, with [`TokenHeuristic::DEFAULT`], [`DEFAULT_TIMEOUT`] and an empty state.
     pub fn new(policy: ContextWindowPolicy, config: CompactionConfig) -> Self {
         Self {
             policy,
             config,
             summarizer: None,
-            weigher: Arc::new(Tariff::SEED),
+            counter: Arc::new(TokenHeuristic::DEFAULT),
             timeout: DEFAULT_TIMEOUT,
             state: CompactionState::default(),
             flight: None,
@@ -132,8 +134,8 @@ impl BackgroundCompaction {
 
     /// Sets what messages are weighed with.
     #[must_use]
-    pub fn weigher(mut self, weigher: Arc<dyn Weigher>) -> Self {
-        self.weigher = weigher;
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.counter = counter;
         self
     }
 
@@ -179,7 +181,8 @@ impl BackgroundCompaction {
             started_at_ms: now_ms,
             deadline_ms: self.deadline_ms(now_ms),
         });
-        self.flight = Some(Flight::start(&runtime, summarizer, planned.request, self.timeout, planned.cut));
+        self.flight =
+            Some(SummaryTask::start(&runtime, summarizer, planned.request, self.timeout, planned.cut));
         Ok(task_id)
     }
 
@@ -217,7 +220,7 @@ impl BackgroundCompaction {
         messages: &[Message],
         threshold: u64,
     ) -> Result<Planned, NotSpawned> {
-        let view = WeighedTranscript::new(messages, &self.weigher);
+        let view = WeighedTranscript::new(messages, &self.counter);
         if view.total_tokens() <= threshold {
             return Err(NotSpawned::BelowThreshold);
         }
@@ -235,7 +238,7 @@ impl BackgroundCompaction {
 
     /// Plans a cut that is worth it even where the summary becomes as long as it may.
     fn cut(&self, view: &WeighedTranscript<'_>) -> Result<CompactionCut, NotSpawned> {
-        let expected = expected_tokens(&view.messages, self.weigher.as_ref(), &self.config);
+        let expected = expected_tokens(&view.messages, self.counter.as_ref(), &self.config);
         let needed = needed_tokens(expected, self.config.min_savings_ppm());
         plan_compaction(view, &self.policy, needed).ok_or_else(|| {
             let any = plan_compaction(view, &self.policy, 1);
@@ -266,7 +269,7 @@ impl BackgroundCompaction {
             return Some(told);
         }
         let deadline_ms = self.held_deadline(now_ms)?;
-        let landing = match self.flight.as_mut().and_then(Flight::take_landing) {
+        let landing = match self.flight.as_mut().and_then(SummaryTask::take_outcome) {
             Some(landing) => landing,
             // The end of time is no deadline.
             None if now_ms >= deadline_ms && deadline_ms < u64::MAX => Err(Fault::TimedOut),
@@ -307,7 +310,7 @@ impl BackgroundCompaction {
             return self.discard(in_flight, reason, usage, now_ms);
         }
         let message = conversation_summary(&text);
-        let post_tokens = self.weigher.weigh(&message);
+        let post_tokens = self.counter.message(&message);
         if let Some(reason) = refused(cut.tokens, post_tokens, self.config.min_savings_ppm()) {
             let skipped = self.skip(in_flight, reason, [cut.tokens, post_tokens], now_ms);
             return CompactionEvent::Skipped { skipped, usage };
@@ -383,7 +386,7 @@ impl BackgroundCompaction {
     /// A host that stops calls it before it keeps the state, so that the next process need not wait for the deadline.
     pub fn cancel(&mut self) -> Option<CompactionTaskId> {
         let task_id = self.state.in_flight.take()?.task_id;
-        let landing = self.flight.take().and_then(|mut flight| flight.take_landing());
+        let landing = self.flight.take().and_then(|mut flight| flight.take_outcome());
         let usage = landing.and_then(Result::ok).map(|summary| summary.usage).unwrap_or_default();
         self.told.push_back(CompactionEvent::Cancelled { task_id, usage });
         Some(task_id)

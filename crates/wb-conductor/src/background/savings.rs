@@ -1,8 +1,8 @@
 //! Whether a summary is worth it: estimated before it is paid for, verified after.
 
-use wb_budget::Weigher;
+use wb_budget::TokenCounter;
 use wb_message::Message;
-use wb_message::marks::{conversation_summary, summary_text};
+use wb_message::markers::{conversation_summary, summary_text};
 use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::compaction_state::SkipReason;
@@ -23,12 +23,12 @@ pub(crate) fn refused(pre_tokens: u64, post_tokens: u64, min_ratio_ppm: u64) -> 
 /// That is the configured most and its frame; but a summary that is carried is not expected to become any shorter.
 pub(crate) fn expected_tokens(
     messages: &[&Message],
-    weigher: &dyn Weigher,
+    counter: &dyn TokenCounter,
     config: &CompactionConfig,
 ) -> u64 {
-    let frame_tokens = weigher.weigh(&conversation_summary(""));
+    let frame_tokens = counter.message(&conversation_summary(""));
     let carried = messages.iter().filter(|message| summary_text(message).is_some());
-    let carried_tokens = carried.fold(0, |sum: u64, summary| sum.saturating_add(weigher.weigh(summary)));
+    let carried_tokens = carried.fold(0, |sum: u64, summary| sum.saturating_add(counter.message(summary)));
     frame_tokens.saturating_add(config.max_summary_tokens()).max(carried_tokens)
 }
 

@@ -1,7 +1,7 @@
 //! Where a summary stands in a transcript: put in place of older messages, and found again on load.
 
-use wb_budget::{CompactionCut, Weigher};
-use wb_message::marks::{conversation_summary, is_pinned, summary_text};
+use wb_budget::{CompactionCut, TokenCounter};
+use wb_message::markers::{conversation_summary, is_pinned, summary_text};
 use wb_message::{Edit, Message, Patch, PatchError, Undo, Weighed, last_prompt_start, runs};
 
 /// Puts a summary in place of what a cut takes away.
@@ -14,13 +14,13 @@ pub fn apply_summary(
     messages: &mut Vec<Message>,
     cut: &CompactionCut,
     summary: &str,
-    weigher: &dyn Weigher,
+    counter: &dyn TokenCounter,
 ) -> Result<Weighed, PatchError> {
     let summary = conversation_summary(summary);
-    let added_tokens = weigher.weigh(&summary);
+    let added_tokens = counter.message(&summary);
     let undo = splice(messages, cut, summary)?;
     let removed_tokens =
-        undo.folded().fold(0, |sum: u64, message| sum.saturating_add(weigher.weigh(message)));
+        undo.folded().fold(0, |sum: u64, message| sum.saturating_add(counter.message(message)));
     if added_tokens >= removed_tokens {
         undo.revert(messages);
         return Err(PatchError::Heavier { removed_tokens, added_tokens });

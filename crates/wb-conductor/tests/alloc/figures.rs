@@ -2,9 +2,9 @@
 
 use allocation_counter::{AllocationInfo, measure};
 use futures::executor::block_on;
-use wb_budget::{AUTO_CONDENSE_POLICY, Ledger, ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, condense_in_place};
-use wb_message::marks::{CLEARED_TOOL_RESULT, restored_file};
+use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, estimate_tokens};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
+use wb_message::markers::{CLEARED_TOOL_RESULT, restored_file};
 use wb_message::{Block, Content, Message};
 use wb_summarize::{flatten_into, flatten_transcript};
 use wb_testkit::workload::payload_bytes;
@@ -43,7 +43,7 @@ const N_CONTAINERS: u64 = 8;
 /// Appends with a gate after each: growth alone, and none where the room is there already.
 pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
     let card = ModelCard::with_window(200_000);
-    let mut ledger = Ledger::new();
+    let mut ledger = ContextTracker::new();
     let mut append = || {
         for message in messages {
             ledger.push(message);
@@ -67,7 +67,7 @@ pub(crate) fn estimate(messages: &[Message]) -> Figure {
 
 /// Cuts for every power of two of tail tokens.
 pub(crate) fn cut(messages: &[Message]) -> Figure {
-    let ledger = Ledger::of(messages);
+    let ledger = ContextTracker::of(messages);
     let cuts = || (0..30).map(|bit| ledger.cut(1 << bit)).max();
     none("c: cuts", of(cuts).0)
 }
@@ -91,14 +91,14 @@ pub(crate) fn flatten(messages: &[Message]) -> [Figure; 2] {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) settings: CondenseSettings,
+    pub(crate) settings: Compactor,
     pub(crate) opts: CondenseOpts,
 }
 
 /// The automatic and the forced path; the smaller window leads to a fold, the larger one to clearing.
 pub(crate) fn cases() -> [Case; 5] {
     let case = |name, window: Option<u64>, force| {
-        let settings = CondenseSettings::new();
+        let settings = Compactor::new();
         Case {
             name,
             settings: match window {
@@ -118,8 +118,8 @@ pub(crate) fn cases() -> [Case; 5] {
 }
 
 /// Condenses without a model.
-pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CondenseReport {
-    block_on(condense_in_place(messages, &case.settings, &case.opts))
+pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CompactionReport {
+    block_on(compact_in_place(messages, &case.settings, &case.opts))
 }
 
 /// Bytes that a compaction allocates: at most a twentieth of the payload, what is given back, and the marks that
@@ -140,7 +140,7 @@ pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     }
 }
 
-fn restored_bytes(report: &CondenseReport, after: &[Message]) -> u64 {
+fn restored_bytes(report: &CompactionReport, after: &[Message]) -> u64 {
     let files = after.iter().filter(|message| restored_file(message).is_some());
     let text = |message: &Message| match message {
         Message::User { content: Content::Text(text), .. } => text.len() as u64,

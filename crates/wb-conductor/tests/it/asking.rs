@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, DigestSource, condense_in_place};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, compact_in_place};
 use wb_message::Message;
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_summarize::ThinkingLevel;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
@@ -17,17 +17,17 @@ fn with_card(context_window: u64, replies: Vec<Script>) -> Arc<ScriptedInvoker> 
     Arc::new(ScriptedInvoker::new(replies).with_card(ModelCard::with_window(context_window)))
 }
 
-fn forced(messages: &[Message], invoker: &Arc<ScriptedInvoker>) -> (Vec<Message>, CondenseReport) {
-    condensed(messages, &CondenseSettings::new().invoke(invoker.clone()), &FORCE)
+fn forced(messages: &[Message], invoker: &Arc<ScriptedInvoker>) -> (Vec<Message>, CompactionReport) {
+    condensed(messages, &Compactor::new().invoke(invoker.clone()), &FORCE)
 }
 
 #[test]
 fn the_model_that_the_host_names_is_asked() {
     let invoker = model(Script::says(good_reply("x")));
-    let settings = CondenseSettings::new().invoke(invoker.clone());
+    let settings = Compactor::new().invoke(invoker.clone());
     for name in [Some("small-and-cheap".to_owned()), None] {
         let opts = CondenseOpts { model: name.clone(), ..FORCE };
-        block_on(condense_in_place(&mut script("u*400 a*400 u\"now\""), &settings, &opts));
+        block_on(compact_in_place(&mut script("u*400 a*400 u\"now\""), &settings, &opts));
         let (conversation, options) = invoker.requests().pop().expect("it was asked");
         assert_eq!(options.model, name);
         assert_eq!(options.thinking, Some(ThinkingLevel::High));
@@ -118,7 +118,7 @@ fn every_kind_of_giant_message_is_fitted() {
 fn the_reply_is_capped_in_the_request_and_in_the_result() {
     let messages = script("[u*400 a*400]x10 u\"now\"");
     let invoker = model(Script::says(good_reply("x").repeat(800)));
-    let settings = CondenseSettings::new().card(ModelCard::with_window(12_000)).invoke(invoker.clone());
+    let settings = Compactor::new().card(ModelCard::with_window(12_000)).invoke(invoker.clone());
     let (after, report) = condensed(&messages, &settings, &FORCE);
     let cap = invoker.requests()[0].1.max_output_tokens.expect("a cap");
     assert!(cap / 3 * 2 <= 7_464 / 8, "an eighth of the limit and half as much again: {cap}");

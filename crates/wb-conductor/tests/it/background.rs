@@ -2,9 +2,9 @@
 
 mod support;
 mod starting;
-mod landing;
+mod apply_summary;
 mod breaking;
 mod keeping;
-mod words;
+mod messages;
 mod recorded;
 mod interleaved;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::json;
 use wb_budget::is_over_budget;
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, DIGEST_TOKENS, ModelCard, estimate_message_tokens};
-use wb_conductor::{CondenseReport, CondenseSettings, Unchanged};
-use wb_message::marks::{digest_body, restored_file};
+use wb_conductor::{CompactionReport, Compactor, Unchanged};
+use wb_message::markers::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Message};
 use wb_testkit::fit_laws::{self, Landing};
@@ -109,12 +109,12 @@ impl Budget {
         Self { card: ModelCard::with_window(context_window), policy }
     }
 
-    fn settings(&self) -> CondenseSettings {
-        CondenseSettings::new().card(self.card.clone()).policy(self.policy)
+    fn settings(&self) -> Compactor {
+        Compactor::new().card(self.card.clone()).policy(self.policy)
     }
 }
 
-fn check(agent: &Agent, after: &[Message], report: &CondenseReport) {
+fn check(agent: &Agent, after: &[Message], report: &CompactionReport) {
     laws::no_loose_ends(after);
     laws::pinned_untouched(&agent.messages, after);
     let target = report.target_tokens.expect("a window");
@@ -127,7 +127,7 @@ fn check(agent: &Agent, after: &[Message], report: &CondenseReport) {
     }
 }
 
-fn check_digest(agent: &Agent, after: &[Message], report: &CondenseReport) {
+fn check_digest(agent: &Agent, after: &[Message], report: &CompactionReport) {
     let digest = digest_of(after);
     let message = after.iter().find(|message| digest_body(message).is_some()).expect("a digest");
     let limit = report.limit_tokens.expect("a window");

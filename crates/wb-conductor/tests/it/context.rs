@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage, estimate_tokens};
-use wb_conductor::{AgentContext, CondenseOpts, CondenseSettings, DigestSource, Unchanged};
+use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Unchanged};
 use wb_message::{Conversation, Message, Pairing, ToolDescriptor};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::{laws, script, strategies};
@@ -103,7 +103,7 @@ async fn what_changed_meanwhile_is_not_compacted() {
 
 #[test]
 fn files_can_be_bounded_and_switched_off() {
-    let n_restored = |settings: CondenseSettings| {
+    let n_restored = |settings: Compactor| {
         let mut messages =
             script("u [a:read(a.rs) t*300 a:read(b.rs) t*300 a:read(c.rs) t*300]x3 [u*300 a*300]x9 u");
         let report = AgentContext::with(settings).compact_locally(&mut messages, &FORCE);

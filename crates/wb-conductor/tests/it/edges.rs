@@ -8,14 +8,14 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, Tariff, Usage,
-    WeighedTranscript, Weigher, estimate_tokens,
+    AUTO_CONDENSE_POLICY, Budget, CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, TokenCounter,
+    TokenHeuristic, Usage, WeighedTranscript, estimate_tokens,
 };
 use wb_conductor::{
-    BackgroundCompaction, CompactionEvent, CondenseOpts, CondenseSettings, Pipeline, ReplyDraft, Step,
-    Summarizer, Trigger, condense_in_place,
+    BackgroundCompaction, CompactionEvent, Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer,
+    Trigger, compact_in_place,
 };
-use wb_message::marks::digest_body;
+use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
 use wb_passes::Microcompact;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -50,7 +50,7 @@ fn a_small_budget_is_not_taken_for_the_window_of_the_model() {
     let transcript = script("u [u*200 a*500:read t*600 a*20]x9 u");
     for limit in [150_000, 4_000] {
         let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Objective\n- port it")]));
-        let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+        let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
         let view = WeighedTranscript::new(&transcript, &counter);
         let budget = Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 0);
         let plan = Pipeline::bare().plan(&view, &budget, Trigger::Forced).unwrap();
@@ -76,8 +76,8 @@ fn a_digest_is_never_dropped_by_a_later_step() {
 fn the_largest_window_overflows_nothing() {
     let mut messages = script("u a*5000 u");
     let invoker = Arc::new(ScriptedInvoker::new([Script::Echo]));
-    let settings = CondenseSettings::new().invoke(invoker).card(ModelCard::with_window(u64::MAX));
-    let report = block_on(condense_in_place(&mut messages, &settings, &FORCED));
+    let settings = Compactor::new().invoke(invoker).card(ModelCard::with_window(u64::MAX));
+    let report = block_on(compact_in_place(&mut messages, &settings, &FORCED));
     assert!(report.is_changed(), "{report}");
 }
 
@@ -88,8 +88,8 @@ fn a_forged_fence_is_told_whatever_its_case_and_blanks() {
     let mut messages = script("u*900 a:read#q");
     messages.push(Message::tool_result("q", "read", forged));
     messages.extend(script("a*3000 u"));
-    let settings = CondenseSettings::new().invoke(invoker.clone()).card(ModelCard::with_window(100_000));
-    block_on(condense_in_place(&mut messages, &settings, &FORCED));
+    let settings = Compactor::new().invoke(invoker.clone()).card(ModelCard::with_window(100_000));
+    block_on(compact_in_place(&mut messages, &settings, &FORCED));
     let squeezed: String = invoker.prompts()[0].to_lowercase().split_whitespace().collect();
     assert_eq!(squeezed.matches("</scrollback>").count(), 1, "{squeezed}");
     assert!(!squeezed.contains("»you:deleteit"), "{squeezed}");

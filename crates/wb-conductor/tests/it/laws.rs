@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, Summarizer, condense_in_place};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place};
 use wb_message::Message;
 use wb_message::outline::outline;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -58,8 +58,8 @@ struct Case {
 }
 
 impl Case {
-    fn settings(&self) -> CondenseSettings {
-        let mut settings = CondenseSettings::new().policy(self.policy).overhead_tokens(self.overhead_tokens);
+    fn settings(&self) -> Compactor {
+        let mut settings = Compactor::new().policy(self.policy).overhead_tokens(self.overhead_tokens);
         if let Some(window) = self.window {
             settings = settings.card(ModelCard::with_window(window));
         }
@@ -69,11 +69,11 @@ impl Case {
         }
     }
 
-    fn run(&self, messages: &[Message]) -> (Vec<Message>, CondenseReport) {
+    fn run(&self, messages: &[Message]) -> (Vec<Message>, CompactionReport) {
         let mut after = messages.to_vec();
         let (force, context_tokens) = (self.force, self.context_tokens);
         let opts = CondenseOpts { force, context_tokens, ..CondenseOpts::default() };
-        let report = block_on(condense_in_place(&mut after, &self.settings(), &opts));
+        let report = block_on(compact_in_place(&mut after, &self.settings(), &opts));
         (after, report)
     }
 }
@@ -149,7 +149,7 @@ fn check(messages: &[Message], case: &Case) {
     }
 }
 
-fn kept_is_identical(before: &[Message], after: &[Message], report: &CondenseReport) {
+fn kept_is_identical(before: &[Message], after: &[Message], report: &CompactionReport) {
     let n_tail = before.len() - report.cut;
     let tail = &after[after.len() - n_tail..];
     for (offset, message) in tail.iter().enumerate() {
@@ -160,7 +160,7 @@ fn kept_is_identical(before: &[Message], after: &[Message], report: &CondenseRep
     }
 }
 
-fn fits_or_cannot(case: &Case, before: &[Message], after: &[Message], report: &CondenseReport) {
+fn fits_or_cannot(case: &Case, before: &[Message], after: &[Message], report: &CompactionReport) {
     let Some(target_tokens) = report.target_tokens else { return };
     // What the provider counted and the estimate did not is beside the transcript too.
     let counted = if report.anchored { case.context_tokens.saturating_sub(report.tokens_before) } else { 0 };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, Tariff, WeighedTranscript, Weigher};
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript};
 use wb_budget::{estimate_message_tokens, estimate_tokens};
 use wb_conductor::{Pipeline, Step, Unchanged};
-use wb_message::marks::{DROPPED_MARK, Visibility, is_pinned, is_prompt, visibility};
+use wb_message::markers::{DROPPED_MARK, Visibility, is_pinned, is_prompt, visibility};
 use wb_message::{Edit, Message, Origin, Pairing, last_prompt_start};
-use wb_passes::{Artifact, ArtifactCompactionConfig, Goal, Pass, Repair, Truncate};
+use wb_passes::{ArtifactCompactionConfig, Goal, OversizedResult, Pass, Repair, Truncate};
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, script, strategies};
 
@@ -35,7 +35,7 @@ fn preset(name: &str) -> Pipeline {
 
 fn policy(min_recent_messages: usize, artifact: ArtifactCompactionConfig) -> Pipeline {
     let truncate = Step::pass(Truncate { min_recent_messages });
-    let artifact = Step::always(Artifact { config: artifact });
+    let artifact = Step::always(OversizedResult { config: artifact });
     Pipeline::new(vec![artifact, truncate, Step::always(Repair::default())])
 }
 
@@ -67,7 +67,7 @@ fn least_of_drops(messages: &[Message], which: usize) -> u64 {
 
 /// Returns what the answers weigh that a repair adds, in tokens.
 fn repair_tokens(messages: &[Message]) -> u64 {
-    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let patch = Repair::default().plan(&WeighedTranscript::new(messages, &counter), Goal::target(0));
     let added = patch.into_iter().flat_map(|patch| patch.edits).flat_map(|edit| match edit {
         Edit::Fold { with, .. } => with,
@@ -172,7 +172,7 @@ fn the_policy_previews_and_repairs_whether_or_not_it_is_over() {
     let mut messages = script("u a:bash t*40000 a:bash u a");
     let policy = policy(10, ArtifactCompactionConfig::default());
     let report = run(&policy, &mut messages, flat(1_000_000, 0), false);
-    assert_eq!(report.step_names(), ["artifact", "repair"]);
+    assert_eq!(report.step_names(), ["oversized-result", "repair"]);
     laws::no_loose_ends(&messages);
 }
 
@@ -183,7 +183,7 @@ fn what_is_left_of_a_truncation_starts_with_a_message_that_providers_accept() {
     let report = run(&policy, &mut messages, flat(3_000, 0), false);
     assert_eq!(report.step_names(), ["truncate"]);
     assert!(report.tokens_after <= 3_000, "{report}");
-    assert_eq!(messages[1], Message::user(wb_message::marks::DROPPED_MARK));
+    assert_eq!(messages[1], Message::user(wb_message::markers::DROPPED_MARK));
     assert!(matches!(messages[2], Message::Assistant { .. }), "the case is that of a reply in front");
     let again = run(&policy, &mut messages, flat(3_000, 0), false);
     assert_eq!(again.unchanged, Some(Unchanged::UnderBudget));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use wb_budget::{CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard};
 use wb_conductor::{
-    AgentSettings, BackgroundCompaction, CompactionEvent, CompactionState, CondenseOpts, CondenseSettings,
-    Ladder, LadderBudget, condense_in_place,
+    AgentSettings, BackgroundCompaction, CompactionEvent, CompactionState, CondenseOpts, Compactor,
+    Ladder, LadderBudget, compact_in_place,
 };
 use wb_message::Message;
 use wb_passes::ArtifactCompactionConfig;
@@ -46,8 +46,8 @@ fn long_session() -> Vec<Message> {
 #[tokio::test]
 async fn a_digest_of_the_head() {
     let mut messages = long_session();
-    let settings = CondenseSettings::new().card(ModelCard::with_window(12_000)); // .invoke(your_model) for better digests
-    let report = condense_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
+    let settings = Compactor::new().card(ModelCard::with_window(12_000)); // .invoke(your_model) for better digests
+    let report = compact_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
     println!("{report}");
     assert!(report.is_changed());
 }
@@ -69,7 +69,7 @@ async fn truncation_previews_and_repair_for_one_request() {
     let policy = CONTEXT_WINDOW_POLICY.clamped_to(&card);
     let ladder = Ladder::policy(&policy, ArtifactCompactionConfig::default());
     let budget = LadderBudget::flat(policy.available_tokens(0) as u64, overhead_tokens); // system prompt and tool schemas
-    let done = ladder.climb(&mut messages, budget, &CondenseSettings::new(), &CondenseOpts::default()).await;
+    let done = ladder.climb(&mut messages, budget, &Compactor::new(), &CondenseOpts::default()).await;
     println!("{}", done.report);
     assert!(done.report.is_changed());
 }
@@ -82,7 +82,7 @@ async fn an_order_of_your_own() -> Result<(), Box<dyn Error>> {
     let budget = LadderBudget::of(&card, &settings.budget, overhead_tokens);
     let done = settings
         .ladder
-        .climb(&mut messages, budget, &CondenseSettings::new(), &CondenseOpts::default())
+        .climb(&mut messages, budget, &Compactor::new(), &CondenseOpts::default())
         .await;
     for step in &done.steps {
         println!("{}: {} tokens", step.name, step.tokens_after);

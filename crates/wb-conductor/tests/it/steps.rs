@@ -7,10 +7,10 @@ use futures::executor::block_on;
 use tokio_util::sync::CancellationToken;
 use wb_budget::WeighedTranscript;
 use wb_conductor::{
-    CondenseOpts, CondenseReport, CondenseSettings, DigestSource, Ready, Runner, Summarizer, Unchanged,
-    condense_in_place,
+    CompactionReport, Compactor, CondenseOpts, DigestSource, Ready, Runner, Summarizer, Unchanged,
+    compact_in_place,
 };
-use wb_message::marks::{digest_body, is_pinned, restored_file};
+use wb_message::markers::{digest_body, is_pinned, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Message, PatchError};
 use wb_summarize::NoDigest;
@@ -26,17 +26,17 @@ fn session() -> Vec<Message> {
 /// Plans a compaction of a transcript and asks for its digest; the future holds no transcript.
 fn asked_of(
     messages: &[Message],
-    settings: &CondenseSettings,
+    settings: &Compactor,
     opts: &CondenseOpts,
 ) -> impl Future<Output = Ready> + Send + 'static + use<> {
-    let view = WeighedTranscript::new(messages, settings.counter());
+    let view = WeighedTranscript::new(messages, settings.token_counter());
     let plan = settings.plan(&view, opts).expect("something to fold");
     settings.ask(plan, opts)
 }
 
 /// Plans a forced compaction, changes the transcript meanwhile, and applies.
-fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CondenseReport) {
-    let ready = block_on(asked_of(before, &CondenseSettings::new(), &FORCE));
+fn meanwhile(before: &[Message], change: impl FnOnce(&mut Vec<Message>)) -> (Vec<Message>, CompactionReport) {
+    let ready = block_on(asked_of(before, &Compactor::new(), &FORCE));
     let mut messages = before.to_vec();
     change(&mut messages);
     let report = ready.apply(&mut messages);
@@ -62,7 +62,7 @@ fn messages_appended_meanwhile_are_kept() {
 fn the_three_steps_do_what_the_one_function_does() {
     let before = session();
     let (stepped, report) = meanwhile(&before, |_| {});
-    let (at_once, other) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    let (at_once, other) = condensed(&before, &Compactor::new(), &FORCE);
     assert_eq!(stepped, at_once);
     assert_eq!((report.cut, report.digest_tokens), (other.cut, other.digest_tokens));
 }
@@ -93,7 +93,7 @@ fn a_changed_prefix_is_refused_and_nothing_changes() {
 #[test]
 fn a_proposal_that_was_applied_already_is_refused() {
     let mut messages = session();
-    let ready = |messages: &[Message]| block_on(asked_of(messages, &CondenseSettings::new(), &FORCE));
+    let ready = |messages: &[Message]| block_on(asked_of(messages, &Compactor::new(), &FORCE));
     let (first, second) = (ready(&messages), ready(&messages));
     assert!(first.apply(&mut messages).is_changed());
     let once = messages.clone();
@@ -111,7 +111,7 @@ fn a_late_result_for_a_call_of_the_head_is_not_orphaned() {
     assert_eq!(after, [before.clone(), vec![late.clone()]].concat());
 
     // The next compaction knows of the pair, and keeps it together.
-    let (next, report) = condensed(&after, &CondenseSettings::new(), &FORCE);
+    let (next, report) = condensed(&after, &Compactor::new(), &FORCE);
     laws::pairs_intact(&after, &next);
     assert!(report.cut <= 1, "{}", outline(&next));
 }
@@ -133,8 +133,7 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
         let cancel = CancellationToken::new();
         let reply = if cancel_at == "while it runs" { Script::Hang } else { Script::says(good_reply("x")) };
         let invoker = model(reply);
-        let settings =
-            CondenseSettings::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+        let settings = Compactor::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
         let opts = CondenseOpts { cancel: Some(cancel.clone()), ..FORCE };
         let at = |now: &str| {
             if now == cancel_at {
@@ -161,19 +160,19 @@ fn a_cancel_before_or_while_the_model_runs_returns_the_input() {
     }
 }
 
-fn timed_out(report: &CondenseReport, after: &[Message]) {
+fn timed_out(report: &CompactionReport, after: &[Message]) {
     assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{report}");
     assert!(digest_of(after).contains("- First request: port it"));
 }
 
-fn hanging() -> CondenseSettings {
-    CondenseSettings::new().summarizer(Summarizer::new(model(Script::Hang)).timeout(Duration::from_millis(2)))
+fn hanging() -> Compactor {
+    Compactor::new().summarizer(Summarizer::new(model(Script::Hang)).timeout(Duration::from_millis(2)))
 }
 
 #[tokio::test]
 async fn a_hanging_model_ends_at_the_timeout_inside_a_runtime() {
     let mut messages = session();
-    let report = condense_in_place(&mut messages, &hanging(), &FORCE).await;
+    let report = compact_in_place(&mut messages, &hanging(), &FORCE).await;
     timed_out(&report, &messages);
 }
 
@@ -188,9 +187,8 @@ fn dropping_the_future_leaves_the_transcript_untouched() {
     let before = session();
     let mut messages = before.clone();
     let invoker = model(Script::Hang);
-    let settings =
-        CondenseSettings::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
-    let waiting = condense_in_place(&mut messages, &settings, &FORCE).now_or_never();
+    let settings = Compactor::new().summarizer(Summarizer::new(invoker.clone()).timeout(Duration::MAX));
+    let waiting = compact_in_place(&mut messages, &settings, &FORCE).now_or_never();
     assert!(waiting.is_none() && invoker.requests().len() == 1, "the model was asked and hangs");
     assert_eq!(messages, before);
 }
@@ -198,7 +196,7 @@ fn dropping_the_future_leaves_the_transcript_untouched() {
 #[test]
 fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
     let before = script("s\"be kind\" s u*300 a*300 s\"in the middle\" a:read(src/a.rs) t*60 s u\"now\" a");
-    let (after, report) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&before, &Compactor::new(), &FORCE);
     laws::pinned_untouched(&before, &after);
     assert_eq!(report.cut, 8);
     assert_eq!(after[..3], [before[0].clone(), before[1].clone(), before[4].clone()]);
@@ -207,7 +205,7 @@ fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
     assert_eq!(after[6..], before[8..]);
 
     let before = script("s u*300 a*300 s u*300 a*300 u\"now\" a");
-    let (after, report) = condensed(&before, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&before, &Compactor::new(), &FORCE);
     assert!(
         digest_body(&after[after.len() - (before.len() - report.cut) - 1]).is_some(),
         "{}",
@@ -217,7 +215,7 @@ fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
 }
 
 /// Runs one compaction of a session that is over budget, and tells whether the model was asked.
-fn asked(runner: &Runner, invoker: &ScriptedInvoker, force: bool) -> (bool, CondenseReport) {
+fn asked(runner: &Runner, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
     let before = invoker.requests().len();
     let opts = if force { FORCE } else { AUTO };
     let report = block_on(runner.condense(&mut script("[u*300 a*300]x10 u\"now\""), &opts));
@@ -290,9 +288,9 @@ fn digests_alone_are_folded_where_they_do_not_fit_and_only_then() {
 
 #[test]
 fn a_user_who_quotes_a_header_is_still_a_user() {
-    let quote = format!("{} stands in my log; why?", wb_message::marks::DIGEST_HEADER);
+    let quote = format!("{} stands in my log; why?", wb_message::markers::DIGEST_HEADER);
     let messages = vec![Message::user("first"), Message::assistant("x".repeat(4_000)), Message::user(quote)];
-    let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!((report.cut, after.last()), (2, messages.last()), "{report}");
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use wb_budget::{AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, Tariff, WeighedTranscript, Weigher};
-use wb_conductor::{CondenseOpts, CondenseReport, CondenseSettings, Pipeline, Trigger, condense_in_place};
-use wb_message::marks::{digest_body, restored_file};
+use wb_budget::{
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript,
+};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Pipeline, Trigger, compact_in_place};
+use wb_message::markers::{digest_body, restored_file};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -32,8 +34,8 @@ pub(crate) fn model(reply: Script) -> Arc<ScriptedInvoker> {
 }
 
 /// Settings with a window of that many tokens under the seed's policy.
-pub(crate) fn window(context_window: u64) -> CondenseSettings {
-    CondenseSettings::new().card(ModelCard::with_window(context_window))
+pub(crate) fn window(context_window: u64) -> Compactor {
+    Compactor::new().card(ModelCard::with_window(context_window))
 }
 
 /// The seed's policy with a tail of that many tokens.
@@ -44,11 +46,11 @@ pub(crate) fn keep(keep_recent: u64) -> BudgetPolicy {
 /// Condenses a copy of a transcript outside of a runtime.
 pub(crate) fn condensed(
     messages: &[Message],
-    settings: &CondenseSettings,
+    settings: &Compactor,
     opts: &CondenseOpts,
-) -> (Vec<Message>, CondenseReport) {
+) -> (Vec<Message>, CompactionReport) {
     let mut after = messages.to_vec();
-    let report = block_on(condense_in_place(&mut after, settings, opts));
+    let report = block_on(compact_in_place(&mut after, settings, opts));
     (after, report)
 }
 
@@ -63,8 +65,8 @@ pub(crate) fn run(
     messages: &mut Vec<Message>,
     budget: Budget,
     force: bool,
-) -> CondenseReport {
-    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+) -> CompactionReport {
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let trigger = if force { Trigger::Forced } else { Trigger::Auto };
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);

@@ -12,10 +12,10 @@ use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, estimate_tokens, last_user_turn_start, plan_slice,
 };
 use wb_conductor::{
-    CondenseOpts, CondenseReport, CondenseSettings, CondenserDeps, DigestSource, condense_in_place,
+    CompactionReport, Compactor, CondenseOpts, CondenserDeps, DigestSource, compact_in_place,
     create_condenser, project, turn_to_messages,
 };
-use wb_message::marks::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
+use wb_message::markers::{CLEARED_TOOL_RESULT, is_prompt, is_synthetic, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Origin, Pairing, ToolVocabulary, Turn};
 use wb_passes::{RehydrateOpts, clear_stale_tool_results, compactable_tool_names, rehydrate_recent_reads};
@@ -44,7 +44,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(report: &CondenseReport, after: &[Message]) -> Self {
+    fn of(report: &CompactionReport, after: &[Message]) -> Self {
         let restored = after.iter().skip(1).take(report.restored.len()).map(user_text).collect();
         let by_model = report.digest == Some(DigestSource::Model { cut_off: false });
         Self { cut: report.cut, restored, cleared: report.cleared.clone(), by_model }
@@ -142,7 +142,7 @@ impl Case<'_> {
             return self.seen_from_outside(&out);
         }
         let opts = CondenseOpts { force: self.force, ..CondenseOpts::default() };
-        let report = block_on(condense_in_place(&mut after, &CondenseSettings::from(deps), &opts));
+        let report = block_on(compact_in_place(&mut after, &Compactor::from(deps), &opts));
         assert_eq!(report.tokens_after, estimate_tokens(&after));
         Outcome::of(&report, &after)
     }

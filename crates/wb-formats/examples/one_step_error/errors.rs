@@ -1,12 +1,12 @@
 //! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
 
-use wb_budget::{Ledger, ModelCard, StepError};
+use wb_budget::{ContextTracker, ModelCard, StepError};
 use wb_formats::Epoch;
 
 /// Replays the stretches of one session. Before each request the ledger tells what the next prompt will hold, from
 /// earlier counts and the messages since; the first request, about which nothing is known, is left out.
 pub(crate) fn one_step_errors(epochs: impl Iterator<Item = Epoch>) -> Vec<StepError> {
-    let mut ledger = Ledger::new();
+    let mut ledger = ContextTracker::new();
     let mut errors = Vec::new();
     let mut known = false;
     for (nth, epoch) in epochs.enumerate() {

@@ -37,7 +37,7 @@ impl Format for Pi {
         }
         let model = context.model.clone().or(header_model);
         let Epoch { messages, usage } = epoch(context);
-        let vocabulary = ToolVocabulary::SEED;
+        let vocabulary = ToolVocabulary::BASIC;
         Ok(Opened { format: self.name(), messages, usage, model, context_window: None, notes, vocabulary })
     }
 

@@ -115,7 +115,7 @@ fn requests_of_claude_code_are_those_of_the_table() {
         for (at, (ours, messages)) in ours.iter().enumerate() {
             let theirs = theirs.get(&at).map_or(&[][..], Vec::as_slice);
             assert_eq!(without_sizes(ours), without_sizes(theirs), "{name} epoch {at}");
-            if messages.iter().any(|it| wb_message::marks::is_cleared(it.blocks())) {
+            if messages.iter().any(|it| wb_message::markers::is_cleared(it.blocks())) {
                 let is_less = ours.iter().zip(theirs).all(|(ours, theirs)| ours.2 < theirs.2);
                 assert!(is_less, "{name} epoch {at}");
             } else {

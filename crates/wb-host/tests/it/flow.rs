@@ -10,7 +10,7 @@ use wb_host::{
     BeforeCompact, CompactOpts, CompactionReason, FlowState, HookFuture, HostError, Next,
     SessionBeforeCompactEvent, SessionCompactFailedEvent, SessionHooks, Stopped,
 };
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message, outline};
 use wb_session::{CompactionSettings, EntryKind, EntryTag, estimate_tokens};
 use wb_summarize::ModelInvoker;

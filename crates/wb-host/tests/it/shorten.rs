@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::ModelCard;
 use wb_host::{FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{

@@ -1,7 +1,7 @@
 //! Clipping and tidying against naive readings of their rules, and paths.
 
 use proptest::prelude::*;
-use wb_message::marks::CLIP_MARK;
+use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line, tail, tidy};
 use wb_message::tools::normal_path;
 

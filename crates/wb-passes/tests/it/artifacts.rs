@@ -4,26 +4,28 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{LineageTariff, WeighedTranscript, Weigher};
-use wb_message::marks::CLIP_MARK;
+use wb_budget::{HeuristicPreset, TokenCounter, WeighedTranscript};
+use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_passes::{
-    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, Artifact, ArtifactCompactionConfig, ArtifactConfigError,
-    Goal, Pass,
+    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError, Goal,
+    OversizedResult, Pass,
 };
 use wb_testkit::{pass_laws, script, strategies};
 
 const MARK_OPEN: &str = "\n[Content compacted: original ~";
 const MARK_CLOSE: &str = " tokens, head and tail shown]\n";
 
-fn small(threshold_tokens: usize, preview_max_chars: usize, preview_max_lines: usize) -> Artifact {
-    Artifact { config: ArtifactCompactionConfig { threshold_tokens, preview_max_chars, preview_max_lines } }
+fn small(threshold_tokens: usize, preview_max_chars: usize, preview_max_lines: usize) -> OversizedResult {
+    OversizedResult {
+        config: ArtifactCompactionConfig { threshold_tokens, preview_max_chars, preview_max_lines },
+    }
 }
 
-fn configs() -> impl Strategy<Value = Artifact> {
+fn configs() -> impl Strategy<Value = OversizedResult> {
     let numbers = || prop_oneof![1..5_usize, 5..200_usize, Just(usize::MAX)];
     prop_oneof![
-        Just(Artifact::default()),
+        Just(OversizedResult::default()),
         (numbers(), numbers(), numbers()).prop_map(|(tokens, chars, lines)| small(tokens, chars, lines)),
         (0..300_usize, 0..2000_usize, 0..30_usize)
             .prop_map(|(tokens, chars, lines)| small(tokens, chars, lines)),
@@ -86,7 +88,7 @@ proptest! {
     }
 }
 
-fn previewed(pass: Artifact, messages: &[Message]) -> Vec<Message> {
+fn previewed(pass: OversizedResult, messages: &[Message]) -> Vec<Message> {
     pass_laws::all(&pass, messages, u64::MAX)
 }
 
@@ -114,11 +116,11 @@ fn a_value_of_zero_is_refused_by_its_name() {
 
 /// Whether the pass previews a result of that many bytes under the seed's own estimate.
 fn fires(n_bytes: usize) -> bool {
-    let counter: Arc<dyn Weigher> = Arc::new(LineageTariff::POLICY);
+    let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);
     let messages = [call, Message::tool_result("c", "read", "a".repeat(n_bytes))];
     let view = WeighedTranscript::new(&messages, &counter);
-    Artifact::default().plan(&view, Goal::target(u64::MAX)).is_some()
+    OversizedResult::default().plan(&view, Goal::target(u64::MAX)).is_some()
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn a_preview_shows_head_tail_and_the_size_of_the_whole() {
     };
     let mut messages = script("u a:bash t a");
     messages[2] = Message::tool_result("c1", "bash", lines(0..3000));
-    let after = previewed(Artifact::default(), &messages);
+    let after = previewed(OversizedResult::default(), &messages);
     let shown = texts(&after[2]);
     let (start, rest) = shown.split_once("[Content compacted: original ~").unwrap();
     let (tokens, end) = rest.split_once(" tokens, head and tail shown]\n").unwrap();
@@ -152,7 +154,7 @@ fn texts_in_many_blocks_each_below_the_threshold_count_together() {
         content: Vec::from(blocks),
         is_error: false,
     };
-    let shown = texts(&previewed(Artifact::default(), &messages)[2]);
+    let shown = texts(&previewed(OversizedResult::default(), &messages)[2]);
     assert!(shown.starts_with("aaaa") && shown.ends_with("cccc") && shown.len() < 1_700, "{}", shown.len());
 }
 
@@ -163,7 +165,7 @@ fn an_error_at_the_end_of_a_long_log_stays() {
     messages[2] = Message::tool_result("c1", "bash", log.as_str());
     messages[3] = Message::tool_error("c2", "bash", log.as_str());
     messages[5] = Message::bash("cargo test", log.as_str(), Some(101));
-    let after = previewed(Artifact::default(), &messages);
+    let after = previewed(OversizedResult::default(), &messages);
     for at in [2, 3, 5] {
         assert!(texts(&after[at]).ends_with("error[E0308]: mismatched types\n"), "{at}");
         assert!(texts(&after[at]).len() < log.len() / 4, "{at}");
@@ -202,9 +204,9 @@ fn images_stay_and_are_no_text() {
         is_error: false,
     };
     messages[2] = result(vec![image.clone(), Block::text("a\n".repeat(500))]);
-    assert_eq!(previewed(Artifact::default(), &messages), messages, "the text alone is small");
+    assert_eq!(previewed(OversizedResult::default(), &messages), messages, "the text alone is small");
     messages[2] = result(vec![Block::text("日本語\n".repeat(9_000)), image.clone(), Block::text("end")]);
-    let after = previewed(Artifact::default(), &messages);
+    let after = previewed(OversizedResult::default(), &messages);
     assert!(matches!(after[2].blocks(), [Block::Text { .. }, other] if *other == image));
     assert!(texts(&after[2]).ends_with("end"));
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wb_budget::{estimate_message_tokens, estimate_tokens};
-use wb_message::marks::{CLIP_MARK, is_cleared};
+use wb_message::markers::{CLIP_MARK, is_cleared};
 use wb_message::{Message, ToolVocabulary};
 use wb_passes::{MIN_PREVIEW_BYTES, Microcompact, Preview};
 use wb_testkit::{pass_laws, script, strategies};
@@ -11,7 +11,7 @@ fn vocabulary() -> impl Strategy<Value = ToolVocabulary> {
     let nothing = ToolVocabulary { tools: &[], path_keys: &[], part_keys: &[] };
     prop::sample::select(vec![
         ToolVocabulary::UNIVERSAL,
-        ToolVocabulary::SEED,
+        ToolVocabulary::BASIC,
         ToolVocabulary::CLAUDE_CODE,
         nothing,
     ])

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_message::marks::{INTERNAL_TYPE, Visibility, visibility};
+use wb_message::markers::{INTERNAL_TYPE, Visibility, visibility};
 use wb_message::outline::outline;
 use wb_message::{Block, Content, Message, Origin, Pairing, Patch};
-use wb_passes::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanFate, Repair};
+use wb_passes::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair};
 use wb_testkit::laws::{no_loose_ends, pairs_intact, patch_laws, pinned_untouched};
 use wb_testkit::{script, strategies};
 
-const SENT: Repair = Repair { orphans: OrphanFate::Drop, in_flight: true };
-const WRAPPED: Repair = Repair { orphans: OrphanFate::Wrap, in_flight: false };
+const SENT: Repair = Repair { orphans: OrphanPolicy::Drop, in_flight: true };
+const WRAPPED: Repair = Repair { orphans: OrphanPolicy::Wrap, in_flight: false };
 
 fn plan(repair: Repair, messages: &[Message]) -> Option<Patch> {
     wb_testkit::pass_laws::plan(&repair, messages, 0)
@@ -70,7 +70,7 @@ fn with_unique_ids(mut messages: Vec<Message>) -> Vec<Message> {
 
 fn repairs() -> impl Strategy<Value = Repair> {
     (any::<bool>(), any::<bool>()).prop_map(|(wrap, in_flight)| {
-        let orphans = if wrap { OrphanFate::Wrap } else { OrphanFate::Drop };
+        let orphans = if wrap { OrphanPolicy::Wrap } else { OrphanPolicy::Drop };
         Repair { orphans, in_flight }
     })
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use wb_budget::{Tariff, WeighedTranscript, Weigher, estimate_message_tokens};
-use wb_message::marks::{CLEARED_TOOL_RESULT, CLIP_MARK, restored_file};
+use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript, estimate_message_tokens};
+use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, restored_file};
 use wb_message::tools::normal_path;
 use wb_message::{Block, Message, Pairing, ToolRole, ToolVocabulary};
 use wb_passes::{RestoreLimits, restore_reads};
@@ -111,7 +111,7 @@ fn restore(
     max_files: usize,
     max_tokens: u64,
 ) -> Vec<Message> {
-    let counter: Arc<dyn Weigher> = Arc::new(Tariff::SEED);
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
     let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS };
     restore_reads(&WeighedTranscript::new(messages, &counter), cut, hidden, limits)
 }

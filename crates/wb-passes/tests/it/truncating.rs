@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::{Irreducible, estimate_tokens};
-use wb_message::marks::{Visibility, conversation_summary, digest_body, is_pinned, visibility};
+use wb_message::markers::{Visibility, conversation_summary, digest_body, is_pinned, visibility};
 use wb_message::{Block, Message, Origin, Pairing, last_prompt_start};
-use wb_passes::{Artifact, INTERRUPTED, Repair, STEPS_PER_TARGET, Truncate};
+use wb_passes::{INTERRUPTED, OversizedResult, Repair, STEPS_PER_TARGET, Truncate};
 use wb_testkit::workload::{Script, transcript};
 use wb_testkit::{pass_laws, script, strategies};
 
@@ -185,7 +185,7 @@ fn big_parallel_results_that_must_stay_fit_after_previews() {
     let whole = pass_laws::all(&keep(1), &messages, 1_500);
     assert_eq!(whole, messages, "the last result holds its group");
     assert!(Irreducible::above(1_500, estimate_tokens(&whole)).is_some());
-    let previewed = pass_laws::all(&Artifact::default(), &messages, 1_500);
+    let previewed = pass_laws::all(&OversizedResult::default(), &messages, 1_500);
     assert!(estimate_tokens(&previewed) <= 1_500);
 }
 

@@ -7,7 +7,7 @@
 //! pi session (`customType` [`BLOCK_EVENT_TYPE`]).
 //!
 //! ```
-//! use wb_budget::Tariff;
+//! use wb_budget::TokenHeuristic;
 //! use wb_message::{Edit, Message, Patch};
 //! use wb_session::overlay::{Author, Explanation, Overlay};
 //!
@@ -17,10 +17,10 @@
 //! let fold = Edit::Fold { range: 0..2, with: vec![Message::user("[digest]")] };
 //! let author = Author::Model { name: "small".into() };
 //! let plan = overlay.project(&log)?.plan(overlay.next_id(), author, 0, Patch::new(vec![fold]));
-//! let preview = overlay.preview(&log, &plan, &Tariff::SEED)?;
+//! let preview = overlay.preview(&log, &plan, &TokenHeuristic::DEFAULT)?;
 //! assert!(preview.tokens_after < preview.tokens_before / 10);
 //!
-//! let block = overlay.seal(&log, plan, &Tariff::SEED)?;
+//! let block = overlay.seal(&log, plan, &TokenHeuristic::DEFAULT)?;
 //! overlay.apply(&log, block)?;
 //! log.push(Message::assistant("done"));
 //! let projection = overlay.project(&log)?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use wb_budget::Weigher;
+use wb_budget::TokenCounter;
 use wb_message::{Edit, Message, Pairing, Patch};
 
 use super::block::{Author, Basis, BlockId};
@@ -163,8 +163,8 @@ impl<'a> Projection<'a> {
     }
 
     /// Returns the weight of all messages, in tokens.
-    pub fn tokens(&self, weigher: &dyn Weigher) -> u64 {
-        self.iter().map(|message| weigher.weigh(message)).fold(0, u64::saturating_add)
+    pub fn tokens(&self, weigher: &dyn TokenCounter) -> u64 {
+        self.iter().map(|message| weigher.message(message)).fold(0, u64::saturating_add)
     }
 
     /// Pairs the calls and results; no body is copied for it.

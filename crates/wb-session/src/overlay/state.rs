@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use wb_budget::Weigher;
+use wb_budget::TokenCounter;
 use wb_message::{Edit, Message, Pairing, Patch, PatchError};
 
 use super::block::{Basis, BlockEvent, BlockId, CompactionBlock, Provenance};
@@ -155,7 +155,7 @@ impl Overlay {
         &self,
         log: &[Message],
         plan: &BlockPlan,
-        weigher: &dyn Weigher,
+        weigher: &dyn TokenCounter,
     ) -> Result<BlockPreview, OverlayError> {
         let before = self.project(log)?;
         let admitted = self.admit(log, &before, &plan.id, &plan.basis, &plan.patch)?;
@@ -168,7 +168,7 @@ impl Overlay {
         &self,
         log: &[Message],
         plan: BlockPlan,
-        weigher: &dyn Weigher,
+        weigher: &dyn TokenCounter,
     ) -> Result<CompactionBlock, OverlayError> {
         let before = self.project(log)?;
         let admitted = self.admit(log, &before, &plan.id, &plan.basis, &plan.patch)?;
@@ -360,7 +360,7 @@ impl Overlay {
         before: &Projection<'_>,
         admitted: &Admitted,
         plan: &BlockPlan,
-        weigher: &dyn Weigher,
+        weigher: &dyn TokenCounter,
     ) -> BlockPreview {
         let mut parts = self.parts();
         parts.layout = Cow::Borrowed(&admitted.layout);

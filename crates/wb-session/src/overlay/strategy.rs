@@ -1,7 +1,7 @@
 //! How a projection is compacted: the seam, and the default.
 
 use serde::{Deserialize, Serialize};
-use wb_budget::Weigher;
+use wb_budget::TokenCounter;
 use wb_message::{Block, Edit, Message, Patch};
 use wb_passes::truncate_head_tail;
 
@@ -18,7 +18,7 @@ pub trait BlockCompactionStrategy: Send + Sync {
     fn name(&self) -> &str;
 
     /// Plans a patch on a projection; nothing where nothing can be gained.
-    fn plan(&self, projection: &Projection<'_>, weigher: &dyn Weigher) -> Option<Patch>;
+    fn plan(&self, projection: &Projection<'_>, weigher: &dyn TokenCounter) -> Option<Patch>;
 }
 
 const _: fn(&dyn BlockCompactionStrategy) = |_| ();
@@ -93,7 +93,7 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
         "block-compaction"
     }
 
-    fn plan(&self, projection: &Projection<'_>, weigher: &dyn Weigher) -> Option<Patch> {
+    fn plan(&self, projection: &Projection<'_>, weigher: &dyn TokenCounter) -> Option<Patch> {
         let zones = self.zones(projection);
         let digest = condense(projection, &zones.middle, self.config.max_summary_tokens, weigher);
         let mut edits = digest.unwrap_or_default();
@@ -111,6 +111,6 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
     }
 }
 
-fn is_lighter(message: &Message, body: &[Block], weigher: &dyn Weigher) -> bool {
-    weigher.weigh(&super::bones::with_body(message, body)) < weigher.weigh(message)
+fn is_lighter(message: &Message, body: &[Block], weigher: &dyn TokenCounter) -> bool {
+    weigher.message(&super::bones::with_body(message, body)) < weigher.message(message)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use wb_budget::Weigher;
-use wb_message::marks::{
+use wb_budget::TokenCounter;
+use wb_message::markers::{
     DIGEST_HEADER, Visibility, digest_body, is_dropped_mark, is_pinned, is_prompt, visibility,
 };
 use wb_message::outline::line;
@@ -52,13 +52,13 @@ pub(crate) fn condense(
     projection: &Projection<'_>,
     middle: &Range<usize>,
     max_tokens: u64,
-    weigher: &dyn Weigher,
+    weigher: &dyn TokenCounter,
 ) -> Option<Vec<Edit>> {
     let units = units(projection, middle, weigher);
     let (members, message) = digest(units, projection, max_tokens, weigher)?;
-    let tokens = members.iter().map(|at| weigher.weigh(&projection.messages[*at]));
+    let tokens = members.iter().map(|at| weigher.message(&projection.messages[*at]));
     let folded_tokens = tokens.fold(0, u64::saturating_add);
-    let digest_tokens = weigher.weigh(&message);
+    let digest_tokens = weigher.message(&message);
     let fits = digest_tokens <= max_tokens && digest_tokens < folded_tokens;
     fits.then(|| folds(&members, message))
 }
@@ -75,7 +75,7 @@ fn folds(members: &[usize], digest: Message) -> Vec<Edit> {
 }
 
 /// Gathers what of the middle may be folded: whole groups of calls and results, nothing that must stay.
-fn units(projection: &Projection<'_>, middle: &Range<usize>, weigher: &dyn Weigher) -> Vec<Unit> {
+fn units(projection: &Projection<'_>, middle: &Range<usize>, weigher: &dyn TokenCounter) -> Vec<Unit> {
     let pairing = projection.pairing();
     let groups = pairing.groups();
     let mut stays: Vec<bool> = vec![false; groups.len()];
@@ -120,9 +120,9 @@ fn prompt(message: &Message) -> Option<String> {
 }
 
 impl Unit {
-    fn note(&mut self, at: usize, message: &Message, weigher: &dyn Weigher) {
+    fn note(&mut self, at: usize, message: &Message, weigher: &dyn TokenCounter) {
         let mut push = |is_due, text: String| {
-            let tokens = weigher.weigh(&Message::user([&text, "\n"].concat()));
+            let tokens = weigher.message(&Message::user([&text, "\n"].concat()));
             self.lines.push(Line { at, is_due, text, tokens });
         };
         if let Some(body) = digest_body(message) {
@@ -171,10 +171,10 @@ fn digest(
     units: Vec<Unit>,
     projection: &Projection<'_>,
     max_tokens: u64,
-    weigher: &dyn Weigher,
+    weigher: &dyn TokenCounter,
 ) -> Option<(Vec<usize>, Message)> {
     let frame = Message::user([DIGEST_HEADER, "\n\n", DIGEST_LEGEND, "\n", LINES_LEFT_OUT].concat());
-    let mut room = max_tokens.checked_sub(weigher.weigh(&frame))?;
+    let mut room = max_tokens.checked_sub(weigher.message(&frame))?;
     let (mut members, mut lines, mut has_gap) = (Vec::new(), Vec::new(), false);
     for unit in units {
         if let Some(left) = room.checked_sub(unit.due_tokens()) {

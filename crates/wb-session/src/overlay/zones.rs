@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use wb_message::Message;
-use wb_message::marks::{digest_body, is_prompt};
+use wb_message::markers::{digest_body, is_prompt};
 
 /// Finds the turns of a transcript: each starts at a prompt and goes on to the next one, whatever stands between.
 ///

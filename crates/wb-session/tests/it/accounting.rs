@@ -1,7 +1,7 @@
 //! Token accounting: recorded answers, and the rules one by one.
 
 use serde_json::{Value, json};
-use wb_budget::{LineageTariff, Usage};
+use wb_budget::{HeuristicPreset, Usage};
 use wb_message::{Block, Content, Message};
 use wb_session::{
     CompactionSettings, Entry, SESSION_TARIFF, SessionSettings, build_context, calculate_context_tokens,
@@ -57,7 +57,7 @@ fn the_last_usage_is_the_recorded_one() {
 /// The newest version is followed, which counts the images of the user.
 #[test]
 fn the_estimates_of_messages_are_the_recorded_ones() {
-    for (version, tariff) in [(NEWEST, SESSION_TARIFF), (SEED, LineageTariff::PI)] {
+    for (version, tariff) in [(NEWEST, SESSION_TARIFF), (SEED, HeuristicPreset::PI)] {
         replay("estimate_tokens", version, (151, 145), &[(JSON, 6)], |row| {
             let messages = selected_messages(row.log, row.id("leaf").as_ref());
             let ours: Vec<_> = messages.iter().map(|message| tariff.message_tokens(message)).collect();

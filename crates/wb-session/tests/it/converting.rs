@@ -1,7 +1,7 @@
 //! Messages as a model takes them, and as text for a summarizer.
 
 use serde_json::{Value, json};
-use wb_message::{Block, Message, marks};
+use wb_message::{Block, Message, markers};
 use wb_session::{
     BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, EntryKind, SerializeOpts, convert_to_llm,
     serialize_conversation,
@@ -213,11 +213,11 @@ fn a_long_result_shows_its_head_and_its_tail_at_the_cap() {
     let text = shown(&long);
     assert!(text.len() <= label + 2000 && text.len() > 1990, "{}", text.len());
     assert!(text.starts_with("[Tool result]: begin") && text.ends_with("exit code 1"));
-    assert!(text.contains(marks::CLIP_MARK));
+    assert!(text.contains(markers::CLIP_MARK));
     for max in 0..40 {
         let tiny = SerializeOpts { max_result_bytes: Some(max), ..opts };
         let text = serialize_conversation(&[Message::tool_result("1", "t", &*long)], tiny);
-        assert!(text.len() <= label + max.max(marks::CLIP_MARK.len()), "{max}");
+        assert!(text.len() <= label + max.max(markers::CLIP_MARK.len()), "{max}");
     }
 }
 

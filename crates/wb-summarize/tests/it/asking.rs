@@ -134,7 +134,7 @@ fn summarizing_always_gives_a_digest() {
     for reply in [Script::fails("429"), Script::says(""), Script::says("no headings"), Script::Emit(vec![])] {
         let invoke = Some(std::sync::Arc::new(ScriptedInvoker::new([reply])) as _);
         let summary = block_on(summarize(&messages, SummarizeDeps { invoke, ..SummarizeDeps::default() }));
-        let digest = wb_message::marks::digest_body(&summary.message).expect("a digest").into_owned();
+        let digest = wb_message::markers::digest_body(&summary.message).expect("a digest").into_owned();
         assert!(digest.starts_with("# Objective\n- First request: port it\n"), "{digest}");
         assert_eq!(summary.covered_count, 2);
     }

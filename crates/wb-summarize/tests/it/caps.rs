@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use proptest::prelude::*;
-use wb_budget::{ModelCard, Tariff};
-use wb_message::marks::digest_body;
+use wb_budget::{ModelCard, TokenHeuristic};
+use wb_message::markers::digest_body;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
@@ -113,7 +113,7 @@ proptest! {
         let invoker = Arc::new(ScriptedInvoker::new([Script::Echo]));
         let _ = block_on(request.ask(&Summarizer::new(invoker.clone()), None, &mut Cost::default()));
         for prompt in invoker.prompts() {
-            let n_tokens = Tariff::SEED.text_tokens(CONDENSER_BRIEF) + (prompt.len() as u64) * 10 / 36;
+            let n_tokens = TokenHeuristic::DEFAULT.text_tokens(CONDENSER_BRIEF) + (prompt.len() as u64) * 10 / 36;
             prop_assert!(n_tokens + request.max_output_tokens <= window, "{} of {}", n_tokens, window);
         }
     }
@@ -121,7 +121,7 @@ proptest! {
 
 #[test]
 fn the_fixed_texts_have_their_caps() {
-    let tokens = |text: &str| Tariff::SEED.text_tokens(text);
+    let tokens = |text: &str| TokenHeuristic::DEFAULT.text_tokens(text);
     assert!(tokens(CONDENSER_BRIEF) <= 300, "{}", tokens(CONDENSER_BRIEF));
     assert!(tokens(SECTION_TEMPLATE) <= 40);
     for scope in [CondenseScope::Session, CondenseScope::Branch] {
@@ -139,7 +139,7 @@ fn a_digest_holds_to_its_cap_exactly_where_there_is_more_than_enough() {
             let message = block_on(summarize(&messages, deps)).message;
             let digest = digest_body(&message).expect("a digest");
             let n_chars = digest.chars().count();
-            let cap = Tariff::SEED.chars_within(max_tokens);
+            let cap = TokenHeuristic::DEFAULT.chars_within(max_tokens);
             assert!(n_chars <= cap, "{n_chars} > {cap}:\n{digest}");
             assert!(n_chars * 2 > cap || max_tokens <= 60, "most of {cap} is used: {n_chars}\n{digest}");
         }

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use serde_json::json;
 use wb_budget::Usage;
-use wb_message::marks::digest_body;
+use wb_message::markers::digest_body;
 use wb_message::{Block, Message, Pairing, ToolVocabulary};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{

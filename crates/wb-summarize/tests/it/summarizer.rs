@@ -7,8 +7,8 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{ModelCard, Tariff, Usage};
-use wb_message::marks::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE, conversation_summary};
+use wb_budget::{ModelCard, TokenHeuristic, Usage};
+use wb_message::markers::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE, conversation_summary};
 use wb_message::{Block, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
@@ -66,7 +66,7 @@ fn a_whole_request_to_the_summarizer() {
 
 #[test]
 fn the_prompts_have_their_caps() {
-    let tokens = |text: &str| Tariff::SEED.text_tokens(text);
+    let tokens = |text: &str| TokenHeuristic::DEFAULT.text_tokens(text);
     let config = CompactionConfig::default();
     assert!(tokens(&config.summarizer_system_prompt) <= 200, "{}", config.summarizer_system_prompt);
     assert!(tokens(&config.summarizer_user_prompt) <= 120, "{}", config.summarizer_user_prompt);

@@ -1,7 +1,7 @@
 //! The recorded answers of the context window buffer and of the context-window policy.
 
 use serde_json::Value;
-use wb_message::marks::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE};
+use wb_message::markers::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE};
 use wb_message::{Block, Message};
 
 use super::{all_rows, fnv1a64, items, text};

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use wb_message::marks::{is_cleared, is_pinned, is_synthetic};
+use wb_message::markers::{is_cleared, is_pinned, is_synthetic};
 use wb_message::{Block, Message, Pairing, Turn};
 use wb_testkit::{laws, strategies, to_turns};
 

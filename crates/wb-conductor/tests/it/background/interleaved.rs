@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use wb_conductor::{BackgroundCompaction, CompactionEvent, NotSpawned};
-use wb_message::marks::{is_pinned, is_prompt, is_synthetic};
+use wb_message::markers::{is_pinned, is_prompt, is_synthetic};
 use wb_message::outline::outline;
 use wb_message::{Message, last_prompt_start};
 use wb_summarize::{CompactionConfig, ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};

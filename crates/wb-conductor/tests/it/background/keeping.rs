@@ -6,7 +6,7 @@ use wb_conductor::{
     Breaker, CompactionEvent, CompactionInFlight, CompactionState, CompactionTaskId, MAX_BACKOFF_MS,
     MAX_COMPACTION_RECORDS, MAX_RECORDED_SUMMARY_BYTES, NotSpawned,
 };
-use wb_message::marks::is_prompt;
+use wb_message::markers::is_prompt;
 use wb_message::{Message, Pairing};
 use wb_testkit::{laws, script};
 

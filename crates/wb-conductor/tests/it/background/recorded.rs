@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use wb_budget::{CompactionCut, LineageTariff, Weigher};
+use wb_budget::{CompactionCut, HeuristicPreset, TokenCounter};
 use wb_conductor::{
     BackgroundCompaction, CompactionEvent, DiscardReason, apply_summary, trim_to_compaction_boundary,
 };
-use wb_message::marks::{conversation_summary, summary_text};
+use wb_message::markers::{conversation_summary, summary_text};
 use wb_message::{Message, PatchError};
 use wb_summarize::CompactionConfig;
 use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
@@ -17,12 +17,12 @@ use super::support::{Act, above, acting, cut};
 /// Weighs a summary as nothing, so that the swap alone is compared.
 struct WithoutSummaries;
 
-impl Weigher for WithoutSummaries {
+impl TokenCounter for WithoutSummaries {
     fn text(&self, text: &str) -> u64 {
         wb_budget::estimate_text(text)
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         u64::from(summary_text(message).is_none())
     }
 }
@@ -70,7 +70,7 @@ fn every_recorded_swap_that_is_heavier_is_refused_with_the_recorded_figures() {
     let mut refused = Vec::new();
     for row in rows("aw.apply") {
         let (mut messages, summary) = (row.messages(), text_value(&row.input["summary"]));
-        let told = apply_summary(&mut messages, &recorded_cut(&row), &summary, &LineageTariff::POLICY);
+        let told = apply_summary(&mut messages, &recorded_cut(&row), &summary, &HeuristicPreset::POLICY);
         assert_eq!(messages, row.messages());
         if let Err(PatchError::Heavier { removed_tokens, added_tokens }) = told {
             let applied = &row.output["applied"];
@@ -133,14 +133,14 @@ struct Given {
     pre_tokens: u64,
 }
 
-impl Weigher for Given {
+impl TokenCounter for Given {
     fn text(&self, text: &str) -> u64 {
         wb_budget::estimate_text(text)
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         match summary_text(message) {
-            Some(_) => LineageTariff::POLICY.weigh(message),
+            Some(_) => HeuristicPreset::POLICY.message(message),
             None => self.pre_tokens / 2 + u64::from(text(message) == "old") * (self.pre_tokens % 2),
         }
     }
@@ -152,7 +152,7 @@ async fn played(row: &Row, act: Act) -> (Vec<Message>, CompactionEvent, Backgrou
     let pre_tokens = payload["pre_tokens"].as_u64().unwrap_or(5_000).max(4_000);
     let mut compaction = BackgroundCompaction::new(above(100), CompactionConfig::default())
         .summarizer(acting([act]))
-        .weigher(Arc::new(Given { pre_tokens }));
+        .counter(Arc::new(Given { pre_tokens }));
     let mut messages = row.messages();
     compaction.maybe_spawn_compaction(&messages, 1).unwrap();
     assert_eq!(compaction.state().in_flight.unwrap().raw_from, 2);

@@ -1,9 +1,9 @@
 //! When a compaction starts, and why it does not.
 
-use wb_budget::{CONTEXT_WINDOW_POLICY, Tariff, Weigher};
+use wb_budget::{CONTEXT_WINDOW_POLICY, TokenCounter, TokenHeuristic};
 use wb_conductor::{BackgroundCompaction, CompactionEvent, NotSpawned};
 use wb_message::Message;
-use wb_message::marks::conversation_summary;
+use wb_message::markers::conversation_summary;
 use wb_summarize::{CompactionConfig, CompactionExecutionMode};
 use wb_testkit::script;
 
@@ -69,7 +69,7 @@ async fn a_second_one_waits_for_the_first_and_the_summarizer_is_asked_once() {
 async fn what_saves_too_little_is_not_paid_for() {
     let summarizer = acting([Act::Says("S")]);
     let config = CompactionConfig { summary_max_tokens: Some(1_000), ..CompactionConfig::default() };
-    let frame = usize::try_from(Tariff::SEED.weigh(&conversation_summary(""))).unwrap();
+    let frame = usize::try_from(TokenHeuristic::DEFAULT.message(&conversation_summary(""))).unwrap();
     let with = |config: &CompactionConfig| {
         BackgroundCompaction::new(above(10), config.clone()).summarizer(summarizer.clone())
     };

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use wb_budget::{CONTEXT_WINDOW_POLICY, CompactionCut, ContextWindowPolicy, Usage, estimate_tokens};
 use wb_conductor::{BackgroundCompaction, CompactionEvent};
 use wb_message::Message;
-use wb_message::marks::summary_text;
+use wb_message::markers::summary_text;
 use wb_message::outline::outline;
 use wb_summarize::{CompactionConfig, ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};
 use wb_testkit::script;

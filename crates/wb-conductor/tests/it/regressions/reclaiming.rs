@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use serde_json::json;
 use wb_budget::{BudgetPolicy, ModelCard, budget_limit, estimate_message_tokens, estimate_tokens};
 use wb_conductor::{
-    CondenseFn, CondenseSettings, CondenserDeps, DigestSource, WindowBudgetCondense, create_condenser,
+    Compactor, CondenseFn, CondenserDeps, DigestSource, WindowBudgetCondense, create_condenser,
 };
 use wb_message::outline::outline;
 use wb_message::{Message, Turn};
@@ -100,7 +100,7 @@ fn wb4_a_result_that_is_not_lighter_in_tokens_is_never_taken() {
     let replies = [Script::says(good_reply("x").repeat(1_000)), Script::Echo, Script::says(good_reply("x"))];
     for reply in replies {
         let invoker = model(reply);
-        let settings = CondenseSettings::new().invoke(invoker.clone());
+        let settings = Compactor::new().invoke(invoker.clone());
         let (after, report) = condensed(&messages, &settings, &FORCE);
         assert!(report.tokens_after < report.tokens_before, "{report}");
         assert_eq!(digest_of(&after), "# Carryover\n4 messages elided into this digest (4 in all).");
@@ -116,8 +116,7 @@ fn wb4_a_reply_of_100_000_characters_is_capped() {
     let messages = script("[u*400 a*400]x10 u\"now\"");
     let reply = good_reply("x").repeat(900);
     assert!(reply.len() > 100_000);
-    let (after, report) =
-        condensed(&messages, &CondenseSettings::new().invoke(model(Script::says(reply))), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new().invoke(model(Script::says(reply))), &FORCE);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(report.digest_tokens <= 2_000, "{report}");
     assert!(digest_of(&after).starts_with("# Objective\n- x\n"));
@@ -142,7 +141,7 @@ fn wb4_a_giant_restored_file_is_clipped() {
 #[test]
 fn wb4_clearing_short_results_is_never_a_loss() {
     let messages = script("u [a:edit t\"ok\"]x16");
-    let (after, report) = condensed(&messages, &CondenseSettings::new().policy(keep(50)), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new().policy(keep(50)), &FORCE);
     assert!(report.cleared.is_empty(), "{report}");
     assert!(report.tokens_after <= report.tokens_before && after.len() <= messages.len());
 }
@@ -160,7 +159,7 @@ fn wb5_force_with_a_giant_last_turn_reclaims_what_can_be_had() {
 #[test]
 fn wb5_force_with_one_user_turn_keeps_what_clearing_saves() {
     let messages = script("u\"read all\" [a:read t*5500]x20");
-    let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!(report.cleared, (0..14).map(|n| 2 + 2 * n).collect::<Vec<_>>(), "{report}");
     assert_eq!((after.len(), report.cut), (messages.len(), 0));
     assert!(report.tokens_after < 36_000, "{report}");
@@ -171,11 +170,11 @@ fn wb5_force_with_one_user_turn_keeps_what_clearing_saves() {
 fn wb6_digests_and_restored_files_are_no_user_turns() {
     for text in ["d*200 r(src/a.rs)*300 a*100 a*100", "u*300 a d*200 r(src/a.rs)*300 a*100"] {
         let messages = script(text);
-        let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+        let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
         assert_eq!(after, messages, "{report}\n{}", outline(&after));
     }
     let messages = script("u*300 a*300 u\"last words\" a d*200 r(src/a.rs)*300");
-    let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!(report.cut, 2, "the last prompt is the user's own: {}", outline(&after));
     laws::tail_identical(&messages, &after, 4);
 }
@@ -225,7 +224,7 @@ fn wb8_the_summarizers_input_is_fitted_to_its_window() {
     {
         let card = ModelCard::with_window(64_000);
         let invoker = Arc::new(ScriptedInvoker::new([Script::says(good_reply("x"))]).with_card(card));
-        let settings = CondenseSettings::new().invoke(invoker.clone() as Arc<dyn ModelInvoker>);
+        let settings = Compactor::new().invoke(invoker.clone() as Arc<dyn ModelInvoker>);
         let (_, report) = condensed(&messages, &settings, &FORCE);
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
         let prompts = invoker.prompts();
@@ -248,7 +247,7 @@ fn wb9_a_file_that_does_not_fit_makes_room_for_smaller_ones() {
         messages.extend(read(path, n_lines));
     }
     messages.extend(script("u\"now\""));
-    let (after, _) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    let (after, _) = condensed(&messages, &Compactor::new(), &FORCE);
     let paths: Vec<_> = files_of(&after).into_iter().map(|(path, _)| path.to_owned()).collect();
     assert_eq!(paths, ["/small.rs", "/large.rs", "/fresh.rs"], "7 700 tokens fit into 8 000");
 
@@ -257,7 +256,7 @@ fn wb9_a_file_that_does_not_fit_makes_room_for_smaller_ones() {
     let policy = BudgetPolicy { reserve_tokens: None, ..keep(500) };
     let card = ModelCard::with_window(16_000);
     assert!(budget_limit(&card, &policy) > 11_999.0);
-    let (after, _) = condensed(&messages, &CondenseSettings::new().card(card).policy(policy), &AUTO);
+    let (after, _) = condensed(&messages, &Compactor::new().card(card).policy(policy), &AUTO);
     let paths: Vec<_> = files_of(&after).into_iter().map(|(path, _)| path.to_owned()).collect();
     assert_eq!(paths, ["/small.rs", "/fresh.rs", "/larger.rs"], "the freshest first, then what still fits");
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use wb_budget::Usage;
-use wb_message::{Block, Content, Message, marks};
+use wb_message::{Block, Content, Message, markers};
 
 use super::block::Part;
 use super::row::{Answer, Body, Origin, Said};
@@ -197,7 +197,7 @@ impl Draft {
         if let Message::ToolResult { content, .. } = &mut message
             && is_cleared
         {
-            *content = marks::cleared_body();
+            *content = markers::cleared_body();
         }
         message
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use wb_budget::Tariff;
+use wb_budget::TokenHeuristic;
 use wb_message::{Block, Edit, Message, Patch, PatchError};
 use wb_session::overlay::{
     BLOCK_EVENT_TYPE, BlockEvent, BlockId, Explanation, Overlay, OverlayError, ProjectedFrom,
@@ -168,15 +168,15 @@ fn a_plan_survives_what_is_appended_and_is_stale_after_another_block() {
     world.n_log = 6;
     let plan = world.plan(fold(0..2, "[late]"));
     world.n_log = 8;
-    let block = world.overlay.seal(world.log(), plan.clone(), &Tariff::SEED).unwrap();
+    let block = world.overlay.seal(world.log(), plan.clone(), &TokenHeuristic::DEFAULT).unwrap();
     world.apply(cut(5)).unwrap();
     let stale = Some(OverlayError::DuplicateBlock { id: id(1) });
     assert_eq!(world.overlay.apply(&world.all.clone(), block).err(), stale);
     let renamed = wb_session::overlay::BlockPlan { id: "mine".into(), ..plan.clone() };
     let stale = Some(OverlayError::Stale { id: "mine".into() });
-    assert_eq!(world.overlay.preview(world.log(), &renamed, &Tariff::SEED).err(), stale);
+    assert_eq!(world.overlay.preview(world.log(), &renamed, &TokenHeuristic::DEFAULT).err(), stale);
     world.overlay.undo().unwrap();
-    world.overlay.seal(world.log(), renamed, &Tariff::SEED).unwrap();
+    world.overlay.seal(world.log(), renamed, &TokenHeuristic::DEFAULT).unwrap();
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn many_messages_under_fifty_blocks_are_projected() {
         let fold = Edit::Fold { range: start..start + 40, with };
         let patch = Patch::new(vec![fold, Edit::Body { at, content: vec![Block::text("[cut]")] }]);
         let plan = projection.plan(overlay.next_id(), super::world::author(), 0, patch);
-        let sealed = overlay.seal(&log, plan, &Tariff::SEED).unwrap();
+        let sealed = overlay.seal(&log, plan, &TokenHeuristic::DEFAULT).unwrap();
         overlay.apply(&log, sealed).unwrap();
     }
     let projection = overlay.project(&log).unwrap();

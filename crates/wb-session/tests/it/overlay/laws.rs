@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use wb_budget::Tariff;
+use wb_budget::TokenHeuristic;
 use wb_message::{Block, Edit, Message, Patch};
 use wb_session::overlay::{BlockEvent, Overlay};
 use wb_testkit::strategies::transcript;
@@ -96,7 +96,7 @@ proptest! {
     ) {
         let mut world = World::new(all, n);
         world.run_all(&acts);
-        let tokens = |world: &World| world.overlay.project(world.log()).unwrap().tokens(&Tariff::SEED);
+        let tokens = |world: &World| world.overlay.project(world.log()).unwrap().tokens(&TokenHeuristic::DEFAULT);
         let visible = |world: &World| {
             let projection = world.overlay.project(world.log()).unwrap();
             let visible = |at: &usize| {
@@ -106,10 +106,10 @@ proptest! {
         };
         let before = (tokens(&world), world.seen().len(), visible(&world));
         let plan = world.plan(super::world::legal_patch(&world.seen(), &cuts, &bodies));
-        let preview = world.overlay.preview(world.log(), &plan, &Tariff::SEED).unwrap();
+        let preview = world.overlay.preview(world.log(), &plan, &TokenHeuristic::DEFAULT).unwrap();
         let json = serde_json::to_string(&plan).unwrap();
         prop_assert_eq!(&serde_json::from_str::<wb_session::overlay::BlockPlan>(&json).unwrap(), &plan);
-        let block = world.overlay.seal(world.log(), plan, &Tariff::SEED).unwrap();
+        let block = world.overlay.seal(world.log(), plan, &TokenHeuristic::DEFAULT).unwrap();
         prop_assert_eq!(
             (block.provenance.tokens_before, block.provenance.tokens_after),
             (preview.tokens_before, preview.tokens_after)

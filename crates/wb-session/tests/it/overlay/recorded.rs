@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::Value;
-use wb_budget::LineageTariff;
+use wb_budget::HeuristicPreset;
 use wb_message::{Message, Patch};
 use wb_session::overlay::{
     BlockCompactionConfig, BlockCompactionStrategy, DefaultBlockCompaction, Overlay, ProjectedFrom, Zones,
@@ -143,12 +143,12 @@ fn every_recorded_input_is_compacted_by_our_laws() {
         let strategy = DefaultBlockCompaction { config: config(&case) };
         let mut world = World::new(case.messages.clone(), usize::MAX);
         let plan = |world: &World| -> Option<Patch> {
-            strategy.plan(&world.overlay.project(world.log()).unwrap(), &LineageTariff::THREE_LEVEL)
+            strategy.plan(&world.overlay.project(world.log()).unwrap(), &HeuristicPreset::THREE_LEVEL)
         };
         let Some(patch) = plan(&world) else { continue };
         let after = laws::patch_laws(&case.messages, &patch);
         let tokens = |messages: &[Message]| -> u64 {
-            messages.iter().map(|message| LineageTariff::THREE_LEVEL.message_tokens(message)).sum()
+            messages.iter().map(|message| HeuristicPreset::THREE_LEVEL.message_tokens(message)).sum()
         };
         assert!(tokens(&after) < tokens(&case.messages), "{}", case.id);
         world.apply(patch).unwrap();

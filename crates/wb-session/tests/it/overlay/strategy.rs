@@ -1,8 +1,8 @@
 //! The default strategy: its settings, its zones, its digest.
 
 use proptest::prelude::*;
-use wb_budget::{Tariff, Weigher};
-use wb_message::marks::{DIGEST_HEADER, digest_body, is_prompt};
+use wb_budget::{TokenCounter, TokenHeuristic};
+use wb_message::markers::{DIGEST_HEADER, digest_body, is_prompt};
 use wb_message::outline::outline;
 use wb_message::text::one_line;
 use wb_message::{Block, Message, Patch};
@@ -26,7 +26,7 @@ fn strategy(first: usize, recent: usize, max_summary_tokens: u64) -> DefaultBloc
 }
 
 fn plan(strategy: &DefaultBlockCompaction, world: &World) -> Option<Patch> {
-    strategy.plan(&world.overlay.project(world.log()).unwrap(), &Tariff::SEED)
+    strategy.plan(&world.overlay.project(world.log()).unwrap(), &TokenHeuristic::DEFAULT)
 }
 
 /// Applies the strategy once; tells whether it did something.
@@ -144,7 +144,7 @@ fn where_there_is_little_room_replies_lose_their_lines_before_prompts_and_old_on
     let first_reply = lines.iter().skip(2).position(|line| line.starts_with("- ")).unwrap();
     assert!(first_reply > 2, "the old ones went: {lines:?}");
     let digest = world.seen().into_iter().find(|message| digest_body(message).is_some()).unwrap();
-    assert!(Tariff::SEED.weigh(&digest) <= 400);
+    assert!(TokenHeuristic::DEFAULT.message(&digest) <= 400);
 }
 
 #[test]
@@ -198,7 +198,7 @@ proptest! {
             let before = world.seen();
             if let Some(patch) = plan(&strategy, &world) {
                 let after = laws::patch_laws(&before, &patch);
-                let tokens = |messages: &[Message]| messages.iter().map(|m| Tariff::SEED.weigh(m)).sum::<u64>();
+                let tokens = |messages: &[Message]| messages.iter().map(|m| TokenHeuristic::DEFAULT.message(m)).sum::<u64>();
                 prop_assert!(tokens(&after) < tokens(&before));
                 prop_assert!(after.len() <= before.len());
                 world.apply(patch).unwrap();
@@ -235,7 +235,7 @@ fn a_strategy_is_a_seam() {
     let strategies: [Box<dyn BlockCompactionStrategy>; 1] = [Box::new(DefaultBlockCompaction::default())];
     let overlay = Overlay::new();
     let empty = overlay.project(&[]).unwrap();
-    assert_eq!(strategies[0].plan(&empty, &Tariff::SEED), None);
+    assert_eq!(strategies[0].plan(&empty, &TokenHeuristic::DEFAULT), None);
     assert_eq!(strategies[0].name(), "block-compaction");
 }
 

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use wb_budget::Tariff;
-use wb_message::marks::is_pinned;
+use wb_budget::TokenHeuristic;
+use wb_message::markers::is_pinned;
 use wb_message::{Block, Edit, Message, Pairing, Patch};
 use wb_session::overlay::{
     Author, BlockPlan, CompactionBlock, Explanation, Overlay, OverlayError, ProjectedFrom,
@@ -64,7 +64,7 @@ impl World {
     }
 
     pub(crate) fn seal(&self, patch: Patch) -> Result<CompactionBlock, OverlayError> {
-        self.overlay.seal(self.log(), self.plan(patch), &Tariff::SEED)
+        self.overlay.seal(self.log(), self.plan(patch), &TokenHeuristic::DEFAULT)
     }
 
     pub(crate) fn apply(&mut self, patch: Patch) -> Result<(), OverlayError> {

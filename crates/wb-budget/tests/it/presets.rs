@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use wb_budget::{LineageTariff, three_level};
+use wb_budget::{HeuristicPreset, three_level};
 use wb_message::{Block, Content, Message};
 use wb_testkit::shared::{bytes_of, shared};
 use wb_testkit::vectors;
@@ -44,7 +44,7 @@ fn every_recorded_total_of_the_policy_is_equal() {
     let rows = vectors::policy::rows("aw.truncate");
     for row in &rows {
         let total: u64 =
-            row.messages().iter().map(|message| LineageTariff::POLICY.message_tokens(message)).sum();
+            row.messages().iter().map(|message| HeuristicPreset::POLICY.message_tokens(message)).sum();
         assert_eq!(Some(total), row.output["total_before"].as_u64(), "{} {}", row.id, row.tag);
     }
     assert_eq!(rows.len(), 25);
@@ -53,8 +53,14 @@ fn every_recorded_total_of_the_policy_is_equal() {
 #[test]
 fn every_recorded_summary_costs_the_same() {
     for row in vectors::policy::rows("aw.summary_tokens") {
-        let summary = wb_message::marks::conversation_summary(&vectors::policy::text_value(&row.input["t"]));
-        assert_eq!(Some(LineageTariff::POLICY.message_tokens(&summary)), row.output.as_u64(), "{}", row.tag);
+        let summary =
+            wb_message::markers::conversation_summary(&vectors::policy::text_value(&row.input["t"]));
+        assert_eq!(
+            Some(HeuristicPreset::POLICY.message_tokens(&summary)),
+            row.output.as_u64(),
+            "{}",
+            row.tag
+        );
     }
 }
 
@@ -82,7 +88,7 @@ fn buffered(value: &Value) -> Message {
 fn every_recorded_estimate_of_the_context_window_is_equal() {
     let rows = vectors::policy::rows("ls.estimate");
     for row in &rows {
-        let tariff = LineageTariff::CONTEXT_WINDOW;
+        let tariff = HeuristicPreset::CONTEXT_WINDOW;
         let tokens = match &row.input["b"] {
             Value::Array(_) => tariff.message_tokens(&buffered(&row.input)),
             _ => tariff.text_tokens(&text_value(&row.input["t"])),
@@ -94,7 +100,7 @@ fn every_recorded_estimate_of_the_context_window_is_equal() {
 
 #[test]
 fn a_result_of_the_context_window_costs_the_same_nested_or_not() {
-    let tariff = LineageTariff::CONTEXT_WINDOW;
+    let tariff = HeuristicPreset::CONTEXT_WINDOW;
     let nested = |output: Value| {
         Message::user(vec![Block::ToolResult { call_id: "c".into(), output, is_error: None }])
     };
@@ -199,7 +205,7 @@ fn exactly_the_listed_estimates_of_sessions_differ_from_what_was_recorded() {
         let known: Option<Vec<_>> = messages.iter().map(|value| of_session(value, &records)).collect();
         let Some(known) = known else { continue };
         n_checked += 1;
-        let tokens = known.iter().map(|message| LineageTariff::PI.message_tokens(message));
+        let tokens = known.iter().map(|message| HeuristicPreset::PI.message_tokens(message));
         if !tokens.eq(estimates.iter().copied()) {
             differ.push((file.as_str(), leaf.as_str()));
         }

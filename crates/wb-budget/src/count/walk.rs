@@ -3,13 +3,13 @@
 use serde_json::Value;
 use wb_message::{Block, Content, Message, ToolDescriptor, Turn};
 
-use super::Weigher;
-use super::tariff::Tariff;
+use super::TokenCounter;
+use super::heuristic::TokenHeuristic;
 
 /// What stands around texts; the same figures as those of the heuristic.
-const FRAME: Tariff = Tariff::SEED;
+const FRAME: TokenHeuristic = TokenHeuristic::DEFAULT;
 
-pub(super) fn message<W: Weigher + ?Sized>(counter: &W, message: &Message) -> u64 {
+pub(super) fn message<W: TokenCounter + ?Sized>(counter: &W, message: &Message) -> u64 {
     let texts = match message {
         Message::User { content, .. } => self::content(counter, content),
         Message::Assistant { content, error_message } => {
@@ -28,34 +28,34 @@ pub(super) fn message<W: Weigher + ?Sized>(counter: &W, message: &Message) -> u6
     FRAME.message_framing_tokens.saturating_add(texts)
 }
 
-pub(super) fn turn<W: Weigher + ?Sized>(counter: &W, turn: &Turn) -> u64 {
+pub(super) fn turn<W: TokenCounter + ?Sized>(counter: &W, turn: &Turn) -> u64 {
     FRAME.message_framing_tokens.saturating_add(blocks(counter, turn.blocks()))
 }
 
-pub(super) fn tool<W: Weigher + ?Sized>(counter: &W, tool: &ToolDescriptor) -> u64 {
+pub(super) fn tool<W: TokenCounter + ?Sized>(counter: &W, tool: &ToolDescriptor) -> u64 {
     let ToolDescriptor { name, description, parameters } = tool;
     FRAME.call_envelope_tokens + counter.text(name) + counter.text(description) + value(counter, parameters)
 }
 
-fn framed<W: Weigher + ?Sized>(counter: &W, text: &str) -> u64 {
+fn framed<W: TokenCounter + ?Sized>(counter: &W, text: &str) -> u64 {
     FRAME.block_framing_tokens + counter.text(text)
 }
 
-fn content<W: Weigher + ?Sized>(counter: &W, content: &Content) -> u64 {
+fn content<W: TokenCounter + ?Sized>(counter: &W, content: &Content) -> u64 {
     match content {
         Content::Text(text) => framed(counter, text),
         Content::Blocks(list) => blocks(counter, list),
     }
 }
 
-fn blocks<W: Weigher + ?Sized>(counter: &W, blocks: &[Block]) -> u64 {
+fn blocks<W: TokenCounter + ?Sized>(counter: &W, blocks: &[Block]) -> u64 {
     blocks
         .iter()
         .map(|block| FRAME.block_framing_tokens + self::block(counter, block))
         .fold(0, u64::saturating_add)
 }
 
-fn block<W: Weigher + ?Sized>(counter: &W, block: &Block) -> u64 {
+fn block<W: TokenCounter + ?Sized>(counter: &W, block: &Block) -> u64 {
     match block {
         Block::Text { text } | Block::Thinking { text, .. } => counter.text(text),
         Block::Image { .. } => FRAME.image_tokens,
@@ -71,7 +71,7 @@ fn block<W: Weigher + ?Sized>(counter: &W, block: &Block) -> u64 {
     }
 }
 
-fn value<W: Weigher + ?Sized>(counter: &W, value: &Value) -> u64 {
+fn value<W: TokenCounter + ?Sized>(counter: &W, value: &Value) -> u64 {
     match value {
         Value::Null => 0,
         Value::String(text) => counter.text(text),

@@ -1,9 +1,9 @@
 //! WA8, WA9, WA11, WA12: what is given back as a file.
 
 use serde_json::json;
-use wb_conductor::CondenseSettings;
+use wb_conductor::Compactor;
 use wb_message::Message;
-use wb_message::marks::{CLEARED_TOOL_RESULT, is_cleared};
+use wb_message::markers::{CLEARED_TOOL_RESULT, is_cleared};
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, call, condensed, digest_of, files_of, keep, lines, text_of, window};
@@ -13,7 +13,7 @@ fn read(id: &str, path: &str, body: &str) -> [Message; 2] {
 }
 
 fn force(messages: &[Message]) -> Vec<Message> {
-    let (after, report) = condensed(messages, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(messages, &Compactor::new(), &FORCE);
     assert!(report.cut > 0, "{report}");
     after
 }
@@ -137,7 +137,7 @@ fn wa12_a_file_whose_kept_result_is_cleared_in_the_same_run_comes_back() {
     messages.extend(script("u\"next\""));
     messages.extend(read("r2", "/a.rs", &lines("fn a", 10)));
     messages.extend(script("[a:bash t*200]x6"));
-    let (after, report) = condensed(&messages, &CondenseSettings::new(), &FORCE);
+    let (after, report) = condensed(&messages, &Compactor::new(), &FORCE);
     assert_eq!(report.cleared.len(), 1, "{report}");
     assert_eq!(files_of(&after), [("/a.rs", lines("fn a", 10).as_str())]);
 }
@@ -145,7 +145,7 @@ fn wa12_a_file_whose_kept_result_is_cleared_in_the_same_run_comes_back() {
 /// [R13] A restored file is plain user text, and the next compaction forgot it.
 #[test]
 fn wa12_a_restored_file_survives_the_next_compaction_until_it_is_edited() {
-    let settings = CondenseSettings::new().policy(keep(300));
+    let settings = Compactor::new().policy(keep(300));
     let mut messages = script("u*400");
     messages.extend(read("r1", "/a.rs", "the body of a"));
     messages.extend(script("u\"next\" a"));

@@ -5,7 +5,7 @@
 //! neither overlap nor touch. What each message changed is kept, so that it can be taken back.
 
 use wb_message::Message;
-use wb_message::pairing::{Answer, CallAt, CallBook, Page, call_ids, id_key};
+use wb_message::pairing::{Answer, CallAt, CallTracker, Checkpoint, call_ids, id_key};
 
 /// What a message is to the pairing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ struct Flight {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     id: Id,
-    before: Page,
+    before: Checkpoint,
 }
 
 /// What one message changed.
@@ -57,7 +57,7 @@ struct Line {
 /// The cuts of a transcript, by index only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cuts {
-    book: CallBook,
+    book: CallTracker,
     lines: Vec<Line>,
     steps: Vec<Step>,
     runs: Vec<Run>,

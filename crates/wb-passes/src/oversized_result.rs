@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_budget::{WeighedTranscript, Weigher};
+use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_message::block::joined_text;
 use wb_message::{Block, Edit, Message, Patch};
 
@@ -128,7 +128,7 @@ fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
 
 /// Previews every oversized tool result and shell output.
 ///
-/// All texts of a message count together, in tokens of the goal's weigher and without the message's frame and
+/// All texts of a message count together, in tokens of the goal's counter and without the message's frame and
 /// images; from [`ArtifactCompactionConfig::threshold_tokens`] on, one text with the head, the size of the whole
 /// and the tail takes their place. Two thirds of what is shown are the head, of errors and of commands that
 /// failed the tail. Images stay. A preview is shorter and lighter than the whole, or there is none.
@@ -136,19 +136,19 @@ fn tail(text: &str, n_chars: usize, n_lines: usize) -> &str {
 /// The threshold is an upper bound for each result: the goal's target is not looked at.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Artifact {
+pub struct OversizedResult {
     /// When a result is previewed, and what of it is shown.
     pub config: ArtifactCompactionConfig,
 }
 
-impl Artifact {
-    fn shorten(self, view: &WeighedTranscript<'_>, at: usize, weigher: &dyn Weigher) -> Option<Edit> {
+impl OversizedResult {
+    fn shorten(self, view: &WeighedTranscript<'_>, at: usize, counter: &dyn TokenCounter) -> Option<Edit> {
         let message = view.messages[at];
         let body = Body::of(message)?;
         if self.config.shows(&body.text) {
             return None;
         }
-        let frame_tokens = weigher.weigh(&with_text(message, None)?);
+        let frame_tokens = counter.message(&with_text(message, None)?);
         let tokens = view.weight(at).saturating_sub(frame_tokens);
         if tokens < self.threshold_tokens() {
             return None;
@@ -158,7 +158,7 @@ impl Artifact {
             return None;
         }
         let short = with_text(message, Some(preview))?;
-        let is_lighter = weigher.weigh(&short) < view.weight(at);
+        let is_lighter = counter.message(&short) < view.weight(at);
         is_lighter.then(|| Edit::Body { at, content: into_content(short) })
     }
 
@@ -167,9 +167,9 @@ impl Artifact {
     }
 }
 
-impl Pass for Artifact {
+impl Pass for OversizedResult {
     fn name(&self) -> &str {
-        "artifact"
+        "oversized-result"
     }
 
     fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {

@@ -6,7 +6,7 @@ use super::json_len::{block_chars, text_chars, value_chars};
 
 /// What the parts of a message cost: `ceil(chars / chars_per_token) + framing + images × image_tokens`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tariff {
+pub struct TokenHeuristic {
     /// Unicode scalar values per token.
     pub chars_per_token: f64,
     /// Tokens of one image, whatever its size.
@@ -19,9 +19,9 @@ pub struct Tariff {
     pub call_envelope_tokens: u64,
 }
 
-impl Tariff {
+impl TokenHeuristic {
     /// The constants of the main seed (`budget/estimate.rs`): 3.6, 1024, 4, 2 and 6.
-    pub const SEED: Self = Self {
+    pub const DEFAULT: Self = Self {
         chars_per_token: 3.6,
         image_tokens: 1024,
         message_framing_tokens: 4,
@@ -34,7 +34,7 @@ impl Tariff {
     /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
     /// result's output costs its base64 text, signatures and ids are free.
     pub fn message_tokens(&self, message: &Message) -> u64 {
-        let mut meter = Meter::new(*self);
+        let mut meter = MessageEstimator::new(*self);
         match message {
             Message::User { content: Content::Text(text), .. } => meter.framed_text(text),
             Message::User { content: Content::Blocks(blocks), .. } => meter.blocks(blocks),
@@ -83,9 +83,9 @@ impl Tariff {
     }
 }
 
-impl Default for Tariff {
+impl Default for TokenHeuristic {
     fn default() -> Self {
-        Self::SEED
+        Self::DEFAULT
     }
 }
 
@@ -93,29 +93,29 @@ impl Default for Tariff {
 /// allocated.
 ///
 /// ```
-/// use wb_budget::Meter;
+/// use wb_budget::MessageEstimator;
 ///
-/// let mut meter = Meter::default();
+/// let mut meter = MessageEstimator::default();
 /// meter.text("What is in lib.rs?").image();
 /// assert_eq!(meter.tokens(), 4 + 2 + 5 + 2 + 1024);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Meter {
-    tariff: Tariff,
+pub struct MessageEstimator {
+    tariff: TokenHeuristic,
     n_chars: u64,
     n_images: u64,
     framing_tokens: u64,
 }
 
-impl Default for Meter {
+impl Default for MessageEstimator {
     fn default() -> Self {
-        Self::new(Tariff::SEED)
+        Self::new(TokenHeuristic::DEFAULT)
     }
 }
 
-impl Meter {
+impl MessageEstimator {
     /// Starts one message under a tariff.
-    pub fn new(tariff: Tariff) -> Self {
+    pub fn new(tariff: TokenHeuristic) -> Self {
         Self { tariff, n_chars: 0, n_images: 0, framing_tokens: tariff.message_framing_tokens }
     }
 
@@ -139,7 +139,7 @@ impl Meter {
         self
     }
 
-    /// Adds the envelope of a tool result; its body is added by [`Meter::text`] and [`Meter::image`].
+    /// Adds the envelope of a tool result; its body is added by [`MessageEstimator::text`] and [`MessageEstimator::image`].
     pub fn result_of(&mut self, tool_name: &str) -> &mut Self {
         self.add_text(tool_name);
         self.framing_tokens += self.tariff.call_envelope_tokens;

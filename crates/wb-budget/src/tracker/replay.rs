@@ -2,7 +2,7 @@
 
 use wb_message::Message;
 
-use super::Ledger;
+use super::ContextTracker;
 use crate::card::{ModelCard, Usage};
 
 /// What was foretold of one request, and what it took.
@@ -27,9 +27,9 @@ impl StepError {
 ///
 /// `usage` names, in ascending order, the assistant messages whose usage is known, with the model's id where the
 /// log has it. The first request has nothing to be foretold from and is left out. A log with compactions is
-/// replayed on a [`Ledger`] in the same way, with [`Ledger::rebuild`] where the log compacts.
+/// replayed on a [`ContextTracker`] in the same way, with [`ContextTracker::rebuild`] where the log compacts.
 pub fn one_step_errors(messages: &[Message], usage: &[(usize, Usage, Option<&str>)]) -> Vec<StepError> {
-    let mut ledger = Ledger::new();
+    let mut ledger = ContextTracker::new();
     let mut errors = Vec::with_capacity(usage.len());
     let mut known = false;
     let mut usage = usage.iter().peekable();

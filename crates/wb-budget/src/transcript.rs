@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use wb_message::marks::is_pinned;
+use wb_message::markers::is_pinned;
 use wb_message::{Message, Pairing};
 
-use crate::weigh::{Weigher, prefix_sums};
+use crate::count::{TokenCounter, prefix_sums};
 
-/// A transcript that was weighed and paired once. A [`ContextTracker`](crate::Ledger) hands it out without weighing
+/// A transcript that was weighed and paired once. A [`ContextTracker`](crate::ContextTracker) hands it out without weighing
 /// or pairing anything again.
 #[derive(Clone)]
 pub struct WeighedTranscript<'a> {
@@ -20,7 +20,7 @@ pub struct WeighedTranscript<'a> {
     /// Which result answers which call.
     pub pairing: Cow<'a, Pairing>,
     /// What the messages were weighed with, and what is new is weighed with.
-    pub counter: Arc<dyn Weigher>,
+    pub counter: Arc<dyn TokenCounter>,
     /// The turn of a host that each message belongs to, ascending; none where each is its own.
     pub turns: Option<Cow<'a, [usize]>>,
     /// The fingerprint of all messages, where it is known already.
@@ -37,8 +37,8 @@ impl fmt::Debug for WeighedTranscript<'_> {
 
 impl<'a> WeighedTranscript<'a> {
     /// Weighs and pairs a transcript.
-    pub fn new(messages: &'a [Message], counter: &Arc<dyn Weigher>) -> Self {
-        let prefix = prefix_sums(messages.iter().map(|message| counter.weigh(message)));
+    pub fn new(messages: &'a [Message], counter: &Arc<dyn TokenCounter>) -> Self {
+        let prefix = prefix_sums(messages.iter().map(|message| counter.message(message)));
         let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(Pairing::of(messages)));
         let (messages, counter) = (messages.iter().collect(), counter.clone());
         Self { messages, prefix, pairing, counter, turns: None, fingerprint: None }

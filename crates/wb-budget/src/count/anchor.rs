@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wb_message::Message;
 use wb_message::pairing::id_key;
 
-use super::Weigher;
+use super::TokenCounter;
 use crate::card::{ModelCard, Usage};
 
 /// How much a fresh ratio of 1 weighs, in estimated tokens: about one file that was read. Between 1 000 and
@@ -127,11 +127,11 @@ impl Calibration {
     }
 }
 
-/// A weigher whose weights are scaled to what the provider counts.
+/// A counter whose weights are scaled to what the provider counts.
 #[derive(Clone)]
 pub struct Calibrated {
     /// What estimates.
-    pub weigher: Arc<dyn Weigher>,
+    pub counter: Arc<dyn TokenCounter>,
     /// The ratio of real to estimated tokens.
     pub calibration: Calibration,
 }
@@ -142,13 +142,13 @@ impl std::fmt::Debug for Calibrated {
     }
 }
 
-impl Weigher for Calibrated {
+impl TokenCounter for Calibrated {
     fn text(&self, text: &str) -> u64 {
-        self.calibration.scale(self.weigher.text(text))
+        self.calibration.scale(self.counter.text(text))
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
-        self.calibration.scale(self.weigher.weigh(message))
+    fn message(&self, message: &Message) -> u64 {
+        self.calibration.scale(self.counter.message(message))
     }
 }
 

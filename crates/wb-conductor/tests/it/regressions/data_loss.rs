@@ -5,10 +5,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::ModelCard;
 use wb_conductor::{
-    CondenseFn, CondenseOpts, CondenseSettings, CondenserDeps, Unchanged, WindowBudgetCondense,
-    condense_in_place, condense_transcript, message_to_turn, project,
+    Compactor, CondenseFn, CondenseOpts, CondenserDeps, Unchanged, WindowBudgetCondense, compact_in_place,
+    condense_transcript, message_to_turn, project,
 };
-use wb_message::marks::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
+use wb_message::markers::{CLEARED_TOOL_RESULT, DIGEST_HEADER, digest_body};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, Pairing, Turn, last_prompt_start};
 use wb_summarize::NoDigest;
@@ -95,7 +95,7 @@ fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge(
     let engine =
         WindowBudgetCondense::with_settings(window(6_000).policy(keep(2_500)).invoke(invoker.clone()));
     let mut after = turns.clone();
-    let (report, undo) = block_on(engine.condense_in_place(&mut after, &AUTO));
+    let (report, undo) = block_on(engine.compact_in_place(&mut after, &AUTO));
 
     let sent = invoker.prompts().concat();
     assert!(sent.contains("» tool (read): body of f0 0000: the quick"), "{sent}");
@@ -106,7 +106,7 @@ fn wa5_the_summarizer_sees_tool_output_and_every_stage_works_through_the_bridge(
 
     // Without a prompt after the reads nothing can be folded away, and clearing has to do it.
     let engine = WindowBudgetCondense::with_settings(window(11_000));
-    let (report, _) = block_on(engine.condense_in_place(&mut after, &AUTO));
+    let (report, _) = block_on(engine.compact_in_place(&mut after, &AUTO));
     assert!(!report.cleared.is_empty(), "{report}");
     assert_eq!(after.len(), turns.len());
     let Turn::Tool { blocks } = &after[2] else { panic!("a tool turn") };
@@ -204,7 +204,7 @@ fn wa10_interleaved_results_stay_with_their_call() {
     assert_eq!(report.cut, 3, "the cut steps back before the call: {}", outline(&after));
     assert_eq!(after[1..], messages[3..]);
     for kept_tokens in [30, 60, 120, 200, 300] {
-        let settings = CondenseSettings::new().policy(keep(kept_tokens));
+        let settings = Compactor::new().policy(keep(kept_tokens));
         let (after, report) = condensed(&messages, &settings, &AUTO);
         assert!(digest_body(&after[0]).is_some(), "{report}");
         laws::no_loose_ends(&after);
@@ -221,11 +221,11 @@ fn a_latest_request_that_is_too_long_for_a_digest_stays_word_for_word() {
         let id = format!("c{step}");
         messages.extend(call(&id, "mcp__x", json!({ "n": step }), &"output ".repeat(400)));
     }
-    let settings = CondenseSettings::new().card(ModelCard::with_window(200_000));
-    let report = block_on(condense_in_place(&mut messages, &settings, &CondenseOpts::default()));
+    let settings = Compactor::new().card(ModelCard::with_window(200_000));
+    let report = block_on(compact_in_place(&mut messages, &settings, &CondenseOpts::default()));
     assert_eq!(messages[0], Message::user(specification), "{report}");
     assert!(digest_body(&messages[1]).is_some(), "{report}");
     assert!(report.irreducible.is_none() && report.folded > 400, "{report}");
-    let again = block_on(condense_in_place(&mut messages, &settings, &CondenseOpts::default()));
+    let again = block_on(compact_in_place(&mut messages, &settings, &CondenseOpts::default()));
     assert!(!again.is_changed(), "{again}");
 }

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use wb_message::Turn;
 
-use crate::bridge::TurnsUndo;
-use crate::report::CondenseReport;
+use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
+use crate::report::CompactionReport;
 use crate::runner::Runner;
-use crate::settings::{CondenseOpts, CondenseSettings, CondenserDeps};
+use crate::turns::TurnsUndo;
 
 /// Condenses a host's turns.
 #[async_trait]
@@ -39,11 +39,11 @@ pub struct WindowBudgetCondense {
 impl WindowBudgetCondense {
     /// Binds the engine with the seed's dependencies.
     pub fn new(deps: CondenserDeps) -> Self {
-        Self::with_settings(CondenseSettings::from(deps))
+        Self::with_settings(Compactor::from(deps))
     }
 
     /// Binds the engine with any settings.
-    pub fn with_settings(settings: CondenseSettings) -> Self {
+    pub fn with_settings(settings: Compactor) -> Self {
         Self { runner: Runner::new(settings) }
     }
 
@@ -51,19 +51,19 @@ impl WindowBudgetCondense {
     /// that the turns are taken apart into.
     ///
     /// The result never has more turns than before. Dropping the future before it is done leaves the turns as they were.
-    pub async fn condense_in_place(
+    pub async fn compact_in_place(
         &self,
         turns: &mut Vec<Turn>,
         opts: &CondenseOpts,
-    ) -> (CondenseReport, Option<TurnsUndo>) {
-        self.runner.condense_turns(turns, opts).await
+    ) -> (CompactionReport, Option<TurnsUndo>) {
+        self.runner.compact_turns(turns, opts).await
     }
 }
 
 #[async_trait]
 impl CondenseFn for WindowBudgetCondense {
     async fn condense(&self, mut messages: Vec<Turn>, opts: CondenseOpts) -> Vec<Turn> {
-        self.condense_in_place(&mut messages, &opts).await;
+        self.compact_in_place(&mut messages, &opts).await;
         messages
     }
 }

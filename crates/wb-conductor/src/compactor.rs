@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, DIGEST_TOKENS, ModelCard, PolicyError, Tariff, Weigher,
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, DIGEST_TOKENS, ModelCard, PolicyError, TokenCounter,
+    TokenHeuristic,
 };
 use wb_message::{Conversation, ToolVocabulary};
 use wb_summarize::{ModelInvoker, Summarizer};
@@ -23,7 +24,7 @@ pub struct CondenseOpts {
     pub model: Option<String>,
     /// Tokens that the context really holds now, as the provider reported; 0 where unknown. A figure of more than a
     /// sixteenth above the window is refused. What it has over the estimate counts as fixed; a host whose estimates are
-    /// far off sets `Ledger::calibrated` as the weigher.
+    /// far off sets `ContextTracker::calibrated` as the counter.
     pub context_tokens: u64,
     /// Cancels this compaction, and no other; the input comes back as it was.
     pub cancel: Option<CancellationToken>,
@@ -57,24 +58,24 @@ impl fmt::Debug for CondenserDeps {
 
 /// Everything that a host can decide, with defaults that work without a model, a key or a network.
 #[derive(Clone)]
-pub struct CondenseSettings {
+pub struct Compactor {
     pub(crate) summarizer: Option<Summarizer>,
     pub(crate) card: Option<ModelCard>,
     pub(crate) policy: BudgetPolicy,
-    pub(crate) weigher: Arc<dyn Weigher>,
+    pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) overhead_tokens: u64,
     /// The most tokens of a digest, where that is less than the budget's own.
     digest_tokens: u64,
     pub(crate) pipeline: Pipeline,
 }
 
-impl Default for CondenseSettings {
+impl Default for Compactor {
     fn default() -> Self {
         Self {
             summarizer: None,
             card: None,
             policy: AUTO_CONDENSE_POLICY,
-            weigher: Arc::new(Tariff::SEED),
+            counter: Arc::new(TokenHeuristic::DEFAULT),
             overhead_tokens: 0,
             digest_tokens: DIGEST_TOKENS,
             pipeline: Pipeline::default(),
@@ -82,16 +83,16 @@ impl Default for CondenseSettings {
     }
 }
 
-impl fmt::Debug for CondenseSettings {
+impl fmt::Debug for Compactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("CondenseSettings");
+        let mut shown = f.debug_struct("Compactor");
         shown.field("summarizer", &self.summarizer).field("card", &self.card).field("policy", &self.policy);
         shown.field("overhead_tokens", &self.overhead_tokens).field("pipeline", &self.pipeline);
         shown.finish_non_exhaustive()
     }
 }
 
-impl From<CondenserDeps> for CondenseSettings {
+impl From<CondenserDeps> for Compactor {
     fn from(deps: CondenserDeps) -> Self {
         let CondenserDeps { invoke, card, policy } = deps;
         let summarizer = invoke.map(Summarizer::new);
@@ -99,7 +100,7 @@ impl From<CondenserDeps> for CondenseSettings {
     }
 }
 
-impl CondenseSettings {
+impl Compactor {
     /// Starts from the defaults: no model, no window, [`AUTO_CONDENSE_POLICY`], [`Pipeline::default`].
     pub fn new() -> Self {
         Self::default()
@@ -141,8 +142,8 @@ impl CondenseSettings {
 
     /// Sets what messages are weighed with.
     #[must_use]
-    pub fn weigher(mut self, weigher: Arc<dyn Weigher>) -> Self {
-        self.weigher = weigher;
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.counter = counter;
         self
     }
 
@@ -156,7 +157,7 @@ impl CondenseSettings {
     /// Weighs what is sent beside the transcript: the system prompt and the tools of a conversation, not its turns.
     #[must_use]
     pub fn overhead_of(self, conversation: &Conversation) -> Self {
-        let overhead_tokens = self.weigher.overhead(conversation);
+        let overhead_tokens = self.counter.overhead(conversation);
         self.overhead_tokens(overhead_tokens)
     }
 
@@ -189,8 +190,8 @@ impl CondenseSettings {
     }
 
     /// Returns what messages are weighed with.
-    pub fn counter(&self) -> &Arc<dyn Weigher> {
-        &self.weigher
+    pub fn token_counter(&self) -> &Arc<dyn TokenCounter> {
+        &self.counter
     }
 
     /// Resolves the budget.

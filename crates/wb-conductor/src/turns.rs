@@ -427,10 +427,10 @@ mod tests {
     fn a_replaced_body_becomes_the_output_and_the_flag_stays() {
         let mut projection = project(turns());
         let Message::ToolResult { content, .. } = &mut projection.messages[3] else { panic!("a result") };
-        *content = wb_message::marks::cleared_body();
+        *content = wb_message::markers::cleared_body();
         let origins: Vec<_> = (0..projection.messages.len()).map(Origin::Kept).collect();
         let restored = projection.restore(&origins, |at| at == 3);
-        let cleared = result("b", json!(wb_message::marks::CLEARED_TOOL_RESULT), Some(true));
+        let cleared = result("b", json!(wb_message::markers::CLEARED_TOOL_RESULT), Some(true));
         assert_eq!(restored[2].blocks()[1], cleared);
         assert_eq!(restored[2].blocks()[0], turns()[2].blocks()[0]);
     }

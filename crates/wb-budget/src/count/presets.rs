@@ -2,7 +2,7 @@
 
 use wb_message::{Block, Content, Message};
 
-use super::Weigher;
+use super::TokenCounter;
 use super::json_len::{block_chars, text_chars};
 
 /// How the length of a text is told.
@@ -45,7 +45,7 @@ pub enum ImageCost {
 
 /// What the parts of a message cost in another lineage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineageTariff {
+pub struct HeuristicPreset {
     /// How texts are measured.
     pub unit: TextUnit,
     /// Units of one token.
@@ -70,7 +70,7 @@ pub struct LineageTariff {
     pub call_tokens: Option<u64>,
 }
 
-impl LineageTariff {
+impl HeuristicPreset {
     /// Three-level compaction (seed 1, `context/token.rs`): bytes / 4, rounded up for each text; an image is its
     /// decoded bytes / 750 within 85 and 16 000; 4 for a message, 8 for a call and for a result.
     pub const THREE_LEVEL: Self = Self {
@@ -179,12 +179,12 @@ impl LineageTariff {
     }
 }
 
-impl Weigher for LineageTariff {
+impl TokenCounter for HeuristicPreset {
     fn text(&self, text: &str) -> u64 {
         self.text_tokens(text)
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         self.message_tokens(message)
     }
 }
@@ -192,13 +192,13 @@ impl Weigher for LineageTariff {
 /// Units and tokens of one message so far.
 #[derive(Debug)]
 struct Tally {
-    tariff: LineageTariff,
+    tariff: HeuristicPreset,
     units: u64,
     tokens: u64,
 }
 
 impl Tally {
-    fn of(tariff: LineageTariff) -> Self {
+    fn of(tariff: HeuristicPreset) -> Self {
         Self { tariff, units: 0, tokens: 0 }
     }
 

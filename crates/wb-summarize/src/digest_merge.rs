@@ -74,13 +74,13 @@ fn carry_request(out: &mut Sections, entry: &str) {
         return;
     }
     let entry = if is_older(FIRST) || is_older(LATEST) { [EARLIER, text].concat() } else { entry.to_owned() };
-    if !entry.starts_with(EARLIER) || !is_nod([text]) {
+    if !entry.starts_with(EARLIER) || !is_acknowledgement([text]) {
         out.add(Section::Objective, entry);
     }
 }
 
 /// Tells whether the texts of a request say no more than "ok" or that the user pressed a key.
-pub(crate) fn is_nod<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
+pub(crate) fn is_acknowledgement<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
     let (mut n_bytes, mut is_key) = (0, true);
     for text in texts {
         n_bytes += text.trim().len();

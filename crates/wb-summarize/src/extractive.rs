@@ -5,13 +5,13 @@ use std::fmt::Write;
 use std::iter::{once, repeat};
 
 use serde_json::Value;
-use wb_message::marks::{digest_body, is_pinned, is_synthetic};
+use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, Pairing, ToolVocabulary};
 
-pub use crate::carried::{ACTIVE, STUCK};
-use crate::carried::{EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, carry, elided_line, leading};
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
+pub use crate::digest_merge::{ACTIVE, STUCK};
+use crate::digest_merge::{EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, carry, elided_line, leading};
 use crate::notes::{Failure, N_PATHS, Newest, Words, Work, place};
 
 /// Bytes of a user's request that are kept verbatim.

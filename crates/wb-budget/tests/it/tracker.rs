@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, BudgetPolicy, Ledger, ModelCard, Tariff, estimate_message_tokens, is_over_budget,
-    plan_cut, prefix_tokens,
+    AUTO_CONDENSE_POLICY, BudgetPolicy, ContextTracker, ModelCard, TokenHeuristic, estimate_message_tokens,
+    is_over_budget, plan_cut, prefix_tokens,
 };
 use wb_message::{Edit, Message, Pairing, Patch};
 use wb_testkit::{script, strategies};
@@ -47,8 +47,14 @@ fn resized(message: &Message) -> Message {
 }
 
 /// Makes the change to both; `next` is the pool's next message.
-fn make(op: &Op, pool: &[Message], next: &mut usize, messages: &mut Vec<Message>, ledger: &mut Ledger) {
-    let push = |message: &Message, messages: &mut Vec<Message>, ledger: &mut Ledger| {
+fn make(
+    op: &Op,
+    pool: &[Message],
+    next: &mut usize,
+    messages: &mut Vec<Message>,
+    ledger: &mut ContextTracker,
+) {
+    let push = |message: &Message, messages: &mut Vec<Message>, ledger: &mut ContextTracker| {
         assert_eq!(ledger.push(message), messages.len());
         messages.push(message.clone());
     };
@@ -81,7 +87,7 @@ fn make(op: &Op, pool: &[Message], next: &mut usize, messages: &mut Vec<Message>
 }
 
 #[track_caller]
-fn assert_agrees(ledger: &Ledger, messages: &[Message]) {
+fn assert_agrees(ledger: &ContextTracker, messages: &[Message]) {
     let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
     let total = prefix[messages.len()];
     assert_eq!((ledger.len(), ledger.total_tokens()), (messages.len(), total));
@@ -102,7 +108,7 @@ proptest! {
         ops in vec(op(), 0..24),
     ) {
         let pool = if pool.is_empty() { script("u") } else { pool };
-        let (mut next, mut messages, mut ledger) = (0, Vec::new(), Ledger::new());
+        let (mut next, mut messages, mut ledger) = (0, Vec::new(), ContextTracker::new());
         for op in &ops {
             make(op, &pool, &mut next, &mut messages, &mut ledger);
             assert_agrees(&ledger, &messages);
@@ -111,7 +117,7 @@ proptest! {
 
     #[test]
     fn popping_everything_again_passes_through_every_earlier_state(messages in strategies::transcript()) {
-        let mut ledger = Ledger::of(&messages);
+        let mut ledger = ContextTracker::of(&messages);
         for n in (0..=messages.len()).rev() {
             assert_agrees(&ledger, &messages[..n]);
             ledger.pop();
@@ -120,7 +126,7 @@ proptest! {
 
     #[test]
     fn after_a_patch_the_ledger_agrees_with_the_new_transcript((mut messages, patch) in strategies::patched()) {
-        let mut ledger = Ledger::of(&messages);
+        let mut ledger = ContextTracker::of(&messages);
         if patch.clone().apply(&mut messages).is_ok() {
             ledger.apply(&patch, &messages);
             assert_agrees(&ledger, &messages);
@@ -136,7 +142,7 @@ proptest! {
         (_, patch) in strategies::patched(),
         after in strategies::transcript(),
     ) {
-        let mut ledger = Ledger::of(&messages);
+        let mut ledger = ContextTracker::of(&messages);
         let n_after = patch.origins(messages.len()).len();
         ledger.apply(&patch, &after);
         assert_eq!(ledger.len(), after.len());
@@ -147,7 +153,7 @@ proptest! {
 
     #[test]
     fn without_usage_the_gate_is_that_of_the_whole_transcript(messages in strategies::transcript()) {
-        let ledger = Ledger::of(&messages);
+        let ledger = ContextTracker::of(&messages);
         let total = ledger.total_tokens();
         for context_window in [0, 1, total, total + 1, 2 * total + 4096] {
             let (card, policy) = (ModelCard::with_window(context_window), AUTO_CONDENSE_POLICY);
@@ -160,8 +166,8 @@ proptest! {
 #[track_caller]
 fn check_cut(line: &str, tail_tokens: u64, cut: usize) {
     let messages = script(line);
-    assert_eq!(Ledger::of(&messages).cut(tail_tokens), cut, "{line}");
-    assert_agrees(&Ledger::of(&messages), &messages);
+    assert_eq!(ContextTracker::of(&messages).cut(tail_tokens), cut, "{line}");
+    assert_agrees(&ContextTracker::of(&messages), &messages);
 }
 
 #[test]
@@ -186,7 +192,7 @@ fn two_runs_of_cuts_that_touch_are_one() {
 #[test]
 fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
     let mut messages = script("u a:read a u");
-    let mut ledger = Ledger::of(&messages);
+    let mut ledger = ContextTracker::of(&messages);
     messages[2] = Message::user("the model's last word was the call");
     ledger.replace(2, &messages[2]);
     assert_agrees(&ledger, &messages);
@@ -195,7 +201,7 @@ fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
 
 #[test]
 fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
-    let mut ledger = Ledger::new();
+    let mut ledger = ContextTracker::new();
     assert!(ledger.is_empty() && ledger.is_legal_cut(0) && !ledger.is_legal_cut(1));
     assert_eq!((ledger.cut(0), ledger.pop(), ledger.replace(0, &Message::user("x"))), (0, None, None));
     ledger.truncate(5);
@@ -204,8 +210,8 @@ fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
 
 #[test]
 fn another_weigher_is_asked_once_for_each_message() {
-    let tariff = Tariff { chars_per_token: 1.0, ..Tariff::SEED };
-    let mut ledger = Ledger::with_weigher(Arc::new(tariff));
+    let tariff = TokenHeuristic { chars_per_token: 1.0, ..TokenHeuristic::DEFAULT };
+    let mut ledger = ContextTracker::with_counter(Arc::new(tariff));
     ledger.extend(&script("u*10 a*10"));
     assert_eq!(
         ledger.total_tokens(),
@@ -216,7 +222,7 @@ fn another_weigher_is_asked_once_for_each_message() {
 #[test]
 fn the_overhead_that_the_host_tells_counts_in_the_gate() {
     let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: 0, reserve_tokens: None };
-    let ledger = Ledger::of(&script("u*90")).with_overhead_tokens(1000);
+    let ledger = ContextTracker::of(&script("u*90")).with_overhead_tokens(1000);
     assert_eq!(ledger.context_tokens(), 1000 + ledger.total_tokens());
     assert!(ledger.is_over(&ModelCard::with_window(1000), &policy));
 }
@@ -224,7 +230,7 @@ fn the_overhead_that_the_host_tells_counts_in_the_gate() {
 #[test]
 fn only_what_a_patch_brings_is_weighed_again() {
     let mut messages = script("u*400 a:read t*900 a u*40 a");
-    let mut ledger = Ledger::of(&messages);
+    let mut ledger = ContextTracker::of(&messages);
     let digest = vec![Message::user("[digest]")];
     let patch = Patch::new(vec![Edit::Fold { range: 0..4, with: digest }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();

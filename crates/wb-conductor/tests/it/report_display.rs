@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::AUTO_CONDENSE_POLICY;
-use wb_conductor::{CondenseOpts, CondenseSettings};
+use wb_conductor::{Compactor, CondenseOpts};
 use wb_message::Message;
 use wb_summarize::scripted::Script;
 use wb_testkit::script;
@@ -10,7 +10,7 @@ use wb_testkit::script;
 use crate::support::{AUTO, FORCE, condensed, good_reply, keep, model, window};
 
 /// Returns the line of a report, with `N` for what depends on a digest's exact words.
-fn told(messages: &[Message], settings: &CondenseSettings, opts: &CondenseOpts) -> String {
+fn told(messages: &[Message], settings: &Compactor, opts: &CondenseOpts) -> String {
     let line = condensed(messages, settings, opts).1.to_string();
     let words: Vec<&str> = line.split(' ').collect();
     let of_digest = |at: usize| {
@@ -28,13 +28,13 @@ fn session() -> Vec<Message> {
 
 #[test]
 fn a_changed_transcript_is_told_with_all_that_was_done() {
-    let line = told(&session(), &CondenseSettings::new(), &FORCE);
+    let line = told(&session(), &Compactor::new(), &FORCE);
     assert_eq!(
         line,
         "4019 → N tokens, 20 → 19 messages; folded 3 into N tokens; cleared 2; restored 1; \
          local digest: no model was given"
     );
-    let invoked = CondenseSettings::new().invoke(model(Script::says(good_reply("x"))));
+    let invoked = Compactor::new().invoke(model(Script::says(good_reply("x"))));
     assert_eq!(
         told(&session(), &invoked, &FORCE),
         "4019 → N tokens, 20 → 19 messages; folded 3 into N tokens; cleared 2; restored 1; \
@@ -53,7 +53,7 @@ fn an_unchanged_one_is_told_with_the_reason() {
         "unchanged (within budget): 18 tokens in 2 messages"
     );
     assert_eq!(
-        told(&script("u a"), &CondenseSettings::new(), &FORCE),
+        told(&script("u a"), &Compactor::new(), &FORCE),
         "unchanged (nothing left to fold): 18 tokens in 2 messages"
     );
     let bad = wb_budget::BudgetPolicy { trigger_ratio: 75.0, ..AUTO_CONDENSE_POLICY };
@@ -65,7 +65,7 @@ fn an_unchanged_one_is_told_with_the_reason() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     assert_eq!(
-        told(&session(), &CondenseSettings::new(), &CondenseOpts { cancel: Some(cancel), ..FORCE }),
+        told(&session(), &Compactor::new(), &CondenseOpts { cancel: Some(cancel), ..FORCE }),
         "unchanged (cancelled): 4019 tokens in 20 messages"
     );
 }
@@ -92,7 +92,7 @@ fn what_cannot_fit_is_told_in_figures() {
 
 #[test]
 fn a_degraded_one_tells_why() {
-    let failing = |reply| CondenseSettings::new().invoke(model(reply));
+    let failing = |reply| Compactor::new().invoke(model(reply));
     let messages = script("u*400 a*400 u\"now\"");
     let why = "503: upstream\nconnect error or disconnect/reset before headers. reset reason: connection "
         .repeat(5);

@@ -24,18 +24,18 @@ pub(crate) enum Fault {
     Aborted,
 }
 
-type Landing = Result<ContextSummary, Fault>;
+type SummaryOutcome = Result<ContextSummary, Fault>;
 
 /// A summary on its way; dropping it aborts the task.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct SummaryTask {
     /// What the summary will stand for.
     pub(crate) cut: CompactionCut,
-    task: JoinHandle<Landing>,
-    landing: Option<Landing>,
+    task: JoinHandle<SummaryOutcome>,
+    landing: Option<SummaryOutcome>,
 }
 
-impl Flight {
+impl SummaryTask {
     /// Starts the task. A panic of the summarizer ends nothing but the task.
     pub(crate) fn start(
         runtime: &Handle,
@@ -58,7 +58,7 @@ impl Flight {
     }
 
     /// Takes the result, where there is one; never waits.
-    pub(crate) fn take_landing(&mut self) -> Option<Landing> {
+    pub(crate) fn take_outcome(&mut self) -> Option<SummaryOutcome> {
         if self.landing.is_none() && self.task.is_finished() {
             // Unconstrained, because a task that has used up its share of time would be told to come back later.
             let joined = tokio::task::unconstrained(&mut self.task).now_or_never();
@@ -75,13 +75,13 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
+impl Drop for SummaryTask {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-fn landed(joined: Result<Landing, JoinError>) -> Landing {
+fn landed(joined: Result<SummaryOutcome, JoinError>) -> SummaryOutcome {
     joined.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => Err(Fault::Panicked(panic_message(panic.as_ref()))),
         Err(_) => Err(Fault::Aborted),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use wb_budget::{CompactionCut, Tariff, estimate_tokens};
+use wb_budget::{CompactionCut, TokenHeuristic, estimate_tokens};
 use wb_conductor::{BackgroundCompaction, CompactionEvent, DiscardReason, apply_summary};
-use wb_message::marks::{is_pinned, summary_text};
+use wb_message::markers::{is_pinned, summary_text};
 use wb_message::outline::outline;
 use wb_message::{Message, PatchError};
 use wb_testkit::{laws, script};
@@ -265,7 +265,7 @@ fn a_cut_of_another_transcript_is_refused_and_nothing_changes() {
     let before = script("s u*900 a:read t*900 a u a");
     let refused = |cut: &CompactionCut| {
         let mut messages = before.clone();
-        let told = apply_summary(&mut messages, cut, "S", &Tariff::SEED);
+        let told = apply_summary(&mut messages, cut, "S", &TokenHeuristic::DEFAULT);
         assert_eq!(messages, before);
         told.map(|weighed| weighed.added_tokens).unwrap_err()
     };

@@ -1,12 +1,12 @@
 //! Answers that were cut off at their limit.
 
 use serde_json::{Value, json};
-use wb_budget::{Tariff, Usage};
+use wb_budget::{TokenHeuristic, Usage};
 use wb_conductor::{
     CONTINUATION_PROMPT, CallDraft, DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState,
     continuation_message, needs_truncation_recovery,
 };
-use wb_message::marks::{Visibility, visibility};
+use wb_message::markers::{Visibility, visibility};
 use wb_message::{Block, Message};
 use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::vectors::policy::rows;
@@ -79,7 +79,7 @@ fn every_recorded_decision_is_equal() {
 fn the_continuation_is_internal_and_has_its_cap() {
     insta::assert_snapshot!(CONTINUATION_PROMPT);
     assert_eq!(visibility(&continuation_message()), Visibility::Internal);
-    assert!(Tariff::SEED.text_tokens(CONTINUATION_PROMPT) <= 80);
+    assert!(TokenHeuristic::DEFAULT.text_tokens(CONTINUATION_PROMPT) <= 80);
     assert_eq!(DEFAULT_MAX_CONTINUATIONS, 2);
 }
 

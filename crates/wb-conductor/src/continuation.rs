@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use wb_message::marks::INTERNAL_TYPE;
+use wb_message::markers::INTERNAL_TYPE;
 use wb_message::{Block, Message};
 use wb_summarize::{Emission, Reply, StopReason};
 

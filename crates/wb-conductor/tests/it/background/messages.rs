@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wb_budget::{CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy};
 use wb_conductor::{BackgroundCompaction, CompactionEvent, NotSpawned, trim_to_compaction_boundary};
-use wb_message::marks::{
+use wb_message::markers::{
     INTERNAL_TYPE, SUMMARY_CLOSE, SUMMARY_OPEN, SUMMARY_TYPE, Visibility, conversation_summary, is_prompt,
     summary_text, visibility,
 };

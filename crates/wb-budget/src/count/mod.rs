@@ -2,22 +2,22 @@
 
 mod walk;
 pub mod json_len;
-pub mod tariff;
+pub mod heuristic;
 pub mod anchor;
-pub mod lineage;
+pub mod presets;
 pub mod three_level;
 
 use wb_message::{Conversation, Message, ToolDescriptor};
 
-use self::tariff::Tariff;
+use self::heuristic::TokenHeuristic;
 
 /// Tells what a message costs; the seam behind which exact tokenizers stand.
-pub trait Weigher: Send + Sync {
+pub trait TokenCounter: Send + Sync {
     /// Returns the tokens of a text.
     fn text(&self, text: &str) -> u64;
 
     /// Returns the weight of a message in tokens.
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         walk::message(self, message)
     }
 
@@ -39,29 +39,29 @@ pub trait Weigher: Send + Sync {
     }
 }
 
-impl Weigher for Tariff {
+impl TokenCounter for TokenHeuristic {
     fn text(&self, text: &str) -> u64 {
         self.text_tokens(text)
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         self.message_tokens(message)
     }
 }
 
-/// Estimates one message in tokens under [`Tariff::SEED`].
+/// Estimates one message in tokens under [`TokenHeuristic::DEFAULT`].
 pub fn estimate_message_tokens(message: &Message) -> u64 {
-    Tariff::SEED.message_tokens(message)
+    TokenHeuristic::DEFAULT.message_tokens(message)
 }
 
-/// Estimates a transcript in tokens under [`Tariff::SEED`]; an empty one is 0.
+/// Estimates a transcript in tokens under [`TokenHeuristic::DEFAULT`]; an empty one is 0.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     messages.iter().map(estimate_message_tokens).sum()
 }
 
 /// Estimates a plain text in tokens, without any framing.
 pub fn estimate_text(text: &str) -> u64 {
-    Tariff::SEED.text_tokens(text)
+    TokenHeuristic::DEFAULT.text_tokens(text)
 }
 
 /// Returns the cumulative tokens, one entry more than messages: entry `i` is the weight of `messages[..i]`.

@@ -2,14 +2,14 @@
 //!
 //! A host that appends a message per turn weighs it once, here, and asks as often as it likes: whether the
 //! context is over budget in O(1), where to cut in O(log n). What the provider counts, told by
-//! [`Ledger::anchor`], takes the place of the estimate.
+//! [`ContextTracker::anchor`], takes the place of the estimate.
 //!
 //! ```
-//! use wb_budget::{AUTO_CONDENSE_POLICY, Ledger, ModelCard, Usage};
+//! use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, Usage};
 //! use wb_message::Message;
 //!
 //! let card = ModelCard::with_window(200_000);
-//! let mut ledger = Ledger::new();
+//! let mut ledger = ContextTracker::new();
 //! ledger.push(&Message::user("why is the build red?"));
 //! let at = ledger.push(&Message::assistant("A test fails."));
 //! // 9 000 tokens of system prompt and tools that no message shows.
@@ -35,12 +35,12 @@ use wb_message::{Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
 pub use replay::{StepError, one_step_errors};
 
 use crate::card::{ModelCard, Usage};
+use crate::count::TokenCounter;
+use crate::count::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
+use crate::count::heuristic::TokenHeuristic;
 use crate::gate::{TokenEstimate, is_over};
 use crate::policy::BudgetPolicy;
-use crate::weigh::Weigher;
-use crate::weigh::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
-use crate::weigh::tariff::Tariff;
-use crate::weighed::WeighedTranscript;
+use crate::transcript::WeighedTranscript;
 use cuts::Cuts;
 use sums::Sums;
 
@@ -49,8 +49,8 @@ use sums::Sums;
 /// The host tells every change: [`push`](Self::push), [`pop`](Self::pop), [`truncate`](Self::truncate),
 /// [`replace`](Self::replace), and [`apply`](Self::apply) or [`rebuild`](Self::rebuild) after a compaction.
 #[derive(Clone)]
-pub struct Ledger {
-    weigher: Arc<dyn Weigher>,
+pub struct ContextTracker {
+    counter: Arc<dyn TokenCounter>,
     sums: Sums,
     cuts: Cuts,
     anchors: Anchors,
@@ -60,15 +60,15 @@ pub struct Ledger {
     fingerprints: Vec<u64>,
 }
 
-impl Default for Ledger {
+impl Default for ContextTracker {
     fn default() -> Self {
-        Self::with_weigher(Arc::new(Tariff::SEED))
+        Self::with_counter(Arc::new(TokenHeuristic::DEFAULT))
     }
 }
 
-impl fmt::Debug for Ledger {
+impl fmt::Debug for ContextTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger")
+        f.debug_struct("ContextTracker")
             .field("len", &self.len())
             .field("total_tokens", &self.total_tokens())
             .field("anchors", &self.anchors)
@@ -76,7 +76,7 @@ impl fmt::Debug for Ledger {
     }
 }
 
-impl<'a> Extend<&'a Message> for Ledger {
+impl<'a> Extend<&'a Message> for ContextTracker {
     fn extend<I: IntoIterator<Item = &'a Message>>(&mut self, messages: I) {
         for message in messages {
             self.push(message);
@@ -84,16 +84,16 @@ impl<'a> Extend<&'a Message> for Ledger {
     }
 }
 
-impl Ledger {
-    /// Starts an empty ledger that weighs by [`Tariff::SEED`].
+impl ContextTracker {
+    /// Starts an empty ledger that weighs by [`TokenHeuristic::DEFAULT`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts an empty ledger that weighs by another weigher.
-    pub fn with_weigher(weigher: Arc<dyn Weigher>) -> Self {
+    /// Starts an empty ledger that weighs by another counter.
+    pub fn with_counter(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
-            weigher,
+            counter,
             sums: Sums::default(),
             cuts: Cuts::default(),
             anchors: Anchors::default(),
@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// Starts a ledger over messages that exist already, weighed by [`Tariff::SEED`].
+    /// Starts a ledger over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
     pub fn of(messages: &[Message]) -> Self {
         let mut ledger = Self::new();
         ledger.extend(messages);
@@ -118,7 +118,7 @@ impl Ledger {
 
     /// Appends a message and returns its index; weighs it once, allocates nothing but growth.
     pub fn push(&mut self, message: &Message) -> usize {
-        self.sums.push(self.weigher.weigh(message));
+        self.sums.push(self.counter.message(message));
         self.cuts.push(message);
         if let Some(pairing) = &mut self.pairing {
             pairing.push(message);
@@ -149,7 +149,7 @@ impl Ledger {
             messages: messages.iter().collect(),
             prefix: sums.collect(),
             pairing: Cow::Borrowed(pairing),
-            counter: Arc::new(Calibrated { weigher: self.weigher.clone(), calibration }),
+            counter: Arc::new(Calibrated { counter: self.counter.clone(), calibration }),
             turns: None,
             fingerprint: Some(self.fingerprints.last().copied().unwrap_or(0)),
         }
@@ -188,7 +188,7 @@ impl Ledger {
     /// that covered the message are void; those of answers after it are refused from now on.
     pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
         self.sums.weight(at)?;
-        let old = self.sums.set(at, self.weigher.weigh(message));
+        let old = self.sums.set(at, self.counter.message(message));
         if !self.cuts.fits(at, message) {
             self.pair_anew(at, message);
         }
@@ -222,7 +222,7 @@ impl Ledger {
     ///
     /// Only what the patch brought is weighed. Where an edit stands in what was counted, the counts are void, and
     /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
-    /// the patch does not lead from the tracked transcript to `after`, this is [`Ledger::rebuild`].
+    /// the patch does not lead from the tracked transcript to `after`, this is [`ContextTracker::rebuild`].
     pub fn apply(&mut self, patch: &Patch, after: &[Message]) {
         let edited = edited_bodies(patch);
         self.follow_origins(&patch.origins(self.len()), |at| edited.binary_search(&at).is_ok(), after);
@@ -252,7 +252,7 @@ impl Ledger {
                     self.cuts.push_from(&cuts, at);
                 }
                 _ => {
-                    self.sums.push(self.weigher.weigh(message));
+                    self.sums.push(self.counter.message(message));
                     self.cuts.push(message);
                 }
             }
@@ -346,10 +346,10 @@ impl Ledger {
         self.anchors.calibration()
     }
 
-    /// Returns the ledger's weigher with the ratio as it is now: what a compaction weighs by, so that its figures
+    /// Returns the ledger's counter with the ratio as it is now: what a compaction weighs by, so that its figures
     /// are on the provider's scale.
     pub fn calibrated(&self) -> Calibrated {
-        Calibrated { weigher: self.weigher.clone(), calibration: self.calibration() }
+        Calibrated { counter: self.counter.clone(), calibration: self.calibration() }
     }
 
     /// Tells whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.

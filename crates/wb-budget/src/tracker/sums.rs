@@ -108,7 +108,7 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::weigh::prefix_sums;
+    use crate::count::prefix_sums;
 
     fn check(sums: &Sums, weights: &[u64]) {
         let prefix = prefix_sums(weights.iter().copied());
