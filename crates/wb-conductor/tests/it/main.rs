@@ -11,6 +11,7 @@ mod asking;
 mod report_display;
 mod chained;
 mod context;
+mod examples;
 mod agent_settings;
 mod continuation;
 mod prompt_cache;
