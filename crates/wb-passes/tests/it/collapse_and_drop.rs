@@ -343,6 +343,23 @@ fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
 }
 
 #[test]
+fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
+    let digest = Message::assistant(big(20));
+    let messages = [digest, Message::user(big(100)), Message::assistant(big(60)), Message::user(big(10))];
+    let counter: Arc<dyn Weigher> = Arc::new(Quarter);
+    let view = WeighedTranscript::new(&messages, &counter);
+    let left = |keep| {
+        let patch = DropMiddle::default().plan(&view, Goal { keep, ..Goal::target(100) }).unwrap();
+        let mut after = messages.to_vec();
+        let _ = patch.apply(&mut after).unwrap();
+        after
+    };
+    assert_eq!(left(&[]), [mark(), messages[1].clone(), messages[3].clone()]);
+    let kept = [messages[0].clone(), mark(), messages[3].clone()];
+    assert_eq!(left(&[0]), kept);
+}
+
+#[test]
 fn options_that_are_left_out_get_the_published_numbers_and_never_0() {
     let built = |options| {
         let tool_output: ToolOutput = serde_json::from_str(options).unwrap();
