@@ -13,5 +13,8 @@ mod chained;
 mod recovery;
 mod prompt_cache;
 mod pipelines;
+mod three_level;
+mod three_level_edges;
+mod three_level_rates;
 mod edges;
 mod background;
