@@ -16,5 +16,8 @@ mod agent_settings;
 mod continuation;
 mod prompt_cache;
 mod pipelines;
+mod three_level;
+mod three_level_edges;
+mod three_level_rates;
 mod edges;
 mod background;
