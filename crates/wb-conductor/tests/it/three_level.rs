@@ -6,10 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
-use wb_budget::{AUTO_CONDENSE_POLICY, Budget, WeighedTranscript, Weigher, estimate_tokens};
+use wb_budget::{AUTO_CONDENSE_POLICY, Budget, TokenCounter, WeighedTranscript, estimate_tokens};
 use wb_compat::three_level::message_tokens;
-use wb_conductor::{CondenseReport, Pipeline, Plan, Trigger};
-use wb_message::marks::{COLLAPSED_PREFIX, DROPPED_MARK, is_prompt};
+use wb_conductor::{CompactionReport, Pipeline, Plan, Trigger};
+use wb_message::markers::{COLLAPSED_PREFIX, DROPPED_MARK, is_prompt};
 use wb_message::{Block, Message};
 use wb_testkit::{laws, script, strategies};
 
@@ -45,19 +45,19 @@ impl Levels {
 /// Four bytes a token, so that the budgets of a test can be read off its texts.
 struct Quarter;
 
-impl Weigher for Quarter {
+impl TokenCounter for Quarter {
     fn text(&self, text: &str) -> u64 {
         text.len().div_ceil(4) as u64
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         message_tokens(message) as u64
     }
 }
 
 /// Compacts at four bytes a token.
-pub(crate) fn compact(levels: Levels, messages: &mut Vec<Message>, budget: Budget) -> CondenseReport {
-    let counter: Arc<dyn Weigher> = Arc::new(Quarter);
+pub(crate) fn compact(levels: Levels, messages: &mut Vec<Message>, budget: Budget) -> CompactionReport {
+    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
         levels.pipeline().plan(&view, &budget, Trigger::Auto).map(Plan::local)

@@ -3,8 +3,8 @@
 use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, Irreducible};
 use wb_compat::three_level::total_tokens;
-use wb_conductor::CondenseReport;
-use wb_message::marks::{CLIP_MARK, DROPPED_MARK};
+use wb_conductor::CompactionReport;
+use wb_message::markers::{CLIP_MARK, DROPPED_MARK};
 use wb_message::{Block, Message};
 use wb_testkit::{laws, script};
 
@@ -30,7 +30,7 @@ fn mark() -> Message {
 }
 
 /// Compacts at four bytes a token, and checks what holds for every input.
-fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message>, CondenseReport) {
+fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message>, CompactionReport) {
     let mut after = before.to_vec();
     let report = compact(levels, &mut after, budget);
     laws::pairs_intact(before, &after);
@@ -43,7 +43,7 @@ fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message
 }
 
 /// Compacts by the default options to so many tokens.
-fn within(tokens: u64, before: &[Message]) -> (Vec<Message>, CondenseReport) {
+fn within(tokens: u64, before: &[Message]) -> (Vec<Message>, CompactionReport) {
     compacted(before, LEVELS, flat(tokens, 0))
 }
 

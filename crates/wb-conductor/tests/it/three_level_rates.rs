@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::json;
 use wb_budget::estimate_message_tokens;
 use wb_compat::three_level as published;
-use wb_message::marks::{DROPPED_MARK, is_pinned, is_prompt};
+use wb_message::markers::{DROPPED_MARK, is_pinned, is_prompt};
 use wb_message::{Block, Content, Message, Pair, Pairing};
 
 use crate::support::{flat, run};

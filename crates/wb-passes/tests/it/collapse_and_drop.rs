@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
-use wb_budget::{WeighedTranscript, Weigher};
+use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_compat::three_level::{message_tokens, total_tokens};
-use wb_message::marks::{COLLAPSED_PREFIX, DROPPED_MARK, is_dropped_mark, is_pinned, is_prompt};
+use wb_message::markers::{COLLAPSED_PREFIX, DROPPED_MARK, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Block, Message, Pairing};
 use wb_passes::{Collapse, DropMiddle, Goal, Pass, ToolOutput, truncate_head_tail};
 use wb_testkit::{laws, pass_laws, script, strategies};
@@ -16,19 +16,19 @@ use wb_testkit::{laws, pass_laws, script, strategies};
 /// Four bytes a token, so that the budgets of a test can be read off its texts.
 struct Quarter;
 
-impl Weigher for Quarter {
+impl TokenCounter for Quarter {
     fn text(&self, text: &str) -> u64 {
         text.len().div_ceil(4) as u64
     }
 
-    fn weigh(&self, message: &Message) -> u64 {
+    fn message(&self, message: &Message) -> u64 {
         message_tokens(message) as u64
     }
 }
 
 /// Returns what one pass makes of a transcript at four bytes a token.
 fn passed(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
-    let counter: Arc<dyn Weigher> = Arc::new(Quarter);
+    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
     let patch = pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens));
     let mut after = messages.to_vec();
     if let Some(patch) = patch {
@@ -346,7 +346,7 @@ fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
 fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
     let digest = Message::assistant(big(20));
     let messages = [digest, Message::user(big(100)), Message::assistant(big(60)), Message::user(big(10))];
-    let counter: Arc<dyn Weigher> = Arc::new(Quarter);
+    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
     let view = WeighedTranscript::new(&messages, &counter);
     let left = |keep| {
         let patch = DropMiddle::default().plan(&view, Goal { keep, ..Goal::target(100) }).unwrap();
