@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::executor::block_on;
 use proptest::prelude::*;
-use wb_budget::{ModelCard, estimate_message_tokens};
-use wb_host::{FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
+use wb_budget::{ModelCard, Tariff, estimate_message_tokens};
+use wb_host::{Counter, FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
 use wb_message::marks::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
@@ -97,6 +97,27 @@ fn pictures_stay_where_they_are_and_the_text_around_them_is_shortened() {
         std::slice::from_ref(&pictures),
         "of pictures alone there is nothing to shorten"
     );
+}
+
+#[test]
+fn by_the_hosts_counter_a_session_is_over_earlier_and_results_become_as_short_as_it_says() {
+    let dense = Tariff { chars_per_token: 1.0, ..Tariff::SEED };
+    let results: Vec<Vec<Block>> = [2_000, 7_000].map(|n| vec![Block::text("r".repeat(n))]).to_vec();
+    let mut session = empty_session();
+    add(&mut session, Message::user("Read."));
+    let entries = calls(&mut session, &results);
+    let mut flow = SessionFlow::new(CompactionSettings::default());
+    assert!(matches!(flow.before_request(&session, &upcoming()).unwrap(), Next::Proceed), "by the default");
+    flow.set_counter(Counter::new(dense));
+    let context = session.context(session.leaf()).unwrap().messages;
+    let tokens: u64 = context.iter().map(|message| dense.message_tokens(message)).sum();
+    assert_eq!(flow.load(&session, &upcoming()).unwrap().tokens, tokens);
+    assert_eq!(shorten(&mut flow, &mut session), 1, "the larger one is enough");
+    assert_eq!(shown(&session, &entries[0]), results[0]);
+    let after = shown(&session, &entries[1]);
+    let n_chars = after[0].as_text().unwrap().chars().count();
+    assert!((950..=1_000).contains(&n_chars), "{n_chars}");
+    assert!(!flow.load(&session, &upcoming()).unwrap().is_over());
 }
 
 #[test]
