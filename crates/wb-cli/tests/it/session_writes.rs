@@ -40,7 +40,7 @@ fn a_compaction_is_appended_and_no_byte_before_it_changes() {
 #[test]
 fn people_read_what_is_summarized_what_stays_and_how_to_take_it_back() {
     let place = ten_turns();
-    place.settings("project/.indusagi/settings.json", &json!({"compaction": {"keepRecentTokens": 250}}));
+    place.settings("project/.indusagi/settings.json", &json!({"compaction": {"keepRecentTokens": 300}}));
     let answer = place.run("compact", &[]);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
     let entry = place.json("tree", &[])["leaf"].as_str().unwrap().to_owned();
