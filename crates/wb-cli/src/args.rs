@@ -7,7 +7,7 @@ use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
 
 use crate::strategy::Strategy;
 
-/// Weighs, previews and condenses the sessions of coding agents, so that they stay inside the context window.
+/// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
 ///
 /// Reads session files of Claude Code and pi, and messages as JSON or JSON lines; the format is told from the
 /// content. Works without a key and without a network.
@@ -20,13 +20,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows how full the window is, by what, and whether it would condense
+    /// Shows how full the window is, by what, and whether it would be compacted
     Weigh(Weigh),
-    /// Shows what a condense would drop, keep, clear and restore; writes nothing
+    /// Shows what a compaction would drop, keep, clear and restore; writes nothing
     Plan(Plan),
-    /// Condenses a session: the transcript goes to OUT or stdout, the report to stderr
-    Condense(Condense),
-    /// Condenses a session with every strategy in memory and shows them side by side; writes nothing
+    /// Compacts a session: the transcript goes to OUT or stdout, the report to stderr
+    #[command(visible_alias = "condense")]
+    Compact(Compact),
+    /// Compacts a session with every strategy in memory and shows them side by side; writes nothing
     Compare(Compare),
     /// Looks into a session file of pi, compacts it, takes that back, goes to another branch of it
     ///
@@ -145,11 +146,11 @@ pub(crate) struct Plan {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Condense {
+pub(crate) struct Compact {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where the condensed transcript goes, as JSON lines; `-` is standard output
+    /// Where the compacted transcript goes, as JSON lines; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
     /// How the session is brought down

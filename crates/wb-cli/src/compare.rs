@@ -81,7 +81,7 @@ pub(crate) fn compare(args: &Compare) -> Result<()> {
     Ok(table(&mut out, &session, &compared)?)
 }
 
-/// Condenses in memory with one strategy and takes it back.
+/// Compacts in memory with one strategy and takes it back.
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     session.strategy = strategy;
     let forced = session.policy.force;

@@ -45,10 +45,10 @@ impl<'a> Weighed<'a> {
     }
 }
 
-/// The answer of `wb plan --json` and `wb condense --json`.
+/// The answer of `wb plan --json` and `wb compact --json`.
 #[derive(Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "a flat object is what machines read")]
-pub(crate) struct Condensed<'a> {
+pub(crate) struct Compacted<'a> {
     file: &'a str,
     format: &'a str,
     messages_before: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Condensed<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Condensed<'a> {
+impl<'a> Compacted<'a> {
     pub(crate) fn of(session: &'a Session, outcome: &'a Outcome) -> Self {
         let report = &outcome.report;
         Self {

@@ -1,4 +1,4 @@
-//! The `wb` command: weighs, plans and condenses the sessions of coding agents.
+//! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
 //! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, 2 usage.
 
@@ -20,8 +20,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Parser;
 
-use crate::args::{Cli, Command, Condense, Plan, Weigh};
-use crate::json::{Condensed, Weighed};
+use crate::args::{Cli, Command, Compact, Plan, Weigh};
+use crate::json::{Compacted, Weighed};
 use crate::outcome::Outcome;
 use crate::session::{Session, write_whole};
 use crate::strategy::Strategy;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Weigh(args) => return weigh_all(&args),
         Command::Plan(args) => plan(&args),
-        Command::Condense(args) => condense(&args),
+        Command::Compact(args) => compact(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Session(command) => log::run(&command),
     };
@@ -71,7 +71,7 @@ fn weigh(file: &Path, args: &Weigh) -> Result<()> {
     Ok(writeln!(out)?)
 }
 
-/// Condenses in memory and takes it back, so that the session is as it was.
+/// Compacts in memory and takes it back, so that the session is as it was.
 fn preview(session: &mut Session) -> Outcome {
     let mut outcome = Outcome::of(session);
     outcome.take_back(session);
@@ -81,11 +81,11 @@ fn preview(session: &mut Session) -> Outcome {
 fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     let report = &outcome.report;
     match &report.unchanged {
-        Some(unchanged) => writeln!(out, "  would not condense: {unchanged}"),
+        Some(unchanged) => writeln!(out, "  would not compact: {unchanged}"),
         None if report.cut == 0 => writeln!(out, "  would clear {} stale tool results", report.cleared.len()),
         None => {
             let stay = report.messages_before - report.folded;
-            writeln!(out, "  would condense: {} messages become a digest, {stay} stay", report.folded)
+            writeln!(out, "  would compact: {} messages become a digest, {stay} stay", report.folded)
         }
     }
 }
@@ -96,7 +96,7 @@ fn plan(args: &Plan) -> Result<()> {
     let outcome = Outcome::of(&mut session);
     let mut out = anstream::stdout().lock();
     if args.policy.json {
-        return Ok(print_json(&mut out, &Condensed::of(&session, &outcome))?);
+        return Ok(print_json(&mut out, &Compacted::of(&session, &outcome))?);
     }
     show::report::summary(&mut out, &session, &outcome)?;
     writeln!(out)?;
@@ -104,7 +104,7 @@ fn plan(args: &Plan) -> Result<()> {
     Ok(show::outline::write(&mut out, &outcome.outline, true)?)
 }
 
-fn condense(args: &Condense) -> Result<()> {
+fn compact(args: &Compact) -> Result<()> {
     args.strategy.check_force(args.policy.force);
     let mut session = Session::open(&args.file, args.policy, args.strategy)?;
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
@@ -118,7 +118,7 @@ fn condense(args: &Condense) -> Result<()> {
     }
     let mut stdout = anstream::stdout().lock();
     if args.policy.json {
-        return Ok(print_json(&mut stdout, &Condensed::of(&session, &outcome))?);
+        return Ok(print_json(&mut stdout, &Compacted::of(&session, &outcome))?);
     }
     if args.out.is_none() && io::stdout().is_terminal() {
         return Ok(show::report::whole(&mut stdout, &session, &outcome)?);
@@ -179,8 +179,8 @@ mod readme {
     fn the_first_screen_is_what_the_command_prints() {
         let command = README.lines().find_map(|line| line.strip_prefix("cargo wb ")).unwrap();
         let words = command.split_once('#').map_or(command, |(words, _)| words).split_whitespace();
-        let Command::Condense(args) = Cli::parse_from(std::iter::once("wb").chain(words)).command else {
-            panic!("the first command condenses")
+        let Command::Compact(args) = Cli::parse_from(std::iter::once("wb").chain(words)).command else {
+            panic!("the first command compacts")
         };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut session = Session::open(&root.join(&args.file), args.policy, args.strategy).unwrap();

@@ -1,4 +1,4 @@
-//! A condense that was carried out in memory, and its figures.
+//! A compaction that was carried out in memory, and its figures.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
-/// The outcome of a condense.
+/// The outcome of a compaction.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) messages: Vec<Message>,
@@ -42,7 +42,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Condenses the session's messages with its strategy; nothing is written.
+    /// Compacts the session's messages with its strategy; nothing is written.
     pub(crate) fn of(session: &mut Session) -> Self {
         let (settings, opts) = (session.settings(), session.opts());
         let mut messages = std::mem::take(&mut session.opened.messages);

@@ -6,19 +6,18 @@
 use std::error::Error;
 
 use futures::executor::block_on;
-use wb_budget::{ModelCard, Usage};
+use wb_budget::{ModelCard, Usage, estimate_tokens};
 use wb_host::{HookList, Next, SessionFlow, Upcoming};
 use wb_message::Message;
 use wb_message::outline::outline;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    CompactionSettings, EntryKind, IdSource, Logged, NewSession, Request, Session, StopReason,
-    convert_to_llm, estimate_tokens,
+    CompactionSettings, EntryKind, IdSource, Logged, NewSession, Request, Session, StopReason, convert_to_llm,
 };
 
 /// Answers a request, or refuses one that is too large.
 fn ask_provider(messages: &[Message]) -> Logged {
-    let input_tokens = 2 * messages.iter().map(estimate_tokens).sum::<u64>();
+    let input_tokens = 2 * estimate_tokens(messages);
     let mut request = Request { stop_reason: StopReason::Stop, ..Request::default() };
     let mut message = Message::assistant("I looked into it. ".repeat(120));
     if input_tokens > 3_000 {

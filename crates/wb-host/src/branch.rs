@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use wb_budget::Usage;
+use wb_budget::{TokenHeuristic, Usage};
 use wb_session::{
     BranchPreparation, BranchSummary, BranchSummarySettings, Entry, EntryId, Session, SessionError,
     prepare_branch_entries,
@@ -85,10 +85,11 @@ pub async fn generate_branch_summary(
     opts: BranchSummaryOpts,
 ) -> Result<BranchSummaryOutcome, CompactError> {
     let budget = room(invoker, opts.settings);
-    let BranchPreparation { mut messages, file_ops, .. } = prepare_branch_entries(entries, Some(budget));
+    let BranchPreparation { mut messages, file_ops, .. } =
+        prepare_branch_entries(entries, Some(budget), &TokenHeuristic::DEFAULT);
     if messages.is_empty() {
         // The newest is larger than the room; its start and its end are summarized.
-        messages.extend(prepare_branch_entries(entries, None).messages.pop());
+        messages.extend(prepare_branch_entries(entries, None, &TokenHeuristic::DEFAULT).messages.pop());
     }
     let focus = Focus { instructions: opts.custom_instructions, replaces: opts.replace_instructions };
     let mut work = Work::new(invoker, focus, opts.timeout, opts.cancel);

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use wb_budget::TokenCounter;
 use wb_session::{
     Compaction, CompactionPreparation, Entry, EntryId, EntryKind, FileOps, Session, SessionError,
 };
 use wb_summarize::ModelInvoker;
 
+use crate::counter::Counter;
 use crate::local::after_history;
 use crate::outcome::{CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT};
 use crate::prompt::{Focus, SummaryTask};
-use crate::work::{Lighter, Piece, Work, lighter, text_tokens, tokens_of};
+use crate::work::{Lighter, Piece, Work, lighter, tokens_of};
 
 /// How [`compact`] works; everything is optional.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +29,8 @@ pub struct CompactOpts {
     pub timeout: Option<Duration>,
     /// Stops the run when cancelled.
     pub cancel: Option<CancellationToken>,
+    /// What is kept, and a summary and what it stands for, are weighed with.
+    pub counter: Counter,
 }
 
 /// Summarizes what a compaction was prepared with.
@@ -40,7 +44,7 @@ pub async fn compact(
     invoker: Option<&dyn ModelInvoker>,
     opts: CompactOpts,
 ) -> Result<CompactionOutcome, CompactError> {
-    let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel } = opts;
+    let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel, counter } = opts;
     let focus = Focus { instructions: custom_instructions, replaces: false };
     let mut work = Work::new(invoker, focus, timeout, cancel);
     if preparation.messages_to_summarize.is_empty() && preparation.turn_prefix_messages.is_empty() {
@@ -52,13 +56,15 @@ pub async fn compact(
     let summary = merged(&mut work, &preparation, max_output_tokens).await?;
     let CompactionPreparation { mut messages_to_summarize, turn_prefix_messages, previous_summary, .. } =
         preparation;
-    let before = tokens_of(&messages_to_summarize).saturating_add(tokens_of(&turn_prefix_messages));
-    let (before, tags) = weighed(before, previous_summary.as_deref(), &preparation.file_ops);
+    let messages = [&messages_to_summarize, &turn_prefix_messages];
+    let before = messages.map(|it| tokens_of(it, &*counter)).into_iter().fold(0, u64::saturating_add);
+    let (before, tags) = weighed(before, previous_summary.as_deref(), &preparation.file_ops, &*counter);
     let all = || {
         messages_to_summarize.extend(turn_prefix_messages);
         messages_to_summarize
     };
-    let Lighter { mut summary, source } = lighter(&work, summary, before, all, previous_summary.as_deref())?;
+    let Lighter { mut summary, source } =
+        lighter(&work, &*counter, summary, before, all, previous_summary.as_deref())?;
     summary.push_str(&tags);
     Ok(CompactionOutcome {
         summary,
@@ -73,11 +79,16 @@ pub async fn compact(
 
 /// Returns how many tokens the text of a summary has to stay below, and the lists that follow it. Lists that an
 /// earlier summary has as well are no new weight.
-fn weighed(messages: u64, previous: Option<&str>, file_ops: &FileOps) -> (u64, String) {
+fn weighed(
+    messages: u64,
+    previous: Option<&str>,
+    file_ops: &FileOps,
+    counter: &dyn TokenCounter,
+) -> (u64, String) {
     let tags = file_ops.tags();
     let before = match previous {
-        Some(previous) => messages.saturating_add(text_tokens(previous)),
-        None => messages.saturating_sub(text_tokens(&tags)),
+        Some(previous) => messages.saturating_add(counter.text(previous)),
+        None => messages.saturating_sub(counter.text(&tags)),
     };
     (before, tags)
 }

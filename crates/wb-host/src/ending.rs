@@ -51,13 +51,36 @@ fn ending(logged: &Logged, card: &ModelCard) -> Ending {
     }
 }
 
-/// Tells whether a model gave an answer, as far as both are known. A name may stand for another that is longer by a date
-/// or a version.
+/// Tells whether a model gave an answer, as far as both are known.
 fn is_of(request: &Request, card: &ModelCard) -> bool {
-    let is_same = |told: &Option<String>, known: &str| {
-        told.as_deref().is_none_or(|told| told.starts_with(known) || known.starts_with(told))
-    };
+    let is_same =
+        |told: &Option<String>, known: &str| told.as_deref().is_none_or(|told| names_same(told, known));
     is_same(&request.model, &card.id) && is_same(&request.provider, &card.provider)
+}
+
+/// Tells whether two names stand for the same: they are equal, one is blank, or one is the other with a release.
+fn names_same(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    short.is_empty() || long.strip_prefix(short).is_some_and(is_release)
+}
+
+/// Tells whether the end of a model's name says which release it is: a date or a number like `002`, with a version
+/// like `v2:0` after it, or `latest`. A single digit, as in `-1`, is another model, and so is a word.
+fn is_release(end: &str) -> bool {
+    let is_separator = |it: char| matches!(it, '-' | '@' | ':');
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut words = end.split(is_separator);
+    if words.next() != Some("") {
+        return false;
+    }
+    match words.next() {
+        None | Some("latest") => words.next().is_none(),
+        Some(first) => {
+            is_number(first)
+                && first.len() >= 3
+                && words.all(|word| is_number(word.strip_prefix('v').unwrap_or(word)))
+        }
+    }
 }
 
 /// Tells whether an answer was cut off below the model's own limit, since the window was full to its last hundredth.
@@ -172,5 +195,36 @@ mod tests {
         assert!(is_of(&request("opus-4-20250929"), &card()) && is_of(&Request::default(), &card()));
         assert!(is_of(&request("anything"), &ModelCard::default()));
         assert!(!is_of(&request("haiku-4"), &card()));
+    }
+
+    #[test]
+    fn a_smaller_or_a_later_model_is_another_one_and_a_release_is_not() {
+        let same = [
+            ("gpt-5", "gpt-5"),
+            ("gpt-5", "gpt-5-2025-08-07"),
+            ("gpt-4", "gpt-4-0613"),
+            ("opus-4", "opus-4@20250514"),
+            ("sonnet-3-5", "sonnet-3-5-20241022-v2:0"),
+            ("sonnet-3-5", "sonnet-3-5-latest"),
+            ("gemini-1.5-pro", "gemini-1.5-pro-002"),
+            ("", "gpt-5"),
+        ];
+        let others = [
+            ("gpt-5", "gpt-5-mini"),
+            ("gpt-5", "gpt-5-mini-2025-08-07"),
+            ("gpt-5", "gpt-5.1"),
+            ("gpt-4", "gpt-4-32k"),
+            ("gpt-4", "gpt-4o"),
+            ("opus-4", "opus-4-1"),
+            ("opus-4", "opus-4-1-20250805"),
+            ("o1", "o1-pro"),
+            ("opus-4-20250514", "opus-4-20250929"),
+        ];
+        for (a, b) in same {
+            assert!(names_same(a, b) && names_same(b, a), "{a} {b}");
+        }
+        for (a, b) in others {
+            assert!(!names_same(a, b) && !names_same(b, a), "{a} {b}");
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! ```text
 //! Ready       ── over the limit, or the user asks ──────────────▶ Compacting
 //! Ready       ── the provider refuses the context ──────────────▶ Compacting
+//! Ready       ── over the limit by a large result ──────────────▶ Ready, and it is shortened
+//! Ready       ── refused with a large result, which is shortened ▶ Recovering
 //! Compacting  ── appended, failed, cancelled or dropped ────────▶ Ready
 //! Compacting  ── appended after a refusal ──────────────────────▶ Recovering
 //! Compacting  ── the second in a row that does not help ────────▶ Stopped
@@ -14,6 +16,9 @@
 //! ```
 //!
 //! Where a compaction cannot help because a result of a tool is too large by itself, that is shortened.
+//!
+//! What a provider counted is taken as it is. All else is counted by one [`Counter`], on the provider's scale as far as
+//! that is known: what is over the limit, what is kept, and how far results are shortened.
 
 use std::sync::{Arc, Weak};
 
@@ -21,6 +26,7 @@ use wb_session::{CompactionSettings, Entry, EntryId, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
 use crate::compaction::CompactOpts;
+use crate::counter::Counter;
 use crate::ending::{Ending, is_just_compacted, is_same_request, last_answer};
 use crate::hooks::{CompactionReason, HookList};
 use crate::job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction};
@@ -110,6 +116,17 @@ impl SessionFlow {
     /// Goes on with other settings.
     pub fn set_settings(&mut self, settings: CompactionSettings) {
         self.settings = settings;
+    }
+
+    /// Counts with another counter from now on; what did not help by the old count may be tried again.
+    pub fn set_counter(&mut self, counter: impl Into<Counter>) {
+        self.scales = Scales::new(counter.into());
+        (self.n_unhelpful, self.gave_up_at) = (0, None);
+    }
+
+    /// Returns what is counted with where no provider counted.
+    pub fn counter(&self) -> &Counter {
+        self.scales.counter()
     }
 
     /// Returns where the flow stands.
@@ -211,7 +228,8 @@ impl SessionFlow {
         })
     }
 
-    /// Says what to do when the user asks for a compaction, whatever the settings' `enabled` says.
+    /// Says what to do when the user asks for a compaction, whatever the settings' `enabled` says. It counts with the
+    /// flow's counter and not with that of `opts`.
     pub fn by_hand(
         &mut self,
         session: &Session,
@@ -309,8 +327,8 @@ impl SessionFlow {
         Next::Stopped(stopped)
     }
 
-    /// Prepares a compaction that keeps no more than half of what the context may hold; of one that was refused no
-    /// more than half of what it held.
+    /// Prepares a compaction that keeps no more than half of what the log may take of the context; of one that was
+    /// refused no more than half of what it held.
     fn job(
         &self,
         session: &Session,
@@ -319,17 +337,19 @@ impl SessionFlow {
         load: ContextLoad,
         mut opts: CompactOpts,
     ) -> Result<Option<CompactionJob>, SessionError> {
-        let mut max_kept_tokens = self.scales.estimate_of(load.limit_tokens / 2);
+        let room = self.scales.room(load.limit_tokens);
+        let mut max_kept_tokens = self.scales.estimate_of(room / 2);
         if reason == CompactionReason::Overflow {
             max_kept_tokens = max_kept_tokens.min(self.scales.estimated_tokens() / 2);
         }
         let keep_recent_tokens = self.scales.estimate_of(self.settings.keep_recent_tokens);
         let settings = CompactionSettings { keep_recent_tokens, ..self.settings };
         // Of a split turn there are two summaries.
-        let most = load.limit_tokens / 8;
+        let most = room / 8;
         if most < settings.reserve_tokens / 2 {
             opts.max_output_tokens = Some(opts.max_output_tokens.unwrap_or(most));
         }
+        opts.counter = self.counter().clone();
         CompactionJob::prepare_within(session, end, &settings, max_kept_tokens, reason, opts)
     }
 
@@ -347,7 +367,7 @@ impl SessionFlow {
             CompactionReason::Overflow => (limit.min(self.scales.estimated_tokens()), u64::MAX),
             _ => (limit, self.scales.estimate_of(load.tokens.saturating_sub(load.limit_tokens))),
         };
-        Shortening::find(session, end, reason, most / 8, excess)
+        Shortening::find(session, end, reason, most / 8, excess, &**self.counter())
     }
 
     /// Tells whether no more compactions are tried for now.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::Usage;
+use wb_budget::{TokenCounter, Usage};
 use wb_session::{
-    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Session, SessionError,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryTag, Node, Session, SessionError,
     cut_candidates, estimate_context, kept_from, prepare_compaction_within,
 };
 use wb_summarize::ModelInvoker;
@@ -16,7 +16,7 @@ use crate::hooks::{
     SessionCompactEvent, SessionCompactFailedEvent,
 };
 use crate::outcome::{CompactError, CompactionOutcome, SummarySource};
-use crate::work::{text_tokens, tokens_of};
+use crate::work::tokens_of;
 
 /// Tells why a session stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -117,18 +117,16 @@ impl Place {
     pub(crate) fn enter(&self, session: &mut Session, ends: &[EntryTag]) -> Result<(), HostError> {
         match &self.base {
             Some(base) if session.leaf() == self.leaf.as_ref() => Ok(session.branch(base)?),
-            _ if self.is_below(session, ends)? => Ok(()),
+            _ if self.is_below(session, ends) => Ok(()),
             _ => Err(HostError::Moved),
         }
     }
 
     /// Tells whether the session went on from the leaf that was, without an entry that ends the place.
-    fn is_below(&self, session: &Session, ends: &[EntryTag]) -> Result<bool, SessionError> {
-        let path = session.path()?;
-        let Some(at) = path.iter().rposition(|node| Some(&node.id) == self.leaf.as_ref()) else {
-            return Ok(false);
-        };
-        Ok(path[at + 1..].iter().all(|node| !ends.contains(&node.tag)))
+    fn is_below(&self, session: &Session, ends: &[EntryTag]) -> bool {
+        let mut above = session.leaf().into_iter().flat_map(|leaf| session.tree().ancestors(leaf));
+        let is_last = |node: &Node| Some(&node.id) == self.leaf.as_ref();
+        above.find(|node| is_last(node) || ends.contains(&node.tag)).is_some_and(|node| is_last(&node))
     }
 }
 
@@ -148,7 +146,8 @@ impl CompactionJob {
         Self::prepare_within(session, end, settings, u64::MAX, reason, opts)
     }
 
-    /// Prepares a compaction whose tail has at most the given estimated tokens, if the session can be cut so.
+    /// Prepares a compaction whose tail has at most the given tokens by the counter of `opts`, if the session can be cut
+    /// so.
     pub(crate) fn prepare_within(
         session: &Session,
         end: Option<&EntryId>,
@@ -159,7 +158,7 @@ impl CompactionJob {
     ) -> Result<Option<Self>, SessionError> {
         let branch_entries = read_path(session, end)?;
         let path: Vec<&Entry> = branch_entries.iter().collect();
-        let preparation = prepare_compaction_within(&path, settings, max_kept_tokens);
+        let preparation = prepare_compaction_within(&path, settings, max_kept_tokens, &*opts.counter);
         let Some(preparation) = preparation else { return Ok(None) };
         let place = Place::new(session, end, reason);
         let event = SessionBeforeCompactEvent {
@@ -180,11 +179,10 @@ impl CompactionJob {
 
     /// Returns the estimate of what the summary takes the place of.
     pub(crate) fn n_tokens_summarized(&self) -> u64 {
-        let it = self.preparation();
-        let previous = it.previous_summary.as_deref().map_or(0, text_tokens);
-        let messages =
-            tokens_of(&it.messages_to_summarize).saturating_add(tokens_of(&it.turn_prefix_messages));
-        messages.saturating_add(previous)
+        let (it, counter) = (self.preparation(), &*self.opts.counter);
+        let previous = it.previous_summary.as_deref().map_or(0, |text| counter.text(text));
+        let messages = [&it.messages_to_summarize, &it.turn_prefix_messages];
+        messages.map(|it| tokens_of(it, counter)).into_iter().fold(previous, u64::saturating_add)
     }
 
     /// Returns why the session is compacted.
@@ -204,7 +202,7 @@ impl CompactionJob {
         hooks: &mut HookList,
     ) -> FinishedCompaction {
         self.opts.cancel = Some(self.event.signal.clone());
-        let result = match compaction_of_hooks(hooks, &self.event).await {
+        let result = match compaction_of_hooks(hooks, &self.event, &*self.opts.counter).await {
             Ok(None) => compact(self.event.preparation, invoker, self.opts).await.map_err(HostError::from),
             Ok(Some(outcome)) => Ok(outcome),
             Err(error) => Err(error),
@@ -291,11 +289,12 @@ impl News {
 async fn compaction_of_hooks(
     hooks: &mut HookList,
     event: &SessionBeforeCompactEvent,
+    counter: &dyn TokenCounter,
 ) -> Result<Option<CompactionOutcome>, HostError> {
     let judge = |answer| match answer {
         BeforeCompact::Proceed => Ok(None),
         BeforeCompact::Cancel => Ok(Some(None)),
-        BeforeCompact::Replace(made) => checked(made, event).map(|outcome| Some(Some(outcome))),
+        BeforeCompact::Replace(made) => checked(made, event, counter).map(|outcome| Some(Some(outcome))),
     };
     let ask = ("session_before_compact", event);
     let answer =
@@ -308,7 +307,11 @@ async fn compaction_of_hooks(
 }
 
 /// Accepts a hook's compaction that can be appended.
-fn checked(made: HookCompaction, event: &SessionBeforeCompactEvent) -> Result<CompactionOutcome, String> {
+fn checked(
+    made: HookCompaction,
+    event: &SessionBeforeCompactEvent,
+    counter: &dyn TokenCounter,
+) -> Result<CompactionOutcome, String> {
     let HookCompaction { summary, first_kept_entry_id, tokens_before, details } = made;
     if summary.trim().is_empty() {
         return Err("the summary is blank".to_owned());
@@ -316,7 +319,7 @@ fn checked(made: HookCompaction, event: &SessionBeforeCompactEvent) -> Result<Co
     if !can_be_kept(&first_kept_entry_id, &event.preparation, &event.branch_entries) {
         return Err(format!("the session cannot be cut at entry {first_kept_entry_id}"));
     }
-    if is_heavier(&summary, &first_kept_entry_id, &event.branch_entries) {
+    if is_heavier(&summary, &first_kept_entry_id, &event.branch_entries, counter) {
         return Err("the summary is heavier than what it stands for".to_owned());
     }
     Ok(CompactionOutcome {
@@ -331,11 +334,11 @@ fn checked(made: HookCompaction, event: &SessionBeforeCompactEvent) -> Result<Co
 }
 
 /// Tells whether a summary and what is kept from an entry on weigh more than the context does now.
-fn is_heavier(summary: &str, first_kept: &EntryId, entries: &[Entry]) -> bool {
+fn is_heavier(summary: &str, first_kept: &EntryId, entries: &[Entry], counter: &dyn TokenCounter) -> bool {
     let path: Vec<&Entry> = entries.iter().collect();
     let tail = path.iter().rposition(|entry| entry.id == *first_kept).map_or(&[][..], |at| &path[at..]);
-    let tokens = |path| estimate_context(path).estimated_tokens;
-    text_tokens(summary).saturating_add(tokens(tail)) > tokens(&path)
+    let tokens = |path| estimate_context(path, counter).estimated_tokens;
+    counter.text(summary).saturating_add(tokens(tail)) > tokens(&path)
 }
 
 /// Tells whether a path can be cut at an entry, and not before what the last compaction kept.

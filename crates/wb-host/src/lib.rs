@@ -16,10 +16,12 @@
 //! [`read_settings`] reads the settings of a session from two files. [`is_overflow`] tells whether an answer shows that
 //! the context was too large.
 //!
-//! There are no clocks here: times are inputs.
+//! Tokens are counted by a [`Counter`], which is the heuristic of the whole product unless a host gives another. There
+//! are no clocks here: times are inputs.
 //!
 //! ```
 //! use futures::executor::block_on;
+//! use wb_budget::TokenHeuristic;
 //! use wb_host::{CompactOpts, append_compaction, compact, read_path};
 //! use wb_message::Message;
 //! use wb_session::{CompactionSettings, IdSource, NewSession, Session, prepare_compaction, store::memory::MemoryStore};
@@ -33,8 +35,8 @@
 //!
 //! let entries = read_path(&session, session.leaf())?;
 //! let path: Vec<_> = entries.iter().collect();
-//! let settings = CompactionSettings { keep_recent_tokens: 3, ..CompactionSettings::default() };
-//! let preparation = prepare_compaction(&path, &settings).expect("something to summarize");
+//! let settings = CompactionSettings { keep_recent_tokens: 12, ..CompactionSettings::default() };
+//! let preparation = prepare_compaction(&path, &settings, &TokenHeuristic::DEFAULT).expect("something to summarize");
 //! let outcome = block_on(compact(preparation, None, CompactOpts::default()))?;
 //! assert!(outcome.summary.starts_with("## Goal\n- First request: Port the importer."));
 //! append_compaction(&mut session, outcome, 5)?;
@@ -43,6 +45,7 @@
 //! ```
 
 pub mod settings_files;
+pub mod counter;
 pub mod overflow;
 pub mod prompt;
 mod parts;
@@ -66,6 +69,7 @@ pub use branch::{
     read_left_branch,
 };
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
+pub use counter::Counter;
 pub use flow::{SessionFlow, UNHELPFUL_COMPACTIONS};
 pub use hooks::{
     BeforeCompact, BeforeTree, CompactionReason, HookCompaction, HookError, HookFault, HookFuture, HookList,

@@ -1,7 +1,10 @@
 //! What a context holds and what it may hold, on the provider's scale as far as it is known.
 
 use wb_budget::ModelCard;
+use wb_message::Conversation;
 use wb_session::{CompactionSettings, ContextEstimate, ContextGauge, Session, SessionError};
+
+use crate::counter::Counter;
 
 /// What a request is made of beside the log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +15,27 @@ pub struct Upcoming {
     pub queued_tokens: u64,
     /// Tokens of the system prompt and the tools. They count where no provider's count has them in it.
     pub overhead_tokens: u64,
+}
+
+impl Upcoming {
+    /// Takes as overhead what a conversation's system text and tools weigh; its turns are not looked at.
+    ///
+    /// ```
+    /// use wb_budget::ModelCard;
+    /// use wb_host::{SessionFlow, Upcoming};
+    /// use wb_message::Conversation;
+    /// use wb_session::CompactionSettings;
+    ///
+    /// let flow = SessionFlow::new(CompactionSettings::default());
+    /// let request = Conversation { system: Some("You port programs. ".repeat(180)), ..Conversation::default() };
+    /// let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
+    /// let upcoming = upcoming.with_overhead_of(&request, flow.counter());
+    /// assert_eq!(upcoming.overhead_tokens, 950);
+    /// ```
+    #[must_use]
+    pub fn with_overhead_of(self, conversation: &Conversation, counter: &Counter) -> Self {
+        Self { overhead_tokens: counter.overhead(conversation), ..self }
+    }
 }
 
 /// What a context holds and what it may hold, in tokens.
@@ -36,12 +60,24 @@ impl ContextLoad {
 /// Weighs the context of one session, again and again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scales {
+    counter: Counter,
     gauge: ContextGauge,
     ratio: Ratio,
     estimate: ContextEstimate,
+    /// What is sent beside the messages of the log.
+    beside_tokens: u64,
 }
 
 impl Scales {
+    pub(crate) fn new(counter: Counter) -> Self {
+        Self { counter, ..Self::default() }
+    }
+
+    /// Returns what is counted with.
+    pub(crate) fn counter(&self) -> &Counter {
+        &self.counter
+    }
+
     /// Weighs the context at a session's leaf.
     pub(crate) fn weigh(
         &mut self,
@@ -49,8 +85,9 @@ impl Scales {
         upcoming: &Upcoming,
         settings: &CompactionSettings,
     ) -> Result<ContextLoad, SessionError> {
-        self.estimate = self.gauge.read(session)?;
+        self.estimate = self.gauge.read(session, &*self.counter)?;
         let Upcoming { card, queued_tokens, overhead_tokens } = upcoming;
+        self.beside_tokens = queued_tokens.saturating_add(*overhead_tokens);
         let is_estimated = self.estimate.last_usage_index.is_none();
         let tokens = if is_estimated {
             self.ratio.counted(self.estimate.tokens).saturating_add(*overhead_tokens)
@@ -70,6 +107,15 @@ impl Scales {
     /// Returns what all messages were estimated at when they were weighed last; no count is in it.
     pub(crate) fn estimated_tokens(&self) -> u64 {
         self.estimate.estimated_tokens
+    }
+
+    /// Returns how many tokens of a limit are left for the messages of the log; all of them where what is sent beside
+    /// leaves nothing.
+    pub(crate) fn room(&self, limit_tokens: u64) -> u64 {
+        match limit_tokens.saturating_sub(self.beside_tokens) {
+            0 => limit_tokens,
+            room => room,
+        }
     }
 
     /// Returns what a provider would count for something that is estimated at so many tokens.

@@ -1,11 +1,9 @@
 //! Results of tools that are too large for the window, shortened in the context; the log keeps them whole.
 
+use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Content, Message, text};
-use wb_session::{
-    ContextEdit, EntryId, EntryKind, EntryTag, Replacement, SESSION_TARIFF, Session, SessionError,
-    estimate_tokens,
-};
+use wb_session::{ContextEdit, EntryId, EntryKind, EntryTag, Replacement, Session, SessionError};
 
 use crate::hooks::CompactionReason;
 use crate::job::{HostError, Place};
@@ -34,12 +32,13 @@ impl Shortening {
         reason: CompactionReason,
         max_tokens: u64,
         excess_tokens: u64,
+        counter: &dyn TokenCounter,
     ) -> Result<Option<Self>, SessionError> {
         let max_tokens = max_tokens.max(MIN_RESULT_TOKENS);
         let context = session.context(end)?;
         let results = context.messages.iter().zip(&context.entries).filter_map(|(message, entry)| {
             let is_result = matches!(message, Message::ToolResult { .. });
-            let tokens = is_result.then(|| estimate_tokens(message)).filter(|tokens| *tokens > max_tokens)?;
+            let tokens = is_result.then(|| counter.message(message)).filter(|tokens| *tokens > max_tokens)?;
             Some((tokens, message, entry))
         });
         let mut results: Vec<_> = results.collect();
@@ -49,7 +48,7 @@ impl Shortening {
             if saved >= excess_tokens {
                 break;
             }
-            let Some((blocks, after)) = shortened(message, max_tokens) else { continue };
+            let Some((blocks, after)) = shortened(message, max_tokens, counter) else { continue };
             saved = saved.saturating_add(tokens.saturating_sub(after));
             let replacement = Some(Replacement { content: Content::Blocks(blocks) });
             edits.push(ContextEdit { target_id: entry.clone(), replacement });
@@ -82,18 +81,41 @@ impl Shortening {
     }
 }
 
-/// Returns the blocks of a result with the start and the end of its text, at most about so many tokens, and what they
-/// are estimated at; none where that is no less.
-///
-/// Where there are several texts, those in the middle go first.
-fn shortened(message: &Message, max_tokens: u64) -> Option<(Vec<Block>, u64)> {
-    let blocks = message.blocks();
-    let n_bytes: usize = blocks.iter().filter_map(Block::as_text).map(str::len).sum();
-    let max_bytes = usize::try_from(max_tokens.saturating_mul(4)).unwrap_or(usize::MAX);
-    let room = max_bytes.saturating_sub(CLIP_MARK.len());
-    if n_bytes <= max_bytes {
+/// Returns the blocks of a result with the start and the end of its text, which is then at most so many tokens, and what
+/// the result weighs with them; none where that is no less.
+fn shortened(message: &Message, max_tokens: u64, counter: &dyn TokenCounter) -> Option<(Vec<Block>, u64)> {
+    let of_texts = |blocks: &[Block]| {
+        let texts = blocks.iter().filter_map(Block::as_text);
+        texts.map(|text| counter.text(text)).fold(0, u64::saturating_add)
+    };
+    if of_texts(message.blocks()) <= max_tokens {
         return None;
     }
+    // A character of several bytes costs more than the heuristic has it.
+    let mut max_bytes = TokenHeuristic::DEFAULT.chars_within(max_tokens);
+    let mut shorter = clipped(message.blocks(), max_bytes);
+    while max_bytes > CLIP_MARK.len() && of_texts(&shorter) > max_tokens {
+        max_bytes -= max_bytes.div_ceil(32);
+        shorter = clipped(message.blocks(), max_bytes);
+    }
+    let after = with_content(message, shorter)?;
+    let tokens = counter.message(&after);
+    let Message::ToolResult { content, .. } = after else { return None };
+    (tokens < counter.message(message)).then_some((content, tokens))
+}
+
+/// Returns a result with other content.
+fn with_content(message: &Message, content: Vec<Block>) -> Option<Message> {
+    let Message::ToolResult { tool_call_id, tool_name, is_error, .. } = message else { return None };
+    let (tool_call_id, tool_name, is_error) = (tool_call_id.clone(), tool_name.clone(), *is_error);
+    Some(Message::ToolResult { tool_call_id, tool_name, content, is_error })
+}
+
+/// Returns blocks with so many bytes of their text from its start and its end; of several texts, those in the middle go
+/// first.
+fn clipped(blocks: &[Block], max_bytes: usize) -> Vec<Block> {
+    let n_bytes: usize = blocks.iter().filter_map(Block::as_text).map(str::len).sum();
+    let room = max_bytes.saturating_sub(CLIP_MARK.len()).min(n_bytes);
     let (start, end) = (room - room / 3, n_bytes - room / 3);
     let (mut shorter, mut before, mut is_marked) = (Vec::new(), 0, false);
     for block in blocks {
@@ -110,6 +132,5 @@ fn shortened(message: &Message, max_tokens: u64) -> Option<(Vec<Block>, u64)> {
         let text = [head, mark, tail].concat();
         shorter.extend((!text.is_empty()).then_some(Block::Text { text }));
     }
-    let tokens = SESSION_TARIFF.blocks_tokens(&shorter);
-    (tokens < estimate_tokens(message)).then_some((shorter, tokens))
+    shorter
 }

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::DIGEST_TOKENS;
+use wb_budget::{DIGEST_TOKENS, TokenCounter};
 use wb_message::Message;
-use wb_session::estimate_tokens;
 use wb_summarize::timer::DEFAULT_TIMEOUT;
 use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
 
@@ -108,16 +107,17 @@ const NOT_LIGHTER: &str = "the summary was not lighter than what it stands for";
 /// the messages in one.
 pub(crate) fn lighter(
     work: &Work<'_>,
+    counter: &dyn TokenCounter,
     summary: String,
     before: u64,
     messages: impl FnOnce() -> Vec<Message>,
     previous: Option<&str>,
 ) -> Result<Lighter, CompactError> {
-    if text_tokens(&summary) < before {
+    if counter.text(&summary) < before {
         return Ok(Lighter { summary, source: work.source() });
     }
     let summary = local_summary(&messages(), previous, DIGEST_TOKENS.min(before));
-    let after = text_tokens(&summary);
+    let after = counter.text(&summary);
     if after >= before {
         return Err(CompactError::NotLighter { before, after, usage: work.cost.usage });
     }
@@ -125,10 +125,6 @@ pub(crate) fn lighter(
     Ok(Lighter { summary, source: SummarySource::Local(why) })
 }
 
-pub(crate) fn tokens_of(messages: &[Message]) -> u64 {
-    messages.iter().map(estimate_tokens).fold(0, u64::saturating_add)
-}
-
-pub(crate) fn text_tokens(text: &str) -> u64 {
-    wb_session::SESSION_TARIFF.text_tokens(text)
+pub(crate) fn tokens_of(messages: &[Message], counter: &dyn TokenCounter) -> u64 {
+    messages.iter().map(|message| counter.message(message)).fold(0, u64::saturating_add)
 }

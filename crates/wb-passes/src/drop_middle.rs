@@ -19,7 +19,8 @@ pub const DROP_KEEP_RECENT: usize = 10;
 /// fits, and leaves [`DROPPED_MARK`] at the first gap; an earlier mark goes into the new one.
 ///
 /// What stays at any weight is the core: pinned messages, calls in flight, the first prompt and the last one; where
-/// there is no prompt and nothing in flight, the newest group. The rest of the room is given to the newest group, the
+/// there is no prompt and nothing in flight, the newest group. A prompt after a digest that is planned already is not
+/// the first: that one is in the digest. The rest of the room is given to the newest group, the
 /// newest turn if it fits whole, and earlier digests, which are what is left of the past; then to the newest
 /// `keep_recent` messages and the first `keep_first`, and then to all others from the newest on. A group that is too
 /// large is passed over.
@@ -109,7 +110,8 @@ impl<'a> Choice<'a> {
     /// Keeps what no drop may take, and what it is told to keep.
     fn keep_core(&mut self, told: &[usize]) {
         let messages = &self.view.messages;
-        let task = messages.iter().position(|message| is_prompt(message));
+        let is_after_digest = |at: usize| told.iter().any(|kept| *kept < at);
+        let task = messages.iter().position(|message| is_prompt(message)).filter(|at| !is_after_digest(*at));
         let latest = messages.iter().rposition(|message| is_prompt(message));
         let asked = [task, latest, self.view.pairing.in_flight()];
         let lone = newest(self.view).filter(|_| asked == [None; 3]);

@@ -1,6 +1,6 @@
 //! Token accounting: what the provider counted, and estimates of what came after.
 
-use wb_budget::Usage;
+use wb_budget::{TokenCounter, Usage};
 use wb_message::Message;
 
 use crate::entry::{Entry, EntryKind, Logged};
@@ -32,7 +32,7 @@ pub fn calculate_context_tokens(usage: &Usage) -> u64 {
     usage.context_tokens()
 }
 
-/// Estimates the tokens of one message with [`SESSION_TARIFF`].
+/// Estimates the tokens of one message with [`SESSION_TARIFF`], as recorded.
 pub fn estimate_tokens(message: &Message) -> u64 {
     SESSION_TARIFF.message_tokens(message)
 }
@@ -55,12 +55,13 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 ///
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
 /// compaction or edit tells of another prompt and is not used; without one all messages are estimated. An answer that
-/// failed before it said anything counts nothing, since it is not sent.
-pub fn estimate_context(path: &[&Entry]) -> ContextEstimate {
-    tally(path).estimate
+/// failed before it said anything counts nothing, since it is not sent. [`SESSION_TARIFF`] is the counter of the
+/// recorded answers.
+pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
+    tally(path, counter).estimate
 }
 
-pub(crate) fn tally(path: &[&Entry]) -> Tally {
+pub(crate) fn tally(path: &[&Entry], counter: &dyn TokenCounter) -> Tally {
     let visible = VisiblePath::of(path);
     let compaction = last_compaction(path);
     // The last compaction comes first, and older ones add nothing.
@@ -68,7 +69,8 @@ pub(crate) fn tally(path: &[&Entry]) -> Tally {
     let current_from = path.iter().rposition(|entry| entry.kind.tag().changes_prompt()).unwrap_or(0);
     let mut tally = Tally::default();
     for at in compaction.into_iter().chain(kept) {
-        tally.take(&visible, path[at], at >= current_from);
+        let Some(tokens) = visible.weigh(path[at], counter) else { continue };
+        tally.take(tokens, path[at], at >= current_from);
     }
     tally
 }
@@ -81,9 +83,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds an entry; `is_current` tells whether a count in it is of the context as it is now.
-    pub(crate) fn take(&mut self, visible: &VisiblePath<'_>, entry: &Entry, is_current: bool) {
-        let Some(tokens) = visible.weigh(entry) else { return };
+    /// Adds an entry of a weight; `is_current` tells whether a count in it is of the context as it is now.
+    pub(crate) fn take(&mut self, tokens: u64, entry: &Entry, is_current: bool) {
         let tokens = if is_mute_failure(entry) { 0 } else { tokens };
         let it = &mut self.estimate;
         it.estimated_tokens = it.estimated_tokens.saturating_add(tokens);

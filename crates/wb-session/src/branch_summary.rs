@@ -1,5 +1,6 @@
 //! What is left behind when a session goes to another branch, and how much of it is summarized.
 
+use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::entry::{Entry, EntryKind};
@@ -53,11 +54,15 @@ pub fn collect_entries_for_branch_summary<'a>(
 /// Results of tools are left out. The walk ends with the first message that does not fit; a summary at that place is
 /// taken all the same while less than nine tenths of the budget are used, for it stands for much. Files are noted of
 /// the whole branch, from calls and from the details of summaries.
-pub fn prepare_branch_entries(entries: &[&Entry], token_budget: Option<u64>) -> BranchPreparation {
+pub fn prepare_branch_entries(
+    entries: &[&Entry],
+    token_budget: Option<u64>,
+    counter: &dyn TokenCounter,
+) -> BranchPreparation {
     let visible = VisiblePath::of(entries);
     let mut preparation = BranchPreparation::default();
     for entry in entries.iter().rev().filter(|entry| !is_tool_result(entry)) {
-        let Some(tokens) = visible.weigh(entry) else { continue };
+        let Some(tokens) = visible.weigh(entry, counter) else { continue };
         let total = preparation.total_tokens.saturating_add(tokens);
         let is_over = token_budget.is_some_and(|budget| total > budget);
         if is_over && !(is_summary(entry) && is_below_nine_tenths(preparation.total_tokens, token_budget)) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use wb_budget::TokenCounter;
 use wb_message::Message;
 use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
 
@@ -22,14 +23,19 @@ pub struct CutPoint {
 
 /// Finds where a range of a path is cut so that about the given tokens of recent messages are kept.
 ///
-/// Estimates are added up from the end until they reach `keep_recent_tokens`; the cut is the first
+/// What `counter` counts is added up from the end until it reaches `keep_recent_tokens`; the cut is the first
 /// [place that can be cut](cut_candidates) at or after that entry, and the last one of the range where only results
 /// follow. If all fits, the cut is the first such place, and the start of a range that has none. Entries without a
 /// message, such as labels, are never the cut.
 ///
 /// The range is taken as far as it lies in the path.
-pub fn find_cut_point(path: &[&Entry], range: Range<usize>, keep_recent_tokens: u64) -> CutPoint {
-    cut_projected(&VisiblePath::of(path), path, range, keep_recent_tokens)
+pub fn find_cut_point(
+    path: &[&Entry],
+    range: Range<usize>,
+    keep_recent_tokens: u64,
+    counter: &dyn TokenCounter,
+) -> CutPoint {
+    cut_projected(&VisiblePath::of(path), path, range, keep_recent_tokens, counter)
 }
 
 pub(crate) fn cut_projected(
@@ -37,14 +43,15 @@ pub(crate) fn cut_projected(
     path: &[&Entry],
     range: Range<usize>,
     keep_recent_tokens: u64,
+    counter: &dyn TokenCounter,
 ) -> CutPoint {
     let range = range.start..range.end.min(path.len());
     let is_candidate = candidates(visible, path, range.clone());
     let whole =
         CutPoint { first_kept_entry_index: range.start, turn_start_index: None, is_split_turn: false };
-    let Some(cut) = place(visible, path, range.clone(), keep_recent_tokens, &is_candidate) else {
-        return whole;
-    };
+    let weigh = |entry: &Entry| visible.weigh(entry, counter).unwrap_or(0);
+    let cut = place(path, range.clone(), keep_recent_tokens, &is_candidate, weigh);
+    let Some(cut) = cut else { return whole };
     let turn_start = if starts_turn(path[cut]) { None } else { turn_start(visible, path, cut, range.start) };
     CutPoint {
         first_kept_entry_index: cut,
@@ -79,18 +86,18 @@ pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
 
 /// Walks back until the budget is reached and returns the candidate that is nearest after that place.
 fn place(
-    visible: &VisiblePath<'_>,
     path: &[&Entry],
     range: Range<usize>,
     keep_recent_tokens: u64,
     is_candidate: &[bool],
+    weigh: impl Fn(&Entry) -> u64,
 ) -> Option<usize> {
     let (start, mut sum, mut nearest) = (range.start, 0_u64, None);
     for at in range.rev() {
         if is_candidate[at - start] {
             nearest = Some(at);
         }
-        let tokens = visible.weigh(path[at]).unwrap_or(0);
+        let tokens = weigh(path[at]);
         sum = sum.saturating_add(tokens);
         if tokens > 0 && sum >= keep_recent_tokens {
             let last_before = || is_candidate[..at - start].iter().rposition(|is| *is).map(|at| at + start);

@@ -1,5 +1,7 @@
 //! The estimate of a context that follows a session, so that asking again reads only what is new.
 
+use wb_budget::TokenCounter;
+
 use crate::accounting::{ContextEstimate, Tally, tally};
 use crate::entry::Entry;
 use crate::error::SessionError;
@@ -13,16 +15,17 @@ use crate::visible::VisiblePath;
 /// After a compaction, an edit or a move to another branch it reads what the context is made of.
 ///
 /// ```
+/// use wb_budget::TokenHeuristic;
 /// use wb_message::Message;
 /// use wb_session::{ContextGauge, IdSource, NewSession, Session, store::memory::MemoryStore};
 ///
 /// let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
 /// let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(7))?;
 /// let mut gauge = ContextGauge::default();
-/// session.append(&Message::user("a".repeat(400)).into(), 1)?;
-/// assert_eq!(gauge.read(&session)?.tokens, 100);
-/// session.append(&Message::user("b".repeat(40)).into(), 2)?;
-/// assert_eq!(gauge.read(&session)?.tokens, 110);
+/// session.append(&Message::user("a".repeat(360)).into(), 1)?;
+/// assert_eq!(gauge.read(&session, &TokenHeuristic::DEFAULT)?.tokens, 6 + 100);
+/// session.append(&Message::user("b".repeat(36)).into(), 2)?;
+/// assert_eq!(gauge.read(&session, &TokenHeuristic::DEFAULT)?.tokens, 6 + 100 + 6 + 10);
 /// # Ok::<(), wb_session::SessionError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -33,15 +36,19 @@ pub struct ContextGauge {
 }
 
 impl ContextGauge {
-    /// Returns the estimate at a session's leaf; always ask with the same session.
-    pub fn read(&mut self, session: &Session) -> Result<ContextEstimate, SessionError> {
+    /// Returns the estimate at a session's leaf; always ask with the same session and the same counter.
+    pub fn read(
+        &mut self,
+        session: &Session,
+        counter: &dyn TokenCounter,
+    ) -> Result<ContextEstimate, SessionError> {
         let Some(leaf) = session.leaf() else {
             *self = Self::default();
             return Ok(self.tally.estimate);
         };
         self.tally = match self.appended(session, leaf) {
-            Some(places) => self.continued(session, &places)?,
-            None => anew(session, leaf)?,
+            Some(places) => self.continued(session, &places, counter)?,
+            None => anew(session, leaf, counter)?,
         };
         self.leaf = Some(leaf.clone());
         Ok(self.tally.estimate)
@@ -65,20 +72,28 @@ impl ContextGauge {
         None
     }
 
-    fn continued(&self, session: &Session, places: &[usize]) -> Result<Tally, SessionError> {
+    fn continued(
+        &self,
+        session: &Session,
+        places: &[usize],
+        counter: &dyn TokenCounter,
+    ) -> Result<Tally, SessionError> {
         let (mut tally, visible, mut buffer) = (self.tally, VisiblePath::of(&[]), Vec::new());
         for at in places.iter().rev().filter(|at| session.tree().tag(**at).is_visible()) {
-            tally.take(&visible, &session.read(*at, &mut buffer)?, true);
+            let entry = session.read(*at, &mut buffer)?;
+            if let Some(tokens) = visible.weigh(&entry, counter) {
+                tally.take(tokens, &entry, true);
+            }
         }
         Ok(tally)
     }
 }
 
 /// Reads what the context at a leaf is made of: from what the last compaction kept on.
-fn anew(session: &Session, leaf: &EntryId) -> Result<Tally, SessionError> {
+fn anew(session: &Session, leaf: &EntryId, counter: &dyn TokenCounter) -> Result<Tally, SessionError> {
     let mut buffer = Vec::new();
     let path = session.reach(Some(leaf), &mut buffer)?;
     let entries = path.into_iter().map(|at| session.read(at, &mut buffer));
     let entries = entries.collect::<Result<Vec<Entry>, _>>()?;
-    Ok(tally(&entries.iter().collect::<Vec<_>>()))
+    Ok(tally(&entries.iter().collect::<Vec<_>>(), counter))
 }

@@ -1,5 +1,6 @@
 //! What a compaction of a session will do: which messages are summarized and which are kept.
 
+use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::accounting::estimate_context;
@@ -36,12 +37,17 @@ pub struct CompactionPreparation {
 /// Prepares a compaction at the end of a path; nothing where the path ends with a compaction or all would be kept.
 ///
 /// What the previous compaction kept is taken up again, so that every message is in the summary's input, in the kept
-/// tail or in an earlier summary. The settings' `enabled` is not asked.
-pub fn prepare_compaction(path: &[&Entry], settings: &CompactionSettings) -> Option<CompactionPreparation> {
-    prepare_compaction_within(path, settings, u64::MAX)
+/// tail or in an earlier summary. The settings' `enabled` is not asked. What is kept is weighed by `counter`;
+/// [`SESSION_TARIFF`](crate::SESSION_TARIFF) is that of the recorded answers.
+pub fn prepare_compaction(
+    path: &[&Entry],
+    settings: &CompactionSettings,
+    counter: &dyn TokenCounter,
+) -> Option<CompactionPreparation> {
+    prepare_compaction_within(path, settings, u64::MAX, counter)
 }
 
-/// Prepares a compaction as [`prepare_compaction`] does, whose kept tail has at most the given estimated tokens if
+/// Prepares a compaction as [`prepare_compaction`] does, whose kept tail has at most the given tokens if
 /// the session can be cut so.
 ///
 /// A tail reaches over `keep_recent_tokens` by its first entry. Where that makes it too large, the entry is summarized
@@ -50,6 +56,7 @@ pub fn prepare_compaction_within(
     path: &[&Entry],
     settings: &CompactionSettings,
     max_kept_tokens: u64,
+    counter: &dyn TokenCounter,
 ) -> Option<CompactionPreparation> {
     let previous = last_compaction(path);
     if previous.is_some_and(|at| at + 1 == path.len()) {
@@ -59,20 +66,20 @@ pub fn prepare_compaction_within(
     let is_kind = |entry: &&Entry| compaction_of(entry).is_none();
     let entries: Vec<&Entry> = path.get(kept_from(path)..)?.iter().copied().filter(is_kind).collect();
     let keep = settings.keep_recent_tokens.min(max_kept_tokens);
-    let mut cut = cut_projected(&visible, &entries, 0..entries.len(), keep);
-    let without_first = |cut: &CutPoint| weight(&visible, entries.get(cut.first_kept_entry_index + 1..)?);
-    let tail = entries.get(cut.first_kept_entry_index..).and_then(|tail| weight(&visible, tail));
+    let cut_keeping = |keep| cut_projected(&visible, &entries, 0..entries.len(), keep, counter);
+    let weight = |entries: &[&Entry]| {
+        entries.iter().filter_map(|entry| visible.weigh(entry, counter)).reduce(u64::saturating_add)
+    };
+    let mut cut = cut_keeping(keep);
+    let without_first = |cut: &CutPoint| weight(entries.get(cut.first_kept_entry_index + 1..)?);
+    let tail = entries.get(cut.first_kept_entry_index..).and_then(weight);
     if tail > Some(max_kept_tokens)
         && let Some(keep) = without_first(&cut)
     {
-        cut = cut_projected(&visible, &entries, 0..entries.len(), keep.min(max_kept_tokens));
+        cut = cut_keeping(keep.min(max_kept_tokens));
     }
-    prepared(path, &visible, &entries, cut, settings)
-}
-
-/// Returns the tokens of entries, nothing for none.
-fn weight(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Option<u64> {
-    entries.iter().filter_map(|entry| visible.weigh(entry)).reduce(u64::saturating_add)
+    let tokens_before = estimate_context(path, counter).tokens;
+    prepared(path, &visible, &entries, cut, settings, tokens_before)
 }
 
 fn prepared(
@@ -81,6 +88,7 @@ fn prepared(
     entries: &[&Entry],
     cut: CutPoint,
     settings: &CompactionSettings,
+    tokens_before: u64,
 ) -> Option<CompactionPreparation> {
     let kept = cut.first_kept_entry_index;
     let (head, prefix) = entries.get(..kept)?.split_at(cut.turn_start_index.unwrap_or(kept).min(kept));
@@ -106,7 +114,7 @@ fn prepared(
         messages_to_summarize,
         is_split_turn: cut.is_split_turn,
         turn_prefix_messages,
-        tokens_before: estimate_context(path).tokens,
+        tokens_before,
         previous_summary,
         file_ops,
         settings: *settings,

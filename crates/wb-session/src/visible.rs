@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use wb_budget::HeuristicPreset;
+use wb_budget::{HeuristicPreset, TokenCounter};
 use wb_message::{Block, Content, Message};
 
 use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
 use crate::id::EntryId;
 
-/// What a session's messages cost until a provider counts them: [`HeuristicPreset::PI`] (seed 2), except that an image
-/// of the user's costs what one in a result does, since providers count it.
+/// What the recorded answers of seed 2 count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
+/// one in a result does, since providers count it. What watches over a session counts with
+/// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
 pub const SESSION_TARIFF: HeuristicPreset =
     HeuristicPreset { free_user_images: false, ..HeuristicPreset::PI };
 
@@ -33,18 +34,11 @@ impl<'a> VisiblePath<'a> {
     }
 
     /// Returns the tokens of an entry's message, nothing for an entry that gives none.
-    pub(crate) fn weigh(&self, entry: &Entry) -> Option<u64> {
-        let own = || match &entry.kind {
-            EntryKind::Message(Logged { message, .. }) => SESSION_TARIFF.message_tokens(message),
-            EntryKind::CustomMessage(it) => content_tokens(&it.content),
-            EntryKind::Compaction(Compaction { summary, .. })
-            | EntryKind::BranchSummary(BranchSummary { summary, .. }) => SESSION_TARIFF.text_tokens(summary),
-            _ => 0,
-        };
-        self.is_visible(entry).then(|| match self.replacement(entry) {
-            Some(content) => content_tokens(content),
-            None => own(),
-        })
+    pub(crate) fn weigh(&self, entry: &Entry, counter: &dyn TokenCounter) -> Option<u64> {
+        match logged_message(entry).filter(|_| self.replacement(entry).is_none()) {
+            Some(message) => self.is_visible(entry).then(|| counter.message(message)),
+            None => self.message(entry).map(|message| counter.message(&message)),
+        }
     }
 
     /// Returns the message of an entry as the model sees it, nothing for an entry that gives none.
@@ -157,11 +151,4 @@ fn own_message(kind: &EntryKind) -> Option<Message> {
         }
         _ => return None,
     })
-}
-
-fn content_tokens(content: &Content) -> u64 {
-    match content {
-        Content::Text(text) => SESSION_TARIFF.text_tokens(text),
-        Content::Blocks(blocks) => SESSION_TARIFF.blocks_tokens(blocks),
-    }
 }

@@ -11,7 +11,7 @@ use wb_message::{Conversation, Message, ToolDescriptor};
 
 use self::heuristic::TokenHeuristic;
 
-/// Tells what a message costs; the seam behind which exact tokenizers stand.
+/// Counts tokens; the seam behind which exact tokenizers stand. Only [`Self::text`] is required.
 pub trait TokenCounter: Send + Sync {
     /// Returns the tokens of a text.
     fn text(&self, text: &str) -> u64;
@@ -36,6 +36,13 @@ pub trait TokenCounter: Send + Sync {
     fn conversation(&self, conversation: &Conversation) -> u64 {
         let turns = conversation.turns.iter().map(|turn| walk::turn(self, turn));
         turns.fold(self.overhead(conversation), u64::saturating_add)
+    }
+}
+
+/// A closure over text is a counter, such as a tokenizer of your own.
+impl<F: Fn(&str) -> u64 + Send + Sync> TokenCounter for F {
+    fn text(&self, text: &str) -> u64 {
+        self(text)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The report of a condense.
+//! The report of a compaction.
 
 use std::io::{self, Write};
 
@@ -89,7 +89,7 @@ pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -
         other => format!(" --strategy {}", other.name()),
     };
     let file = escaped(&session.file);
-    writeln!(out, "\n{DIM}save it:{DIM:#} wb condense {file}{strategy}{window}{force} -o condensed.jsonl")
+    writeln!(out, "\n{DIM}save it:{DIM:#} wb compact {file}{strategy}{window}{force} -o compacted.jsonl")
 }
 
 /// Writes the digest under a heading.

@@ -83,7 +83,7 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
     let plan = json_of(&run("plan", &file, &["--window", "8k", "--json"]));
     assert_eq!(folder.n_files(), 1);
     let out = folder.0.path().join("out.jsonl");
-    let done = json_of(&run("condense", &file, &["--window", "8k", "--json", "-o", out.to_str().unwrap()]));
+    let done = json_of(&run("compact", &file, &["--window", "8k", "--json", "-o", out.to_str().unwrap()]));
     assert_eq!(plan, done, "preview = apply");
     let promised = [
         "file",
@@ -130,7 +130,7 @@ fn plan_outlines_every_message_with_its_fate() {
 fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
-    let answer = run("condense", &file, &["--window", "8k"]);
+    let answer = run("compact", &file, &["--window", "8k"]);
     assert_eq!(answer.code, 0);
     let opened = wb_formats::read(&mut answer.stdout.as_bytes()).unwrap();
     assert!(wb_message::markers::is_synthetic(&opened.messages[0]));
@@ -143,10 +143,10 @@ fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
 #[test]
 fn standard_input_is_read_and_what_is_within_budget_comes_back_as_it_was() {
     let text = session();
-    let answer = wb_with(&["condense", "-"], text.as_bytes());
+    let answer = wb_with(&["compact", "-"], text.as_bytes());
     assert_eq!((answer.code, answer.stdout), (0, text));
     assert!(answer.stderr.contains("unchanged: within budget"), "{}", answer.stderr);
-    let forced = wb_with(&["condense", "-", "--force", "--json"], session().as_bytes());
+    let forced = wb_with(&["compact", "-", "--force", "--json"], session().as_bytes());
     assert_eq!(json_of(&forced)["cut"], 74);
 }
 
@@ -166,7 +166,7 @@ fn any_other_bad_line_is_an_error_that_names_file_line_and_what_to_do() {
     let folder = Folder::new();
     let bad = session().replacen("\"role\":\"toolResult\"", "\"role\":\"toolRezult\"", 1);
     let file = folder.file("s.jsonl", &bad);
-    for verb in ["weigh", "plan", "condense"] {
+    for verb in ["weigh", "plan", "compact"] {
         let answer = run(verb, &file, &[]);
         assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{verb}");
         assert!(
@@ -204,7 +204,7 @@ fn one_bad_file_does_not_keep_the_others_from_being_weighed() {
 fn wrong_usage_ends_with_2() {
     for args in [
         &["weigh"][..],
-        &["condense", "a", "b"],
+        &["compact", "a", "b"],
         &["weigh", "f", "--trigger-ratio", "1.5"],
         &["weigh", "f", "--trigger-ratio", "NaN"],
         &["weigh", "f", "--window", "many"],
@@ -220,13 +220,13 @@ fn the_session_itself_is_never_written_over_and_no_half_file_is_left() {
     let folder = Folder::new();
     let text = session();
     let file = folder.file("s.jsonl", &text);
-    let same = run("condense", &file, &["--window", "8k", "-o", file.to_str().unwrap()]);
+    let same = run("compact", &file, &["--window", "8k", "-o", file.to_str().unwrap()]);
     assert_eq!(same.code, 1);
     assert!(same.stderr.contains("hint: "), "{}", same.stderr);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 
     let nowhere = folder.0.path().join("none/out.jsonl");
-    let answer = run("condense", &file, &["--window", "8k", "-o", nowhere.to_str().unwrap()]);
+    let answer = run("compact", &file, &["--window", "8k", "-o", nowhere.to_str().unwrap()]);
     assert_eq!(answer.code, 1);
     assert!(answer.stderr.contains("none/out.jsonl"), "{}", answer.stderr);
     assert_eq!(folder.n_files(), 1);

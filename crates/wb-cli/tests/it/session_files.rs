@@ -248,7 +248,7 @@ fn what_could_drive_a_terminal_is_spelled_out_by_commands_that_write() {
     let file = place.file.to_str().unwrap();
     let commands = [
         vec!["session", "compact", file, "--dry-run"],
-        vec!["condense", file, "--force", "-o", "/dev/null"],
+        vec!["compact", file, "--force", "-o", "/dev/null"],
         vec!["weigh", file],
         vec!["session", "compact", file],
         vec!["session", "undo", file],

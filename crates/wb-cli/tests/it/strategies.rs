@@ -15,7 +15,7 @@ fn json_of(answer: &Answer) -> Value {
 #[test]
 fn every_strategy_condenses_and_names_itself() {
     for strategy in STRATEGIES {
-        let args = ["condense", SESSION, "--strategy", strategy, "--window", "32k", "--json"];
+        let args = ["compact", SESSION, "--strategy", strategy, "--window", "32k", "--json"];
         let condensed = json_of(&wb(&args));
         assert_eq!(condensed["strategy"], strategy);
         assert_eq!(condensed["changed"], true, "{condensed}");
@@ -34,7 +34,7 @@ fn what_a_strategy_writes_is_read_again() {
     let out = folder.path().join("out.jsonl");
     for strategy in STRATEGIES {
         let args =
-            ["condense", SESSION, "--strategy", strategy, "--window", "32k", "-o", out.to_str().unwrap()];
+            ["compact", SESSION, "--strategy", strategy, "--window", "32k", "-o", out.to_str().unwrap()];
         let answer = wb(&args);
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         let weighed = json_of(&wb(&["weigh", out.to_str().unwrap(), "--json"]));
@@ -44,13 +44,13 @@ fn what_a_strategy_writes_is_read_again() {
 
 #[test]
 fn the_report_says_what_each_step_did() {
-    let answer = wb(&["condense", SESSION, "--strategy", "three-level", "--window", "32k", "-o", "-"]);
+    let answer = wb(&["compact", SESSION, "--strategy", "three-level", "--window", "32k", "-o", "-"]);
     assert!(answer.stderr.contains("tool-output"), "{}", answer.stderr);
 }
 
 #[test]
 fn a_strategy_without_a_digest_cannot_be_forced() {
-    let answer = wb(&["condense", SESSION, "--strategy", "policy", "--force"]);
+    let answer = wb(&["compact", SESSION, "--strategy", "policy", "--force"]);
     assert_eq!(answer.code, 2, "a usage error");
     assert!(answer.stderr.contains("the strategy policy writes none"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: "), "{}", answer.stderr);

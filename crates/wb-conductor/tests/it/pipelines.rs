@@ -46,14 +46,8 @@ fn least_of_drops(messages: &[Message], which: usize) -> u64 {
     let counts = |message: &Message| !is_pinned(message) && visibility(message) == Visibility::All;
     let recent = (0..messages.len()).rev().filter(|&at| counts(&messages[at])).take(n_recent).last();
     let pairing = Pairing::of(messages);
-    let prompts = || (0..messages.len()).filter(|&at| is_prompt(&messages[at]));
-    // After the head became a digest, any prompt may be the first that is left.
-    let task = if which == 0 {
-        prompts().max_by_key(|&at| estimate_message_tokens(&messages[at]))
-    } else {
-        prompts().next()
-    };
-    let asked = [task, prompts().next(), last_prompt_start(messages), pairing.in_flight()];
+    let task = messages.iter().position(is_prompt);
+    let asked = [task, last_prompt_start(messages), pairing.in_flight()];
     let must_stay = |at: usize| {
         is_pinned(&messages[at]) || asked.contains(&Some(at)) || recent.is_none_or(|recent| at >= recent)
     };
@@ -152,6 +146,16 @@ fn the_climb_ends_with_the_first_rung_that_is_enough() {
     assert!(report.step_names().contains(&"digest"), "{report:?}");
     assert!(!report.step_names().contains(&"drop-middle"), "{report:?}");
     assert!(report.tokens_after <= 1_200);
+}
+
+#[test]
+fn a_long_prompt_after_the_digest_of_the_task_goes_where_the_latest_one_would_not_fit_beside_it() {
+    let mut messages = script("u*400 [a:bash*40 t*600]x20 a:bash,bash u*4000 t*100 u*100");
+    let latest = messages[messages.len() - 1].clone();
+    let report = run(&preset("ladder"), &mut messages, flat(600, 0), false);
+    assert_eq!(report.irreducible, None, "{report:?}");
+    assert_eq!(report.step_names(), ["microcompact", "digest", "preview", "drop-middle"]);
+    assert!(messages.contains(&latest));
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use futures::executor::block_on;
-use wb_budget::{ModelCard, Usage};
+use wb_budget::{ModelCard, Usage, estimate_message_tokens};
 use wb_host::{CompactionReason, HookList, Next, SessionFlow, Upcoming};
 use wb_message::{Block, Message, Pairing};
-use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm, estimate_tokens};
+use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm};
 use wb_summarize::ModelInvoker;
 
 use crate::support::{answer, assert_paired, context, empty_session};
@@ -106,7 +106,7 @@ impl Agent {
     fn ask(&mut self, says: Says) -> bool {
         let context = self.context();
         assert_sendable(&context);
-        let estimate: u64 = context.iter().map(estimate_tokens).sum();
+        let estimate: u64 = context.iter().map(estimate_message_tokens).sum();
         let tokens = estimate * self.tenths / 10 + self.upcoming.overhead_tokens;
         if tokens > self.window_tokens {
             self.trace.push('x');
@@ -119,8 +119,9 @@ impl Agent {
         let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::EMPTY });
         match says {
             Says::Text(n_chars) => {
-                let usage = usage.map(|usage| Usage { output_tokens: n_chars as u64 / 4, ..usage });
                 let message = Message::assistant("a".repeat(n_chars));
+                let output_tokens = estimate_message_tokens(&message);
+                let usage = usage.map(|usage| Usage { output_tokens, ..usage });
                 answer(&mut self.session, message, usage, StopReason::Stop);
             }
             Says::Call(n_chars) => {

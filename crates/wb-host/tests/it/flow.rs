@@ -6,13 +6,14 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::ready;
 use proptest::prelude::*;
+use wb_budget::estimate_message_tokens;
 use wb_host::{
     BeforeCompact, CompactOpts, CompactionReason, FlowState, HookFuture, HostError, Next,
     SessionBeforeCompactEvent, SessionCompactFailedEvent, SessionHooks, Stopped,
 };
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message, outline};
-use wb_session::{CompactionSettings, EntryKind, EntryTag, estimate_tokens};
+use wb_session::{CompactionSettings, EntryKind, EntryTag};
 use wb_summarize::ModelInvoker;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
@@ -123,7 +124,7 @@ fn a_refused_request_with_a_large_result_is_asked_again_with_that_shortened_and_
     assert_eq!((agent.traced().as_str(), agent.flow.state()), (".xs.", FlowState::Ready));
 
     let mut agent = self::agent();
-    agent.window_tokens = 700;
+    agent.window_tokens = 800;
     agent.session.append(&Message::user("Read.").into(), 1).unwrap();
     agent.session.append(&Message::assistant("a".repeat(2_000)).into(), 1).unwrap();
     agent.prompt("Read it.", &[Says::Call(12_000), Says::Text(40)], None);
@@ -141,7 +142,7 @@ fn after_two_compactions_that_do_not_help_it_says_so_and_waits_until_much_was_ad
     agent.window_tokens = 40_000;
     let talk = |agent: &mut Agent, n_times: usize| {
         for _ in 0..n_times {
-            agent.prompt("Go on.", &[Says::Text(3_600)], None);
+            agent.prompt("Go on.", &[Says::Text(3_240)], None);
         }
         agent.traced()
     };
@@ -303,7 +304,7 @@ fn whatever_the_settings_keep_a_compaction_keeps_half_of_the_limit_at_most() {
     }
     assert_eq!(agent.traced(), "........t.");
     let kept = agent.context();
-    let tokens: u64 = kept[1..kept.len() - 1].iter().map(estimate_tokens).sum();
+    let tokens: u64 = kept[1..kept.len() - 1].iter().map(estimate_message_tokens).sum();
     assert!((2_000..=4_000).contains(&tokens), "{tokens}");
 }
 
@@ -314,12 +315,12 @@ fn what_a_provider_counts_three_times_is_weighed_on_its_scale_and_not_compacted_
     for _ in 0..30 {
         agent.prompt("Go on.", &[Says::Text(1_200)], None);
     }
-    assert_eq!(agent.traced(), "..........t......t......t......t..");
+    assert_eq!(agent.traced(), ".........t.....t.....t.....t.....t.");
     // Where its count is no longer of this context, ours is on its scale.
     let next = agent.flow.by_hand(&agent.session, &agent.upcoming, CompactOpts::default()).unwrap();
     agent.act(next, None);
     let load = agent.flow.load(&agent.session, &agent.upcoming).unwrap();
-    let estimate: u64 = agent.context().iter().map(estimate_tokens).sum();
+    let estimate: u64 = agent.context().iter().map(estimate_message_tokens).sum();
     assert!(load.is_estimated && load.tokens > estimate * 2, "{load:?} {estimate}");
 }
 

@@ -121,7 +121,7 @@ fn compacted(
     opts: CompactOpts,
 ) -> (Result<SessionCompaction, HostError>, usize) {
     let invoker = ScriptedInvoker::new([Script::says(SUMMARY)]);
-    let settings = CompactionSettings { keep_recent_tokens: 5, ..CompactionSettings::default() };
+    let settings = CompactionSettings { keep_recent_tokens: 12, ..CompactionSettings::default() };
     let run = compact_session(session, &settings, Some(&invoker), hooks, opts, 9_000);
     (block_on(is_send(run)), invoker.prompts().len())
 }

@@ -13,6 +13,7 @@ mod hooks;
 mod agent;
 mod chain;
 mod flow;
+mod fitting;
 mod edges;
 mod shorten;
 mod navigate;

@@ -1,11 +1,11 @@
 //! Real sessions, compacted with and without a model.
 
 use futures::executor::block_on;
-use wb_budget::ModelCard;
+use wb_budget::{ModelCard, estimate_message_tokens};
 use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session, read_path};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
-use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session, estimate_tokens};
+use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
@@ -27,7 +27,7 @@ fn sessions() -> Vec<Session> {
 }
 
 fn weigh(session: &Session) -> u64 {
-    session.context(session.leaf()).unwrap().messages.iter().map(estimate_tokens).sum()
+    session.context(session.leaf()).unwrap().messages.iter().map(estimate_message_tokens).sum()
 }
 
 #[test]

@@ -8,8 +8,8 @@ use futures::executor::block_on;
 use serde_json::Value;
 use wb_budget::ModelCard;
 use wb_host::{
-    CompactError, CompactOpts, CompactionOutcome, SummarySource, SummaryTask, append_compaction, compact,
-    outcome::TURN_CONTEXT, read_path,
+    CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
+    compact, outcome::TURN_CONTEXT, read_path,
 };
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
@@ -93,14 +93,16 @@ struct Run {
 impl Run {
     fn of(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
         let settings: CompactionSettings = serde_json::from_value(row.params["settings"].clone()).unwrap();
-        let preparation = prepare_compaction(path, &settings).ok_or("nothing is prepared")?;
+        let preparation =
+            prepare_compaction(path, &settings, &SESSION_TARIFF).ok_or("nothing is prepared")?;
         let tasks = tasks(&preparation).into_iter().enumerate();
         let scripts = tasks.map(|(at, task)| says(task, &format!("LLM-REPLY-{}", at + 1)));
         // Fitting an input to a window has tests of its own.
         let card = ModelCard::with_window(1_000_000);
         let invoker = ScriptedInvoker::new(scripts.collect::<Vec<Script>>()).with_card(card);
         let custom_instructions = row.params["custom"].as_str().map(str::to_owned);
-        let opts = CompactOpts { custom_instructions, ..CompactOpts::default() };
+        let counter = Counter::new(SESSION_TARIFF);
+        let opts = CompactOpts { custom_instructions, counter, ..CompactOpts::default() };
         let result = block_on(compact(preparation.clone(), Some(&invoker), opts));
         Ok(Self { preparation, result, prompts: invoker.prompts() })
     }
@@ -323,7 +325,7 @@ fn after_appending(row: &Row<'_>, outcome: CompactionOutcome) -> (Context, u64) 
     session.branch(&row.id("leaf").unwrap()).unwrap();
     append_compaction(&mut session, outcome, 9_000).unwrap();
     let entries = read_path(&session, session.leaf()).unwrap();
-    let estimate = estimate_context(&entries.iter().collect::<Vec<_>>());
+    let estimate = estimate_context(&entries.iter().collect::<Vec<_>>(), &SESSION_TARIFF);
     (session.context(session.leaf()).unwrap(), estimate.tokens)
 }
 

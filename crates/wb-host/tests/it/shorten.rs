@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::executor::block_on;
 use proptest::prelude::*;
-use wb_budget::ModelCard;
-use wb_host::{FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
+use wb_budget::{ModelCard, TokenHeuristic, estimate_message_tokens};
+use wb_host::{Counter, FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactionSettings, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, Label, Logged, NewSession,
-    Replacement, Request, Session, StopReason, StoreError, estimate_tokens,
+    Replacement, Request, Session, StopReason, StoreError,
 };
 
 use crate::agent::assert_sendable;
@@ -97,6 +97,27 @@ fn pictures_stay_where_they_are_and_the_text_around_them_is_shortened() {
         std::slice::from_ref(&pictures),
         "of pictures alone there is nothing to shorten"
     );
+}
+
+#[test]
+fn by_the_hosts_counter_a_session_is_over_earlier_and_results_become_as_short_as_it_says() {
+    let dense = TokenHeuristic { chars_per_token: 1.0, ..TokenHeuristic::DEFAULT };
+    let results: Vec<Vec<Block>> = [2_000, 7_000].map(|n| vec![Block::text("r".repeat(n))]).to_vec();
+    let mut session = empty_session();
+    add(&mut session, Message::user("Read."));
+    let entries = calls(&mut session, &results);
+    let mut flow = SessionFlow::new(CompactionSettings::default());
+    assert!(matches!(flow.before_request(&session, &upcoming()).unwrap(), Next::Proceed), "by the default");
+    flow.set_counter(Counter::new(dense));
+    let context = session.context(session.leaf()).unwrap().messages;
+    let tokens: u64 = context.iter().map(|message| dense.message_tokens(message)).sum();
+    assert_eq!(flow.load(&session, &upcoming()).unwrap().tokens, tokens);
+    assert_eq!(shorten(&mut flow, &mut session), 1, "the larger one is enough");
+    assert_eq!(shown(&session, &entries[0]), results[0]);
+    let after = shown(&session, &entries[1]);
+    let n_chars = after[0].as_text().unwrap().chars().count();
+    assert!((950..=1_000).contains(&n_chars), "{n_chars}");
+    assert!(!flow.load(&session, &upcoming()).unwrap().is_over());
 }
 
 #[test]
@@ -224,13 +245,15 @@ fn what_was_shortened_is_whole_in_no_context_after_a_compaction_is_undone_and_do
         assert!(steps.matches('s').count() == 1 && steps.len() <= 2, "{round}: {steps}");
         let context = session.context(session.leaf()).unwrap();
         assert_sendable(&context.messages);
-        assert!(context.messages.iter().all(|message| estimate_tokens(message) < 3_000), "{round}");
+        assert!(context.messages.iter().all(|message| estimate_message_tokens(message) < 3_000), "{round}");
         assert!(!flow.load(&session, &upcoming()).unwrap().is_over(), "{round}");
         if context.entries.contains(&entries[0]) && session.undo_compaction(1).is_ok() {
             n_undone += 1;
             let texts = session.context(session.leaf()).unwrap().messages;
-            let largest =
-                texts.iter().filter(|it| matches!(it, Message::ToolResult { .. })).map(estimate_tokens);
+            let largest = texts
+                .iter()
+                .filter(|it| matches!(it, Message::ToolResult { .. }))
+                .map(estimate_message_tokens);
             assert!(largest.max() < Some(3_000), "{round}");
         }
     }
@@ -306,7 +329,7 @@ proptest! {
             let (whole, shown) = (text(before), text(after));
             let (head, tail) = shown.split_once(CLIP_MARK).unwrap();
             prop_assert!(whole.starts_with(head) && whole.ends_with(tail) && head.len() + 3 >= tail.len());
-            prop_assert!(shown.len() <= 4_000 && shown.len() > 3_900, "{}", shown.len());
+            prop_assert!(shown.len() <= 3_600 && shown.len() > 3_400, "{}", shown.len());
             prop_assert!(after.iter().all(|block| block.as_text() != Some("")));
             let pictures = |blocks: &[Block]| blocks.iter().filter(|it| it.as_text().is_none()).count();
             prop_assert_eq!(pictures(before), pictures(after));

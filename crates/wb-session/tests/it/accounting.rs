@@ -90,7 +90,7 @@ fn compare_estimate(row: &Row<'_>) -> Verdict {
     if has_excluded(&path) && shown(&all.iter().collect::<Vec<_>>()) == *row.output {
         return Ok(vec![EXCLUDED]);
     }
-    let ours = estimate_context(&path);
+    let ours = estimate_context(&path, &SESSION_TARIFF);
     let stale = last_usage(&path).filter(|_| ours.last_usage_index.is_none());
     if let Some((_, usage)) = stale {
         let messages = selected_messages(row.log, row.id("leaf").as_ref());
@@ -107,7 +107,7 @@ fn compare_estimate(row: &Row<'_>) -> Verdict {
 }
 
 fn shown(path: &[&Entry]) -> Value {
-    let it = estimate_context(path);
+    let it = estimate_context(path, &SESSION_TARIFF);
     json!({
         "tokens": it.tokens, "usageTokens": it.usage_tokens, "trailingTokens": it.trailing_tokens,
         "lastUsageIndex": it.last_usage_index,
@@ -137,23 +137,27 @@ fn failed_and_empty_counts_are_passed_over_and_estimated() {
     let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(last_usage(&path).map(|(at, usage)| (at, usage.input_tokens)), Some((1, 500)));
-    let estimate = estimate_context(&path);
+    let estimate = estimate_context(&path, &SESSION_TARIFF);
     assert_eq!((estimate.tokens, estimate.trailing_tokens, estimate.last_usage_index), (506, 6, Some(1)));
 }
 
 #[test]
 fn a_path_without_counts_is_estimated_whole() {
     let log = chain("u:10 a:20 t:30 l b:40 x:50 s:60");
-    let estimate = estimate_context(&log.path(log.leaf()).unwrap());
+    let estimate = estimate_context(&log.path(log.leaf()).unwrap(), &SESSION_TARIFF);
     assert_eq!((estimate.tokens, estimate.usage_tokens, estimate.last_usage_index), (210, 0, None));
-    assert_eq!(estimate_context(&[]).tokens, 0);
+    assert_eq!(estimate_context(&[], &SESSION_TARIFF).tokens, 0);
 }
 
 #[test]
 fn after_a_compaction_its_digest_and_what_it_kept_are_estimated() {
     let log = chain("u:1000 a:1000 u:20 c=1:900 u:7 c=3:30 a:40");
     let path = log.path(log.leaf()).unwrap();
-    assert_eq!(estimate_context(&path).tokens, 97, "20 kept, 7 after, 30 of the digest, 40 new");
+    assert_eq!(
+        estimate_context(&path, &SESSION_TARIFF).tokens,
+        97,
+        "20 kept, 7 after, 30 of the digest, 40 new"
+    );
     let context = build_context(&log, log.leaf()).unwrap();
     assert_eq!(context.messages.iter().map(estimate_tokens).sum::<u64>(), 97);
 }

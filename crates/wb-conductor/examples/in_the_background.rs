@@ -1,0 +1,33 @@
+//! Compacts while turns go on: the digest is asked for in a task, and put in when it is there.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::sync::Arc;
+
+use wb_budget::{ModelCard, Usage};
+use wb_conductor::{AgentContext, Compactor, from_fn};
+use wb_message::{Conversation, Message};
+
+/// Stands for a call of your provider.
+async fn complete(_: Conversation) -> Result<String, std::io::Error> {
+    Ok("# Objective\n- do the steps".to_owned())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let (mut messages, mut n_compactions) = (Vec::new(), 0);
+    // host:
+    let compactor = Compactor::new().card(ModelCard::with_window(32_000)).invoke(Arc::new(from_fn(complete)));
+    let mut context = AgentContext::with(compactor).start_above(Some(12_000));
+    for n in 0..120 {
+        messages.push(Message::user(format!("step {n} {}", "x".repeat(900))));
+        if let Some(report) = context.before_request(&mut messages) {
+            println!("{report}");
+            n_compactions += 1;
+        }
+        tokio::task::yield_now().await; // the request to your model
+        messages.push(Message::assistant("Done."));
+        context.after_response(&messages, &Usage::EMPTY);
+    }
+    // :host
+    assert!(n_compactions > 1 && messages.len() < 240, "{n_compactions} in {} messages", messages.len());
+}

@@ -1,0 +1,374 @@
+//! Tool outputs cut, replies collapsed, the middle dropped: the laws and edges of each of these passes alone.
+
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::json;
+use wb_budget::{TokenCounter, WeighedTranscript};
+use wb_compat::three_level::{message_tokens, total_tokens};
+use wb_message::markers::{COLLAPSED_PREFIX, DROPPED_MARK, is_dropped_mark, is_pinned, is_prompt};
+use wb_message::{Block, Message, Pairing};
+use wb_passes::{Collapse, DropMiddle, Goal, Pass, ToolOutput, truncate_head_tail};
+use wb_testkit::{laws, pass_laws, script, strategies};
+
+/// Four bytes a token, so that the budgets of a test can be read off its texts.
+struct Quarter;
+
+impl TokenCounter for Quarter {
+    fn text(&self, text: &str) -> u64 {
+        text.len().div_ceil(4) as u64
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        message_tokens(message) as u64
+    }
+}
+
+/// Returns what one pass makes of a transcript at four bytes a token.
+fn passed(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
+    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
+    let patch = pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens));
+    let mut after = messages.to_vec();
+    if let Some(patch) = patch {
+        let _ = patch.apply(&mut after).unwrap();
+    }
+    after
+}
+
+fn collapsed(messages: &[Message], keep_recent: usize) -> Vec<Message> {
+    passed(&Collapse { keep_recent }, messages, 0)
+}
+
+/// Returns a text of so many tokens.
+fn big(n_tokens: usize) -> String {
+    "x".repeat(4 * n_tokens)
+}
+
+fn says(text: impl Into<String>, calls: &[&str]) -> Message {
+    let calls = calls.iter().map(|id| Block::call(*id, "bash", json!({ "cmd": "x" })));
+    Message::assistant_blocks([Block::text(text)].into_iter().chain(calls).collect())
+}
+
+fn result(id: &str, text: impl Into<String>) -> Message {
+    Message::tool_result(id, "bash", text)
+}
+
+fn mark() -> Message {
+    Message::user(DROPPED_MARK)
+}
+
+fn target() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1..500_u64, 500..5_000_u64, 5_000..60_000_u64, Just(u64::MAX)]
+}
+
+fn few() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 0..12_usize, 1 => Just(usize::MAX)]
+}
+
+/// Makes a transcript in which earlier compactions have left marks and summaries.
+fn aged() -> impl Strategy<Value = Vec<Message>> {
+    let left = prop_oneof![
+        2 => Just(Message::user(DROPPED_MARK)),
+        1 => Just(Message::user(vec![Block::text(DROPPED_MARK)])),
+        2 => (0..300_usize).prop_map(|n| Message::assistant(format!("{COLLAPSED_PREFIX}{}", "x".repeat(n)))),
+    ];
+    (strategies::transcript(), vec((any::<Index>(), left), 0..4)).prop_map(|(mut messages, left)| {
+        for (at, message) in left {
+            messages.insert(at.index(messages.len() + 1), message);
+        }
+        messages
+    })
+}
+
+/// Makes a transcript without marks of clips, which the laws of passes take for ones that the pass has set.
+fn unclipped() -> impl Strategy<Value = Vec<Message>> {
+    strategies::transcript().prop_map(|messages| {
+        let json = serde_json::to_string(&messages).unwrap().replace("[… clipped …]", "[clipped]");
+        serde_json::from_str(&json).unwrap()
+    })
+}
+
+fn ends<'a>(messages: &'a [Message]) -> Vec<&'a Message> {
+    let prompts: Vec<&'a Message> = messages.iter().filter(|message| is_prompt(message)).collect();
+    prompts.first().into_iter().chain(prompts.last()).copied().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tool_output_keeps_the_laws(
+        messages in unclipped(),
+        max_lines in few(),
+        target_tokens in target(),
+    ) {
+        let after = pass_laws::all(&ToolOutput { max_lines }, &messages, target_tokens);
+        for (old, _) in messages.iter().zip(&after).filter(|(old, new)| old != new) {
+            let tool = matches!(old, Message::ToolResult { .. } | Message::BashExecution { .. });
+            prop_assert!(tool, "what the user or the model wrote stays");
+        }
+    }
+
+    #[test]
+    fn collapse_keeps_the_laws(
+        messages in aged(),
+        keep_recent in few(),
+        target_tokens in target(),
+    ) {
+        let after = pass_laws::all(&Collapse { keep_recent }, &messages, target_tokens);
+        laws::tail_identical(&messages, &after, keep_recent.min(messages.len()));
+        let stays = |message: &&Message| is_prompt(message) || matches!(message, Message::Custom { .. });
+        prop_assert!(messages.iter().filter(stays).eq(after.iter().filter(stays)));
+        prop_assert_eq!(Pairing::of(&messages).in_flight().is_some(), Pairing::of(&after).in_flight().is_some());
+    }
+
+    #[test]
+    fn drop_middle_keeps_the_laws(
+        messages in aged(),
+        keep_first in few(),
+        keep_recent in few(),
+        target_tokens in target(),
+    ) {
+        let after = pass_laws::all(&DropMiddle { keep_first, keep_recent }, &messages, target_tokens);
+        prop_assert_eq!(ends(&messages), ends(&after), "the task and the latest request stay");
+        let changed = after.len() != messages.len();
+        let n_marks = after.iter().filter(|message| is_dropped_mark(message)).count();
+        prop_assert!(!changed || n_marks == 1, "{} marks", n_marks);
+        let only_marks = |messages: &[Message]| messages.iter().all(is_dropped_mark);
+        prop_assert_eq!(only_marks(&after), only_marks(&messages), "more than the mark stays");
+    }
+}
+
+#[test]
+fn only_as_many_of_the_oldest_replies_collapse_as_are_needed() {
+    let messages = script("u [a*60:bash t]x20 u");
+    let after = pass_laws::all(&Collapse { keep_recent: 1 }, &messages, 1_600);
+    let collapsed = |message: &&Message| {
+        let text = message.blocks().iter().find_map(Block::as_text);
+        text.is_some_and(|text| text.starts_with(COLLAPSED_PREFIX))
+    };
+    let n_collapsed = after[1..].iter().take_while(collapsed).count();
+    assert!((1..20).contains(&n_collapsed), "{n_collapsed}");
+    assert_eq!(after.iter().filter(collapsed).count(), n_collapsed, "the oldest");
+    assert_eq!(after[1 + n_collapsed..], messages[1 + 2 * n_collapsed..]);
+}
+
+#[test]
+fn each_pass_alone_takes_messages_only_by_whole_pairs_and_nothing_that_is_pinned() {
+    let messages = script("s u a:bash t*4000 u b*3000 [a*80:read t*80]x9 u a:read");
+    let drop = |keep_first, keep_recent| passed(&DropMiddle { keep_first, keep_recent }, &messages, 2_000);
+    for (after, n_expected) in [
+        (passed(&ToolOutput { max_lines: 10 }, &messages, 0), messages.len()),
+        (collapsed(&messages, 2), messages.len() - 10),
+        (drop(2, 10), 24),
+        (drop(0, 0), 24),
+    ] {
+        assert_eq!(after.len(), n_expected);
+        assert!(total_tokens(&after) <= total_tokens(&messages));
+        assert!(after.iter().filter(|message| is_pinned(message)).eq(&messages[..1]));
+        laws::pairs_intact(&messages, &after);
+    }
+}
+
+#[test]
+fn e01_a_boundary_between_results_is_pulled_back_before_their_reply() {
+    let messages = [
+        Message::user("u"),
+        says("look", &["c0", "c1"]),
+        result("c0", big(50)),
+        result("c1", big(50)),
+        Message::user("next"),
+    ];
+    assert_eq!(collapsed(&messages, 2), messages);
+    assert_eq!(collapsed(&messages, 1).len(), 3);
+}
+
+#[test]
+fn e02_a_head_that_ends_on_a_call_keeps_its_result_or_loses_both() {
+    let messages = [
+        Message::user("task"),
+        says("look", &["c0"]),
+        result("c0", big(40)),
+        Message::user(big(60)),
+        Message::assistant(big(60)),
+        Message::user("next"),
+    ];
+    for tokens in 30..total_tokens(&messages) as u64 {
+        let after = passed(&DropMiddle { keep_recent: 1, ..DropMiddle::default() }, &messages, tokens);
+        laws::pairs_intact(&messages, &after);
+        let whole = after.len() > 3 && after[1..3] == messages[1..3];
+        assert_eq!(whole, tokens >= 5 + 23 + 17 + 49 + 5, "kept as soon as it fits: {tokens}");
+    }
+}
+
+#[test]
+fn e28_a_host_message_between_a_call_and_its_results_survives_their_collapse() {
+    let extension = || Message::custom("ui", r#"{"p":1}"#);
+    let messages = [
+        Message::user("task"),
+        says("look", &["c0", "c1"]),
+        result("c0", "out"),
+        extension(),
+        result("c1", "out"),
+        Message::user("next"),
+    ];
+    for keep_recent in 0..6 {
+        let after = collapsed(&messages, keep_recent);
+        laws::pairs_intact(&messages, &after);
+        assert!(after.contains(&extension()));
+    }
+}
+
+#[test]
+fn e07_a_cut_output_has_its_lines_and_is_not_cut_again() {
+    let lines = "a line\n".repeat(100);
+    let once = truncate_head_tail(&lines, 10);
+    assert_eq!(once.lines().count(), 10);
+    assert!(once.contains("[... 93 lines truncated ...]"), "{once}");
+    assert_eq!(truncate_head_tail(&once, 10), once);
+}
+
+#[test]
+fn e08_e27_texts_of_a_few_lines_are_never_longer_nor_empty_after_a_cut() {
+    for text in ["one", "one\ntwo", "one\r\ntwo\r\n", "1\n2\n3\n4\n5\n6\n7"] {
+        for max_lines in 0..2 {
+            assert_eq!(truncate_head_tail(text, max_lines), text);
+        }
+    }
+}
+
+#[test]
+fn e09_a_giant_line_is_left_to_the_preview() {
+    let messages = [says("plan", &["c0"]), result("c0", "x ".repeat(2000))];
+    assert_eq!(passed(&ToolOutput { max_lines: 5 }, &messages, 0), messages);
+}
+
+#[test]
+fn e26_line_ends_and_the_last_newline_of_what_is_kept_stay() {
+    let messages = [result("c0", "one more line\r\n".repeat(40))];
+    let after = passed(&ToolOutput { max_lines: 6 }, &messages, 0);
+    let expected = "one more line\r\n\n[... 37 lines truncated ...]\n\none more line\r\none more line\r\n";
+    assert_eq!(after[0].blocks(), [Block::text(expected)]);
+}
+
+#[test]
+fn e16_the_result_that_the_model_waits_for_is_not_collapsed() {
+    let messages = [Message::user("task"), says("run", &["c0"]), result("c0", big(500))];
+    assert_eq!(collapsed(&messages, 0), messages);
+}
+
+#[test]
+fn e12_summaries_are_not_collapsed_again_and_the_oldest_are_the_first_to_go() {
+    let old = |n: usize| Message::assistant(format!("{COLLAPSED_PREFIX}old {n} {}", big(40)));
+    let mut messages: Vec<_> = (0..5).map(old).collect();
+    messages.insert(0, Message::user("task"));
+    messages.push(Message::user("end"));
+    assert_eq!(collapsed(&messages, 1), messages);
+    let after = passed(&DropMiddle { keep_first: 0, ..DropMiddle::default() }, &messages, 150);
+    assert_eq!(after, [&[messages[0].clone(), mark()], &messages[4..]].concat());
+}
+
+fn summary_of(reply: Message, results: &[Message]) -> String {
+    let messages = [&[reply], results, &[Message::user("end")]].concat();
+    let after = collapsed(&messages, 1);
+    assert_eq!(after.len(), 2);
+    after[0].blocks()[0].as_text().unwrap().to_owned()
+}
+
+#[test]
+fn e13_the_error_of_a_failed_result_survives_its_summary() {
+    let failed = Message::ToolResult {
+        tool_call_id: "c0".to_owned(),
+        tool_name: "bash".to_owned(),
+        content: vec![
+            Block::text("\nFATAL: disk full\nat line 3"),
+            Block::image("image/png", "A".repeat(4000)),
+        ],
+        is_error: true,
+    };
+    assert_eq!(summary_of(says("run", &["c0"]), &[failed]), "[Summary] run\nbash failed: FATAL: disk full");
+    let nested = Block::ToolResult { call_id: "c1".to_owned(), output: json!("gone"), is_error: Some(true) };
+    let results = [result("c0", big(40)), Message::user(vec![nested])];
+    assert_eq!(summary_of(says("run", &["c0", "c1"]), &results), "[Summary] run\nbash failed: gone");
+}
+
+#[test]
+fn e10_the_limit_of_a_short_text_is_in_characters_and_a_longer_one_is_clipped() {
+    let ended = |text: &str| summary_of(says(text, &["c0"]), &[result("c0", big(40))]);
+    let (accents, letters) = ("é".repeat(200), "a".repeat(200));
+    assert_eq!(ended(&accents), format!("{COLLAPSED_PREFIX}{accents}"));
+    assert_eq!(ended(&letters), format!("{COLLAPSED_PREFIX}{letters}"));
+    assert_eq!(ended(&"a".repeat(201)), format!("{COLLAPSED_PREFIX}{}…", "a".repeat(199)));
+    let alone = [Message::assistant(accents), Message::user("end")];
+    assert_eq!(collapsed(&alone, 1), alone, "a summary would be heavier");
+}
+
+#[test]
+fn e11_an_empty_text_does_not_hide_how_many_tools_were_used() {
+    let results = [result("c0", big(40)), result("c1", "out")];
+    assert_eq!(summary_of(says("", &["c0", "c1"]), &results), "[Summary] [Assistant used 2 tool(s)]");
+    let thought = Block::Thinking { text: big(40), signature: None };
+    assert_eq!(summary_of(Message::assistant_blocks(vec![thought]), &[]), "[Summary] [Assistant response]");
+}
+
+#[test]
+fn a_summary_has_a_cap_whatever_the_reply_said_and_however_often_it_failed() {
+    let ids: Vec<String> = (0..40).map(|n| format!("c{n}")).collect();
+    let failed = |id: &String| Message::tool_error(id.as_str(), big(100), big(100));
+    let results: Vec<_> = ids.iter().map(failed).collect();
+    let mut reply = says(big(300), &ids.iter().map(String::as_str).collect::<Vec<_>>());
+    if let Message::Assistant { content, .. } = &mut reply {
+        content.extend(std::iter::repeat_n(Block::text(big(300)), 40));
+    }
+    let summary = summary_of(reply, &results);
+    assert!(summary.ends_with("\n35 more failed"), "{summary}");
+    let n_chars = summary.chars().count();
+    assert!((1_700..1_900).contains(&n_chars), "{n_chars}");
+}
+
+#[test]
+fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
+    let before = [
+        Message::user("task"),
+        says("", &["c"]),
+        Message::bash("make", big(5_000), Some(0)),
+        result("c", "done"),
+        Message::user("go on"),
+    ];
+    let after = pass_laws::all(&DropMiddle::default(), &before, 500);
+    let kept = [before[0].clone(), mark(), before[1].clone(), before[3].clone(), before[4].clone()];
+    assert_eq!(after, kept);
+}
+
+#[test]
+fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
+    let digest = Message::assistant(big(20));
+    let messages = [digest, Message::user(big(100)), Message::assistant(big(60)), Message::user(big(10))];
+    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
+    let view = WeighedTranscript::new(&messages, &counter);
+    let left = |keep| {
+        let patch = DropMiddle::default().plan(&view, Goal { keep, ..Goal::target(100) }).unwrap();
+        let mut after = messages.to_vec();
+        let _ = patch.apply(&mut after).unwrap();
+        after
+    };
+    assert_eq!(left(&[]), [mark(), messages[1].clone(), messages[3].clone()]);
+    let kept = [messages[0].clone(), mark(), messages[3].clone()];
+    assert_eq!(left(&[0]), kept);
+}
+
+#[test]
+fn options_that_are_left_out_get_the_published_numbers_and_never_0() {
+    let built = |options| {
+        let tool_output: ToolOutput = serde_json::from_str(options).unwrap();
+        let collapse: Collapse = serde_json::from_str(options).unwrap();
+        let drop: DropMiddle = serde_json::from_str(options).unwrap();
+        json!([tool_output, collapse, drop])
+    };
+    let numbers = json!([{ "max_lines": 50 }, { "keep_recent": 10 }, { "keep_first": 2, "keep_recent": 10 }]);
+    assert_eq!(built("{}"), numbers);
+    let error = serde_json::from_str::<DropMiddle>(r#"{"keep_last": 1}"#).unwrap_err();
+    assert!(error.to_string().contains("unknown field `keep_last`"), "{error}");
+}
