@@ -30,12 +30,12 @@ struct Edited {
     at: usize,
     content: Vec<Block>,
     weight: u64,
-    message: OnceCell<Message>,
+    message: OnceCell<Box<Message>>,
 }
 
 impl Edited {
     fn message(&self, input: &WeighedTranscript<'_>) -> &Message {
-        self.message.get_or_init(|| input.messages[self.at].with_body(self.content.clone()))
+        self.message.get_or_init(|| Box::new(input.messages[self.at].with_body(self.content.clone())))
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) input: &'a WeighedTranscript<'a>,
     slots: Vec<Slot>,
     /// Running sums of the weights.
-    pub(crate) prefix: Vec<u64>,
+    pub(crate) prefix: Cow<'a, [u64]>,
     /// None as long as the input's own is right, since edits of bodies separate nothing.
     pairing: Option<Pairing>,
     /// What a cleared result weighs, by tool: nothing else of it is left.
@@ -54,7 +54,7 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(input: &'a WeighedTranscript<'a>) -> Self {
         let slots = (0..input.messages.len()).map(Slot::Kept).collect();
-        Self { input, slots, prefix: input.prefix.to_vec(), pairing: None, cleared: HashMap::new() }
+        Self { input, slots, prefix: Cow::Borrowed(&input.prefix), pairing: None, cleared: HashMap::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -90,6 +90,10 @@ impl<'a> Draft<'a> {
             Slot::Kept(at) => self.input.messages[*at],
             Slot::Edited(edited) => self.input.messages[edited.at],
         }
+    }
+
+    fn originals(&self) -> Vec<&Message> {
+        (0..self.len()).map(|at| self.original(at)).collect()
     }
 
     /// Returns the place of the digest and the most that it may weigh.
@@ -145,22 +149,25 @@ impl<'a> Draft<'a> {
     /// A patch that breaks a rule, takes the digest, makes more turns than before, or adds weight without being
     /// allowed to is refused, and nothing changes.
     pub(crate) fn take_in(&mut self, patch: Patch, may_add: bool) -> Result<(), PatchError> {
-        let refs = self.view().messages;
-        patch.check(&refs, self.pairing())?;
+        // Edits of bodies leave calls and results alone, so that what stood there before tells as much.
+        patch.check(&self.originals(), self.pairing())?;
         let brought = self.weigh_brought(&patch, may_add)?;
         self.check_digest_and_turns(&patch)?;
         let folds = patch.edits.iter().any(|edit| matches!(edit, Edit::Fold { .. }));
-        self.splice(patch, brought);
-        self.sum();
         if folds {
-            self.pairing = Some(Pairing::of(&self.view().messages));
+            self.splice(patch, brought);
+            self.sum();
+            self.pairing = Some(Pairing::of(&self.originals()));
+        } else {
+            self.edit(patch, brought);
+            self.sum();
         }
         Ok(())
     }
 
     /// Returns the weight of each message that a patch brings or edits, in the order of its edits.
     fn weigh_brought(&mut self, patch: &Patch, may_add: bool) -> Result<Vec<u64>, PatchError> {
-        let (mut weights, mut removed_tokens) = (Vec::new(), 0_u64);
+        let (mut weights, mut removed_tokens) = (Vec::with_capacity(patch.edits.len()), 0_u64);
         for edit in &patch.edits {
             match edit {
                 Edit::Body { at, content } => {
@@ -231,12 +238,21 @@ impl<'a> Draft<'a> {
 
     /// Returns how many messages, or turns of a host, may still be added without there being more than before.
     pub(crate) fn n_free(&self) -> usize {
-        let origins: Vec<_> = (0..self.len()).map(Origin::Kept).collect();
-        let before = match &self.input.turns {
-            Some(turns) => turns.last().map_or(0, |last| last + 1),
-            None => self.input.messages.len(),
+        let Some(turns) = &self.input.turns else {
+            return self.input.messages.len().saturating_sub(self.len());
         };
-        before.saturating_sub(self.n_turns(&origins))
+        let origins: Vec<_> = (0..self.len()).map(Origin::Kept).collect();
+        turns.last().map_or(0, |last| last + 1).saturating_sub(self.n_turns(&origins))
+    }
+
+    /// Edits bodies where they stand.
+    fn edit(&mut self, patch: Patch, weights: Vec<u64>) {
+        for (edit, weight) in patch.edits.into_iter().zip(weights) {
+            if let Edit::Body { at, content } = edit {
+                let slot = std::mem::replace(&mut self.slots[at], Slot::Kept(0));
+                self.slots[at] = slot.edited(content, weight);
+            }
+        }
     }
 
     fn splice(&mut self, patch: Patch, weights: Vec<u64>) {
@@ -269,7 +285,7 @@ impl<'a> Draft<'a> {
             Slot::Edited(edited) => edited.weight,
             Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
         });
-        self.prefix = prefix_sums(weights);
+        self.prefix = Cow::Owned(prefix_sums(weights));
     }
 
     /// Takes in a patch whose only new message stands for the digest, which may weigh so much.
@@ -290,7 +306,9 @@ impl<'a> Draft<'a> {
     /// of the messages that it brings.
     pub(crate) fn into_patch(self, mut digest: Option<Message>) -> (Patch, Option<(usize, usize)>) {
         let n = self.input.messages.len();
+        let n_bodies = self.slots.iter().filter(|slot| matches!(slot, Slot::Edited(_))).count();
         let mut folder = Folder::default();
+        folder.edits.reserve(n_bodies + 1);
         let mut digest_at = None;
         for slot in self.slots {
             match slot {

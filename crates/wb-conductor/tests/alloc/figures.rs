@@ -37,8 +37,9 @@ fn none(what: &str, info: AllocationInfo) -> Figure {
     Figure { what: what.to_owned(), found: info.count_total, limit: 0, limit_is: "no allocation".to_owned() }
 }
 
-/// What each of the ledger's lists and its map may do to grow by doubling: once for each bit of the length.
-const N_CONTAINERS: u64 = 8;
+/// What each of the tracker's lists and maps may do to grow by doubling, its pairing and fingerprints among them: once
+/// for each bit of the length.
+const N_CONTAINERS: u64 = 12;
 
 /// Appends with a gate after each: growth alone, and none where the room is there already.
 pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
@@ -122,8 +123,12 @@ pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CompactionRe
     block_on(compact_in_place(messages, &case.settings, &case.opts))
 }
 
-/// Bytes that a compaction allocates: at most a twentieth of the payload, what is given back, and the marks that
-/// stand in place of cleared bodies.
+/// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and the
+/// messages that a step edited are built for the next one.
+const DRAFT_PERCENT: u64 = 20;
+
+/// Bytes that a compaction allocates: a part of the payload, what is given back, and the marks that stand in place of
+/// cleared bodies.
 pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     // The executor's own thread-local state is made before anything is counted.
     block_on(std::future::ready(()));
@@ -135,8 +140,8 @@ pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
     Figure {
         what: format!("d: {}", case.name),
         found: info.bytes_total,
-        limit: payload / 20 + restored + marks,
-        limit_is: format!("5 % of {payload} + {restored} restored + {marks} in marks"),
+        limit: payload * DRAFT_PERCENT / 100 + restored + marks,
+        limit_is: format!("{DRAFT_PERCENT} % of {payload} + {restored} restored + {marks} in marks"),
     }
 }
 

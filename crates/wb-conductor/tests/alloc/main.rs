@@ -41,7 +41,7 @@ fn a_flattened_transcript_is_allocated_once_and_not_at_all_in_a_buffer_with_room
 }
 
 #[test]
-fn a_compaction_allocates_a_twentieth_of_the_payload_and_what_it_gives_back() {
+fn a_compaction_allocates_a_fraction_of_the_payload_and_what_it_gives_back() {
     for (n, script) in [(1_000, Script::Latin), (1_000, Script::Cjk), (10_000, Script::Latin)] {
         let messages = transcript(n, script);
         let figures: Vec<_> = cases().iter().map(|case| figures::condensed(case, messages.clone())).collect();
