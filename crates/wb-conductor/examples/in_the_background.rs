@@ -20,7 +20,7 @@ async fn main() {
     let mut context = AgentContext::with(compactor).start_above(Some(12_000));
     for n in 0..120 {
         messages.push(Message::user(format!("step {n} {}", "x".repeat(900))));
-        if let Some(report) = context.before_request(&mut messages) {
+        for report in context.before_request(&mut messages) {
             println!("{report}");
             n_compactions += 1;
         }

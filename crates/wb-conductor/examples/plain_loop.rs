@@ -35,7 +35,7 @@ fn main() {
         if n % 25 == 24 {
             messages.push(Message::user(format!("And what of turn {n}?")));
         }
-        if let Some(report) = context.before_request(&mut messages) {
+        for report in context.before_request(&mut messages) {
             println!("turn {n}: {report}");
             undos.extend(report.undo);
         }

@@ -24,7 +24,8 @@ pub struct CondenseOpts {
     pub model: Option<String>,
     /// Tokens that the context really holds now, as the provider reported; 0 where unknown. A figure of more than a
     /// sixteenth above the window is refused. What it has over the estimate counts as fixed; a host whose estimates are
-    /// far off sets `ContextTracker::calibrated` as the counter.
+    /// far off sets `ContextTracker::calibrated` as the counter. An [`AgentContext`](crate::AgentContext) knows better:
+    /// what it was told by [`anchor`](crate::AgentContext::anchor).
     pub context_tokens: u64,
     /// Cancels this compaction, and no other; the input comes back as it was.
     pub cancel: Option<CancellationToken>,

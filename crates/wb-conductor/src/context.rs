@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, PolicyError, TokenEstimate, Usage, UsageRefused};
-use wb_message::{Conversation, Message, Undo, fingerprint};
+use wb_message::{Conversation, Message, Undo, fingerprint, prefix_fingerprint};
 use wb_summarize::savings_ratio_ppm;
 
 use crate::breaker::Breaker;
@@ -18,8 +18,8 @@ use crate::report::CompactionReport;
 /// Follows an agent's transcript and compacts it.
 ///
 /// The messages stay the host's; each call is handed them and takes in what was appended since the last one, so that
-/// nothing is counted twice. A host that changed or dropped earlier messages is noticed, and everything is counted
-/// anew.
+/// nothing is counted twice. A host that dropped messages, or changed the last one that was known, is noticed at once,
+/// and everything is counted anew; a change further ahead is noticed before a compaction at the latest.
 ///
 /// ```
 /// use wb_budget::{ModelCard, Usage};
@@ -30,7 +30,7 @@ use crate::report::CompactionReport;
 /// let mut messages = Vec::new();
 /// for n in 0..60 {
 ///     messages.push(Message::user(format!("Step {n}: {}", "x".repeat(900))));
-///     if let Some(report) = context.before_request(&mut messages) {
+///     for report in context.before_request(&mut messages) {
 ///         assert!(report.tokens_after <= report.target_tokens.unwrap());
 ///     }
 ///     messages.push(Message::assistant("Done."));
@@ -61,14 +61,22 @@ const DEFAULT_MIN_SAVINGS_PPM: u64 = 300_000;
 /// A digest that is asked for while turns go on.
 #[derive(Debug)]
 struct Task {
-    ready: JoinHandle<Ready>,
+    running: JoinHandle<Ready>,
+    /// What came out, once somebody has waited for it.
+    ready: Option<Ready>,
     cancel: CancellationToken,
+}
+
+impl Task {
+    fn is_finished(&self) -> bool {
+        self.ready.is_some() || self.running.is_finished()
+    }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         self.cancel.cancel();
-        self.ready.abort();
+        self.running.abort();
     }
 }
 
@@ -218,15 +226,18 @@ impl AgentContext {
         self.breaker.done(report, opts, breaker_open)
     }
 
-    /// Brings a transcript within its budget before it is sent; nothing where it is. A digest that was asked for
-    /// meanwhile is put in first; otherwise nothing waits and no model is asked.
-    pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
-        let finished = self.finish(messages);
-        if !self.is_over(messages) {
+    /// Brings a transcript within its budget before it is sent, and tells what was done, in that order: a digest that was
+    /// asked for meanwhile is put in, and what is over budget even so is compacted without a model. Nothing waits.
+    ///
+    /// Two reports come where both were done; who takes them back takes back the last one first.
+    pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Vec<CompactionReport> {
+        let mut done = Vec::from_iter(self.finish(messages));
+        if self.is_over(messages) {
+            done.push(self.compact_locally(messages, &CondenseOpts::default()));
+        } else {
             self.start_if_due(messages);
-            return finished;
         }
-        Some(self.compact_locally(messages, &CondenseOpts::default()))
+        done
     }
 
     /// Takes in the answer that the messages end with, and what the provider counted for it.
@@ -246,7 +257,7 @@ impl AgentContext {
             return false;
         }
         let Ok(asked) = self.asked(messages, &opts, breaker_open) else { return false };
-        self.task = Some(Task { ready: runtime.spawn(asked), cancel });
+        self.task = Some(Task { running: runtime.spawn(asked), ready: None, cancel });
         true
     }
 
@@ -267,15 +278,18 @@ impl AgentContext {
 
     /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.
     pub fn finish(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
-        let task = self.task.as_mut().filter(|task| task.ready.is_finished())?;
+        let task = self.task.as_mut().filter(|task| task.is_finished())?;
         // Unconstrained, because a task that has used up its share of time would be told to come back later.
-        let joined = tokio::task::unconstrained(&mut task.ready).now_or_never();
+        let ready = task
+            .ready
+            .take()
+            .or_else(|| tokio::task::unconstrained(&mut task.running).now_or_never().and_then(Result::ok));
         // What is there already is not to be cancelled with its task.
         task.cancel = CancellationToken::new();
         self.task = None;
         self.observe(messages);
         // The host had the messages meanwhile, so that all of them are looked at, and not only the last one.
-        let report = joined?.ok()?.apply(messages);
+        let report = ready?.apply(messages);
         match &report.undo {
             Some(undo) => self.tracker.follow(undo, messages),
             None => self.tracker.rebuild(messages),
@@ -285,8 +299,8 @@ impl AgentContext {
 
     /// Waits until what was started is there; at once where nothing was.
     pub async fn settled(&mut self) {
-        while self.task.as_ref().is_some_and(|task| !task.ready.is_finished()) {
-            tokio::task::yield_now().await;
+        if let Some(task) = self.task.as_mut().filter(|task| !task.is_finished()) {
+            task.ready = (&mut task.running).await.ok();
         }
     }
 
@@ -319,6 +333,9 @@ impl AgentContext {
         then: impl FnOnce(Plan<'_>) -> R,
     ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
+        if self.tracker.fingerprint(messages.len()) != Some(prefix_fingerprint(messages)) {
+            self.tracker.rebuild(messages);
+        }
         let context_tokens = self.tracker.context_tokens();
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();

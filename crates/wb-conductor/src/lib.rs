@@ -1,25 +1,21 @@
 //! Where the stages of a compaction meet.
 //!
-//! A compaction is three steps, the same whether it is waited for, runs beside or is a preview: [`prepare()`]
-//! looks at the transcript and plans (sync), [`run()`] asks the model (async, holds no transcript), [`apply()`]
-//! changes the transcript and reports (sync). [`compact_in_place`] does all three, [`WindowBudgetCondense`] does
-//! it to a host's turns, [`condense_transcript`] and [`create_condenser`] are the seed's functions on top.
-//! [`BackgroundCompaction`] is the published form of running beside: one cumulative summary, made in a task and
-//! swapped in when it is there. A [`Ladder`] puts passes and the digest in any order, from cheap to dear.
+//! A [`Pipeline`] of steps looks at a weighed transcript and gives a [`Plan`]; the plan becomes [`Ready`], without a model
+//! or by asking one; and what is ready is applied as one patch, or not at all. A [`Compactor`] holds what a compaction
+//! needs to know. On top of it stand the callers: [`compact_in_place`] for messages, [`WindowBudgetCondense`] for a
+//! host's turns, [`AgentContext`] for a loop of an agent, [`BackgroundCompaction`] for one summary that grows while turns
+//! go on.
 //!
 //! ```
-//! use futures::executor::block_on;
 //! use wb_budget::ModelCard;
-//! use wb_conductor::{CondenseOpts, Compactor, apply, prepare, run};
+//! use wb_conductor::{Compactor, CondenseOpts, compact_locally};
 //! use wb_message::Message;
 //!
 //! let mut messages: Vec<Message> = (0..40)
 //!     .flat_map(|n| [Message::user(format!("Step {n}: {}", "x".repeat(900))), Message::assistant("Done.")])
 //!     .collect();
-//! let settings = Compactor::new().card(ModelCard::with_window(12_000));
-//! let prepared = prepare(&messages, &settings, &CondenseOpts::default()).expect("over budget");
-//! let proposal = block_on(run(prepared));
-//! let report = apply(&mut messages, proposal);
+//! let compactor = Compactor::new().card(ModelCard::with_window(12_000));
+//! let report = compact_locally(&mut messages, &compactor, &CondenseOpts::default());
 //! assert!(report.tokens_after <= report.target_tokens.unwrap());
 //! assert_eq!(messages.len(), report.messages_after);
 //!

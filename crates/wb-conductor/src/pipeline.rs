@@ -161,7 +161,8 @@ pub enum Trigger {
     /// Nothing is planned unless the transcript is over budget.
     #[default]
     Auto,
-    /// Everything before the last prompt is folded, whatever the transcript weighs (a manual `/compact`).
+    /// The steps are run whatever the transcript weighs (a manual `/compact`); a digest then takes everything before the
+    /// last prompt.
     Forced,
 }
 

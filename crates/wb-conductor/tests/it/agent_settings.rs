@@ -97,12 +97,12 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
 
     // Above the threshold a digest is asked for while the request goes out; the next one has it.
     let mut messages = session();
-    assert!(context.before_request(&mut messages).is_none());
+    assert!(context.before_request(&mut messages).is_empty());
     assert!(context.stable_prefix(&messages).is_some(), "the cache is on by default");
     messages.push(Message::assistant("Ported."));
     context.after_response(&messages, &Usage::EMPTY);
     context.settled().await;
-    let report = context.before_request(&mut messages).expect("the digest is there");
+    let [report] = &context.before_request(&mut messages)[..] else { panic!("the digest is there") };
     assert!(report.digest_tokens > 0 && report.digest_tokens <= 600, "{report}");
     assert!(!report.previewed.is_empty() || report.folded > 70, "{report}");
     assert_eq!(invoker.requests()[0].1.model.as_deref(), Some("small"));

@@ -52,6 +52,41 @@ fn a_host_that_rewinds_or_edits_is_noticed() {
 }
 
 #[test]
+fn an_edit_far_ahead_is_noticed_before_a_compaction() {
+    let mut messages = long_session();
+    let mut context = AgentContext::with(window(12_000));
+    context.observe(&messages);
+    // A host that rewrites a reply takes its call with it: what was paired before is true no more.
+    messages.drain(3..5);
+    messages.insert(3, Message::user("looked at by hand ".repeat(40)));
+    messages.insert(4, Message::assistant("Seen."));
+    let expected = estimate_tokens(&messages);
+    let report = context.compact_locally(&mut messages, &FORCE);
+    assert_eq!(report.tokens_before, expected);
+    assert_eq!(report.tokens_after, estimate_tokens(&messages));
+    assert!(Pairing::of(&messages).orphans().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_over_even_with_the_digest_is_compacted_and_both_can_be_taken_back() {
+    let invoker = model(Script::says(good_reply("port it")));
+    let mut context = AgentContext::with(window(12_000).policy(keep(1_000)).invoke(invoker));
+    let mut messages = long_session();
+    assert!(context.start(&messages, &AUTO));
+    context.settled().await;
+    messages.extend(script("[u*200 a*900 u*20 a*900]x20 u"));
+    let before = messages.clone();
+    let reports = context.before_request(&mut messages);
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    assert!(matches!(reports[0].digest, Some(DigestSource::Model { .. })), "{}", reports[0]);
+    assert!(!context.is_over(&messages));
+    for report in reports.into_iter().rev() {
+        context.undo(&mut messages, report.undo.unwrap());
+    }
+    assert_eq!(messages, before);
+}
+
+#[test]
 fn the_overhead_of_a_conversation_is_counted_until_usage_tells_it() {
     let conversation = Conversation {
         system: Some("You are a coding agent. ".repeat(200)),
@@ -172,9 +207,9 @@ proptest! {
         for message in messages {
             let is_open = Pairing::of(&sent).in_flight().is_some();
             if matches!(message, Message::Assistant { .. }) && !is_open {
-                let report = context.before_request(&mut sent);
+                let reports = context.before_request(&mut sent);
                 let limit = context.budget().unwrap().limit;
-                let irreducible = report.is_some_and(|report| report.irreducible.is_some());
+                let irreducible = reports.last().is_some_and(|report| report.irreducible.is_some());
                 prop_assert!(estimate_tokens(&sent) <= limit || irreducible);
             }
             sent.push(message);

@@ -15,6 +15,7 @@ mod examples;
 mod agent_settings;
 mod continuation;
 mod prompt_cache;
+mod recipes;
 mod pipelines;
 mod three_level;
 mod three_level_edges;

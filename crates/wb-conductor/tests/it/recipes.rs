@@ -5,19 +5,29 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use wb_budget::{CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard};
-use wb_conductor::{
-    AgentSettings, BackgroundCompaction, CompactionEvent, CompactionState, CondenseOpts, Compactor,
-    Ladder, LadderBudget, compact_in_place,
+use serde_json::json;
+use wb_budget::{
+    CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, TokenCounter, Usage, WeighedTranscript,
+    estimate_tokens,
 };
-use wb_message::Message;
-use wb_passes::ArtifactCompactionConfig;
+use wb_conductor::{
+    AgentContext, BackgroundCompaction, CompactionEvent, CompactionState, Compactor, CondenseOpts, Pipeline,
+    Step, compact_locally,
+};
+use wb_message::{Block, Conversation, Edit, Message, Pairing, Patch};
+use wb_passes::{Goal, Pass, Repair};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{CompactionConfig, DefaultSummarizer};
+use wb_testkit::{pass_laws, script};
 
-const RECIPES: [&str; 2] = [
+use crate::support::good_reply;
+
+const RECIPES: [&str; 5] = [
+    include_str!("../../../../docs/recipes/add-a-pass-from-another-crate.md"),
     include_str!("../../../../docs/recipes/choose-a-strategy.md"),
+    include_str!("../../../../docs/recipes/compact-in-a-message-loop.md"),
     include_str!("../../../../docs/recipes/run-a-compaction-in-the-background.md"),
+    include_str!("../../../../docs/recipes/use-your-own-tokenizer.md"),
 ];
 
 /// Visits the lines of code that the recipes show, imports apart.
@@ -34,7 +44,7 @@ fn every_line_of_the_recipes_stands_in_this_file() {
     let own = squeezed(include_str!("recipes.rs"));
     let missing: Vec<_> = shown().filter(|line| !own.contains(&squeezed(line))).collect();
     assert!(missing.is_empty(), "{missing:#?}");
-    assert!(shown().count() > 20);
+    assert!(shown().count() > 40);
 }
 
 fn long_session() -> Vec<Message> {
@@ -43,57 +53,133 @@ fn long_session() -> Vec<Message> {
     (0..40).flat_map(turn).collect()
 }
 
-#[tokio::test]
-async fn a_digest_of_the_head() {
-    let mut messages = long_session();
-    let settings = Compactor::new().card(ModelCard::with_window(12_000)); // .invoke(your_model) for better digests
-    let report = compact_in_place(&mut messages, &settings, &CondenseOpts::default()).await;
-    println!("{report}");
-    assert!(report.is_changed());
-}
-
 #[test]
-fn three_levels() {
-    use wb_passes::three_level::{ContextConfig, compact};
+fn presets_and_an_order_of_your_own() -> Result<(), Box<dyn Error>> {
     let mut messages = long_session();
-    let config = ContextConfig { max_context_tokens: 12_000, ..ContextConfig::default() };
-    let report = compact(&mut messages, &config);
-    assert!(report.irreducible.is_none());
-    report.undo.revert(&mut messages);
+    let compactor = Compactor::new().card(ModelCard::with_window(12_000));
+    let pipeline = Pipeline::preset("three-level").ok_or("there is no such preset")?;
+    let report = compact_locally(&mut messages, &compactor.pipeline(pipeline), &CondenseOpts::default());
+    println!("{report}");
+    report.undo.ok_or("it is over")?.revert(&mut messages);
     assert_eq!(messages, long_session());
-}
 
-#[tokio::test]
-async fn truncation_previews_and_repair_for_one_request() {
-    let (mut messages, card, overhead_tokens) = (long_session(), ModelCard::with_window(40_000), 500);
-    let policy = CONTEXT_WINDOW_POLICY.clamped_to(&card);
-    let ladder = Ladder::policy(&policy, ArtifactCompactionConfig::default());
-    let budget = LadderBudget::flat(policy.available_tokens(0) as u64, overhead_tokens); // system prompt and tool schemas
-    let done = ladder.climb(&mut messages, budget, &Compactor::new(), &CondenseOpts::default()).await;
-    println!("{}", done.report);
-    assert!(done.report.is_changed());
-}
-
-#[tokio::test]
-async fn an_order_of_your_own() -> Result<(), Box<dyn Error>> {
-    let (mut messages, card, overhead_tokens) = (long_session(), ModelCard::with_window(40_000), 500);
-    let json = r#"{"ladder": [{"step": "truncate", "min_recent_messages": 3}, {"step": "repair"}]}"#;
-    let settings = AgentSettings::from_json(json)?;
-    let budget = LadderBudget::of(&card, &settings.budget, overhead_tokens);
-    let done = settings
-        .ladder
-        .climb(&mut messages, budget, &Compactor::new(), &CondenseOpts::default())
-        .await;
-    for step in &done.steps {
-        println!("{}: {} tokens", step.name, step.tokens_after);
-    }
-    done.undo.revert(&mut messages);
+    let steps = json!([{"step": "tool-output", "max_lines": 20}, "digest", "truncate", "repair"]);
+    let compactor = Compactor::new().card(ModelCard::with_window(12_000));
+    let compactor = compactor.pipeline(Pipeline::of(&steps)?);
+    let mut request = messages.clone();
+    let report = compact_locally(&mut request, &compactor, &CondenseOpts::default());
+    assert!(report.tokens_after <= report.target_tokens.ok_or("it has a window")?, "{report}");
     assert_eq!(messages, long_session());
     Ok(())
 }
 
+#[test]
+fn a_message_loop() {
+    let conversation = Conversation { system: Some("Port it.".repeat(90)), ..Conversation::default() };
+    let ask_your_model =
+        |_: &Conversation, _: &[Message]| (Message::assistant("y".repeat(90_000)), Usage::EMPTY);
+    let (mut messages, mut n_turns) = (Vec::new(), 0);
+    let mut context = AgentContext::new(ModelCard::with_window(200_000)).overhead_of(&conversation);
+    loop {
+        messages.push(Message::user("Go on."));
+        for report in context.before_request(&mut messages) {
+            println!("{report}");
+        }
+        let (answer, usage) = ask_your_model(&conversation, &messages);
+        messages.push(answer);
+        context.after_response(&messages, &usage);
+        n_turns += 1;
+        if n_turns == 20 {
+            break;
+        }
+    }
+    assert!(messages.len() < 40 && estimate_tokens(&messages) < 200_000);
+    context.observe(&messages[..1]);
+}
+
+#[test]
+fn the_repair_of_a_transcript_whose_process_was_killed() {
+    let mut messages = script("u a:read(src/a.rs)");
+    let repaired = Repair { in_flight: true, ..Repair::default() }.repair(&mut messages);
+    println!("{} calls answered, {} stray results dropped", repaired.answered, repaired.dropped);
+    assert_eq!(repaired.answered, 1);
+    assert!(Pairing::of(&messages).dangling().is_empty());
+}
+
 #[tokio::test]
-async fn a_compaction_in_the_background() -> Result<(), Box<dyn Error>> {
+async fn a_digest_in_the_background() {
+    let your_model = Arc::new(ScriptedInvoker::new([Script::says(good_reply("port it"))]));
+    let mut messages = long_session();
+    messages.extend((0..120).flat_map(|_| long_session()));
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).invoke(your_model);
+    let mut context = AgentContext::with(compactor).start_above(Some(100_000));
+    for report in context.before_request(&mut messages) {
+        println!("{report}");
+    }
+    assert!(context.tracker().total_tokens() < 200_000);
+}
+
+#[test]
+fn a_tokenizer_of_your_own() {
+    struct Words;
+    impl Words {
+        fn count(&self, text: &str) -> usize {
+            text.split(' ').count()
+        }
+    }
+    let (tokenizer, conversation) = (Words, Conversation::default());
+    let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).counter(counter);
+    let mut context = AgentContext::with(compactor).overhead_of(&conversation);
+    assert_eq!(
+        context.estimate(&[Message::user("one two three")]).context_tokens,
+        3 + 4 + 2,
+        "words, frame, block"
+    );
+}
+
+#[derive(Debug)]
+struct NoThinking;
+
+impl Pass for NoThinking {
+    fn name(&self) -> &str {
+        "no-thinking"
+    }
+
+    fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
+        let last = view.messages.iter().rposition(|message| matches!(message, Message::Assistant { .. }))?;
+        let thinks = |block: &Block| matches!(block, Block::Thinking { .. });
+        let edits = (0..last).filter_map(|at| {
+            let (thought, said): (Vec<_>, Vec<_>) =
+                view.messages[at].blocks().iter().cloned().partition(thinks);
+            (!thought.is_empty() && !said.is_empty()).then_some(Edit::Body { at, content: said })
+        });
+        Some(Patch::new(edits.collect())).filter(|patch| !patch.is_empty())
+    }
+}
+
+#[test]
+fn a_pass_from_another_crate() {
+    let turn = |n: usize| {
+        let thought = Block::Thinking { text: "hm ".repeat(900), signature: None };
+        [
+            Message::user(format!("step {n}")),
+            Message::assistant_blocks(vec![thought, Block::text("It is so.")]),
+        ]
+    };
+    let messages: Vec<Message> = (0..400).flat_map(turn).collect();
+    pass_laws::all(&NoThinking, &messages, 0);
+    let mut pipeline = Pipeline::default();
+    pipeline.steps.insert(0, Step::pass(NoThinking));
+    let compactor = Compactor::new().card(ModelCard::with_window(200_000)).pipeline(pipeline);
+    let mut shorter = messages.clone();
+    let report = compact_locally(&mut shorter, &compactor, &CondenseOpts::default());
+    assert_eq!(report.step_names(), ["no-thinking"], "{report}");
+    assert_eq!(shorter.len(), messages.len());
+}
+
+#[tokio::test]
+async fn one_cumulative_summary() -> Result<(), Box<dyn Error>> {
     let (mut messages, now_ms, kept_state) = (long_session(), 1_000, CompactionState::default());
     let your_model = Arc::new(ScriptedInvoker::new([Script::says("Forty steps were done.")]));
     let config = CompactionConfig::default();
