@@ -26,10 +26,9 @@
 pub mod report;
 mod draft;
 pub mod pipeline;
-mod fold;
-mod step_runner;
 pub mod turns;
 pub mod plan;
+mod step_runner;
 pub mod compactor;
 mod breaker;
 pub mod runner;

@@ -5,13 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use wb_budget::{Budget, WeighedTranscript};
 use wb_message::ToolVocabulary;
 use wb_passes::{DropMiddle, Microcompact, PASSES, Pass, Preview, ToolOutput, pass_entry};
-
-use crate::plan::Plan;
-use crate::report::CompactionReport;
-use crate::step_runner::StepRunner;
 
 /// The name of the step that folds the head into a digest, as reports and settings show it.
 pub const DIGEST: &str = "digest";
@@ -296,16 +291,5 @@ impl Pipeline {
     #[must_use]
     pub fn vocabulary(self, vocabulary: ToolVocabulary) -> Self {
         Self { vocabulary, ..self }
-    }
-
-    /// Plans all steps over a transcript. Nothing is changed or paid for; a report with the reason comes back where
-    /// there is nothing to do.
-    pub fn plan<'a>(
-        &self,
-        view: &'a WeighedTranscript<'a>,
-        budget: &Budget,
-        trigger: Trigger,
-    ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        StepRunner::new(view, *budget, trigger, &self.vocabulary).run(&self.steps)
     }
 }

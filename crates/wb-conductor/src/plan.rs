@@ -9,14 +9,16 @@ use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic}
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Origin, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Summarizer, digest_message, shortened_digest,
+    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Sections, Summarizer, digest_message,
+    shortened_digest,
 };
 
 use crate::draft::Draft;
-use crate::fold::Head;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
-use crate::step_runner::USEFUL_DIGEST_TOKENS;
 use crate::turns::{TurnsUndo, project};
+
+/// A digest needs about this many tokens to be more than a count; for less no model is asked.
+pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
 
 /// What a pipeline would do to a transcript, which it borrows: a preview, and the last that sees the transcript before
 /// the change is applied.
@@ -30,6 +32,20 @@ pub struct Plan<'a> {
     /// Whether the transcript may be changed before the change is applied.
     pub(crate) is_guarded: bool,
     pub(crate) report: CompactionReport,
+}
+
+/// The head that becomes one digest: all messages of the input before the cut, whatever earlier steps made of them.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Index in the input of the first message of the tail.
+    pub(crate) cut: usize,
+    /// What earlier digests say.
+    pub(crate) carried: Option<String>,
+    /// The digest that needs no model.
+    pub(crate) local: Sections,
+    /// What the shortest digest weighs, in tokens.
+    pub(crate) least_tokens: u64,
+    pub(crate) timestamp: i64,
 }
 
 /// A change that is ready to be applied. It owns all that it needs and holds no transcript.

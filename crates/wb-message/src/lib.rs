@@ -38,6 +38,7 @@ pub mod pairing;
 pub mod fingerprint;
 pub mod groups;
 pub mod undo;
+mod patch_error;
 pub mod patch;
 pub mod outline;
 
@@ -46,7 +47,8 @@ pub use fingerprint::{fingerprint, prefix_fingerprint};
 pub use groups::{Groups, runs};
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
-pub use patch::{Edit, Patch, PatchError, Weighed};
+pub use patch::{Edit, Patch, Weighed};
+pub use patch_error::PatchError;
 pub use tools::{ToolRole, ToolVocabulary};
 pub use turn::{Conversation, ToolDescriptor, Turn};
 pub use undo::{Origin, Undo};

@@ -1,17 +1,28 @@
 //! Runs the steps of a pipeline over a draft, until it fits.
 
+mod fold;
+
 use wb_budget::{Budget, BudgetSplit, WeighedTranscript};
 use wb_message::{Edit, Patch, ToolVocabulary};
 use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
 
 use crate::draft::Draft;
-use crate::fold::Head;
-use crate::pipeline::{DigestStep, Step, Trigger};
-use crate::plan::Plan;
+use crate::pipeline::{DigestStep, Pipeline, Step, Trigger};
+use crate::plan::{Head, Plan, USEFUL_DIGEST_TOKENS};
 use crate::report::{CompactionReport, StepReport, Unchanged};
 
-/// A digest needs about this many tokens to be more than a count; for less no model is asked.
-pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
+impl Pipeline {
+    /// Plans all steps over a transcript. Nothing is changed or paid for; a report with the reason comes back where
+    /// there is nothing to do.
+    pub fn plan<'a>(
+        &self,
+        view: &'a WeighedTranscript<'a>,
+        budget: &Budget,
+        trigger: Trigger,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        StepRunner::new(view, *budget, trigger, &self.vocabulary).run(&self.steps)
+    }
+}
 
 /// A draft on its way down.
 pub(crate) struct StepRunner<'a, 'p> {

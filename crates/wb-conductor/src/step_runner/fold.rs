@@ -4,29 +4,15 @@ use wb_budget::{plan_cut, prefix_sums};
 use wb_message::markers::is_pinned;
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 use wb_summarize::{
-    CondenseScope, REQUEST_BYTES, Sections, carried_digest, digest_message, has_news, local_sections,
-    newest_timestamp,
+    CondenseScope, REQUEST_BYTES, carried_digest, digest_message, has_news, local_sections, newest_timestamp,
 };
 
 use crate::pipeline::DigestStep;
-use crate::step_runner::{StepRunner, USEFUL_DIGEST_TOKENS};
+use crate::plan::{Head, USEFUL_DIGEST_TOKENS};
+use crate::step_runner::StepRunner;
 
 /// The weight in tokens of a digest that is only a count, which is never left out.
 const LEAST_DIGEST_TOKENS: u64 = 45;
-
-/// The head that becomes one digest: all messages of the input before the cut, whatever earlier steps made of them.
-#[derive(Debug)]
-pub(crate) struct Head {
-    /// Index in the input of the first message of the tail.
-    pub(crate) cut: usize,
-    /// What earlier digests say.
-    pub(crate) carried: Option<String>,
-    /// The digest that needs no model.
-    pub(crate) local: Sections,
-    /// What the shortest digest weighs, in tokens.
-    pub(crate) least_tokens: u64,
-    pub(crate) timestamp: i64,
-}
 
 /// The places of a draft as the cut sees them.
 struct Places {
