@@ -128,9 +128,10 @@ impl Budget {
 
     /// Tells whether a transcript of that weight is over budget. Without a window only the tail is measured.
     pub fn is_over(&self, transcript_tokens: u64) -> bool {
-        match self.lands {
-            true => self.context_tokens(transcript_tokens) > self.limit,
-            false => transcript_tokens > self.tail,
+        if self.lands {
+            self.context_tokens(transcript_tokens) > self.limit
+        } else {
+            transcript_tokens > self.tail
         }
     }
 

@@ -19,7 +19,7 @@ fn main() {
     let work = |n| [Message::user(format!("step {n} {}", "x".repeat(900))), Message::assistant("Done.")];
     let mut messages: Vec<Message> = (0..60).flat_map(work).collect();
     // host:
-    let model = Summarizer::new(Arc::new(from_fn(complete))).timeout(Duration::from_secs(60));
+    let model = Summarizer::new(Arc::new(from_fn(complete))).timeout(Duration::from_mins(1));
     let compactor = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(model);
     let mut context = AgentContext::with(compactor);
     let report = block_on(context.compact(&mut messages, &CondenseOpts::default()));

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::{Conversation, Message, Undo, fingerprint, prefix_fingerprint};
-use wb_summarize::savings_ratio_ppm;
+use wb_summarize::{NoDigest, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
@@ -209,7 +209,7 @@ impl AgentContext {
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        match self.plan(messages, opts, |plan| plan.local()) {
+        match self.plan(messages, opts, |plan| plan.local_because(NoDigest::NoModel)) {
             Err(report) => *report,
             Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
         }

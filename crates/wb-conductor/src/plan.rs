@@ -325,9 +325,10 @@ impl End {
     ) -> CompactionReport {
         note_bodies(&patch, &mut report);
         let weigh = |message: &Message| self.counter.message(message);
-        let done = match self.may_add {
-            true => patch.apply_measured(messages, &self.pairing, &self.prefix, &weigh),
-            false => patch.apply_weighed(messages, &self.pairing, &self.prefix, &weigh),
+        let done = if self.may_add {
+            patch.apply_measured(messages, &self.pairing, &self.prefix, &weigh)
+        } else {
+            patch.apply_weighed(messages, &self.pairing, &self.prefix, &weigh)
         };
         match done {
             Ok(done) => self.done(messages, done, report),

@@ -85,8 +85,8 @@ impl Compactor {
         let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
         let anchored = opts.context_tokens > 0 && refused.is_none();
         match self.pipeline.plan(view, &budget, opts.trigger()) {
-            Ok(plan) => Ok(Plan { report: CompactionReport { refused, anchored, ..plan.report }, ..plan }),
-            Err(report) => Err(Box::new(CompactionReport { refused, anchored, ..*report })),
+            Ok(plan) => Ok(Plan { report: CompactionReport { anchored, refused, ..plan.report }, ..plan }),
+            Err(report) => Err(Box::new(CompactionReport { anchored, refused, ..*report })),
         }
     }
 

@@ -238,8 +238,8 @@ impl ContextTracker {
         if strays || origins.len() != after.len() {
             return self.rebuild(after);
         }
-        let stays = |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !edited(*at);
-        let first = origins.iter().enumerate().take_while(stays).count();
+        let unchanged = |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !edited(*at);
+        let first = origins.iter().enumerate().take_while(unchanged).count();
         if first == after.len() && first == self.len() {
             return;
         }

@@ -39,9 +39,8 @@ impl Places {
 impl StepRunner<'_, '_> {
     fn places(&self) -> Places {
         let draft = &self.draft;
-        let weights = (0..draft.len()).map(|at| match is_pinned(draft.original(at)) {
-            true => 0,
-            false => draft.prefix[at + 1] - draft.prefix[at],
+        let weights = (0..draft.len()).map(|at| {
+            if is_pinned(draft.original(at)) { 0 } else { draft.prefix[at + 1] - draft.prefix[at] }
         });
         let originals: Vec<&Message> = (0..draft.len()).map(|at| draft.original(at)).collect();
         Places { light: prefix_sums(weights), prompt: last_prompt_start(&originals) }

@@ -24,6 +24,16 @@ impl Pipeline {
     }
 }
 
+/// Where the steps stand to the digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// None is asked for, or one only if it is needed.
+    NoDigest,
+    /// One that the host wants is still to come: what can be had again goes with its head.
+    Before,
+    After,
+}
+
 /// A draft on its way down.
 pub(crate) struct StepRunner<'a, 'p> {
     pub(crate) draft: Draft<'a>,
@@ -34,9 +44,7 @@ pub(crate) struct StepRunner<'a, 'p> {
     /// What steps will add that are yet to come.
     reserved: u64,
     pub(crate) is_forced: bool,
-    /// Whether a digest that the host wants is still to come: what can be had again goes with its head.
-    leads_to_digest: bool,
-    is_past_digest: bool,
+    phase: Phase,
     pub(crate) vocabulary: &'p ToolVocabulary,
     pub(crate) head: Option<Head>,
     steps: Vec<StepReport>,
@@ -60,8 +68,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             target: split.room.saturating_add(pinned),
             reserved: 0,
             is_forced: trigger == Trigger::Forced,
-            leads_to_digest: false,
-            is_past_digest: false,
+            phase: Phase::NoDigest,
             vocabulary,
             head: None,
             steps: Vec::new(),
@@ -74,7 +81,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
         let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(added));
         self.reserved = added;
-        self.leads_to_digest = self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_)));
+        if self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
+            self.phase = Phase::Before;
+        }
         for step in steps {
             self.take(step, is_over);
         }
@@ -150,7 +159,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     /// Tells whether the draft is above its target even with the shortest digest that is of use. Without a window a
     /// digest is all that can be asked for.
     fn is_above_target(&self) -> bool {
-        if self.is_past_digest && !self.budget.has_target() {
+        if self.phase == Phase::After && !self.budget.has_target() {
             return false;
         }
         let to_spare = self.draft.hole().map_or(0, |(_, room)| room.saturating_sub(self.least_digest()));
@@ -165,13 +174,13 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     fn take(&mut self, step: &Step, is_over: bool) {
         let due = is_over && self.is_above_target();
         let done = match step {
-            Step::Pass(pass) => (due || self.leads_to_digest) && self.pass(pass.as_ref(), false),
+            Step::Pass(pass) => (due || self.phase == Phase::Before) && self.pass(pass.as_ref(), false),
             Step::Always(pass) => {
                 self.reserved = 0;
                 self.pass(pass.as_ref(), true)
             }
             Step::Digest(digest) => {
-                (self.leads_to_digest, self.is_past_digest) = (false, true);
+                self.phase = Phase::After;
                 (due || self.is_forced) && self.head.is_none() && self.digest(*digest)
             }
             Step::Restore(restore) => self.head.is_some() && self.restore(restore.max_files),
@@ -207,10 +216,9 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let (Some(head), Some((hole, digest_tokens))) = (&self.head, self.draft.hole()) else { return false };
         let total = self.draft.total();
         let freed = self.draft.input.total_tokens().saturating_sub(total - digest_tokens);
-        let room = match self.budget.has_target() {
-            true => self.target.saturating_sub(self.reserved.saturating_add(total)),
-            false => u64::MAX,
-        };
+        let has_target = self.budget.has_target();
+        let room = self.target.saturating_sub(self.reserved.saturating_add(total));
+        let room = if has_target { room } else { u64::MAX };
         let limits = RestoreLimits {
             max_files: max_files.min(self.draft.n_free()),
             max_tokens: self.split.restored.min(room).min(freed / 2),

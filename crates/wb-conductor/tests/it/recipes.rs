@@ -121,13 +121,13 @@ async fn a_digest_in_the_background() {
 
 #[test]
 fn a_tokenizer_of_your_own() {
-    struct Words;
+    struct Words(char);
     impl Words {
         fn count(&self, text: &str) -> usize {
-            text.split(' ').count()
+            text.split(self.0).count()
         }
     }
-    let (tokenizer, conversation) = (Words, Conversation::default());
+    let (tokenizer, conversation) = (Words(' '), Conversation::default());
     let counter: Arc<dyn TokenCounter> = Arc::new(move |text: &str| tokenizer.count(text) as u64);
     let compactor = Compactor::new().card(ModelCard::with_window(200_000)).counter(counter);
     let mut context = AgentContext::with(compactor).overhead_of(&conversation);
@@ -142,7 +142,7 @@ fn a_tokenizer_of_your_own() {
 struct NoThinking;
 
 impl Pass for NoThinking {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "no-thinking"
     }
 

@@ -81,9 +81,8 @@ fn options() -> impl Strategy<Value = Levels> {
 /// A limit with something beside the transcript; the target is the limit or leaves a distance to it.
 fn budgets() -> impl Strategy<Value = Budget> {
     let limit = prop_oneof![0..60_u64, 60..600_u64, 600..20_000_u64];
-    (limit, any::<bool>()).prop_map(|(limit, lands)| match lands {
-        true => Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 20),
-        false => flat(limit, 20),
+    (limit, any::<bool>()).prop_map(|(limit, lands)| {
+        if lands { Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 20) } else { flat(limit, 20) }
     })
 }
 
