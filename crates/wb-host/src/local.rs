@@ -8,7 +8,7 @@ use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_summarize::extractive::{ACTIVE, STUCK};
 use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
-use crate::outcome::{NO_PRIOR_HISTORY, TURN_CONTEXT};
+use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
 /// Room for the headings that the form has beside those of a digest, and for their empty lines.
 const FRAME_CHARS: usize = 120;

@@ -8,12 +8,12 @@ use wb_summarize::ModelInvoker;
 use crate::branch::{
     BranchSummaryOpts, BranchSummaryOutcome, append_branch_summary, generate_branch_summary, read_left_branch,
 };
+use crate::compaction_job::HostError;
+use crate::compaction_result::{CompactError, SummarySource};
 use crate::hooks::{
     BeforeTree, HookList, HookSummary, SessionBeforeTreeEvent, SessionTreeEvent, TreeOverrides,
     TreePreparation,
 };
-use crate::job::HostError;
-use crate::outcome::{CompactError, SummarySource};
 
 /// How [`navigate_tree`] works.
 #[derive(Clone, Debug, Default)]

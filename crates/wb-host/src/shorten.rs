@@ -5,8 +5,8 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Content, Message, text};
 use wb_session::{ContextEdit, EntryId, EntryKind, EntryTag, Replacement, Session, SessionError};
 
+use crate::compaction_job::{HostError, Place};
 use crate::hooks::CompactionReason;
-use crate::job::{HostError, Place};
 
 /// Edits that shorten results, ready to be appended.
 ///

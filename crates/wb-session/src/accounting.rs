@@ -3,11 +3,11 @@
 use wb_budget::{TokenCounter, Usage};
 use wb_message::Message;
 
+use crate::context_view::{
+    SESSION_PRESET, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
+};
 use crate::entry::{Entry, EntryKind, Logged};
 use crate::settings::CompactionSettings;
-use crate::visible::{
-    SESSION_TARIFF, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
-};
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub fn calculate_context_tokens(usage: &Usage) -> u64 {
     usage.context_tokens()
 }
 
-/// Estimates the tokens of one message with [`SESSION_TARIFF`], as recorded.
+/// Estimates the tokens of one message with [`SESSION_PRESET`], as recorded.
 pub fn estimate_tokens(message: &Message) -> u64 {
-    SESSION_TARIFF.message_tokens(message)
+    SESSION_PRESET.message_tokens(message)
 }
 
 /// Tells whether a context of so many tokens leaves less than the reserve of a window free.
@@ -55,7 +55,7 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 ///
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
 /// compaction or edit tells of another prompt and is not used; without one all messages are estimated. An answer that
-/// failed before it said anything counts nothing, since it is not sent. [`SESSION_TARIFF`] is the counter of the
+/// failed before it said anything counts nothing, since it is not sent. [`SESSION_PRESET`] is the counter of the
 /// recorded answers.
 pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
     tally(path, counter).estimate

@@ -81,12 +81,12 @@ impl SessionLog {
         Ok(Selection::of_path(&path).kept.into_iter().map(|at| path[at]).collect())
     }
 
-    /// Returns the leaves at which the stretches between compactions ended, on the path to a leaf.
+    /// Returns the leaves at which the segments between compactions end, on the path to a leaf.
     ///
     /// Each is the place right before a compaction; the last is the leaf itself. The context at each of them, with
-    /// the requests that are current there, is one stretch of what was really sent; together they tell every
+    /// the requests that are current there, is one segment of what was really sent; together they hold every
     /// request on the path once.
-    pub fn stretches(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
+    pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
         let path = self.path(leaf)?;
         let is_compaction = |entry: &Entry| matches!(entry.kind, EntryKind::Compaction(_));
         let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());

@@ -6,8 +6,8 @@ use wb_budget::TokenCounter;
 use wb_message::Message;
 use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
 
+use crate::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
-use crate::visible::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 
 /// Where a range of entries is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
 //! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
 //! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. What is written stands in [`record`](crate::record). Files are not validated by those
+//! not kept with messages. What is written stands in [`encode`](crate::encode). Files are not validated by those
 //! who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text with
 //! its JSON.
 
@@ -14,8 +14,8 @@ use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
 use crate::error::SessionError;
-use crate::forms::{blocks, content, count, no_content, or_default, stamp, tokens};
 use crate::id::EntryId;
+use crate::lenient::{blocks, content, count, no_content, or_default, timestamp, tokens};
 use crate::lines::Line;
 
 /// One entry of a session log.
@@ -335,7 +335,7 @@ pub(crate) struct Envelope {
     pub(crate) r#type: String,
     pub(crate) id: Option<EntryId>,
     pub(crate) parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "stamp")]
+    #[serde(default, deserialize_with = "timestamp")]
     pub(crate) timestamp: i64,
 }
 
@@ -383,7 +383,7 @@ enum PiMessage {
     User {
         #[serde(default = "no_content", deserialize_with = "content")]
         content: Content,
-        #[serde(default, deserialize_with = "stamp")]
+        #[serde(default, deserialize_with = "timestamp")]
         timestamp: i64,
     },
     Assistant {

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
 use crate::error::{SessionError, Torn};
-use crate::forms;
 use crate::id::EntryId;
+use crate::lenient;
 use crate::lines::{Line, Lines};
 use crate::tree::climb;
 
@@ -27,7 +27,7 @@ pub struct Header {
     #[serde(default = "first_version")]
     pub version: u64,
     /// When the session began, in milliseconds since the Unix epoch; 0 where unknown.
-    #[serde(default, deserialize_with = "forms::stamp")]
+    #[serde(default, deserialize_with = "lenient::timestamp")]
     pub timestamp: i64,
     /// The working directory.
     pub cwd: Option<String>,

@@ -4,12 +4,12 @@ use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::accounting::estimate_context;
+use crate::context_view::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 use crate::cut::{CutPoint, cut_projected};
 use crate::entry::Entry;
 use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
 use crate::settings::CompactionSettings;
-use crate::visible::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 
 /// What a summarizer is given, and what stays (seed 2).
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct CompactionPreparation {
 ///
 /// What the previous compaction kept is taken up again, so that every message is in the summary's input, in the kept
 /// tail or in an earlier summary. The settings' `enabled` is not asked. What is kept is weighed by `counter`;
-/// [`SESSION_TARIFF`](crate::SESSION_TARIFF) is that of the recorded answers.
+/// [`SESSION_PRESET`](crate::SESSION_PRESET) is that of the recorded answers.
 pub fn prepare_compaction(
     path: &[&Entry],
     settings: &CompactionSettings,

@@ -4,13 +4,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::{self, Context, Draft, Selection};
+use crate::encode::{self, NewSession, Place};
 use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
-use crate::forms;
 use crate::id::{EntryId, IdSource};
+use crate::lenient;
 use crate::lines::{Line, trimmed};
 use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
-use crate::record::{self, NewSession, Place};
 use crate::store::EntryStore;
 use crate::tree::{Node, Tree};
 
@@ -204,7 +204,7 @@ impl Session {
         self.check_layout()?;
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
-        let line = record::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
+        let line = encode::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
         let seen = Seen::of(&line)?;
         check_readable(&line, seen.tag)?;
         self.append_seen(vec![seen], &[&line])?;
@@ -342,11 +342,11 @@ fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
 /// What of a line the index needs; the rest is checked to be JSON and passed over.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Glance {
+struct Probe {
     r#type: String,
     id: Option<EntryId>,
     parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "forms::stamp")]
+    #[serde(default, deserialize_with = "lenient::timestamp")]
     timestamp: i64,
     message: Option<Speaker>,
     target_id: Option<EntryId>,
@@ -362,7 +362,7 @@ struct Speaker {
 }
 
 /// What an entry says about the whole session.
-pub(crate) enum Told {
+pub(crate) enum Naming {
     Nothing,
     /// An entry got a label or lost it.
     Label(EntryId, Option<String>),
@@ -375,10 +375,10 @@ pub(crate) struct Seen {
     parent_id: Option<EntryId>,
     timestamp: i64,
     tag: EntryTag,
-    pub(crate) told: Told,
+    pub(crate) naming: Naming,
 }
 
-impl Glance {
+impl Probe {
     fn of(record: &[u8]) -> Result<Self, String> {
         let line = Line { number: 0, bytes: record, is_ended: true };
         line.parse().map_err(|error| crate::lines::fault(&error))
@@ -386,20 +386,20 @@ impl Glance {
 
     fn seen(self) -> Result<Seen, String> {
         let tag = EntryTag::of(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
-        let told = match (tag, self.target_id) {
-            (EntryTag::Label, Some(target)) => Told::Label(target, text(self.label)),
-            (EntryTag::SessionInfo, _) => Told::Name(text(self.name)),
-            _ => Told::Nothing,
+        let naming = match (tag, self.target_id) {
+            (EntryTag::Label, Some(target)) => Naming::Label(target, text(self.label)),
+            (EntryTag::SessionInfo, _) => Naming::Name(text(self.name)),
+            _ => Naming::Nothing,
         };
         let id = self.id.ok_or("missing field `id`")?;
-        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, told })
+        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
     }
 }
 
 impl Seen {
     /// Looks at the line of an entry.
     pub(crate) fn of(line: &[u8]) -> Result<Self, SessionError> {
-        let seen = Glance::of(line).and_then(Glance::seen);
+        let seen = Probe::of(line).and_then(Probe::seen);
         seen.map_err(|what| SessionError::NotWritable { what })
     }
 }
@@ -407,11 +407,11 @@ impl Seen {
 impl Tree {
     /// Takes an entry in, and what it tells about the whole session.
     fn take(&mut self, seen: Seen, line: usize, position: u64) {
-        let Seen { id, parent_id, timestamp, tag, told } = seen;
-        match told {
-            Told::Label(target, label) => self.set_label(target, label),
-            Told::Name(name) => self.set_name(name),
-            Told::Nothing => {}
+        let Seen { id, parent_id, timestamp, tag, naming } = seen;
+        match naming {
+            Naming::Label(target, label) => self.set_label(target, label),
+            Naming::Name(name) => self.set_name(name),
+            Naming::Nothing => {}
         }
         self.push(Node { id, parent_id, timestamp, tag, line, position });
     }
@@ -453,13 +453,13 @@ impl Index {
     }
 
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let mut glance = Glance::of(line.bytes)?;
+        let mut probe = Probe::of(line.bytes)?;
         if version < 2 {
             let n_before = self.tree.nodes().len();
-            glance.id = Some(EntryId::of_record(n_before + 1));
-            glance.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
+            probe.id = Some(EntryId::of_record(n_before + 1));
+            probe.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
         }
-        self.tree.take(glance.seen()?, line.number, position);
+        self.tree.take(probe.seen()?, line.number, position);
         Ok(())
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::entry::EntryTag;
 use crate::error::SessionError;
 use crate::id::EntryId;
-pub use crate::rows::Node;
-use crate::rows::Rows;
+pub use crate::node_index::Node;
+use crate::node_index::NodeIndex;
 
 /// The entries of a log in its order, and how they follow each other.
 ///
@@ -14,7 +14,7 @@ use crate::rows::Rows;
 /// of them when it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    rows: Rows,
+    rows: NodeIndex,
     labels: BTreeMap<u64, (EntryId, String)>,
     label_of: HashMap<EntryId, u64>,
     n_labels: u64,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{
     BRANCH_SUMMARY_PREFIX, BranchSummary, COMPACTION_SUMMARY_PREFIX, Compaction, Entry, EntryId, EntryKind,
-    FileLists, Line, Lines, SESSION_TARIFF, SessionLog, estimate_context, last_usage,
+    FileLists, Line, Lines, SESSION_PRESET, SessionLog, estimate_context, last_usage,
 };
 
 use crate::shared::{bytes_of, shared};
@@ -349,7 +349,7 @@ fn is_compaction(entry: &Entry) -> bool {
 
 /// Tells why the tokens before a compaction at the end of a path differ, if they do.
 pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) -> Verdict {
-    let estimate = estimate_context(path, &SESSION_TARIFF);
+    let estimate = estimate_context(path, &SESSION_PRESET);
     let is_total = || {
         let (at, _) = last_usage(path)?;
         let total = total_in_file(row.file, &path[at].id)?;

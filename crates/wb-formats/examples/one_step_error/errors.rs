@@ -1,21 +1,21 @@
 //! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
 
 use wb_budget::{ContextTracker, ModelCard, StepError};
-use wb_formats::Epoch;
+use wb_formats::Segment;
 
-/// Replays the stretches of one session. Before each request the ledger tells what the next prompt will hold, from
+/// Replays the segments of one session. Before each request the ledger tells what the next prompt will hold, from
 /// earlier counts and the messages since; the first request, about which nothing is known, is left out.
-pub(crate) fn one_step_errors(epochs: impl Iterator<Item = Epoch>) -> Vec<StepError> {
+pub(crate) fn one_step_errors(segments: impl Iterator<Item = Segment>) -> Vec<StepError> {
     let mut ledger = ContextTracker::new();
     let mut errors = Vec::new();
     let mut known = false;
-    for (nth, epoch) in epochs.enumerate() {
-        let mut requests = epoch.usage.iter().peekable();
-        let n_start = requests.peek().map_or(epoch.messages.len(), |first| first.at);
+    for (nth, segment) in segments.enumerate() {
+        let mut requests = segment.usage.iter().peekable();
+        let n_start = requests.peek().map_or(segment.messages.len(), |first| first.at);
         if nth > 0 {
-            ledger.rebuild(&epoch.messages[..n_start]);
+            ledger.rebuild(&segment.messages[..n_start]);
         }
-        for (at, message) in epoch.messages.iter().enumerate() {
+        for (at, message) in segment.messages.iter().enumerate() {
             let predicted_tokens = ledger.context_tokens();
             if nth == 0 || at >= n_start {
                 ledger.push(message);

@@ -13,7 +13,7 @@ use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{Emission, NoDigest, Reply, StopReason, ThinkingLevel};
 use wb_testkit::session_rows::{NEWEST, Row, SEED, Verdict, judge, replay};
 
-use crate::published::{Asked, heading, without_headings};
+use crate::recorded_requests::{Asked, heading, without_headings};
 use crate::support::{TALK, append, empty_session, prepared, session_of};
 
 const REFUSED: &str = "where theirs is an error the local digest stands in, and the other half is asked for";

@@ -7,11 +7,11 @@ use wb_budget::TokenCounter;
 use wb_message::{Edit, Message, Pairing, Patch};
 
 use super::block::{Author, Basis, BlockId};
-use super::bones::{bones, with_body};
 use super::fingerprint::Fingerprint;
-use super::late::{Late, late};
+use super::late_results::{LateResult, late_results};
 use super::layout::{EditAt, Item, Layout, Run, Source};
 use super::plan::BlockPlan;
+use super::skeleton::{skeleton, with_body};
 
 /// Where a projected message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Projection<'a> {
 
 impl<'a> Projection<'a> {
     pub(crate) fn of(log: &'a [Message], parts: Parts<'a>, active: Fingerprint, is_grown: bool) -> Self {
-        let late = if is_grown { late(log, &parts.layout) } else { BTreeMap::new() };
+        let late = if is_grown { late_results(log, &parts.layout) } else { BTreeMap::new() };
         let hidden = late.iter().filter(|(_, late)| late.left.is_none()).map(|(at, _)| *at);
         let basis = Basis { active, n_log: log.len(), late: hidden.collect() };
         let mut projection = Self {
@@ -98,7 +98,7 @@ impl<'a> Projection<'a> {
         log: &'a [Message],
         layout: &Layout,
         run: &Run,
-        late: &mut std::iter::Peekable<impl Iterator<Item = (usize, Late)>>,
+        late: &mut std::iter::Peekable<impl Iterator<Item = (usize, LateResult)>>,
     ) {
         let mut bodies = layout.bodies(run).peekable();
         let end = run.range.end.min(log.len());
@@ -169,11 +169,11 @@ impl<'a> Projection<'a> {
 
     /// Pairs the calls and results; no body is copied for it.
     pub fn pairing(&self) -> Pairing {
-        Pairing::of(&self.bones())
+        Pairing::of(&self.skeleton())
     }
 
-    pub(crate) fn bones(&self) -> Vec<Message> {
-        self.iter().map(bones).collect()
+    pub(crate) fn skeleton(&self) -> Vec<Message> {
+        self.iter().map(skeleton).collect()
     }
 
     pub(crate) fn basis(&self) -> &Basis {

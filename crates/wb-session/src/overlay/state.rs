@@ -298,8 +298,8 @@ impl Overlay {
         if !late.eq(&basis.late) {
             return Err(OverlayError::Stale { id: id.clone() });
         }
-        let bones = now.bones();
-        patch.check(&bones, &Pairing::of(&bones)).map_err(|why| refused(id, why))?;
+        let skeleton = now.skeleton();
+        patch.check(&skeleton, &Pairing::of(&skeleton)).map_err(|why| refused(id, why))?;
         let (layout, places, touched) = self.lay_out(id, basis, patch)?;
         let mut parents = self.layout.parents(&touched, now.late());
         parents.extend(self.answered(now, patch));

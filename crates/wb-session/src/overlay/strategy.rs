@@ -112,5 +112,5 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
 }
 
 fn is_lighter(message: &Message, body: &[Block], weigher: &dyn TokenCounter) -> bool {
-    weigher.message(&super::bones::with_body(message, body)) < weigher.message(message)
+    weigher.message(&super::skeleton::with_body(message, body)) < weigher.message(message)
 }

@@ -7,7 +7,7 @@ use wb_message::Block;
 
 use super::block::Part;
 use super::row::{Answer, Body, Boundary, Origin, Row, Said};
-use crate::opened::Note;
+use crate::transcript::Note;
 
 /// A line whose parent was looked up.
 #[derive(Debug)]
@@ -102,8 +102,8 @@ impl Rows {
         }
     }
 
-    /// Returns the stretches between compactions and clearings, as ranges of lines.
-    pub(super) fn stretches(&self) -> Vec<Range<usize>> {
+    /// Returns the segments between compactions and clearings, as ranges of lines.
+    pub(super) fn segments(&self) -> Vec<Range<usize>> {
         let is_break = |at: &usize| {
             self.is_main(*at) && matches!(self.all[*at].body, Body::Compaction(_) | Body::Clearing { .. })
         };
@@ -212,7 +212,7 @@ impl Rows {
         let find = |uuid: &String| self.by_uuid.get(uuid).copied().filter(|at| *at < before);
         let mut kept: Vec<usize> = meta.preserved.iter().filter_map(find).collect();
         if kept.is_empty()
-            && let Some((head, tail)) = &meta.segment
+            && let Some((head, tail)) = &meta.preserved_chain
         {
             let head = find(head);
             let mut at = find(tail);

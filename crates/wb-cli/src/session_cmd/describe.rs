@@ -124,14 +124,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_told_by_its_words_and_not_by_its_headings() {
-        for (summary, told) in [
+    fn a_digest_is_shown_by_its_words_and_not_by_its_headings() {
+        for (summary, expected) in [
             ("## Goal\n\n## Progress\n### Done\n- Shipped: a.rs", "- Shipped: a.rs"),
             ("Ported it.\n# Next\nTest it.", "Ported it. Test it."),
             ("## Goal\n## Progress", "## Goal ## Progress"),
             ("", ""),
         ] {
-            assert_eq!(gist(summary), told);
+            assert_eq!(gist(summary), expected);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::entry::{
 };
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
-use crate::stamp::iso_ms;
+use crate::timestamp::iso_ms;
 
 /// The beginning of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use wb_message::text::clip;
 use wb_message::{Block, Content, Message};
 use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
+use super::describe;
 use super::find::{self, IdWidth, first_of};
-use super::opened::{Log, told};
-use super::words;
+use super::opened::{Log, user_error};
 use crate::args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::grouped;
@@ -27,7 +27,7 @@ const SHOWN_NAMES: usize = 20;
 pub(crate) fn show(args: &SessionEntry) -> Result<()> {
     let log = Log::open(&args.file)?;
     let Some(id) = find::entry(&log, args.entry.as_deref())? else {
-        return Err(told(
+        return Err(user_error(
             &log.file,
             "the session has no entries",
             "name a session that something was said in",
@@ -56,8 +56,8 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     log.write_notes(out, &[])?;
     let leaf = if is_leaf { "  ← leaf" } else { "" };
     fact(out, "entry", &format!("{}{leaf}", entry.id))?;
-    let role = words::role(&entry.kind).map_or_else(String::new, |role| format!(", {role}"));
-    fact(out, "kind", &format!("{}{role}", words::kind(&entry.kind)))?;
+    let role = describe::role(&entry.kind).map_or_else(String::new, |role| format!(", {role}"));
+    fact(out, "kind", &format!("{}{role}", describe::kind(&entry.kind)))?;
     fact(out, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
     let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
@@ -73,7 +73,7 @@ fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::R
     }
     let bodies = bodies(&entry.kind);
     if bodies.is_empty() {
-        return fact(out, "says", &words::line(&entry.kind, width));
+        return fact(out, "says", &describe::line(&entry.kind, width));
     }
     bodies.iter().try_for_each(|(head, text)| body(out, head, text, clipped))
 }
@@ -251,8 +251,8 @@ fn machine(log: &Log, entry: &Entry) -> Value {
         "is_leaf": log.session.leaf() == Some(&entry.id),
         "time": (entry.timestamp != 0).then(|| iso_ms(entry.timestamp)),
         "label": log.session.tree().label(&entry.id),
-        "kind": words::kind(&entry.kind),
-        "role": words::role(&entry.kind),
+        "kind": describe::kind(&entry.kind),
+        "role": describe::role(&entry.kind),
         "content": content(&entry.kind),
         "notes": log.notes(),
     })

@@ -11,7 +11,7 @@ use super::layout::{Layout, Source};
 
 /// A message of the log that answers folded calls, though no block folds it.
 #[derive(Debug)]
-pub(crate) struct Late {
+pub(crate) struct LateResult {
     /// The block that folded the first of the calls.
     pub(crate) hider: usize,
     /// What is left of it without these answers; nothing where it held nothing else.
@@ -19,7 +19,7 @@ pub(crate) struct Late {
 }
 
 /// Finds the late messages of a log, by index.
-pub(crate) fn late(log: &[Message], layout: &Layout) -> BTreeMap<usize, Late> {
+pub(crate) fn late_results(log: &[Message], layout: &Layout) -> BTreeMap<usize, LateResult> {
     let mut is_seen = vec![false; log.len()];
     for run in layout.runs().iter().filter(|run| run.source == Source::Log) {
         is_seen[run.range.start.min(log.len())..run.range.end.min(log.len())].fill(true);
@@ -42,10 +42,10 @@ pub(crate) fn late(log: &[Message], layout: &Layout) -> BTreeMap<usize, Late> {
 /// For each id that a message answers, in order: the block that folded the call, where one did.
 type Answers<'a> = HashMap<&'a str, Vec<Option<usize>>>;
 
-fn reduced(message: &Message, answers: &Answers<'_>) -> Option<Late> {
+fn reduced(message: &Message, answers: &Answers<'_>) -> Option<LateResult> {
     let hider = answers.values().flatten().flatten().copied().min()?;
     let Message::User { content: Content::Blocks(blocks), timestamp } = message else {
-        return Some(Late { hider, left: None });
+        return Some(LateResult { hider, left: None });
     };
     let mut nth: HashMap<&str, usize> = HashMap::new();
     let mut left = Vec::new();
@@ -63,5 +63,5 @@ fn reduced(message: &Message, answers: &Answers<'_>) -> Option<Late> {
     }
     let left =
         (!left.is_empty()).then(|| Message::User { content: Content::Blocks(left), timestamp: *timestamp });
-    Some(Late { hider, left })
+    Some(LateResult { hider, left })
 }

@@ -11,12 +11,12 @@ use wb_session::{
 use wb_summarize::ModelInvoker;
 
 use crate::compaction::{CompactOpts, append_compaction, compact, read_path};
+use crate::compaction_result::{CompactError, CompactionOutcome, SummarySource};
 use crate::hooks::{
     BeforeCompact, CompactionReason, HookCompaction, HookList, SessionBeforeCompactEvent,
     SessionCompactEvent, SessionCompactFailedEvent,
 };
-use crate::outcome::{CompactError, CompactionOutcome, SummarySource};
-use crate::work::tokens_of;
+use crate::summarize::tokens_of;
 
 /// Tells why a session stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -232,19 +232,19 @@ impl FinishedCompaction {
         self,
         session: &mut Session,
         timestamp_ms: i64,
-    ) -> (Result<SessionCompaction, HostError>, News) {
+    ) -> (Result<SessionCompaction, HostError>, HookNotification) {
         let (reason, will_retry) = (self.place.reason, self.place.will_retry());
         let from_extension = self.result.as_ref().is_ok_and(|outcome| outcome.source == SummarySource::Hook);
         match self.into_entry(session, timestamp_ms) {
             Ok((done, compaction_entry)) => {
                 let event = SessionCompactEvent { compaction_entry, from_extension, reason, will_retry };
-                (Ok(done), News::Compacted(Box::new(event)))
+                (Ok(done), HookNotification::Compacted(Box::new(event)))
             }
             Err(error) => {
                 let (error_message, aborted) = (error.to_string(), error.is_abort());
                 let event =
                     SessionCompactFailedEvent { reason, error_message, aborted, will_retry, from_extension };
-                (Err(error), News::Failed(event))
+                (Err(error), HookNotification::Failed(event))
             }
         }
     }
@@ -267,12 +267,12 @@ impl FinishedCompaction {
 }
 
 /// What the hooks are told after a compaction.
-pub(crate) enum News {
+pub(crate) enum HookNotification {
     Compacted(Box<SessionCompactEvent>),
     Failed(SessionCompactFailedEvent),
 }
 
-impl News {
+impl HookNotification {
     pub(crate) async fn tell(&self, hooks: &mut HookList) {
         match self {
             Self::Compacted(event) => {

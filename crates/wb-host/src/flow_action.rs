@@ -1,8 +1,8 @@
 //! What the automatic flow says, and where it stands.
 
+use crate::compaction_job::{CompactionJob, SessionCompaction};
+use crate::context_usage::ContextUsage;
 use crate::hooks::CompactionReason;
-use crate::job::{CompactionJob, SessionCompaction};
-use crate::load::ContextLoad;
 use crate::shorten::Shortening;
 
 /// Where the flow stands.
@@ -28,10 +28,10 @@ pub enum FlowState {
 #[non_exhaustive]
 pub enum Stopped {
     /// Compactions left the context over its limit, or there was nothing to compact.
-    #[error("compacting does not help: the context has {} tokens, {} are the limit", load.tokens, load.limit_tokens)]
+    #[error("compacting does not help: the context has {} tokens, {} are the limit", context.tokens, context.limit_tokens)]
     NoHelp {
         /// The figures.
-        load: ContextLoad,
+        context: ContextUsage,
     },
     /// A request did not fit, and after a compaction it did not fit either; or that compaction failed.
     #[error("the context did not fit, and compacting it did not help")]
@@ -44,7 +44,7 @@ pub enum Stopped {
 /// What a host does next.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Next {
+pub enum FlowAction {
     /// Nothing; a request can be sent.
     Proceed,
     /// This compaction, by [`SessionFlow::complete`](crate::SessionFlow::complete); or by [`CompactionJob::run`], with
@@ -70,7 +70,7 @@ pub struct Compacted {
     /// Why the session was compacted.
     pub reason: CompactionReason,
     /// What the context holds from now on, by estimate.
-    pub load: ContextLoad,
+    pub context: ContextUsage,
     /// Whether the request that did not fit is to be repeated now. Its answer stays on a branch of its own.
     pub will_retry: bool,
 }
@@ -82,7 +82,7 @@ pub struct Shortened {
     /// How many results were shortened.
     pub n_results: usize,
     /// What the context holds from now on, by estimate.
-    pub load: ContextLoad,
+    pub context: ContextUsage,
     /// Whether the request that did not fit is to be repeated now. Its answer stays on a branch of its own.
     pub will_retry: bool,
 }

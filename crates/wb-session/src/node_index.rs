@@ -74,7 +74,7 @@ const MIN_SLOTS: usize = 16;
 ///
 /// There is room for 2^32 − 1 of them, which would take more than 150 GB.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct NodeIndex {
     blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
     /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
@@ -85,7 +85,7 @@ pub(crate) struct Rows {
     has_twins: bool,
 }
 
-impl Rows {
+impl NodeIndex {
     pub(crate) fn push(&mut self, node: Node) {
         let Node { id, parent_id, timestamp, tag, line, position } = node;
         let (parent_is, parent) = self.link(parent_id);

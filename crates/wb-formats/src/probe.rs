@@ -13,16 +13,16 @@ const MAX_VALUES: usize = 64;
 
 /// What was seen of one value, also where it is cut off.
 #[derive(Debug, Default)]
-pub(crate) struct Glance {
+pub(crate) struct Probe {
     pub(crate) keys: Vec<String>,
     pub(crate) r#type: String,
     pub(crate) role: String,
     pub(crate) is_list: bool,
     /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
-    pub(crate) inner: Option<Box<Glance>>,
+    pub(crate) inner: Option<Box<Probe>>,
 }
 
-impl Glance {
+impl Probe {
     pub(crate) fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|known| known == key)
     }
@@ -33,10 +33,10 @@ impl Glance {
         let mut values = serde_json::Deserializer::from_slice(head);
         let mut seen = Vec::new();
         while seen.len() < MAX_VALUES {
-            let mut glance = Self::default();
-            let is_whole = Look(&mut glance).deserialize(&mut values).is_ok();
-            if is_whole || !glance.keys.is_empty() || glance.is_list {
-                seen.push(glance);
+            let mut probe = Self::default();
+            let is_whole = Look(&mut probe).deserialize(&mut values).is_ok();
+            if is_whole || !probe.keys.is_empty() || probe.is_list {
+                seen.push(probe);
             }
             if !is_whole {
                 break;
@@ -69,7 +69,7 @@ impl<'a> Peeked<'a> {
     }
 }
 
-struct Look<'a>(&'a mut Glance);
+struct Look<'a>(&'a mut Probe);
 
 impl<'de> DeserializeSeed<'de> for Look<'_> {
     type Value = ();
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Look<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.0.is_list = true;
-        let mut first = Glance::default();
+        let mut first = Probe::default();
         let seen = seq.next_element_seed(Look(&mut first));
         let is_empty = matches!(seen, Ok(None));
         self.0.inner = (!is_empty).then(|| Box::new(first));

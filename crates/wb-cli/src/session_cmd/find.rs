@@ -6,7 +6,7 @@ use std::ops::Bound;
 use anyhow::Result;
 use wb_session::{EntryId, Tree};
 
-use super::opened::{Log, told};
+use super::opened::{Log, user_error};
 
 /// Ids that a hint names.
 const SHOWN_IDS: usize = 6;
@@ -22,11 +22,11 @@ pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
     }
     let meant: Vec<&str> = beginning_with(&ids, name);
     match meant.as_slice() {
-        [] => Err(told(&log.file, &format!("no entry has an id like {name:?}"), &nearest(&ids, name))),
+        [] => Err(user_error(&log.file, &format!("no entry has an id like {name:?}"), &nearest(&ids, name))),
         [id] => Ok(Some((*id).into())),
         several => {
             let what = format!("{} entries have an id that begins with {name:?}", several.len());
-            Err(told(&log.file, &what, &format!("name one of {}", first_of(several, SHOWN_IDS))))
+            Err(user_error(&log.file, &what, &format!("name one of {}", first_of(several, SHOWN_IDS))))
         }
     }
 }

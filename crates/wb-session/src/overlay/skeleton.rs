@@ -5,7 +5,7 @@ use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
 
 /// Returns a message that has the role, the calls and the results of another at the same blocks, and no text.
-pub(crate) fn bones(message: &Message) -> Message {
+pub(crate) fn skeleton(message: &Message) -> Message {
     match message {
         Message::User { content, .. } => {
             Message::User { content: Content::Blocks(blocks(content.blocks())), timestamp: 0 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn bones_are_paired_as_the_messages_are() {
         let messages = one_of_each();
-        let bare: Vec<_> = messages.iter().map(bones).collect();
+        let bare: Vec<_> = messages.iter().map(skeleton).collect();
         assert_eq!(Pairing::of(&bare), Pairing::of(&messages));
         assert_eq!(wb_message::pairing::pinned(&bare), [1]);
     }

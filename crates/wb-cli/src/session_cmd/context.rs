@@ -8,9 +8,9 @@ use wb_budget::estimate_tokens;
 use wb_message::{Message, outline};
 use wb_session::{EntryId, Node};
 
-use super::account::Weight;
 use super::find;
 use super::opened::Log;
+use super::weight::Weight;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{count, grouped};
@@ -20,7 +20,7 @@ use crate::show::style::DIM;
 
 /// The answer of `wb session context --json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     file: &'a str,
     entry: Option<&'a EntryId>,
     model: Option<&'a str>,
@@ -42,7 +42,7 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let notes = log.notes().into_iter().chain(path.first().and_then(lost_root)).collect();
     let weight = Weight::of(&context);
-    let told = Told {
+    let report = JsonReport {
         file: &log.file,
         entry: entry.as_ref(),
         model: context.model.as_deref(),
@@ -56,9 +56,9 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     };
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.json {
-        crate::print_json(&mut out, &told)?;
+        crate::print_json(&mut out, &report)?;
     } else {
-        people(&mut out, &log, &told, weight)?;
+        people(&mut out, &log, &report, weight)?;
     }
     Ok(out.flush()?)
 }
@@ -69,16 +69,17 @@ fn lost_root(root: &Node) -> Option<String> {
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
 }
 
-fn people(out: &mut dyn Write, log: &Log, told: &Told<'_>, weight: Weight) -> io::Result<()> {
-    let at = told.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
+fn people(out: &mut dyn Write, log: &Log, report: &JsonReport<'_>, weight: Weight) -> io::Result<()> {
+    let at =
+        report.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
     log.heading(out, &at)?;
-    let own = &told.notes[log.session.notes().len()..];
+    let own = &report.notes[log.session.notes().len()..];
     log.write_notes(out, own)?;
     let (messages, tokens) = (count(weight.n_messages, "message", "messages"), grouped(weight.tokens));
     writeln!(out, "  {messages}, {tokens} tokens, {}", weight.source())?;
-    let (model, level) = (told.model.unwrap_or("not told"), told.thinking_level.unwrap_or("not told"));
+    let (model, level) = (report.model.unwrap_or("not told"), report.thinking_level.unwrap_or("not told"));
     writeln!(out, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
-    let lines: Vec<Line> = told.messages.iter().enumerate().map(line).collect();
+    let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();
     show::outline::write(out, &lines, true)
 }

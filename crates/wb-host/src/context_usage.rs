@@ -8,7 +8,7 @@ use crate::counter::Counter;
 
 /// What a request is made of beside the log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Upcoming {
+pub struct PendingRequest {
     /// The model that is asked; without a window nothing is above the limit.
     pub card: ModelCard,
     /// Estimated tokens of what the log does not hold yet, such as a prompt that waits.
@@ -17,20 +17,20 @@ pub struct Upcoming {
     pub overhead_tokens: u64,
 }
 
-impl Upcoming {
+impl PendingRequest {
     /// Takes as overhead what a conversation's system text and tools weigh; its turns are not looked at.
     ///
     /// ```
     /// use wb_budget::ModelCard;
-    /// use wb_host::{SessionFlow, Upcoming};
+    /// use wb_host::{SessionFlow, PendingRequest};
     /// use wb_message::Conversation;
     /// use wb_session::CompactionSettings;
     ///
     /// let flow = SessionFlow::new(CompactionSettings::default());
     /// let request = Conversation { system: Some("You port programs. ".repeat(180)), ..Conversation::default() };
-    /// let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
-    /// let upcoming = upcoming.with_overhead_of(&request, flow.counter());
-    /// assert_eq!(upcoming.overhead_tokens, 950);
+    /// let pending = PendingRequest { card: ModelCard::with_window(48_000), ..PendingRequest::default() };
+    /// let pending = pending.with_overhead_of(&request, flow.counter());
+    /// assert_eq!(pending.overhead_tokens, 950);
     /// ```
     #[must_use]
     pub fn with_overhead_of(self, conversation: &Conversation, counter: &Counter) -> Self {
@@ -41,7 +41,7 @@ impl Upcoming {
 /// What a context holds and what it may hold, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ContextLoad {
+pub struct ContextUsage {
     /// What it holds, with what is queued.
     pub tokens: u64,
     /// What it may hold: the window less the reserve, of which half of the window counts at most.
@@ -50,7 +50,7 @@ pub struct ContextLoad {
     pub is_estimated: bool,
 }
 
-impl ContextLoad {
+impl ContextUsage {
     /// Tells whether it holds more than it may.
     pub fn is_over(&self) -> bool {
         self.tokens > self.limit_tokens
@@ -59,7 +59,7 @@ impl ContextLoad {
 
 /// Weighs the context of one session, again and again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scales {
+pub(crate) struct ContextMeter {
     counter: Counter,
     gauge: ContextGauge,
     ratio: Ratio,
@@ -68,7 +68,7 @@ pub(crate) struct Scales {
     beside_tokens: u64,
 }
 
-impl Scales {
+impl ContextMeter {
     pub(crate) fn new(counter: Counter) -> Self {
         Self { counter, ..Self::default() }
     }
@@ -82,11 +82,11 @@ impl Scales {
     pub(crate) fn weigh(
         &mut self,
         session: &Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         settings: &CompactionSettings,
-    ) -> Result<ContextLoad, SessionError> {
+    ) -> Result<ContextUsage, SessionError> {
         self.estimate = self.gauge.read(session, &*self.counter)?;
-        let Upcoming { card, queued_tokens, overhead_tokens } = upcoming;
+        let PendingRequest { card, queued_tokens, overhead_tokens } = pending;
         self.beside_tokens = queued_tokens.saturating_add(*overhead_tokens);
         let is_estimated = self.estimate.last_usage_index.is_none();
         let tokens = if is_estimated {
@@ -96,7 +96,7 @@ impl Scales {
             self.estimate.tokens
         };
         let tokens = tokens.saturating_add(*queued_tokens);
-        Ok(ContextLoad { tokens, limit_tokens: limit(card.context_window, settings), is_estimated })
+        Ok(ContextUsage { tokens, limit_tokens: limit(card.context_window, settings), is_estimated })
     }
 
     /// Returns the tokens of the last prompt that a provider counted, if that was of this context.

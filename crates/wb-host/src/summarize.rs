@@ -8,8 +8,8 @@ use wb_message::Message;
 use wb_summarize::timer::DEFAULT_TIMEOUT;
 use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
 
+use crate::compaction_result::{CompactError, SummarySource};
 use crate::local::local_summary;
-use crate::outcome::{CompactError, SummarySource};
 use crate::prompt::{Focus, SummaryTask};
 use crate::request::SummaryRequest;
 
@@ -23,7 +23,7 @@ pub(crate) struct Piece<'a> {
 }
 
 /// A run on its way: what it asks, what it has cost, and what failed.
-pub(crate) struct Work<'a> {
+pub(crate) struct SummaryRun<'a> {
     invoker: Option<&'a dyn ModelInvoker>,
     focus: Focus,
     opts: AskOpts,
@@ -33,7 +33,7 @@ pub(crate) struct Work<'a> {
     failed: Option<NoDigest>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> SummaryRun<'a> {
     pub(crate) fn new(
         invoker: Option<&'a dyn ModelInvoker>,
         focus: Focus,
@@ -106,7 +106,7 @@ const NOT_LIGHTER: &str = "the summary was not lighter than what it stands for";
 /// Accepts a summary that is lighter than `before` tokens; else a local digest of that size takes its place, of all
 /// the messages in one.
 pub(crate) fn lighter(
-    work: &Work<'_>,
+    run: &SummaryRun<'_>,
     counter: &dyn TokenCounter,
     summary: String,
     before: u64,
@@ -114,14 +114,14 @@ pub(crate) fn lighter(
     previous: Option<&str>,
 ) -> Result<Lighter, CompactError> {
     if counter.text(&summary) < before {
-        return Ok(Lighter { summary, source: work.source() });
+        return Ok(Lighter { summary, source: run.source() });
     }
     let summary = local_summary(&messages(), previous, DIGEST_TOKENS.min(before));
     let after = counter.text(&summary);
     if after >= before {
-        return Err(CompactError::NotLighter { before, after, usage: work.cost.usage });
+        return Err(CompactError::NotLighter { before, after, usage: run.cost.usage });
     }
-    let why = work.failed.clone().unwrap_or_else(|| NoDigest::Failed(NOT_LIGHTER.to_owned()));
+    let why = run.failed.clone().unwrap_or_else(|| NoDigest::Failed(NOT_LIGHTER.to_owned()));
     Ok(Lighter { summary, source: SummarySource::Local(why) })
 }
 

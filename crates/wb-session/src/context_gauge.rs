@@ -3,11 +3,11 @@
 use wb_budget::TokenCounter;
 
 use crate::accounting::{ContextEstimate, Tally, tally};
+use crate::context_view::VisiblePath;
 use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
-use crate::visible::VisiblePath;
 
 /// Estimates the context at a session's leaf as [`estimate_context`](crate::estimate_context) does, and reads for it
 /// the entries that were appended since it was asked last.

@@ -7,17 +7,17 @@ use serde::Serialize;
 use wb_host::HostError;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
-use super::account::{Weight, Weights};
+use super::describe::gist;
 use super::opened::Log;
 use super::show::fact;
-use super::words::gist;
-use super::write::{Changed, Goal, carry_out};
+use super::weight::{Weight, Weights};
+use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::count;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     file: &'a str,
     out: Option<String>,
     written: bool,
@@ -44,34 +44,34 @@ struct Done {
 
 /// Takes back the last compaction on the path to the leaf.
 pub(crate) fn undo(args: &SessionChange) -> Result<()> {
-    let goal = Goal::of(args, false);
-    let log = Log::open(goal.file)?;
-    let changed = carry_out(log, goal, |session, now_ms| run(session, goal, now_ms))?;
+    let dest = WriteTarget::of(args, false);
+    let log = Log::open(dest.file)?;
+    let changed = apply_change(log, dest, |session, now_ms| run(session, dest, now_ms))?;
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.json {
-        crate::print_json(&mut out, &told(&changed, goal))?;
+        crate::print_json(&mut out, &json_report(&changed, dest))?;
     } else {
-        people(&mut out, &changed, goal)?;
+        people(&mut out, &changed, dest)?;
     }
     Ok(out.flush()?)
 }
 
-fn run(session: &mut Session, goal: Goal<'_>, now_ms: i64) -> Result<Done, HostError> {
+fn run(session: &mut Session, dest: WriteTarget<'_>, now_ms: i64) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
     let undone = session.undo_compaction(now_ms)?;
     let text = match session.entry(&undone.compaction_id)?.kind {
         EntryKind::Compaction(it) => gist(&it.summary),
         _ => String::new(),
     };
-    let back = goal.way_back(session, &undone.old_leaf_id)?;
+    let back = dest.way_back(session, &undone.old_leaf_id)?;
     Ok(Done { undone, text, before, after: Weight::at_leaf(session)?, back })
 }
 
-fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>) -> Told<'a> {
+fn json_report<'a>(changed: &'a Changed<Done>, dest: WriteTarget<'_>) -> JsonReport<'a> {
     let Done { undone, text, before, after, .. } = &changed.done;
-    Told {
+    JsonReport {
         file: &changed.log.file,
-        out: goal.out_name(),
+        out: dest.out_name(),
         written: changed.is_written,
         compaction: undone.compaction_id.as_str(),
         text,
@@ -83,7 +83,7 @@ fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>) -> Told<'a> {
     }
 }
 
-fn people(out: &mut dyn Write, changed: &Changed<Done>, goal: Goal<'_>) -> io::Result<()> {
+fn people(out: &mut dyn Write, changed: &Changed<Done>, dest: WriteTarget<'_>) -> io::Result<()> {
     let Done { undone, text, before, after, back } = &changed.done;
     changed.log.heading(out, "a compaction is taken back")?;
     changed.log.write_notes(out, &changed.notes)?;
@@ -94,6 +94,6 @@ fn people(out: &mut dyn Write, changed: &Changed<Done>, goal: Goal<'_>) -> io::R
     };
     fact(out, "repeated", &repeated)?;
     fact(out, "context", &before.way_to(*after))?;
-    fact(out, "leaf", &goal.appended(&undone.new_leaf_id))?;
+    fact(out, "leaf", &dest.appended(&undone.new_leaf_id))?;
     fact(out, "go back", back)
 }

@@ -2,11 +2,11 @@
 
 mod opened;
 mod find;
-mod words;
+mod describe;
 mod graph;
 mod tree;
 mod show;
-mod account;
+mod weight;
 mod context;
 mod write;
 mod settings;

@@ -7,10 +7,10 @@ use serde::Serialize;
 use wb_message::text::one_line;
 use wb_session::{Entry, EntryId, EntryTag, Node, Session, iso_ms};
 
+use super::describe;
 use super::find::IdWidth;
 use super::graph::{Graph, Row};
 use super::opened::Log;
-use super::words;
 use crate::args::SessionTree;
 use crate::escape::escaped;
 use crate::number::count;
@@ -21,7 +21,7 @@ const LABEL_CHARS: usize = 40;
 
 /// The answer of `wb session tree --json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     file: &'a str,
     session: &'a str,
     version: u64,
@@ -84,12 +84,12 @@ fn heading(session: &Session, graph: &Graph) -> String {
     let header = session.header();
     let (n_entries, n_branches) = (graph.nodes.len(), graph.n_branches());
     let (entries, branches) = (count(n_entries, "entry", "entries"), count(n_branches, "branch", "branches"));
-    let mut told = format!("pi version {} · {entries} · {branches}", header.version);
+    let mut heading = format!("pi version {} · {entries} · {branches}", header.version);
     for more in [header.cwd.as_deref(), session.tree().name()].into_iter().flatten() {
-        told.push_str(" · ");
-        told.push_str(&one_line(more, 120));
+        heading.push_str(" · ");
+        heading.push_str(&one_line(more, 120));
     }
-    told
+    heading
 }
 
 fn lost(graph: &Graph) -> Vec<String> {
@@ -116,7 +116,7 @@ fn draw_row(
     let id = escaped(width.short(node.id.as_str()));
     write!(out, "{DIM}{}{DIM:#}{style}{mark}{style:#} {DIM}{id}{DIM:#} ", row.rails())?;
     match read(session, node) {
-        Ok(entry) => write!(out, "{}", escaped(&words::line(&entry.kind, width)))?,
+        Ok(entry) => write!(out, "{}", escaped(&describe::line(&entry.kind, width)))?,
         Err(why) => write!(out, "{BAD}line {} cannot be shown: {}{BAD:#}", node.line, escaped(&why))?,
     }
     if let Some(label) = session.tree().label(&node.id) {
@@ -143,7 +143,7 @@ fn read(session: &Session, node: &Node) -> Result<Entry, String> {
     if entry.line == node.line { Ok(entry) } else { Err(format!("line {} has its id too", entry.line)) }
 }
 
-fn machine<'a>(log: &'a Log, graph: &'a Graph) -> Told<'a> {
+fn machine<'a>(log: &'a Log, graph: &'a Graph) -> JsonReport<'a> {
     let session = &log.session;
     let header = session.header();
     let width = IdWidth::of(session.tree());
@@ -151,7 +151,7 @@ fn machine<'a>(log: &'a Log, graph: &'a Graph) -> Told<'a> {
         .map(|at| listed(session, &graph.nodes[at], graph.on_path[at], width))
         .collect();
     entries.sort_by_key(|entry| entry.line);
-    Told {
+    JsonReport {
         file: &log.file,
         session: &header.id,
         version: header.version,
@@ -174,11 +174,11 @@ fn listed<'a>(session: &'a Session, node: &'a Node, on_path: bool, width: IdWidt
         parent_id: node.parent_id.as_ref(),
         line: node.line,
         time: (node.timestamp != 0).then(|| iso_ms(node.timestamp)),
-        kind: kind.map(|kind| words::kind(kind).to_owned()),
-        role: kind.and_then(words::role),
+        kind: kind.map(|kind| describe::kind(kind).to_owned()),
+        role: kind.and_then(describe::role),
         label: session.tree().label(&node.id),
         on_path,
-        text: kind.map(|kind| words::line(kind, width)).unwrap_or_default(),
+        text: kind.map(|kind| describe::line(kind, width)).unwrap_or_default(),
         error: entry.err(),
     }
 }

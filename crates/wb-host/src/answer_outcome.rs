@@ -10,7 +10,7 @@ use crate::overflow::{is_full, is_overflow};
 
 /// How an answer ended, as far as the context is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum AnswerOutcome {
     /// It answers.
     Answered,
     /// The context was too large to be answered.
@@ -23,31 +23,31 @@ pub(crate) enum Ending {
 pub(crate) fn last_answer(
     session: &Session,
     card: &ModelCard,
-) -> Result<Option<(Entry, Ending)>, SessionError> {
+) -> Result<Option<(Entry, AnswerOutcome)>, SessionError> {
     let Some(node) = last_visible(session).filter(|node| node.tag == EntryTag::Answer) else {
         return Ok(None);
     };
     let entry = session.entry(&node.id)?;
-    let ending = match &entry.kind {
-        EntryKind::Message(logged) => ending(logged, card),
-        _ => Ending::Other,
+    let outcome = match &entry.kind {
+        EntryKind::Message(logged) => answer_outcome(logged, card),
+        _ => AnswerOutcome::Other,
     };
-    Ok(Some((entry, ending)))
+    Ok(Some((entry, outcome)))
 }
 
-fn ending(logged: &Logged, card: &ModelCard) -> Ending {
-    let Some(request) = &logged.request else { return Ending::Answered };
+fn answer_outcome(logged: &Logged, card: &ModelCard) -> AnswerOutcome {
+    let Some(request) = &logged.request else { return AnswerOutcome::Answered };
     let error = match &logged.message {
         Message::Assistant { error_message, .. } => error_message.as_deref(),
         _ => None,
     };
     let is_complete = request.stop_reason == StopReason::Stop;
     match request {
-        _ if !is_of(request, card) => Ending::Other,
-        _ if !is_complete && is_overflow(request, error, card.context_window) => Ending::Overflowed,
-        _ if is_squeezed(request, card) => Ending::Overflowed,
-        _ if request.stop_reason.is_failure() => Ending::Other,
-        _ => Ending::Answered,
+        _ if !is_of(request, card) => AnswerOutcome::Other,
+        _ if !is_complete && is_overflow(request, error, card.context_window) => AnswerOutcome::Overflowed,
+        _ if is_squeezed(request, card) => AnswerOutcome::Overflowed,
+        _ if request.stop_reason.is_failure() => AnswerOutcome::Other,
+        _ => AnswerOutcome::Answered,
     }
 }
 
@@ -155,38 +155,42 @@ mod tests {
         stop_reason: StopReason,
         (input_tokens, output_tokens): (u64, u64),
         error: Option<&str>,
-    ) -> Ending {
+    ) -> AnswerOutcome {
         let usage = Some(Usage { input_tokens, output_tokens, ..Usage::EMPTY });
         let request = Request { usage, stop_reason, model: Some("opus-4".into()), ..Request::default() };
         let error_message = error.map(str::to_owned);
         let message = Message::Assistant { content: Vec::new(), error_message };
-        ending(&Logged { message, request: Some(request), is_excluded: false }, &card())
+        answer_outcome(&Logged { message, request: Some(request), is_excluded: false }, &card())
     }
 
     #[test]
     fn an_answer_that_was_cut_off_where_the_window_ends_overflowed_and_one_at_its_own_limit_did_not() {
-        assert_eq!(ended(StopReason::Length, (98_000, 1_500), None), Ending::Overflowed);
+        assert_eq!(ended(StopReason::Length, (98_000, 1_500), None), AnswerOutcome::Overflowed);
         assert_eq!(
             ended(StopReason::Length, (60_000, 1_500), None),
-            Ending::Answered,
+            AnswerOutcome::Answered,
             "the host's own limit"
         );
-        assert_eq!(ended(StopReason::Length, (98_000, 8_000), None), Ending::Answered, "the model's limit");
-        assert_eq!(ended(StopReason::Length, (99_500, 0), None), Ending::Overflowed, "no room at all");
+        assert_eq!(
+            ended(StopReason::Length, (98_000, 8_000), None),
+            AnswerOutcome::Answered,
+            "the model's limit"
+        );
+        assert_eq!(ended(StopReason::Length, (99_500, 0), None), AnswerOutcome::Overflowed, "no room at all");
     }
 
     #[test]
     fn a_complete_answer_is_one_however_large_its_context_was() {
-        assert_eq!(ended(StopReason::Stop, (140_000, 10), None), Ending::Answered);
-        assert_eq!(ended(StopReason::ToolUse, (140_000, 10), None), Ending::Answered);
+        assert_eq!(ended(StopReason::Stop, (140_000, 10), None), AnswerOutcome::Answered);
+        assert_eq!(ended(StopReason::ToolUse, (140_000, 10), None), AnswerOutcome::Answered);
     }
 
     #[test]
     fn errors_overflow_by_their_words_alone() {
         let large = Some("prompt is too long: 213462 tokens > 200000 maximum");
-        assert_eq!(ended(StopReason::Error, (0, 0), large), Ending::Overflowed);
-        assert_eq!(ended(StopReason::Error, (140_000, 0), Some("529 overloaded")), Ending::Other);
-        assert_eq!(ended(StopReason::Aborted, (140_000, 0), large), Ending::Other);
+        assert_eq!(ended(StopReason::Error, (0, 0), large), AnswerOutcome::Overflowed);
+        assert_eq!(ended(StopReason::Error, (140_000, 0), Some("529 overloaded")), AnswerOutcome::Other);
+        assert_eq!(ended(StopReason::Aborted, (140_000, 0), large), AnswerOutcome::Other);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use wb_message::{Block, Content};
 
-use crate::stamp::parse_iso_ms;
+use crate::timestamp::parse_iso_ms;
 
 /// Reads null as the default.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
@@ -26,7 +26,7 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error>
 }
 
 /// Reads ISO text or milliseconds since the Unix epoch; 0 for anything else.
-pub(crate) fn stamp<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+pub(crate) fn timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     Ok(match Value::deserialize(from)? {
         Value::String(text) => parse_iso_ms(&text).unwrap_or(0),
         value => value.as_i64().unwrap_or(0),

@@ -5,17 +5,17 @@ use wb_message::{Message, text};
 use wb_session::{SerializeOpts, convert_to_llm, serialize_conversation};
 
 /// Serializes messages into texts of at most `max_bytes` bytes each, in order.
-pub(crate) fn parts(messages: &[Message], max_bytes: usize) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
+pub(crate) fn chunks(messages: &[Message], max_bytes: usize) -> Vec<String> {
+    let mut chunks: Vec<String> = Vec::new();
     for message in messages {
         let piece = clip_lines(serialized(message), max_bytes);
-        match parts.last_mut() {
+        match chunks.last_mut() {
             _ if piece.is_empty() => {}
             Some(part) if part.len() + 2 + piece.len() <= max_bytes => part.extend(["\n\n", &piece]),
-            _ => parts.push(piece),
+            _ => chunks.push(piece),
         }
     }
-    parts
+    chunks
 }
 
 /// Serializes one message; only those that a model does not take as they are get copied.
@@ -49,9 +49,9 @@ mod tests {
     fn messages_are_joined_until_a_part_is_full() {
         let messages: Vec<Message> =
             (0..40).map(|n| Message::user(format!("{n:03} {}", "x".repeat(90)))).collect();
-        let parts = parts(&messages, 500);
-        assert!(parts.len() > 5 && parts.iter().all(|part| part.len() <= 500));
-        let all = parts.join("\n\n");
+        let chunks = chunks(&messages, 500);
+        assert!(chunks.len() > 5 && chunks.iter().all(|part| part.len() <= 500));
+        let all = chunks.join("\n\n");
         assert!((0..40).all(|n| all.contains(&format!("[User]: {n:03} "))));
     }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_says_nothing_makes_no_part() {
-        assert!(parts(&[Message::user("")], 100).is_empty());
-        assert_eq!(parts(&[Message::custom("note", "ready")], 100), ["[User]: ready"]);
+        assert!(chunks(&[Message::user("")], 100).is_empty());
+        assert_eq!(chunks(&[Message::custom("note", "ready")], 100), ["[User]: ready"]);
     }
 }

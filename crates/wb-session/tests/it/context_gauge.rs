@@ -9,7 +9,7 @@ use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     Compaction, ContextEdit, ContextGauge, CustomMessage, Entry, EntryId, EntryKind, EntryStore, IdSource,
-    Logged, NewSession, Request, SESSION_TARIFF, Session, StopReason, StoreError, estimate_context,
+    Logged, NewSession, Request, SESSION_PRESET, Session, StopReason, StoreError, estimate_context,
 };
 
 fn begun(store: Box<dyn EntryStore>) -> Session {
@@ -81,8 +81,8 @@ proptest! {
             if is_asked {
                 let path = session.path().unwrap().into_iter().map(|node| session.entry(&node.id).unwrap());
                 let path: Vec<Entry> = path.collect();
-                let whole = estimate_context(&path.iter().collect::<Vec<_>>(), &SESSION_TARIFF);
-                prop_assert_eq!(gauge.read(&session, &SESSION_TARIFF).unwrap(), whole);
+                let whole = estimate_context(&path.iter().collect::<Vec<_>>(), &SESSION_PRESET);
+                prop_assert_eq!(gauge.read(&session, &SESSION_PRESET).unwrap(), whole);
             }
         }
     }
@@ -123,14 +123,14 @@ fn asking_again_reads_what_is_new_and_after_a_compaction_what_it_kept() {
     for _ in 0..500 {
         session.append(&Message::user("a prompt").into(), 1).unwrap();
     }
-    gauge.read(&session, &SESSION_TARIFF).unwrap();
+    gauge.read(&session, &SESSION_PRESET).unwrap();
     assert_eq!(reads(), 500);
     let kept = session.append(&Message::user("another").into(), 1).unwrap();
-    gauge.read(&session, &SESSION_TARIFF).unwrap();
-    gauge.read(&session, &SESSION_TARIFF).unwrap();
+    gauge.read(&session, &SESSION_PRESET).unwrap();
+    gauge.read(&session, &SESSION_PRESET).unwrap();
     assert_eq!(reads(), 1);
     let digest = Compaction { summary: "s".into(), first_kept_entry_id: Some(kept), ..Compaction::default() };
     session.append(&EntryKind::Compaction(digest), 1).unwrap();
-    gauge.read(&session, &SESSION_TARIFF).unwrap();
+    gauge.read(&session, &SESSION_PRESET).unwrap();
     assert!(reads() <= 3, "the compaction, twice, and what it kept");
 }

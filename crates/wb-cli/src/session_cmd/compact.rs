@@ -10,25 +10,25 @@ use wb_host::{
 };
 use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 
-use super::account::{Summary, Weight, Weights};
 use super::find::IdWidth;
 use super::opened::Log;
 use super::settings::Settings;
 use super::show::{body, fact};
-use super::write::{Changed, Goal, carry_out};
+use super::weight::{Summary, Weight, Weights};
+use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionCompact;
 use crate::number::{count, grouped};
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     file: &'a str,
     out: Option<String>,
     compacted: bool,
     written: bool,
     reason: Option<&'a str>,
     #[serde(flatten)]
-    act: Option<ActTold<'a>>,
+    act: Option<ActReport<'a>>,
     #[serde(flatten)]
     weights: Weights,
     keep_recent_tokens: u64,
@@ -38,7 +38,7 @@ struct Told<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ActTold<'a> {
+struct ActReport<'a> {
     entry: Option<&'a EntryId>,
     first_kept_entry: &'a EntryId,
     messages_summarized: usize,
@@ -68,20 +68,20 @@ struct Act {
 
 /// Compacts a session at its leaf.
 pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
-    let goal = Goal::of(&args.change, args.dry_run);
-    let log = Log::open(goal.file)?;
+    let dest = WriteTarget::of(&args.change, args.dry_run);
+    let log = Log::open(dest.file)?;
     let settings = Settings::of(&log)?;
     let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
     let mut changed =
-        carry_out(log, goal, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
+        apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
     if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
         changed.notes.push("the local digest does not follow instructions".to_owned());
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.change.json {
-        crate::print_json(&mut out, &told(&changed, goal, &settings))?;
+        crate::print_json(&mut out, &json_report(&changed, dest, &settings))?;
     } else {
-        people(&mut out, &changed, goal, &settings)?;
+        people(&mut out, &changed, dest, &settings)?;
     }
     Ok(out.flush()?)
 }
@@ -138,16 +138,20 @@ fn why_nothing(
     ))
 }
 
-fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>, settings: &'a Settings) -> Told<'a> {
+fn json_report<'a>(
+    changed: &'a Changed<Done>,
+    dest: WriteTarget<'_>,
+    settings: &'a Settings,
+) -> JsonReport<'a> {
     let Done { before, act } = &changed.done;
     let act = act.as_ref();
-    Told {
+    JsonReport {
         file: &changed.log.file,
-        out: goal.out_name(),
+        out: dest.out_name(),
         compacted: act.is_ok(),
         written: changed.is_written,
         reason: act.err().map(String::as_str),
-        act: act.ok().map(|act| act_told(act, changed.is_written)),
+        act: act.ok().map(|act| act_report(act, changed.is_written)),
         weights: Weights::new(*before, act.map_or(*before, |act| act.after)),
         keep_recent_tokens: settings.values.compaction.keep_recent_tokens,
         reserve_tokens: settings.values.compaction.reserve_tokens,
@@ -156,8 +160,8 @@ fn told<'a>(changed: &'a Changed<Done>, goal: Goal<'_>, settings: &'a Settings) 
     }
 }
 
-fn act_told(act: &Act, is_written: bool) -> ActTold<'_> {
-    ActTold {
+fn act_report(act: &Act, is_written: bool) -> ActReport<'_> {
+    ActReport {
         entry: is_written.then_some(&act.entry),
         first_kept_entry: &act.first_kept,
         messages_summarized: act.n_summarized,
@@ -177,13 +181,13 @@ impl Act {
 fn people(
     out: &mut dyn Write,
     changed: &Changed<Done>,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
     settings: &Settings,
 ) -> io::Result<()> {
     let (log, Done { before, act }) = (&changed.log, &changed.done);
     let heading = match act {
         Err(_) => "not compacted",
-        Ok(_) if goal.is_dry => "would be compacted; this is a dry run and writes nothing",
+        Ok(_) if dest.is_dry => "would be compacted; this is a dry run and writes nothing",
         Ok(_) => "compacted",
     };
     log.heading(out, heading)?;
@@ -191,7 +195,7 @@ fn people(
     settings.write(out)?;
     match act {
         Err(reason) => writeln!(out, "  {reason}"),
-        Ok(act) => people_act(out, changed, *before, act, goal),
+        Ok(act) => people_act(out, changed, *before, act, dest),
     }
 }
 
@@ -200,7 +204,7 @@ fn people_act(
     changed: &Changed<Done>,
     before: Weight,
     act: &Act,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
 ) -> io::Result<()> {
     let width = IdWidth::of(changed.log.session.tree());
     let summarized = count(act.n_summarized, "message", "messages");
@@ -217,8 +221,8 @@ fn people_act(
     if !changed.is_written {
         return body(out, "Digest", act.digest.text(), false);
     }
-    let file = goal.shell_name();
-    fact(out, "entry", &goal.appended(&act.entry))?;
+    let file = dest.shell_name();
+    fact(out, "entry", &dest.appended(&act.entry))?;
     fact(out, "read it", &format!("wb session show {file} {}", act.entry))?;
     fact(out, "take it back", &format!("wb session undo {file}"))
 }

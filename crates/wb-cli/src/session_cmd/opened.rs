@@ -29,7 +29,7 @@ impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = path.display().to_string();
         let copy = copy_of_stream(path).map_err(|error| {
-            told(&file, &error.to_string(), "check that the input can be read to its end")
+            user_error(&file, &error.to_string(), "check that the input can be read to its end")
         })?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
         let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
@@ -38,7 +38,7 @@ impl Log {
         let session = session.map_err(|error| {
             let text = error.to_string();
             let named = format!("{}: ", source.display());
-            told(&file, text.strip_prefix(&named).unwrap_or(&text), hint(&error))
+            user_error(&file, text.strip_prefix(&named).unwrap_or(&text), hint(&error))
         })?;
         Ok(Self { file, session, copy })
     }
@@ -54,8 +54,8 @@ impl Log {
     }
 
     /// Writes the name of the file and what follows it, dimmed.
-    pub(crate) fn heading(&self, out: &mut dyn Write, told: &str) -> io::Result<()> {
-        writeln!(out, "{HEAD}{}{HEAD:#}  {DIM}{}{DIM:#}", escaped(&self.file), escaped(told))
+    pub(crate) fn heading(&self, out: &mut dyn Write, what: &str) -> io::Result<()> {
+        writeln!(out, "{HEAD}{}{HEAD:#}  {DIM}{}{DIM:#}", escaped(&self.file), escaped(what))
     }
 
     /// Returns what was passed over.
@@ -66,8 +66,8 @@ impl Log {
     /// Writes what was passed over, the first lines of it.
     pub(crate) fn write_notes(&self, out: &mut dyn Write, more: &[String]) -> io::Result<()> {
         let notes = self.session.notes();
-        for told in notes.iter().take(SHOWN_NOTES).map(ToString::to_string).chain(more.iter().cloned()) {
-            writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&told))?;
+        for note in notes.iter().take(SHOWN_NOTES).map(ToString::to_string).chain(more.iter().cloned()) {
+            writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&note))?;
         }
         match notes.len().saturating_sub(SHOWN_NOTES) {
             0 => Ok(()),
@@ -79,11 +79,11 @@ impl Log {
 /// Builds an error of a text that may name the file itself.
 pub(crate) fn failure(file: &str, text: &str, hint: &str) -> anyhow::Error {
     let named = format!("{file}: ");
-    told(file, text.strip_prefix(&named).unwrap_or(text), hint)
+    user_error(file, text.strip_prefix(&named).unwrap_or(text), hint)
 }
 
 /// Builds an error of the house: what is wrong with which file, and what can be done about it.
-pub(crate) fn told(file: &str, what: &str, hint: &str) -> anyhow::Error {
+pub(crate) fn user_error(file: &str, what: &str, hint: &str) -> anyhow::Error {
     anyhow!("{}: {}\nhint: {}", escaped(file), escaped(what), escaped(hint))
 }
 

@@ -8,7 +8,7 @@ use wb_message::{Message, ToolVocabulary};
 /// A transcript that was read from a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Opened {
+pub struct Transcript {
     /// The name of the format.
     pub format: &'static str,
     /// The messages that the next request would send, without the system prompt and the tools, which files do
@@ -116,35 +116,35 @@ impl fmt::Display for Note {
     }
 }
 
-/// One stretch of a session in which the context only grew: from the start or from a compaction to the next.
+/// One segment of a session in which the context only grew: from the start or from a compaction to the next.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Epoch {
-    /// The messages that the model saw, as they were at the end of the stretch.
+pub struct Segment {
+    /// The messages that the model saw, as they were at the end of the segment.
     pub messages: Vec<Message>,
-    /// What providers counted in this stretch; empty where no request was made in it.
+    /// What providers counted in this segment; empty where no request was made in it.
     pub usage: Vec<UsageAt>,
 }
 
-/// The stretches of a session in order; each is built when it is asked for.
-pub struct Epochs(Box<dyn Iterator<Item = Epoch> + Send>);
+/// The segments of a session in order; each is built when it is asked for.
+pub struct Segments(Box<dyn Iterator<Item = Segment> + Send>);
 
-impl Epochs {
-    pub(crate) fn new(each: impl Iterator<Item = Epoch> + Send + 'static) -> Self {
+impl Segments {
+    pub(crate) fn new(each: impl Iterator<Item = Segment> + Send + 'static) -> Self {
         Self(Box::new(each))
     }
 }
 
-impl Iterator for Epochs {
-    type Item = Epoch;
+impl Iterator for Segments {
+    type Item = Segment;
 
-    fn next(&mut self) -> Option<Epoch> {
+    fn next(&mut self) -> Option<Segment> {
         self.0.next()
     }
 }
 
-impl fmt::Debug for Epochs {
+impl fmt::Debug for Segments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epochs").finish_non_exhaustive()
+        f.debug_struct("Segments").finish_non_exhaustive()
     }
 }

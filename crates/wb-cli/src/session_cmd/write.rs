@@ -13,13 +13,13 @@ use wb_session::{
     Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError,
 };
 
-use super::opened::{self, Log, told};
+use super::opened::{self, Log, user_error};
 use crate::args::SessionChange;
 use crate::session::write_new;
 
 /// Where a change goes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Goal<'a> {
+pub(crate) struct WriteTarget<'a> {
     pub(crate) file: &'a Path,
     /// The new file that gets the whole session.
     pub(crate) out: Option<&'a Path>,
@@ -27,7 +27,7 @@ pub(crate) struct Goal<'a> {
     pub(crate) is_dry: bool,
 }
 
-impl<'a> Goal<'a> {
+impl<'a> WriteTarget<'a> {
     pub(crate) fn of(args: &'a SessionChange, is_dry: bool) -> Self {
         Self { file: &args.file, out: args.out.as_deref(), is_dry }
     }
@@ -93,27 +93,27 @@ impl<T> Changed<T> {
 ///
 /// It is made on a copy in memory, and what it appended there is appended to the file. A change that is refused and
 /// one that appends nothing leave the file as it is, its torn end among it.
-pub(crate) fn carry_out<T>(
+pub(crate) fn apply_change<T>(
     log: Log,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
 ) -> Result<Changed<T>> {
-    check(&log, goal)?;
+    check(&log, dest)?;
     let mut before = Vec::new();
     log.session.write_to(&mut before).map_err(|error| log.failure(&error))?;
     let opened = Session::open(Box::new(MemoryStore::of_lines(&before)), ids());
     let mut session = opened.map_err(|error| log.failure(&error))?;
     let done = change(&mut session, now_ms()).map_err(|error| failure(&log.file, &error))?;
     let is_new = session.tree().nodes().len() > log.session.tree().nodes().len();
-    let is_written = is_new && !goal.is_dry;
+    let is_written = is_new && !dest.is_dry;
     let mut notes = Vec::new();
-    if goal.is_dry && goal.out.is_none() && is_older(&log) {
+    if dest.is_dry && dest.out.is_none() && is_older(&log) {
         notes.push(format!("a layout of version {} is not appended to: the run needs -o OUT", version(&log)));
     }
-    match goal.out {
+    match dest.out {
         _ if !is_written => {}
         Some(out) => write_out(&session, out)?,
-        None => notes.extend(append(&session, goal.file, &before)?),
+        None => notes.extend(append(&session, dest.file, &before)?),
     }
     Ok(Changed { log, done, is_written, notes })
 }
@@ -121,7 +121,7 @@ pub(crate) fn carry_out<T>(
 fn write_out(session: &Session, out: &Path) -> Result<()> {
     write_new(out, |to| session.write_to(to).map_err(io_error)).map_err(|error| {
         let hint = "name a new file in a folder that can be written to";
-        told(&out.display().to_string(), &error.to_string(), hint)
+        user_error(&out.display().to_string(), &error.to_string(), hint)
     })
 }
 
@@ -177,15 +177,15 @@ impl Write for Rest {
 }
 
 /// Refuses what cannot be written where it should go.
-fn check(log: &Log, goal: Goal<'_>) -> Result<()> {
-    if let Some(out) = goal.out {
+fn check(log: &Log, dest: WriteTarget<'_>) -> Result<()> {
+    if let Some(out) = dest.out {
         return check_out(out);
     }
-    if goal.is_dry {
+    if dest.is_dry {
         return Ok(());
     }
     if log.is_stream() {
-        return Err(told(&log.file, "what comes through a pipe cannot be appended to", NAME_OUT));
+        return Err(user_error(&log.file, "what comes through a pipe cannot be appended to", NAME_OUT));
     }
     if is_older(log) {
         let error = SessionError::OtherLayout { version: version(log) };
@@ -205,10 +205,10 @@ fn is_older(log: &Log) -> bool {
 fn check_out(out: &Path) -> Result<()> {
     let name = out.display().to_string();
     if out == Path::new("-") {
-        return Err(told(&name, "standard output has the report", "name a new file with -o"));
+        return Err(user_error(&name, "standard output has the report", "name a new file with -o"));
     }
     if out.symlink_metadata().is_ok() {
-        return Err(told(&name, "is there already", "name a new file with -o, or move this one away"));
+        return Err(user_error(&name, "is there already", "name a new file with -o, or move this one away"));
     }
     Ok(())
 }

@@ -8,17 +8,17 @@ use serde::Serialize;
 use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
-use super::account::{Summary, Weight, Weights};
 use super::find;
-use super::opened::{Log, told};
+use super::opened::{Log, user_error};
 use super::settings::Settings;
 use super::show::{body, fact};
-use super::write::{Changed, Goal, carry_out};
+use super::weight::{Summary, Weight, Weights};
+use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionBranch;
 
 /// The answer of `wb session branch --json`.
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     file: &'a str,
     out: Option<String>,
     moved: bool,
@@ -55,10 +55,10 @@ struct Done {
 
 /// Goes to an entry.
 pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
-    let goal = Goal::of(&args.change, false);
-    let log = Log::open(goal.file)?;
+    let dest = WriteTarget::of(&args.change, false);
+    let log = Log::open(dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
-        return Err(told(
+        return Err(user_error(
             &log.file,
             "the session has no entries",
             "name a session that something was said in",
@@ -68,16 +68,16 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
     let summary = BranchSummaryOpts { settings: branch_summary, ..Default::default() };
     let opts = NavigateOpts { user_wants_summary: args.summarize, label: None, summary };
-    let mut changed = carry_out(log, goal, |session, now_ms| run(session, &target, opts, goal, now_ms))?;
+    let mut changed = apply_change(log, dest, |session, now_ms| run(session, &target, opts, dest, now_ms))?;
     if args.summarize && changed.done.entry.is_some() && changed.done.digest.is_none() {
         changed.notes.push("nothing to summarize: no messages are left behind".to_owned());
     }
     let reason = changed.done.reason();
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.change.json {
-        crate::print_json(&mut out, &machine(&changed, goal, settings.as_ref(), reason.as_deref()))?;
+        crate::print_json(&mut out, &machine(&changed, dest, settings.as_ref(), reason.as_deref()))?;
     } else {
-        people(&mut out, &changed, goal, settings.as_ref(), reason.as_deref())?;
+        people(&mut out, &changed, dest, settings.as_ref(), reason.as_deref())?;
     }
     Ok(out.flush()?)
 }
@@ -86,7 +86,7 @@ fn run(
     session: &mut Session,
     target: &EntryId,
     opts: NavigateOpts,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
     now_ms: i64,
 ) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
@@ -104,7 +104,7 @@ fn run(
         Some(node) => node.parent_id.clone(),
         None => stands_at,
     };
-    let back = old_leaf.as_ref().map(|leaf| goal.way_back(session, leaf)).transpose()?;
+    let back = old_leaf.as_ref().map(|leaf| dest.way_back(session, leaf)).transpose()?;
     let (target, editor_text, after) = (target.clone(), gone.editor_text, Weight::at_leaf(session)?);
     Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back })
 }
@@ -131,14 +131,14 @@ impl Done {
 
 fn machine<'a>(
     changed: &'a Changed<Done>,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
     settings: Option<&'a Settings>,
     reason: Option<&'a str>,
-) -> Told<'a> {
+) -> JsonReport<'a> {
     let done = &changed.done;
-    Told {
+    JsonReport {
         file: &changed.log.file,
-        out: goal.out_name(),
+        out: dest.out_name(),
         moved: done.entry.is_some(),
         written: changed.is_written,
         reason,
@@ -157,7 +157,7 @@ fn machine<'a>(
 fn people(
     out: &mut dyn Write,
     changed: &Changed<Done>,
-    goal: Goal<'_>,
+    dest: WriteTarget<'_>,
     settings: Option<&Settings>,
     reason: Option<&str>,
 ) -> io::Result<()> {
@@ -174,7 +174,7 @@ fn people(
         fact(out, "left", left)?;
         fact(out, "context", &done.before.way_to(done.after))?;
         let kind = if done.digest.is_some() { "the digest of what was left" } else { "a mark" };
-        fact(out, "leaf", &format!("{}, {kind}", goal.appended(entry)))?;
+        fact(out, "leaf", &format!("{}, {kind}", dest.appended(entry)))?;
     }
     if let Some(digest) = &done.digest {
         digest.write_facts(out)?;
