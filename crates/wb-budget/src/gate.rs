@@ -33,7 +33,7 @@ pub fn is_over(context_tokens: u64, card: &ModelCard, policy: &BudgetPolicy) -> 
     context_tokens as f64 > budget_limit(card, policy)
 }
 
-/// The most that restored files may weigh (seed 0: the rehydrate budget).
+/// The most that restored files may weigh.
 pub const RESTORED_TOKENS: u64 = 8000;
 /// The most that a digest may weigh.
 pub const DIGEST_TOKENS: u64 = 2000;

@@ -17,7 +17,7 @@ pub struct BudgetPolicy {
     pub reserve_tokens: Option<u64>,
 }
 
-/// The policy that the gate and the slicer share by default (seed 0: `AUTO_CONDENSE_POLICY`).
+/// The policy that the gate and the slicer share by default.
 pub const AUTO_CONDENSE_POLICY: BudgetPolicy =
     BudgetPolicy { trigger_ratio: 0.75, keep_recent: 6000, reserve_tokens: Some(2048) };
 
@@ -36,7 +36,7 @@ pub struct CompactionPolicy {
     pub keep_recent_turns: usize,
 }
 
-/// The numbers of the framework's own compactor (seed 0, "Two Compaction Engines").
+/// The numbers of the framework's own compactor.
 pub const FRAMEWORK_COMPACTION_POLICY: CompactionPolicy =
     CompactionPolicy { trigger_ratio: 0.8, keep_recent_turns: 8 };
 
@@ -52,7 +52,7 @@ pub enum PolicyError {
 impl BudgetPolicy {
     /// Returns the policy if its values make sense: a ratio in (0, 1].
     ///
-    /// The published arithmetic takes any value; a policy that comes from outside should pass here first.
+    /// The arithmetic takes any value; check a policy that comes from outside here first.
     pub fn validated(self) -> Result<Self, PolicyError> {
         // NaN and the infinities fail the comparison.
         if self.trigger_ratio > 0.0 && self.trigger_ratio <= 1.0 {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_presets_hold_the_numbers_of_the_seed() {
+    fn the_preset_holds_its_numbers() {
         let auto = AUTO_CONDENSE_POLICY;
         assert_eq!((auto.trigger_ratio, auto.keep_recent, auto.reserve_tokens), (0.75, 6000, Some(2048)));
         let framework = FRAMEWORK_COMPACTION_POLICY;

@@ -1,4 +1,4 @@
-//! The policy of a runtime that truncates, previews and compacts (seed 4).
+//! The policy of a runtime that truncates, previews and compacts.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub struct ContextWindowPolicy {
     pub compaction_raw_suffix_messages: usize,
 }
 
-/// The defaults of the seed (seed 4, "Fields").
+/// The defaults.
 pub const CONTEXT_WINDOW_POLICY: ContextWindowPolicy = ContextWindowPolicy {
     max_context_tokens: 200_000,
     max_output_tokens: 16_384,

@@ -71,24 +71,24 @@ pub(crate) struct Measure {
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
     fn of(opened: &Transcript, card: &ModelCard, policy: &Policy) -> Self {
-        let mut ledger = ContextTracker::new();
+        let mut tracker = ContextTracker::new();
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
-            ledger.push(message);
+            tracker.push(message);
             while let Some(counted) = usage.next_if(|usage| usage.at == at) {
                 let id = counted.model.clone().unwrap_or_default();
                 // A refused count leaves the estimate as it is, which is what the meter then shows.
-                let _ = ledger.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+                let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
             }
         }
-        let counter = ledger.calibrated();
-        let overhead_tokens = ledger.overhead_tokens();
+        let counter = tracker.calibrated();
+        let overhead_tokens = tracker.overhead_tokens();
         // A window that held what was counted held its overhead too; a smaller one is only tried out.
-        let held = ledger.context_tokens() <= card.context_window;
+        let held = tracker.context_tokens() <= card.context_window;
         let fits = held || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
         if fits {
-            let anchored = ledger.estimate(card).anchored;
-            let context_tokens = ledger.context_tokens();
+            let anchored = tracker.estimate(card).anchored;
+            let context_tokens = tracker.context_tokens();
             return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, counter };
         }
         let context_tokens = opened.messages.iter().map(|message| counter.message(message)).sum();

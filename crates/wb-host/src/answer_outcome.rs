@@ -54,7 +54,7 @@ fn answer_outcome(logged: &Logged, card: &ModelCard) -> AnswerOutcome {
 /// Tells whether a model gave an answer, as far as both are known.
 fn is_of(request: &Request, card: &ModelCard) -> bool {
     let is_same =
-        |told: &Option<String>, known: &str| told.as_deref().is_none_or(|told| names_same(told, known));
+        |named: &Option<String>, known: &str| named.as_deref().is_none_or(|named| names_same(named, known));
     is_same(&request.model, &card.id) && is_same(&request.provider, &card.provider)
 }
 

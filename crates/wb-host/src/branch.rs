@@ -15,7 +15,7 @@ use crate::compaction_result::{CompactError, SummarySource};
 use crate::prompt::{Focus, SummaryTask};
 use crate::summarize::{Piece, SummaryRun};
 
-/// The most tokens of the summary of a branch, as pi had it at the time of seed 2.
+/// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
 /// How [`generate_branch_summary`] works; everything is optional.

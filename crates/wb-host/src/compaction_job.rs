@@ -279,8 +279,8 @@ impl HookNotification {
                 hooks.tell(("session_compact", &**event), |hooks, event| hooks.session_compact(event)).await;
             }
             Self::Failed(event) => {
-                let told = ("session_compact_failed", event);
-                hooks.tell(told, |hooks, event| hooks.session_compact_failed(event)).await;
+                let failed = ("session_compact_failed", event);
+                hooks.tell(failed, |hooks, event| hooks.session_compact_failed(event)).await;
             }
         }
     }

@@ -5,7 +5,7 @@ use wb_budget::Usage;
 use wb_session::EntryId;
 use wb_summarize::NoDigest;
 
-/// Stands before the summary of a turn's first part, after that of the history (seed 2's two summaries in one).
+/// Stands before the summary of a turn's first part, after that of the history.
 pub const TURN_CONTEXT: &str = "**Turn Context (split turn):**";
 /// Stands for the history where a turn is cut in two and nothing came before it.
 pub const NO_PRIOR_HISTORY: &str = "No prior history.";

@@ -24,7 +24,7 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// What is told before a compaction (seed 2).
+/// What is told before a compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeCompactEvent {
@@ -72,7 +72,7 @@ pub struct SessionCompactFailedEvent {
     pub from_extension: bool,
 }
 
-/// Where a session is going to (seed 2).
+/// Where a session is going to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreePreparation {
@@ -94,7 +94,7 @@ pub struct TreePreparation {
     pub label: Option<String>,
 }
 
-/// What is told before a session goes to another branch, whether or not a summary is wanted (seed 2).
+/// What is told before a session goes to another branch, whether or not a summary is wanted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeTreeEvent {
@@ -235,7 +235,7 @@ impl SessionHooks for NoHooks {}
 pub struct HookFault {
     /// The place of the hook among those of its list, counted from 0.
     pub hook: usize,
-    /// The event, as seed 2 calls it.
+    /// The name of the event.
     pub event: &'static str,
     /// What went wrong, on one line of at most [`MAX_FAULT_CHARS`] characters.
     pub what: String,

@@ -28,9 +28,9 @@ pub const COLLAPSED_PREFIX: &str = "[Summary] ";
 pub const INTERNAL_TYPE: &str = "internal";
 /// The custom type of a [`conversation_summary`].
 pub const SUMMARY_TYPE: &str = "conversation-summary";
-/// Opens the text of a conversation summary (seed 4).
+/// Opens the text of a conversation summary.
 pub const SUMMARY_OPEN: &str = "<conversation-summary>";
-/// Closes the text of a conversation summary (seed 4).
+/// Closes the text of a conversation summary.
 pub const SUMMARY_CLOSE: &str = "</conversation-summary>";
 
 /// Who a message is for.

@@ -39,7 +39,7 @@ pub struct ToolVocabulary {
 use ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 
 impl ToolVocabulary {
-    /// The set of the main seed: lowercase names, the path under `path`.
+    /// The default set: lowercase names, the path under `path`.
     pub const BASIC: Self = Self {
         tools: &[
             ("read", Read),
@@ -203,10 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_set_is_the_ten_names_of_the_seed() {
+    fn the_basic_set_has_ten_names() {
         let names: Vec<_> = ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect();
-        let seed = ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
-        assert_eq!(names, seed);
+        let default =
+            ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
+        assert_eq!(names, default);
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub fn clear(at: usize) -> Edit {
 static SEED_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect());
 
-/// Returns the tools of the main seed whose output can be had again.
+/// Returns the default tools whose output can be had again by another call.
 pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
     &SEED_NAMES
 }

@@ -9,7 +9,7 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
 
-/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands (seed 4).
+/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands.
 pub const ARTIFACT_SETTINGS_KEY: &str = "context_transform.artifact_compaction";
 
 /// Stands before the size of the whole where a preview was cut.
@@ -36,7 +36,7 @@ pub struct ArtifactCompactionConfig {
     pub preview_max_lines: usize,
 }
 
-/// The defaults of the seed (seed 4, "Artifact compaction").
+/// The defaults.
 pub const ARTIFACT_COMPACTION: ArtifactCompactionConfig =
     ArtifactCompactionConfig { threshold_tokens: 2048, preview_max_chars: 1600, preview_max_lines: 24 };
 

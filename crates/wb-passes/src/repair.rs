@@ -12,7 +12,7 @@ use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
 
 use crate::pass::{Goal, Pass};
 
-/// What a call is answered with whose result never came (seed 4).
+/// What a call is answered with whose result never came.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Opens the note that stands for a result without a call.
 pub const ORPHAN_OPEN: &str = "<tool-result-without-call>";

@@ -9,7 +9,7 @@ use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
 use crate::id::EntryId;
 
-/// What the recorded answers of seed 2 count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
+/// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
 /// one in a result does, since providers count it. What watches over a session counts with
 /// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
 pub const SESSION_PRESET: HeuristicPreset =

@@ -11,7 +11,7 @@ use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
 use crate::settings::CompactionSettings;
 
-/// What a summarizer is given, and what stays (seed 2).
+/// What a summarizer is given, and what stays.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompactionPreparation {

@@ -21,7 +21,7 @@ pub struct SerializeOpts {
 }
 
 impl SerializeOpts {
-    /// Shows everything as it is (seed 2).
+    /// Shows everything as it is.
     pub const WHOLE: Self = Self { include_thinking: true, max_result_bytes: None, guarded: false };
 }
 
@@ -31,7 +31,7 @@ impl Default for SerializeOpts {
     }
 }
 
-/// Writes prompts, answers and results as text in labelled parts with blank lines between (seed 2).
+/// Writes prompts, answers and results as text in labelled parts with blank lines between.
 ///
 /// The labels are `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: ` with
 /// `name(key=JSON, …)` joined by `; `, and `[Tool result]: `. Other messages are to be

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The tokens kept free for the model's answer (seed 2).
+/// The tokens kept free for the model's answer.
 pub const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
-/// The tokens of recent messages that a compaction keeps (seed 2).
+/// The tokens of recent messages that a compaction keeps.
 pub const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// When a session is compacted and how much of it stays; keys that are left out get the defaults of seed 2.
+/// When a session is compacted and how much of it stays; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {

@@ -1,18 +1,18 @@
-//! How older history becomes a summary, as a host writes it down (seed 4), and what a compaction must save.
+//! How older history becomes a summary, as a host writes it down, and what a compaction must save.
 
 use serde::{Deserialize, Serialize};
 
-/// The key of a [`CompactionConfig`] among an agent's sections (seed 4).
+/// The key of a [`CompactionConfig`] among an agent's sections.
 pub const COMPACTION_KEY: &str = "compaction";
-/// The most tokens of a summary where none are configured (seed 4).
+/// The most tokens of a summary where none are configured.
 pub const DEFAULT_SUMMARY_TOKENS: u32 = 1024;
-/// The fewest tokens that a compaction must save to be worth a request (seed 4).
+/// The fewest tokens that a compaction must save to be worth a request.
 pub const MIN_COMPACTION_GAIN_TOKENS: u64 = 1024;
-/// The part of what is summarized that must be saved where none is configured (seed 4).
+/// The part of what is summarized that must be saved where none is configured.
 pub const DEFAULT_MIN_SAVINGS_RATIO: f64 = 0.3;
-/// Stands in a user prompt for the transcript (seed 4).
+/// Stands in a user prompt for the transcript.
 pub const MESSAGES_PLACEHOLDER: &str = "{messages}";
-/// Stands in a user prompt for the summary so far (seed 4).
+/// Stands in a user prompt for the summary so far.
 pub const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
 
 /// Whether compaction runs beside the agent.

@@ -14,17 +14,17 @@ pub(crate) const EARLIER: &str = "- Earlier request:";
 /// How the entry begins that tells what was done last.
 pub const ACTIVE: &str = "- Active: ";
 /// How an entry begins that tells what failed and was not seen to work since.
-pub const STUCK: &str = "- Stuck? ";
+pub const UNRESOLVED: &str = "- Stuck? ";
 
 /// Stands between a command and how it ended.
 pub(crate) const ENDED: &str = "` → ";
 
 /// Tells how many messages are gone; the counts of earlier digests are added to the total.
 pub(crate) fn elided_line(n_elided: usize, prior: &Sections) -> String {
-    let told = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
-    let before = told().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
+    let counts = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
+    let before = counts().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
     let plural = if n_elided == 1 { "" } else { "s" };
-    let is_all = told().all(|entry| !entry.ends_with(BESIDE)) && (before.is_some() || prior.is_empty());
+    let is_all = counts().all(|entry| !entry.ends_with(BESIDE)) && (before.is_some() || prior.is_empty());
     let all = match before {
         None if !is_all => String::new(),
         before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
@@ -104,7 +104,7 @@ fn request_text(entry: &str) -> &str {
 fn is_superseded(known: &[String], entry: &str) -> bool {
     let is_kind = |it: &str| match command(entry) {
         Some(_) => command(it).is_some(),
-        None => entry.starts_with(STUCK) && it.starts_with(STUCK),
+        None => entry.starts_with(UNRESOLVED) && it.starts_with(UNRESOLVED),
     };
     let is_same = |it: &String| command(entry).is_some() && command(it) == command(entry);
     known.iter().any(is_same) || known.iter().filter(|it| is_kind(it)).count() >= N_ENTRIES

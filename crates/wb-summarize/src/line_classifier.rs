@@ -31,7 +31,7 @@ pub(crate) fn is_decision(line: &str) -> bool {
 }
 
 /// Returns the first line that names an error, else the last line that is not blank; nothing of blank ones.
-pub(crate) fn telling_line(output: &str) -> Option<&str> {
+pub(crate) fn line_with_cause(output: &str) -> Option<&str> {
     const WORDS: Lookup = Lookup::of(&["error", "failed", "panicked", "exception", "fail", "fatal"], &[]);
     // Tools add how a command ended; the list of commands has that.
     const ENDS: [&str; 3] = ["Command exited with code", "Command aborted", "Exit code"];

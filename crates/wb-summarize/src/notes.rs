@@ -13,8 +13,8 @@ use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};
 
-use crate::digest_merge::{N_ENTRIES, STUCK, is_acknowledgement};
-use crate::line_classifier::{identifiers_back, is_constraint, is_decision, says_something, telling_line};
+use crate::digest_merge::{N_ENTRIES, UNRESOLVED, is_acknowledgement};
+use crate::line_classifier::{identifiers_back, is_constraint, is_decision, line_with_cause, says_something};
 
 /// Requests kept beside the first one.
 const N_REQUESTS: usize = 4;
@@ -251,7 +251,7 @@ pub(crate) struct Work<'a, 'v> {
     pub(crate) errors: Newest<Failure<'a>>,
     failing: Vec<Failing>,
     /// What earlier digests say is in the way, as long as it is.
-    pub(crate) stuck: Vec<&'v str>,
+    pub(crate) unresolved: Vec<&'v str>,
 }
 
 impl<'a, 'v> Work<'a, 'v> {
@@ -259,7 +259,7 @@ impl<'a, 'v> Work<'a, 'v> {
         messages: &'a [M],
         pairing: &Pairing,
         vocabulary: &'v ToolVocabulary,
-        stuck: Vec<&'v str>,
+        unresolved: Vec<&'v str>,
     ) -> Self {
         let pairs = pairing.pairs();
         let pairs = &pairs[..pairs.partition_point(|pair| (pair.result as usize) < messages.len())];
@@ -271,7 +271,7 @@ impl<'a, 'v> Work<'a, 'v> {
             commands: Newest::up_to(N_ENTRIES),
             errors: Newest::up_to(N_ERRORS),
             failing: failing(messages, pairs, vocabulary),
-            stuck,
+            unresolved,
         };
         let mut pairs = pairs.iter().rev().peekable();
         for (at, message) in messages.iter().enumerate().rev() {
@@ -293,7 +293,7 @@ impl<'a, 'v> Work<'a, 'v> {
             && self.modified.is_full()
             && self.commands.is_full()
             && (self.errors.is_full() || self.failing.is_empty())
-            && self.stuck.is_empty()
+            && self.unresolved.is_empty()
     }
 
     fn message(&mut self, message: &'a Message) {
@@ -351,22 +351,22 @@ impl<'a, 'v> Work<'a, 'v> {
     /// Notes how something ended, unless a newer end of it is known.
     fn ended(&mut self, what: &'a str, call: Option<Call<'a>>, end: End<'a>) {
         let counts = !self.errors.is_full() && self.ever_failed(what);
-        let is_stuck = self.stuck.iter().any(|entry| may_name(entry, what));
-        if !counts && !is_stuck {
+        let is_unresolved = self.unresolved.iter().any(|entry| may_name(entry, what));
+        if !counts && !is_unresolved {
             return;
         }
         let line = match end {
             End::Worked => None,
-            End::Failed(text, silent) => match telling_line(text).or(silent) {
+            End::Failed(text, silent) => match line_with_cause(text).or(silent) {
                 // Nothing tells that it failed.
                 None => return,
                 line => line,
             },
         };
         let path = call.and_then(|call| call.path(self.vocabulary));
-        if is_stuck {
-            let told = [STUCK, &place(what, path.as_ref()), ": "].concat();
-            self.stuck.retain(|entry| !entry.starts_with(&told));
+        if is_unresolved {
+            let entry_start = [UNRESOLVED, &place(what, path.as_ref()), ": "].concat();
+            self.unresolved.retain(|entry| !entry.starts_with(&entry_start));
         }
         if counts
             && self.is_newest_end(what, path.as_deref())
@@ -429,7 +429,7 @@ fn failing<M: Borrow<Message>>(messages: &[M], pairs: &[Pair], vocabulary: &Tool
 
 /// Tells whether an entry on something that is in the way may name this; a quick look at its first word.
 fn may_name(entry: &str, what: &str) -> bool {
-    let named = entry.strip_prefix(STUCK).unwrap_or(entry);
+    let named = entry.strip_prefix(UNRESOLVED).unwrap_or(entry);
     let word = what.split_whitespace().next().unwrap_or_default();
     word.len() > PLACE_CHARS || named.starts_with(word)
 }

@@ -1,4 +1,4 @@
-//! The seam to a summarizer that keeps one cumulative summary, and what it is given (seed 4).
+//! The seam to a summarizer that keeps one cumulative summary, and what it is given.
 
 use futures::future::BoxFuture;
 use wb_budget::{ModelCard, Usage};

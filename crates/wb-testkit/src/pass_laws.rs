@@ -60,18 +60,18 @@ pub fn all_under(
     assert!(plan(messages) == planned, "{name} plans differently a second time");
     let Some(patch) = planned else { return messages.to_vec() };
     let after = patch_laws(messages, &patch);
-    let told = |what: &str| report(&format!("{name}: {what}"), messages, &after);
-    assert!(!patch.is_empty(), "{}", told("an empty patch, which should be none"));
-    assert!(after.len() <= messages.len(), "{}", told("the result is longer"));
+    let failure = |what: &str| report(&format!("{name}: {what}"), messages, &after);
+    assert!(!patch.is_empty(), "{}", failure("an empty patch, which should be none"));
+    assert!(after.len() <= messages.len(), "{}", failure("the result is longer"));
     let (before_tokens, after_tokens) = (estimate_tokens(messages), estimate_tokens(&after));
     let weights = format!("{before_tokens} → {after_tokens} tokens is not lighter");
-    assert!(after_tokens < before_tokens, "{}", told(&weights));
+    assert!(after_tokens < before_tokens, "{}", failure(&weights));
     weighed_is_the_same(name, messages, &patch, &after);
     for edit in &patch.edits {
         clipped_at_both_ends(name, messages, edit);
     }
     let again = plan(&after);
-    assert!(again.is_none(), "{}\n{again:?}", told("something is left for a second application"));
+    assert!(again.is_none(), "{}\n{again:?}", failure("something is left for a second application"));
     after
 }
 

@@ -14,8 +14,8 @@ use wb_session::{
 
 use crate::shared::{bytes_of, shared};
 
-/// The version of seed 2's time.
-pub const SEED: &str = "0.55.4";
+/// The older of the recorded versions.
+pub const OLDER: &str = "0.55.4";
 /// The newest version; what it does better is what we do.
 pub const NEWEST: &str = "1.5.2";
 

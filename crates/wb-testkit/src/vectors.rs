@@ -1,4 +1,4 @@
-//! Recorded answers of the published systems, as rows of JSON with their inputs.
+//! Recorded answers of other systems, as rows of JSON with their inputs.
 
 use std::io::BufRead;
 use std::path::PathBuf;

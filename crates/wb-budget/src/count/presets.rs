@@ -1,11 +1,11 @@
-//! The heuristics of other lineages as data, for whoever needs their exact figures.
+//! The heuristics of other programs as data, for hosts that need their exact figures.
 
 use wb_message::{Block, Content, Message};
 
 use super::TokenCounter;
 use super::json_len::{block_chars, text_chars};
 
-/// How the length of a text is told.
+/// How the length of a text is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextUnit {
     /// UTF-8 bytes.
@@ -43,7 +43,7 @@ pub enum ImageCost {
     },
 }
 
-/// What the parts of a message cost in another lineage.
+/// What the parts of a message cost in another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeuristicPreset {
     /// How texts are measured.
@@ -71,7 +71,7 @@ pub struct HeuristicPreset {
 }
 
 impl HeuristicPreset {
-    /// Three-level compaction (seed 1, `context/token.rs`): bytes / 4, rounded up for each text; an image is its
+    /// Three-level compaction: bytes / 4, rounded up for each text; an image is its
     /// decoded bytes / 750 within 85 and 16 000; 4 for a message, 8 for a call and for a result.
     pub const THREE_LEVEL: Self = Self {
         unit: TextUnit::Bytes,
@@ -87,7 +87,7 @@ impl HeuristicPreset {
         call_tokens: Some(8),
     };
 
-    /// pi's session compaction (seed 2): UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
+    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
     /// of the user's is free; nothing for frames.
     pub const PI: Self = Self {
         unit: TextUnit::Utf16,
@@ -103,7 +103,7 @@ impl HeuristicPreset {
         call_tokens: Some(0),
     };
 
-    /// The context-window policy (seed 4): bytes / 4 of text and reasoning, rounded down once, any other block 50
+    /// The context-window policy: bytes / 4 of text and reasoning, rounded down once, any other block 50
     /// units, calls and their arguments free, 4 for a message.
     pub const POLICY: Self = Self {
         unit: TextUnit::Bytes,
@@ -119,7 +119,7 @@ impl HeuristicPreset {
         call_tokens: None,
     };
 
-    /// The estimator of the context window buffer (seed 3): bytes / 4, rounded up for each text; an image is 85; 4 for
+    /// The estimator of the context window buffer: bytes / 4, rounded up for each text; an image is 85; 4 for
     /// a message, 10 more for a result beside its content.
     pub const CONTEXT_WINDOW: Self = Self {
         unit: TextUnit::Bytes,
@@ -155,7 +155,7 @@ impl HeuristicPreset {
         tally.tokens = self.message_tokens;
         match message {
             Message::User { content, .. } => {
-                tally.tariff.image = if self.free_user_images { ImageCost::Units(0) } else { self.image };
+                tally.preset.image = if self.free_user_images { ImageCost::Units(0) } else { self.image };
                 tally.content(content);
             }
             Message::Custom { content, .. } => tally.content(content),
@@ -192,19 +192,19 @@ impl TokenCounter for HeuristicPreset {
 /// Units and tokens of one message so far.
 #[derive(Debug)]
 struct Tally {
-    tariff: HeuristicPreset,
+    preset: HeuristicPreset,
     units: u64,
     tokens: u64,
 }
 
 impl Tally {
-    fn of(tariff: HeuristicPreset) -> Self {
-        Self { tariff, units: 0, tokens: 0 }
+    fn of(preset: HeuristicPreset) -> Self {
+        Self { preset, units: 0, tokens: 0 }
     }
 
     fn tokens(&self) -> u64 {
-        let per_token = self.tariff.units_per_token;
-        let of_units = match self.tariff.rounding {
+        let per_token = self.preset.units_per_token;
+        let of_units = match self.preset.rounding {
             Rounding::DownOnce => self.units / per_token,
             Rounding::UpOnce | Rounding::UpEach => self.units.div_ceil(per_token),
         };
@@ -212,8 +212,8 @@ impl Tally {
     }
 
     fn units(&mut self, units: u64) {
-        match self.tariff.rounding {
-            Rounding::UpEach => self.tokens += units.div_ceil(self.tariff.units_per_token),
+        match self.preset.rounding {
+            Rounding::UpEach => self.tokens += units.div_ceil(self.preset.units_per_token),
             Rounding::UpOnce | Rounding::DownOnce => self.units += units,
         }
     }
@@ -223,7 +223,7 @@ impl Tally {
     }
 
     fn measure(&self, text: &str) -> u64 {
-        match self.tariff.unit {
+        match self.preset.unit {
             TextUnit::Bytes => text.len() as u64,
             TextUnit::Utf16 => utf16_units(text),
         }
@@ -247,7 +247,7 @@ impl Tally {
             Block::Text { text } | Block::Thinking { text, .. } => self.text(text),
             Block::Image { data_base64, .. } => self.image(data_base64),
             Block::ToolCall { name, input, .. } => self.call(name, input),
-            Block::ToolResult { output, .. } => match self.tariff.result_block_tokens {
+            Block::ToolResult { output, .. } => match self.preset.result_block_tokens {
                 Some(tokens) => self.result(tokens, output),
                 None => self.other(block),
             },
@@ -256,7 +256,7 @@ impl Tally {
     }
 
     fn other(&mut self, block: &Block) {
-        self.units(self.tariff.other_units.unwrap_or_else(|| block_chars(block)));
+        self.units(self.preset.other_units.unwrap_or_else(|| block_chars(block)));
     }
 
     fn result(&mut self, tokens: u64, output: &serde_json::Value) {
@@ -268,14 +268,14 @@ impl Tally {
     }
 
     fn call(&mut self, name: &str, input: &serde_json::Value) {
-        let Some(tokens) = self.tariff.call_tokens else { return };
+        let Some(tokens) = self.preset.call_tokens else { return };
         self.tokens += tokens;
         self.text(name);
         self.text(&input.to_string());
     }
 
     fn image(&mut self, data_base64: &str) {
-        match self.tariff.image {
+        match self.preset.image {
             ImageCost::Units(units) => self.units(units),
             ImageCost::Tokens(tokens) => self.tokens += tokens,
             ImageCost::Bytes { per_token, min, max } => {

@@ -1,4 +1,4 @@
-//! The estimates of the three-level compaction under their own names (seed 1); the root's are the main seed's.
+//! The estimates of the three-level compaction under their own names; the root's are the main seed's.
 
 use wb_message::{Block, Message};
 

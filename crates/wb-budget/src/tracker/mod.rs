@@ -1,4 +1,4 @@
-//! The ledger: the weights of a growing transcript, without its messages.
+//! The tracker: the weights of a growing transcript, without its messages.
 //!
 //! A host that appends a message per turn weighs it once, here, and asks as often as it likes: whether the
 //! context is over budget in O(1), where to cut in O(log n). What the provider counts, told by
@@ -9,16 +9,16 @@
 //! use wb_message::Message;
 //!
 //! let card = ModelCard::with_window(200_000);
-//! let mut ledger = ContextTracker::new();
-//! ledger.push(&Message::user("why is the build red?"));
-//! let at = ledger.push(&Message::assistant("A test fails."));
+//! let mut tracker = ContextTracker::new();
+//! tracker.push(&Message::user("why is the build red?"));
+//! let at = tracker.push(&Message::assistant("A test fails."));
 //! // 9 000 tokens of system prompt and tools that no message shows.
 //! let usage = Usage { input_tokens: 9_020, output_tokens: 6, ..Usage::EMPTY };
-//! ledger.anchor(at, &usage, Some(&card))?;
-//! ledger.push(&Message::user("fix it"));
-//! let estimate = ledger.estimate(&card);
+//! tracker.anchor(at, &usage, Some(&card))?;
+//! tracker.push(&Message::user("fix it"));
+//! let estimate = tracker.estimate(&card);
 //! assert_eq!((estimate.context_tokens, estimate.anchored), (9_026 + 8, true));
-//! assert!(!ledger.is_over(&card, &AUTO_CONDENSE_POLICY));
+//! assert!(!tracker.is_over(&card, &AUTO_CONDENSE_POLICY));
 //! # Ok::<(), wb_budget::UsageRefused>(())
 //! ```
 
@@ -85,12 +85,12 @@ impl<'a> Extend<&'a Message> for ContextTracker {
 }
 
 impl ContextTracker {
-    /// Starts an empty ledger that weighs by [`TokenHeuristic::DEFAULT`].
+    /// Starts an empty tracker that weighs by [`TokenHeuristic::DEFAULT`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts an empty ledger that weighs by another counter.
+    /// Starts an empty tracker that weighs by another counter.
     pub fn with_counter(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             counter,
@@ -102,11 +102,11 @@ impl ContextTracker {
         }
     }
 
-    /// Starts a ledger over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
+    /// Starts a tracker over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
     pub fn of(messages: &[Message]) -> Self {
-        let mut ledger = Self::new();
-        ledger.extend(messages);
-        ledger
+        let mut tracker = Self::new();
+        tracker.extend(messages);
+        tracker
     }
 
     /// Tells how many tokens the system prompt and the tool schemas take, for as long as no usage tells it.
@@ -346,7 +346,7 @@ impl ContextTracker {
         self.anchors.calibration()
     }
 
-    /// Returns the ledger's counter with the ratio as it is now: what a compaction weighs by, so that its figures
+    /// Returns the tracker's counter with the ratio as it is now: what a compaction weighs by, so that its figures
     /// are on the provider's scale.
     pub fn calibrated(&self) -> Calibrated {
         Calibrated { counter: self.counter.clone(), calibration: self.calibration() }

@@ -29,19 +29,19 @@ impl StepError {
 /// log has it. The first request has nothing to be foretold from and is left out. A log with compactions is
 /// replayed on a [`ContextTracker`] in the same way, with [`ContextTracker::rebuild`] where the log compacts.
 pub fn one_step_errors(messages: &[Message], usage: &[(usize, Usage, Option<&str>)]) -> Vec<StepError> {
-    let mut ledger = ContextTracker::new();
+    let mut tracker = ContextTracker::new();
     let mut errors = Vec::with_capacity(usage.len());
     let mut known = false;
     let mut usage = usage.iter().peekable();
     for (at, message) in messages.iter().enumerate() {
-        let predicted_tokens = ledger.context_tokens();
-        ledger.push(message);
+        let predicted_tokens = tracker.context_tokens();
+        tracker.push(message);
         let Some((_, usage, model)) = usage.next_if(|(answer, ..)| *answer == at) else { continue };
         let card = model.map(|id| ModelCard { id: id.to_owned(), ..ModelCard::default() });
         if known && usage.prompt_tokens() > 0 {
             errors.push(StepError { at, real_tokens: usage.prompt_tokens(), predicted_tokens });
         }
-        known |= ledger.anchor(at, usage, card.as_ref()).is_ok();
+        known |= tracker.anchor(at, usage, card.as_ref()).is_ok();
     }
     errors
 }

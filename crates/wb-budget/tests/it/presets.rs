@@ -1,4 +1,4 @@
-//! The estimates of other lineages, as they were recorded.
+//! The estimates of other programs, as they were recorded.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ fn numbers(list: &Value) -> Vec<u64> {
     list.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).collect()
 }
 
-/// The seed tells no content of extensions.
+/// The recording has no content of extensions.
 fn content(message: &Message) -> Option<u64> {
     match message {
         Message::Custom { .. } => None,
@@ -88,10 +88,10 @@ fn buffered(value: &Value) -> Message {
 fn every_recorded_estimate_of_the_context_window_is_equal() {
     let rows = vectors::policy::rows("ls.estimate");
     for row in &rows {
-        let tariff = HeuristicPreset::CONTEXT_WINDOW;
+        let preset = HeuristicPreset::CONTEXT_WINDOW;
         let tokens = match &row.input["b"] {
-            Value::Array(_) => tariff.message_tokens(&buffered(&row.input)),
-            _ => tariff.text_tokens(&text_value(&row.input["t"])),
+            Value::Array(_) => preset.message_tokens(&buffered(&row.input)),
+            _ => preset.text_tokens(&text_value(&row.input["t"])),
         };
         assert_eq!(Some(tokens), row.output.as_u64(), "{} {}", row.id, row.tag);
     }
@@ -100,14 +100,14 @@ fn every_recorded_estimate_of_the_context_window_is_equal() {
 
 #[test]
 fn a_result_of_the_context_window_costs_the_same_nested_or_not() {
-    let tariff = HeuristicPreset::CONTEXT_WINDOW;
+    let preset = HeuristicPreset::CONTEXT_WINDOW;
     let nested = |output: Value| {
         Message::user(vec![Block::ToolResult { call_id: "c".into(), output, is_error: None }])
     };
-    assert_eq!(tariff.message_tokens(&Message::tool_result("c", "read", "12345678")), 4 + 10 + 2);
-    assert_eq!(tariff.message_tokens(&nested(json!("12345678"))), 4 + 10 + 2);
-    assert_eq!(tariff.message_tokens(&nested(json!({ "ok": 1 }))), 4 + 10 + 2);
-    assert_eq!(tariff.message_tokens(&Message::user("")), 4);
+    assert_eq!(preset.message_tokens(&Message::tool_result("c", "read", "12345678")), 4 + 10 + 2);
+    assert_eq!(preset.message_tokens(&nested(json!("12345678"))), 4 + 10 + 2);
+    assert_eq!(preset.message_tokens(&nested(json!({ "ok": 1 }))), 4 + 10 + 2);
+    assert_eq!(preset.message_tokens(&Message::user("")), 4);
 }
 
 /// The recorded contexts, by file and leaf, whose estimates ours are not, each with its reason.
@@ -179,8 +179,8 @@ fn recorded_contexts() -> Contexts {
     let mut contexts = Contexts::new();
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let row: Value = serde_json::from_slice(line).unwrap();
-        let of_the_seed = row["versions"].as_array().unwrap().contains(&json!("0.55.4"));
-        let Some(leaf) = row["params"]["leaf"].as_str().filter(|_| of_the_seed) else { continue };
+        let of_the_older = row["versions"].as_array().unwrap().contains(&json!("0.55.4"));
+        let Some(leaf) = row["params"]["leaf"].as_str().filter(|_| of_the_older) else { continue };
         let key = (row["file"].as_str().unwrap().to_owned(), leaf.to_owned());
         match row["op"].as_str() {
             Some("build_context") => {

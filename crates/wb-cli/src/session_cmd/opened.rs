@@ -33,7 +33,7 @@ impl Log {
         })?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
         let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
-        // Nothing is appended, so the seed of new ids does not matter.
+        // Nothing is appended, so it does not matter where new ids start.
         let session = opened.and_then(|store| Session::open(Box::new(store), IdSource::new(0)));
         let session = session.map_err(|error| {
             let text = error.to_string();

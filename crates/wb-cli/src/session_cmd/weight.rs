@@ -28,19 +28,19 @@ pub(crate) struct Weight {
 impl Weight {
     /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
     pub(crate) fn of(context: &Context) -> Self {
-        let mut ledger = ContextTracker::new();
+        let mut tracker = ContextTracker::new();
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
         let mut is_anchored = false;
         for (at, message) in context.messages.iter().enumerate() {
-            ledger.push(message);
+            tracker.push(message);
             while let Some(counted) = current.next_if(|request| request.at == at) {
                 let card =
                     ModelCard { id: counted.model.clone().unwrap_or_default(), ..ModelCard::default() };
                 // A refused count leaves the estimate as it is.
-                is_anchored |= ledger.anchor(at, &counted.usage, Some(&card)).is_ok();
+                is_anchored |= tracker.anchor(at, &counted.usage, Some(&card)).is_ok();
             }
         }
-        Self { n_messages: context.messages.len(), tokens: ledger.context_tokens(), is_anchored }
+        Self { n_messages: context.messages.len(), tokens: tracker.context_tokens(), is_anchored }
     }
 
     /// Weighs the context at the leaf of a session.

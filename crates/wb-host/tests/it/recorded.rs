@@ -58,7 +58,7 @@ fn compactions_are_run_as_recorded() {
     });
 }
 
-/// The text of each recorded request is what our messages give when they are written as published.
+/// The text of each recorded request is what our messages give when they are written as recorded.
 #[test]
 fn requests_for_compactions_show_the_recorded_conversations() {
     let reasons = [(LONG_RESULT, 322), (THINKING, 287), (JSON, 23), (PAIR, 2), (SHELL, 1), (WHOLE_TURN, 1)];

@@ -36,7 +36,7 @@ fn branches_are_summarized_as_recorded() {
     });
 }
 
-/// The text of each recorded request is what our messages give when they are written as published.
+/// The text of each recorded request is what our messages give when they are written as recorded.
 #[test]
 fn requests_for_branches_show_the_recorded_conversations() {
     let reasons = [(THINKING, 720), (FITTED, 149), (JSON, 23), (NO_ROOM, 8), (NOTHING, 1)];
@@ -111,11 +111,11 @@ fn compare_outcome(theirs: &Value, ours: &BranchSummaryOutcome, entries: &[&Entr
     let lists: FileLists = serde_json::from_value(ours.details.clone().unwrap()).unwrap();
     let reasons = branch_files_reason(theirs, entries, &lists)?;
     let text = without_headings(&ours.summary);
-    let published = theirs["summary"].as_str().unwrap().strip_prefix("{{BRANCH_PREAMBLE}}").unwrap();
+    let recorded = theirs["summary"].as_str().unwrap().strip_prefix("{{BRANCH_PREAMBLE}}").unwrap();
     let is_same = match &reasons[..] {
-        [] => text == published,
-        _ => split_file_tags(&text).0 == split_file_tags(published).0 && split_file_tags(&text).1 == lists,
+        [] => text == recorded,
+        _ => split_file_tags(&text).0 == split_file_tags(recorded).0 && split_file_tags(&text).1 == lists,
     };
-    judge(is_same && ours.source == SummarySource::Model, "", false, (text, published, &ours.source))?;
+    judge(is_same && ours.source == SummarySource::Model, "", false, (text, recorded, &ours.source))?;
     Ok(reasons)
 }

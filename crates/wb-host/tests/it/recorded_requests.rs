@@ -1,4 +1,4 @@
-//! What the newest published version sends for a summary, and why ours is another text.
+//! What the newest recorded version sends for a summary, and why ours is another text.
 
 use serde_json::Value;
 use wb_host::SummaryTask;
@@ -47,10 +47,10 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns the published prompt with its prose masked; `unseen` are commands that were kept from the model.
+    /// Returns what the recorded prompt should be, with its prose masked; `unseen` are commands that were kept from the model.
     ///
     /// `notes` are what is said of a command beside its output.
-    fn published(&self, unseen: &[Message], notes: impl Fn(&Message) -> Option<String>) -> String {
+    fn rebuilt(&self, unseen: &[Message], notes: impl Fn(&Message) -> Option<String>) -> String {
         let whole = SerializeOpts { include_thinking: false, ..SerializeOpts::WHOLE };
         let seen = || self.messages.iter().filter(|message| !unseen.contains(message));
         let mut messages = convert_to_llm(seen().cloned());
@@ -99,11 +99,11 @@ impl Asked<'_> {
     pub(crate) fn compare(&self, row: &Row<'_>, recorded: &Value, ours: &str, unseen: &[Message]) -> Verdict {
         let text = self.shown();
         self.check_ours(ours, &text)?;
-        let published = self.published(unseen, |_| None);
-        let mut reasons = if is_text(recorded, &published) {
+        let rebuilt = self.rebuilt(unseen, |_| None);
+        let mut reasons = if is_text(recorded, &rebuilt) {
             Vec::new()
         } else {
-            let noted = self.published(unseen, |message| notes(row, message));
+            let noted = self.rebuilt(unseen, |message| notes(row, message));
             let is_special = self.messages.iter().any(has_special_json) && is_near(recorded, &noted);
             let reason = if is_special { JSON } else { SHELL };
             judge(false, reason, is_special || is_text(recorded, &noted), (recorded, &noted))?

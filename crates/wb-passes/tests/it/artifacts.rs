@@ -93,7 +93,7 @@ fn previewed(pass: OversizedResult, messages: &[Message]) -> Vec<Message> {
 }
 
 #[test]
-fn omitted_keys_get_the_numbers_of_the_seed_and_unknown_ones_are_refused() {
+fn omitted_keys_get_the_numbers_of_the_older_and_unknown_ones_are_refused() {
     let config: ArtifactCompactionConfig = serde_json::from_value(json!({ "threshold_tokens": 9 })).unwrap();
     assert_eq!(config, ArtifactCompactionConfig { threshold_tokens: 9, ..ARTIFACT_COMPACTION });
     let quoted = json!({ "threshold_tokens": 2048, "preview_max_chars": 1600, "preview_max_lines": 24 });
@@ -108,13 +108,13 @@ fn a_value_of_zero_is_refused_by_its_name() {
     for field in ["threshold_tokens", "preview_max_chars", "preview_max_lines"] {
         let config: ArtifactCompactionConfig = serde_json::from_value(json!({ field: 0 })).unwrap();
         assert_eq!(config.validated(), Err(ArtifactConfigError::Zero { field }));
-        let told = config.validated().unwrap_err().to_string();
-        assert_eq!(told, format!("{field} is 0; it must be at least 1"));
+        let error = config.validated().unwrap_err().to_string();
+        assert_eq!(error, format!("{field} is 0; it must be at least 1"));
         assert_eq!(ARTIFACT_SETTINGS_KEY, "context_transform.artifact_compaction");
     }
 }
 
-/// Whether the pass previews a result of that many bytes under the seed's own estimate.
+/// Whether the pass previews a result of that many bytes under the recorded estimate.
 fn fires(n_bytes: usize) -> bool {
     let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);

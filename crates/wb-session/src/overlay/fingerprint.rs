@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn texts_are_hashed_by_fnv_1a() {
-        // The published test vector of FNV-1a, 64 bits.
+        // A known test vector of FNV-1a, 64 bits.
         let mut fnv = Fnv(FNV_OFFSET);
         fnv.take(b"foobar");
         assert_eq!(fnv.0, 0x8594_4171_f739_67e8);

@@ -23,7 +23,7 @@ pub trait BlockCompactionStrategy: Send + Sync {
 
 const _: fn(&dyn BlockCompactionStrategy) = |_| ();
 
-/// How the default strategy compacts; keys that are left out get the defaults (seed 1, the section `compaction`).
+/// How the default strategy compacts; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlockCompactionConfig {
@@ -37,7 +37,7 @@ pub struct BlockCompactionConfig {
     pub tool_output_max_lines: usize,
 }
 
-/// The defaults of the seed (seed 1, `context/config.rs`).
+/// The defaults.
 pub const BLOCK_COMPACTION_CONFIG: BlockCompactionConfig = BlockCompactionConfig {
     keep_first_turns: 2,
     keep_recent_turns: 10,

@@ -25,7 +25,7 @@ const CARRIED: &str = "> ";
 
 /// The most characters of a prompt that is carried in a line; a longer one stays as it is.
 const PROMPT_CHARS: usize = 400;
-/// The most characters of a reply's line (seed 1 keeps texts up to 200).
+/// The most characters of a reply's line.
 const REPLY_CHARS: usize = 200;
 
 /// A line of the digest to be.

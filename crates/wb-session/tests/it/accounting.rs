@@ -8,7 +8,7 @@ use wb_session::{
     estimate_context, estimate_tokens, last_usage, should_compact,
 };
 use wb_testkit::session_rows::{
-    EXCLUDED, JSON, NEWEST, Row, SEED, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
+    EXCLUDED, JSON, NEWEST, OLDER, Row, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
     selected_messages, total_in_file, with_all_commands,
 };
 
@@ -57,10 +57,10 @@ fn the_last_usage_is_the_recorded_one() {
 /// The newest version is followed, which counts the images of the user.
 #[test]
 fn the_estimates_of_messages_are_the_recorded_ones() {
-    for (version, tariff) in [(NEWEST, SESSION_PRESET), (SEED, HeuristicPreset::PI)] {
+    for (version, preset) in [(NEWEST, SESSION_PRESET), (OLDER, HeuristicPreset::PI)] {
         replay("estimate_tokens", version, (151, 145), &[(JSON, 6)], |row| {
             let messages = selected_messages(row.log, row.id("leaf").as_ref());
-            let ours: Vec<_> = messages.iter().map(|message| tariff.message_tokens(message)).collect();
+            let ours: Vec<_> = messages.iter().map(|message| preset.message_tokens(message)).collect();
             let theirs: Vec<u64> = serde_json::from_value(row.output.clone()).unwrap();
             let holds = ours.len() == theirs.len()
                 && messages.iter().zip(&ours).zip(&theirs).all(|((message, ours), theirs)| {
@@ -181,7 +181,7 @@ fn the_limit_itself_is_not_above_the_limit() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_seed_and_keys_that_are_left_out_get_them() {
+fn the_defaults_are_those_of_the_older_and_keys_that_are_left_out_get_them() {
     let settings = CompactionSettings { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 };
     assert_eq!(CompactionSettings::default(), settings);
     let file = json!({"theme": "dark", "compaction": {"keepRecentTokens": 5, "keepRecent": 1}, "branchSummary": {"x": 0}});

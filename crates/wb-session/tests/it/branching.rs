@@ -1,4 +1,4 @@
-//! What is left behind on another branch: recorded answers, the seed's diagram, and rules.
+//! What is left behind on another branch: recorded answers, diagrams, and rules.
 
 use serde_json::{Value, json};
 use wb_message::Message;
@@ -91,7 +91,7 @@ fn collected(log: &SessionLog, old: &str, target: &str) -> (String, Option<Strin
     (ids, found.common_ancestor_id.map(|id| id.to_string()))
 }
 
-/// The diagram of seed 2.
+/// The diagram.
 #[test]
 fn the_diagram_of_a_branch_is_as_the_seed_draws_it() {
     let pairs = [("A", ""), ("B", "A"), ("C", "B"), ("D", "C"), ("E", "A"), ("F", "E"), ("R", "")];

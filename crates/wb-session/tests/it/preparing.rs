@@ -1,4 +1,4 @@
-//! Where a session is cut and what a compaction is prepared with: recorded answers, the seed's diagrams, and rules.
+//! Where a session is cut and what a compaction is prepared with: recorded answers, diagrams, and rules.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -177,7 +177,7 @@ fn in_short(preparation: &CompactionPreparation) -> (&str, usize, usize, bool) {
     (it.first_kept_entry_id.as_str(), n_head, n_prefix, it.is_split_turn)
 }
 
-/// The first diagram of seed 2, whose entry 0 is the header.
+/// The first diagram, whose entry 0 is the header.
 #[test]
 fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
     let words = "u a t u a t t a t";
@@ -188,7 +188,7 @@ fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
     assert_eq!(context.entries, ["10", "4", "5", "6", "7", "8", "9"].map(EntryId::from));
 }
 
-/// The second diagram of seed 2: one huge turn.
+/// The second diagram: one huge turn.
 #[test]
 fn the_diagram_of_a_split_turn_is_as_the_seed_draws_it() {
     let log = chain("u a t a t t a t");
@@ -344,9 +344,9 @@ fn places_to_cut_are_those_that_pairing_allows() {
     }
 }
 
-/// Figures of two real sessions, which all published versions agree on.
+/// Figures of two real sessions, which all recorded versions agree on.
 #[test]
-fn real_sessions_are_cut_where_the_published_ones_cut_them() {
+fn real_sessions_are_cut_where_the_recorded_ones_cut_them() {
     let Some(folder) = shared("sessions/pi") else { return };
     for (name, tokens, usage, cut, turn, after) in [
         ("large-session", 177_657, None, 837, 834, (182, Some(20_630))),

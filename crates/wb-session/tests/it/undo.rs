@@ -55,7 +55,7 @@ pub(crate) fn context_of(log: &[u8], ids: &[EntryId]) -> Context {
 }
 
 /// Tells what of two contexts must be the same, whatever the entries are called.
-pub(crate) fn told(context: &Context) -> (&[Message], Option<&str>, Option<&str>) {
+pub(crate) fn content_of(context: &Context) -> (&[Message], Option<&str>, Option<&str>) {
     (&context.messages, context.model.as_deref(), context.thinking_level.as_deref())
 }
 
