@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// When a transcript is over budget and how much of its tail stays verbatim.
 ///
-/// `keep_recent` is in **tokens**, not in turns as in [`CompactionPolicy`].
+/// `keep_recent` is in **tokens**, not in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -26,19 +26,6 @@ impl Default for BudgetPolicy {
         AUTO_CONDENSE_POLICY
     }
 }
-
-/// The policy of a compactor that counts turns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CompactionPolicy {
-    /// Fraction of the window at or above which it compacts.
-    pub trigger_ratio: f64,
-    /// Turns of the recent tail to keep verbatim.
-    pub keep_recent_turns: usize,
-}
-
-/// The numbers of the framework's own compactor.
-pub const FRAMEWORK_COMPACTION_POLICY: CompactionPolicy =
-    CompactionPolicy { trigger_ratio: 0.8, keep_recent_turns: 8 };
 
 /// Why a policy was refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -71,8 +58,6 @@ mod tests {
     fn the_preset_holds_its_numbers() {
         let auto = AUTO_CONDENSE_POLICY;
         assert_eq!((auto.trigger_ratio, auto.keep_recent, auto.reserve_tokens), (0.75, 6000, Some(2048)));
-        let framework = FRAMEWORK_COMPACTION_POLICY;
-        assert_eq!((framework.trigger_ratio, framework.keep_recent_turns), (0.8, 8));
     }
 
     #[test]

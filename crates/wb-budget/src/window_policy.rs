@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn omitted_keys_get_the_numbers_of_the_seed() {
+    fn omitted_keys_get_the_defaults() {
         let policy: ContextWindowPolicy = serde_json::from_str("{}").expect("all keys have defaults");
         assert_eq!(policy, CONTEXT_WINDOW_POLICY);
         let json = serde_json::to_value(policy).expect("JSON");

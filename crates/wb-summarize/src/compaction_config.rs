@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn omitted_keys_get_the_numbers_of_the_seed() {
+    fn omitted_keys_get_the_defaults() {
         let config: CompactionConfig = serde_json::from_str("{}").expect("all keys have defaults");
         assert_eq!(config, CompactionConfig::default());
         assert_eq!(config.execution_mode, CompactionExecutionMode::Background);

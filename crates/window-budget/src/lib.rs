@@ -5,7 +5,7 @@
 //! its result. Without a model the digest is taken from the transcript itself, so everything here works without a
 //! key or a network.
 //!
-//! The names at the root are those of the published window budget that this engine continues; each crate stands
+//! The names at the root are those of the window budget that this engine continues; each crate stands
 //! under its own name for everything beyond them.
 //!
 //! # Features

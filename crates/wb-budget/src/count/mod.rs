@@ -5,7 +5,6 @@ pub mod json_len;
 pub mod heuristic;
 pub mod anchor;
 pub mod presets;
-pub mod three_level;
 
 use wb_message::{Conversation, Message, ToolDescriptor};
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{HeuristicPreset, TokenCounter, WeighedTranscript};
+use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_passes::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError, Goal,
     OversizedResult, Pass,
 };
+use wb_testkit::vectors::policy::PolicyCounter;
 use wb_testkit::{pass_laws, script, strategies};
 
 const MARK_OPEN: &str = "\n[Content compacted: original ~";
@@ -116,7 +117,7 @@ fn a_value_of_zero_is_refused_by_its_name() {
 
 /// Whether the pass previews a result of that many bytes under the recorded estimate.
 fn fires(n_bytes: usize) -> bool {
-    let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
+    let counter: Arc<dyn TokenCounter> = Arc::new(PolicyCounter);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);
     let messages = [call, Message::tool_result("c", "read", "a".repeat(n_bytes))];
     let view = WeighedTranscript::new(&messages, &counter);
