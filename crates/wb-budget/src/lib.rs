@@ -25,7 +25,7 @@ pub mod transcript;
 pub mod slice;
 pub mod tracker;
 
-pub use budget::{Budget, BudgetSplit, landing};
+pub use budget::{Budget, BudgetSplit};
 pub use card::{ModelCard, Prices, Usage};
 pub use count::anchor::{Calibrated, Calibration, UsageRefused};
 pub use count::heuristic::{MessageEstimator, TokenHeuristic};

@@ -60,7 +60,7 @@ pub(crate) struct Measure {
     pub(crate) context_tokens: u64,
     /// Whether that rests on what the provider counted.
     pub(crate) anchored: bool,
-    /// What was sent beside the messages, as far as the provider's counts tell: system prompt and tools.
+    /// What was sent besides the messages, as far as the provider's counts tell: system prompt and tools.
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,

@@ -1,4 +1,4 @@
-//! Which format a file has, told from its content.
+//! Which format a file has, recognized by its content.
 
 use std::io::BufRead;
 
@@ -21,7 +21,7 @@ pub fn detect(head: &[u8]) -> Option<&'static dyn Format> {
     FORMATS.into_iter().find(|format| format.sniff(head))
 }
 
-/// Reads a transcript of any known format, told from its content.
+/// Reads a transcript of any known format, recognized by its content.
 ///
 /// ```
 /// let mut file = r#"{"role":"user","content":"hello"}

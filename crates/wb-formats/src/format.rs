@@ -10,7 +10,7 @@ pub trait Format: Send + Sync {
     /// Returns the name of the format, in kebab-case.
     fn name(&self) -> &'static str;
 
-    /// Tells whether a file that begins with these bytes has this format; the last line may be cut off.
+    /// Returns whether a file that begins with these bytes has this format; the last line may be cut off.
     fn sniff(&self, head: &[u8]) -> bool;
 
     /// Reads the conversation as it would go on.

@@ -6,9 +6,9 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The bytes of a file by which its format is told.
+/// The bytes of a file by which its format is recognized.
 pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
-/// The values by which a format is told.
+/// The values by which a format is recognized.
 const MAX_VALUES: usize = 64;
 
 /// What was seen of one value, also where it is cut off.

@@ -16,9 +16,9 @@ pub struct Transcript {
     pub messages: Vec<Message>,
     /// What providers counted for requests that sent a beginning of `messages`, in order.
     pub usage: Vec<UsageAt>,
-    /// The model that the session goes on with, where the file tells it.
+    /// The model that the session goes on with, if the file tells it.
     pub model: Option<String>,
-    /// The context window of the model in tokens, where the file tells it.
+    /// The context window of the model in tokens, if the file tells it.
     pub context_window: Option<u64>,
     /// What was passed over or changed while reading.
     pub notes: Vec<Note>,
@@ -89,7 +89,7 @@ pub enum Note {
         /// How many.
         n: usize,
     },
-    /// The file says that it has a newer layout than is known; it was read all the same.
+    /// The file says that it has a newer layout than is known; it was read anyway.
     NewerVersion {
         /// The version that the file tells.
         version: u64,
@@ -122,7 +122,7 @@ impl fmt::Display for Note {
 pub struct Segment {
     /// The messages that the model saw, as they were at the end of the segment.
     pub messages: Vec<Message>,
-    /// What providers counted in this segment; empty where no request was made in it.
+    /// What providers counted in this segment; empty if no request was made in it.
     pub usage: Vec<UsageAt>,
 }
 

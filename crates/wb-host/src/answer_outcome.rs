@@ -51,20 +51,20 @@ fn answer_outcome(logged: &Logged, card: &ModelCard) -> AnswerOutcome {
     }
 }
 
-/// Tells whether a model gave an answer, as far as both are known.
+/// Returns whether a model gave an answer, as far as both are known.
 fn is_of(request: &Request, card: &ModelCard) -> bool {
     let is_same =
         |named: &Option<String>, known: &str| named.as_deref().is_none_or(|named| names_same(named, known));
     is_same(&request.model, &card.id) && is_same(&request.provider, &card.provider)
 }
 
-/// Tells whether two names stand for the same: they are equal, one is blank, or one is the other with a release.
+/// Returns whether two names stand for the same: they are equal, one is blank, or one is the other with a release.
 fn names_same(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     short.is_empty() || long.strip_prefix(short).is_some_and(is_release)
 }
 
-/// Tells whether the end of a model's name says which release it is: a date or a number like `002`, with a version
+/// Returns whether the end of a model's name says which release it is: a date or a number like `002`, with a version
 /// like `v2:0` after it, or `latest`. A single digit, as in `-1`, is another model, and so is a word.
 fn is_release(end: &str) -> bool {
     let is_separator = |it: char| matches!(it, '-' | '@' | ':');
@@ -83,7 +83,7 @@ fn is_release(end: &str) -> bool {
     }
 }
 
-/// Tells whether an answer was cut off below the model's own limit, since the window was full to its last hundredth.
+/// Returns whether an answer was cut off below the model's own limit, since the window was full to its last hundredth.
 fn is_squeezed(request: &Request, card: &ModelCard) -> bool {
     let Some(usage) = request.usage.filter(|_| request.stop_reason == StopReason::Length) else {
         return false;
@@ -91,7 +91,7 @@ fn is_squeezed(request: &Request, card: &ModelCard) -> bool {
     is_full(usage.context_tokens(), card.context_window) && usage.output_tokens < card.max_output_tokens
 }
 
-/// Tells whether nothing the model sees was appended since the last compaction.
+/// Returns whether nothing the model sees was appended since the last compaction.
 pub(crate) fn is_just_compacted(session: &Session) -> bool {
     last_visible(session).is_some_and(|node| node.tag == EntryTag::Compaction)
 }
@@ -101,7 +101,7 @@ fn last_visible(session: &Session) -> Option<Node> {
     back(session, session.leaf()).find(|node| node.tag.is_visible())
 }
 
-/// Tells whether an answer is the given entry, or between that and the answer the user said nothing and no other
+/// Returns whether an answer is the given entry, or between that and the answer the user said nothing and no other
 /// answer came.
 pub(crate) fn is_same_request(
     session: &Session,
@@ -125,7 +125,7 @@ pub(crate) fn is_same_request(
     Ok(false)
 }
 
-/// Tells whether a message is the user's, or an answer that did not fail.
+/// Returns whether a message is the user's, or an answer that did not fail.
 fn is_news(logged: &Logged) -> bool {
     match &logged.message {
         Message::User { .. } => true,

@@ -43,7 +43,7 @@ pub struct BranchSummaryOpts {
 pub struct BranchSummaryOutcome {
     /// The summary with its lists of files.
     pub summary: String,
-    /// What is noted beside the summary: the lists of files, or any JSON of a hook.
+    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
     pub details: Option<Value>,
     /// What the provider counted for all requests.
     pub usage: Usage,
@@ -76,7 +76,7 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
 
 /// Summarizes the entries of a branch, as many of the newest as the window has room for, but at least one.
 ///
-/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; where that
+/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; if that
 /// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
 /// digest stands in for one that is of no use. A branch without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(

@@ -1,4 +1,4 @@
-//! A conversation as text in as many parts as a model's window asks for.
+//! A conversation as text, in parts that fit a model's window.
 
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Message, text};

@@ -37,10 +37,11 @@ pub struct CompactOpts {
 
 /// Summarizes what a compaction was prepared with.
 ///
-/// A turn that is cut in two gets a summary of its own, asked for after that of the history; where there is no new
+/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if there is no new
 /// history, the previous summary is carried as it is. A reply that failed, was refused, blank, without headings or not
 /// lighter than its material is not taken: the local digest takes its place, and the outcome's source says why. Of a
-/// reply that was cut off the whole lines are taken, if they say something under a heading. Errors are a cancelled run and one that would not make the context lighter.
+/// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
+/// and one that would not make the context lighter are errors.
 pub async fn compact(
     preparation: CompactionPreparation,
     invoker: Option<&dyn ModelInvoker>,

@@ -18,7 +18,7 @@ use crate::hooks::{
 };
 use crate::summarize::tokens_of;
 
-/// Tells why a session stays as it was.
+/// Why a session stays as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -41,7 +41,7 @@ impl HostError {
         Self::Compact(CompactError::Cancelled { usage: Usage::EMPTY })
     }
 
-    /// Tells whether the user or a hook did not want it.
+    /// Returns whether the user or a hook did not want it.
     pub fn is_abort(&self) -> bool {
         matches!(self, Self::CancelledByHook | Self::Compact(CompactError::Cancelled { .. }))
     }
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Tells whether the session went on from the leaf that was, without an entry that ends the place.
+    /// Returns whether the session went on from the leaf that was, without an entry that ends the place.
     fn is_below(&self, session: &Session, ends: &[EntryTag]) -> bool {
         let mut above = session.leaf().into_iter().flat_map(|leaf| session.tree().ancestors(leaf));
         let is_last = |node: &Node| Some(&node.id) == self.leaf.as_ref();
@@ -131,7 +131,7 @@ impl Place {
 }
 
 impl CompactionJob {
-    /// Prepares the compaction of the path to `end`, which is the leaf or an entry before it; nothing where nothing
+    /// Prepares the compaction of the path to `end`, which is the leaf or an entry before it; nothing if nothing
     /// would be summarized.
     ///
     /// Where `end` is not the leaf, what stands after it is an answer that failed: the compaction is appended after
@@ -333,7 +333,7 @@ fn checked(
     })
 }
 
-/// Tells whether a summary and what is kept from an entry on weigh more than the context does now.
+/// Returns whether a summary and what is kept from an entry on weigh more than the context does now.
 fn is_heavier(summary: &str, first_kept: &EntryId, entries: &[Entry], counter: &dyn TokenCounter) -> bool {
     let path: Vec<&Entry> = entries.iter().collect();
     let tail = path.iter().rposition(|entry| entry.id == *first_kept).map_or(&[][..], |at| &path[at..]);
@@ -341,7 +341,7 @@ fn is_heavier(summary: &str, first_kept: &EntryId, entries: &[Entry], counter: &
     counter.text(summary).saturating_add(tokens(tail)) > tokens(&path)
 }
 
-/// Tells whether a path can be cut at an entry, and not before what the last compaction kept.
+/// Returns whether a path can be cut at an entry, and not before what the last compaction kept.
 fn can_be_kept(id: &EntryId, preparation: &CompactionPreparation, entries: &[Entry]) -> bool {
     if *id == preparation.first_kept_entry_id {
         return true;

@@ -34,7 +34,7 @@ pub struct CompactionOutcome {
     pub first_kept_entry_id: EntryId,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// What is noted beside the summary: the lists of files, or any JSON of a hook.
+    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
     pub details: Option<Value>,
     /// What the provider counted for all requests, those that failed among them.
     pub usage: Usage,
@@ -44,7 +44,7 @@ pub struct CompactionOutcome {
     pub source: SummarySource,
 }
 
-/// Tells why there is no summary; nothing was appended.
+/// Why there is no summary; nothing was appended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
@@ -57,7 +57,7 @@ pub enum CompactError {
         /// What the provider counted until then.
         usage: Usage,
     },
-    /// Whatever was tried weighs as much as what it should stand for.
+    /// Every summary that was tried weighs as much as the messages that it should replace.
     #[error("a summary of {after} tokens would not be lighter than the {before} tokens that it stands for")]
     NotLighter {
         /// The estimated tokens of what would be summarized.

@@ -6,14 +6,14 @@ use wb_session::{CompactionSettings, ContextEstimate, ContextGauge, Session, Ses
 
 use crate::counter::Counter;
 
-/// What a request is made of beside the log.
+/// What a request is made of besides the log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PendingRequest {
     /// The model that is asked; without a window nothing is above the limit.
     pub card: ModelCard,
     /// Estimated tokens of what the log does not hold yet, such as a prompt that waits.
     pub queued_tokens: u64,
-    /// Tokens of the system prompt and the tools. They count where no provider's count has them in it.
+    /// Tokens of the system prompt and the tools. They count if no provider's count has them in it.
     pub overhead_tokens: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct ContextUsage {
 }
 
 impl ContextUsage {
-    /// Tells whether it holds more than it may.
+    /// Returns whether it holds more than it may.
     pub fn is_over(&self) -> bool {
         self.tokens > self.limit_tokens
     }
@@ -64,7 +64,7 @@ pub(crate) struct ContextMeter {
     gauge: ContextGauge,
     ratio: Ratio,
     estimate: ContextEstimate,
-    /// What is sent beside the messages of the log.
+    /// What is sent besides the messages of the log.
     beside_tokens: u64,
 }
 
@@ -109,7 +109,7 @@ impl ContextMeter {
         self.estimate.estimated_tokens
     }
 
-    /// Returns how many tokens of a limit are left for the messages of the log; all of them where what is sent beside
+    /// Returns how many tokens of a limit are left for the messages of the log; all of them where what is sent besides
     /// leaves nothing.
     pub(crate) fn room(&self, limit_tokens: u64) -> u64 {
         match limit_tokens.saturating_sub(self.beside_tokens) {
@@ -136,7 +136,7 @@ fn limit(window_tokens: u64, settings: &CompactionSettings) -> u64 {
     }
 }
 
-/// Counts of at least so many estimated tokens tell the scale; in smaller ones the overhead has too much weight.
+/// The fewest estimated tokens of a count that sets the scale; in smaller ones the overhead has too much weight.
 const MIN_TOKENS: u64 = 1_000;
 /// The largest ratio that is believed; text in any script stays below it.
 const MAX_RATIO: u64 = 8;

@@ -71,7 +71,7 @@ pub struct SessionFlow {
     n_unhelpful: u32,
     /// Compactions since a provider last counted a prompt within the limit.
     n_unproven: u32,
-    /// The estimate of all messages when compactions turned out not to help; none where they may.
+    /// The estimate of all messages when compactions turned out not to help; none if they may.
     gave_up_at: Option<u64>,
     under_way: Option<UnderWay>,
     recovery: Recovery,
@@ -124,7 +124,7 @@ impl SessionFlow {
         (self.n_unhelpful, self.gave_up_at) = (0, None);
     }
 
-    /// Returns what is counted with where no provider counted.
+    /// Returns what is counted with if no provider counted.
     pub fn counter(&self) -> &Counter {
         self.meter.counter()
     }
@@ -144,12 +144,12 @@ impl SessionFlow {
         self.meter.weigh(session, pending, &self.settings)
     }
 
-    /// Says what to do before a request is sent, be it after a prompt or inside a loop of tools.
+    /// Says what to do before a request is sent, after a prompt as well as inside a loop of tools.
     ///
-    /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction that would neither bring
-    /// it within the limit nor make it a quarter lighter is not begun. After [`UNHELPFUL_COMPACTIONS`] in a row that did
-    /// not help, by estimate or as the provider counts it, or would not have, no more is tried until as much was added as
-    /// a compaction keeps, and an eighth of the limit at least.
+    /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction is not begun if it would
+    /// neither bring the context within the limit nor make it a quarter lighter. After [`UNHELPFUL_COMPACTIONS`] in a
+    /// row that did not help, or would not have, no more is tried until the context has grown by what a compaction
+    /// keeps, and by an eighth of the limit at least. The provider's count decides, or the estimate if there is none.
     pub fn before_request(
         &mut self,
         session: &Session,
@@ -386,7 +386,7 @@ impl SessionFlow {
         Shortening::find(session, end, reason, most / 8, excess, &**self.counter())
     }
 
-    /// Tells whether no more compactions are tried for now.
+    /// Returns whether no more compactions are tried for now.
     fn stopped(&mut self, context: ContextUsage) -> Option<Stopped> {
         match self.gave_up_at {
             Some(at) => (!self.has_grown(at, context)).then_some(Stopped::NoHelp { context }),
@@ -397,14 +397,14 @@ impl SessionFlow {
         }
     }
 
-    /// Tells whether a compaction is worth a request: without what it summarizes the context would be within its limit,
+    /// Returns whether a compaction is worth a request: without what it summarizes the context would be within its limit,
     /// or at least a quarter lighter.
     fn can_help(&self, job: &CompactionJob, context: ContextUsage) -> bool {
         let summarized = self.meter.counted(job.n_tokens_summarized());
         context.tokens.saturating_sub(summarized) <= context.limit_tokens || summarized >= context.tokens / 4
     }
 
-    /// Tells whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
+    /// Returns whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
     /// to nothing are no reason to try each time, and those that keep all are none to try never.
     fn has_grown(&self, before: u64, context: ContextUsage) -> bool {
         let added = self.meter.estimated_tokens().saturating_sub(before);
@@ -476,7 +476,7 @@ impl SessionFlow {
         }
     }
 
-    /// Counts a compaction that did not help, and stops where there were enough of them.
+    /// Counts a compaction that did not help, and stops if there were enough of them.
     fn note_unhelpful(&mut self, context: ContextUsage) -> Option<Stopped> {
         self.n_unhelpful = self.n_unhelpful.saturating_add(1);
         (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.give_up(context))

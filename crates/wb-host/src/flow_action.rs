@@ -14,7 +14,7 @@ pub enum FlowState {
     Ready,
     /// A compaction is under way.
     Compacting {
-        /// Why.
+        /// Why it was started.
         reason: CompactionReason,
     },
     /// A request that did not fit is to be repeated, or was and is not answered yet.

@@ -8,7 +8,7 @@
 //! their say.
 //!
 //! A host that wants a session to be compacted by itself asks a [`SessionFlow`] before each request and after each
-//! answer; the [`FlowAction`] that it gets says what to do. Where the session must be free while a model is asked, a
+//! answer; the [`FlowAction`] that it gets says what to do. If the session must be free while a model is asked, a
 //! [`CompactionJob`] is run apart from it and its outcome appended afterwards. The example `agent_loop` is such a host,
 //! `custom_compaction` one with a hook of its own. What takes a compaction back is
 //! [`Session::undo_compaction`](wb_session::Session::undo_compaction).

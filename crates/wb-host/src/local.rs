@@ -10,7 +10,7 @@ use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
 use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
-/// Room for the headings that the form has beside those of a digest, and for their empty lines.
+/// Room for the headings that the form has besides those of a digest, and for their empty lines.
 const FRAME_CHARS: usize = 120;
 
 /// The headings of the forms, and the heading of a digest that stands for each.

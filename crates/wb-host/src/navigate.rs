@@ -20,7 +20,7 @@ use crate::hooks::{
 pub struct NavigateOpts {
     /// Whether the user wants a summary of what is left.
     pub user_wants_summary: bool,
-    /// The label that the summary gets, or the target where there is no summary.
+    /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
     /// How it is made; its `cancel` stops the whole way.
     pub summary: BranchSummaryOpts,
@@ -173,7 +173,7 @@ async fn said_by_hooks(
     }
 }
 
-/// Summarizes what is left; none where there is nothing to summarize.
+/// Summarizes what is left; none if there is nothing to summarize.
 async fn summary_of_left(
     event: &SessionBeforeTreeEvent,
     invoker: Option<&dyn ModelInvoker>,
@@ -187,7 +187,7 @@ async fn summary_of_left(
     }
 }
 
-/// Moves the leaf, with a summary where there is one.
+/// Moves the leaf, with a summary if there is one.
 fn arrive(
     session: &mut Session,
     goal: Option<&EntryId>,

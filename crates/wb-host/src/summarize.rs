@@ -1,4 +1,4 @@
-//! The one way to a summary: the model where there is one, the local digest where not.
+//! The one way to a summary: the model if there is one, else the local digest.
 
 use std::time::Duration;
 

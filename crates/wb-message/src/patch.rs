@@ -143,7 +143,7 @@ impl Patch {
     /// Builds a patch from edits in any order of kinds, sorted by position.
     pub fn new(mut edits: Vec<Edit>) -> Self {
         let place = |edit: &Edit| (edit.range().start, edit.range().end);
-        // A stable sort asks for a buffer even where there is nothing to do.
+        // A stable sort asks for a buffer even if there is nothing to do.
         if !edits.is_sorted_by_key(place) {
             edits.sort_by_key(place);
         }
@@ -159,12 +159,12 @@ impl Patch {
         Self::new(folds.chain(bodies).collect())
     }
 
-    /// Tells whether the patch changes nothing.
+    /// Returns whether the patch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
 
-    /// Tells for each message of the output, given the input's length, where it comes from.
+    /// Returns for each message of the output, given the input's length, where it comes from.
     pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
         origins(self.folds(), n_messages)
     }
@@ -290,7 +290,7 @@ fn check_pairs(folded: &[Range<usize>], pairing: &Pairing) -> Result<(), PatchEr
     }
 }
 
-/// Tells whether one of the ranges, which are ascending, takes a message.
+/// Returns whether one of the ranges, which are ascending, takes a message.
 fn goes(folded: &[Range<usize>], at: usize) -> bool {
     let next = folded.partition_point(|range| range.end <= at);
     folded.get(next).is_some_and(|range| range.contains(&at))

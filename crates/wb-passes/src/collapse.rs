@@ -127,7 +127,7 @@ fn clipped(text: &str, max_chars: usize) -> String {
 #[derive(Debug)]
 struct Failed<'a> {
     call_id: &'a str,
-    /// The tool's name, where the result tells it.
+    /// The tool's name, if the result tells it.
     tool: Option<&'a str>,
     line: &'a str,
 }

@@ -131,15 +131,15 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Tells whether all from `start` on fits with what is kept.
+    /// Returns whether all from `start` on fits with what is kept.
     fn fits_from(&self, start: usize) -> bool {
         let mut whole = Self { keeps: self.keeps.clone(), ..*self };
         (start..self.view.messages.len()).for_each(|at| whole.keep(at));
         whole.kept_tokens <= self.room_tokens
     }
 
-    /// Folds what is not kept, with the mark at the first gap that lies in no pair; where each gap lies in one, at the
-    /// last place before them that does not.
+    /// Folds what is not kept. The mark goes to the first gap that separates no call from its result; if every gap
+    /// does, it goes to the last place before the gaps that does not.
     fn patch(&self) -> Patch {
         let gaps = self.gaps();
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);

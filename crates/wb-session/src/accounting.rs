@@ -19,7 +19,7 @@ pub struct ContextEstimate {
     pub usage_tokens: u64,
     /// Those of them that were the prompt and not its answer.
     pub prompt_tokens: u64,
-    /// The estimated tokens of what came after; of all messages where no count is valid.
+    /// The estimated tokens of what came after; of all messages if no count is valid.
     pub trailing_tokens: u64,
     /// The estimated tokens of all messages, whether counted or not.
     pub estimated_tokens: u64,
@@ -37,7 +37,7 @@ pub fn estimate_tokens(message: &Message) -> u64 {
     SESSION_PRESET.message_tokens(message)
 }
 
-/// Tells whether a context of so many tokens leaves less than the reserve of a window free.
+/// Returns whether a context of so many tokens leaves less than the reserve of a window free.
 ///
 /// The limit itself is not above the limit. A window that is smaller than the reserve has always too little free.
 pub fn should_compact(context_tokens: u64, window_tokens: u64, settings: &CompactionSettings) -> bool {

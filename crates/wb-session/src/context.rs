@@ -44,7 +44,7 @@ pub struct RequestAt {
 /// Builds the context at a leaf; no leaf is the place before the first entry.
 ///
 /// The path from the root decides. The last compaction on it puts its digest first, then come the entries
-/// from the first kept one up to the compaction, then all that follow it; where the first kept entry does not
+/// from the first kept one up to the compaction, then all that follow it; if the first kept entry does not
 /// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
 /// entry among those selected applies.
 ///

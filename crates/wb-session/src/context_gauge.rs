@@ -54,7 +54,7 @@ impl ContextGauge {
         Ok(self.tally.estimate)
     }
 
-    /// Returns the places of the entries after the one that was the leaf, newest first; nothing where they do not only
+    /// Returns the places of the entries after the one that was the leaf, newest first; nothing if they do not only
     /// add to the context that was.
     fn appended(&self, session: &Session, leaf: &EntryId) -> Option<Vec<usize>> {
         let tree = session.tree();

@@ -53,12 +53,12 @@ impl<'a> VisiblePath<'a> {
         Some(message)
     }
 
-    /// Returns the message that an entry holds, as it was written, where the model sees it.
+    /// Returns the message that an entry holds, as it was written, if the model sees it.
     pub(crate) fn visible_message<'e>(&self, entry: &'e Entry) -> Option<&'e Message> {
         logged_message(entry).filter(|_| self.is_visible(entry))
     }
 
-    /// Tells whether an entry gives a message.
+    /// Returns whether an entry gives a message.
     ///
     /// An edit may hide it, a command with `!!` is not for the model, and an empty branch summary says nothing.
     pub(crate) fn is_visible(&self, entry: &Entry) -> bool {
@@ -82,7 +82,7 @@ impl<'a> VisiblePath<'a> {
     }
 }
 
-/// Tells whether an entry is an answer that failed before it said anything, however much it thought; it is not sent.
+/// Returns whether an entry is an answer that failed before it said anything, however much it thought; it is not sent.
 /// A call in it may have been answered.
 pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
     let EntryKind::Message(Logged { message, request: Some(request), .. }) = &entry.kind else {
@@ -95,12 +95,12 @@ pub(crate) fn is_mute_failure(entry: &Entry) -> bool {
     request.stop_reason.is_failure() && message.blocks().iter().all(is_mute)
 }
 
-/// Tells whether an entry holds the result of a tool.
+/// Returns whether an entry holds the result of a tool.
 pub(crate) fn is_tool_result(entry: &Entry) -> bool {
     logged_message(entry).is_some_and(|message| matches!(message, Message::ToolResult { .. }))
 }
 
-/// Tells whether a turn starts with an entry that gives a message: anything but an answer and a result.
+/// Returns whether a turn starts with an entry that gives a message: anything but an answer and a result.
 pub(crate) fn starts_turn(entry: &Entry) -> bool {
     match logged_message(entry) {
         Some(message) => !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. }),

@@ -163,7 +163,7 @@ pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
     file_ops.lists()
 }
 
-/// Writes lists of files in tags, each after a blank line, none where it is empty.
+/// Writes lists of files in tags, each after a blank line, none if it is empty.
 ///
 /// From a list longer than [`MAX_TAGGED_UNITS`] the first paths are taken.
 pub fn format_file_operations(lists: &FileLists) -> String {
@@ -230,7 +230,7 @@ fn sorted<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     paths
 }
 
-/// Tells whether a path takes one line and cannot end the list that it stands in.
+/// Returns whether a path takes one line and cannot end the list that it stands in.
 fn is_printable(path: &str) -> bool {
     let tags = [READ_FILES_TAGS.0, READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.0, MODIFIED_FILES_TAGS.1];
     !path.contains(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}'])

@@ -2,7 +2,7 @@
 //!
 //! A log can hold a hundred times what its context holds, so the rows are most of what an open session takes. An id
 //! as pi makes it is a number in its row; other ids, and those of parents that a log does not have, stand in a list
-//! beside the rows.
+//! next to the rows.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,7 +17,7 @@ pub struct Node {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 where unknown.
+    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
     /// What kind of entry it is.
     pub tag: EntryTag,
@@ -202,7 +202,7 @@ impl NodeIndex {
     }
 }
 
-/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not told.
+/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not kept.
 fn clamped(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

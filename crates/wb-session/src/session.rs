@@ -128,7 +128,7 @@ impl Session {
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
     /// the entries that it is made of.
     ///
-    /// What stands above the first entry that the last compaction kept is not looked at, be it a cycle, except for the
+    /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
     /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         let mut buffer = Vec::new();
@@ -196,8 +196,8 @@ impl Session {
 
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
-    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, be it of
-    /// a known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, of a
+    /// known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
     /// A compaction must keep an entry on the path to it or nothing; labels and edits must name an entry of the log;
     /// and what could not be read again is refused, such as arguments in more than a hundred brackets.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
@@ -277,7 +277,7 @@ impl Session {
     /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
     /// left.
     ///
-    /// `from_id` becomes the leaf that was left, or `root` where there was none. On an error the leaf stays.
+    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf stays.
     pub fn branch_with_summary(
         &mut self,
         target: Option<&EntryId>,

@@ -54,7 +54,7 @@ pub struct SessionSettings {
     pub branch_summary: BranchSummarySettings,
 }
 
-/// Tells which setting was refused, and why.
+/// Which setting was refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: expected {expected}, found {found}")]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
-    /// Missing sections and keys get their defaults. Returned beside the settings are the keys of these sections that
+    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of these sections that
     /// nobody knows, each with its section; other sections, and pi's `branchSummary.skipPrompt`, belong to the host. A
     /// value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {

@@ -153,7 +153,7 @@ impl<'a> Branch<'a> {
     }
 }
 
-/// Returns the line of a label or an edit, about the copy of its entry where there is one.
+/// Returns the line of a label or an edit, about the copy of its entry if there is one.
 fn with_new_target(line: Vec<u8>, copies: &Copies<'_>) -> Vec<u8> {
     let target = splice::get(&line, "targetId");
     let target = target.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());

@@ -4,22 +4,22 @@ use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 
 /// Entries kept of each kind.
 pub(crate) const N_ENTRIES: usize = 12;
-/// A request of fewer bytes is a nod.
+/// A request of fewer bytes is taken for a mere acknowledgement.
 const LEAST_REQUEST_BYTES: usize = 8;
 
-/// How requests begin, and entries that tell what is done or in the way.
+/// How the entries for requests begin.
 pub(crate) const FIRST: &str = "- First request:";
 pub(crate) const LATEST: &str = "- Latest request:";
 pub(crate) const EARLIER: &str = "- Earlier request:";
-/// How the entry begins that tells what was done last.
+/// How the entry begins that says what the agent worked on last.
 pub const ACTIVE: &str = "- Active: ";
-/// How an entry begins that tells what failed and was not seen to work since.
+/// How an entry begins that names something that failed and has not been seen to work since.
 pub const UNRESOLVED: &str = "- Stuck? ";
 
 /// Stands between a command and how it ended.
 pub(crate) const ENDED: &str = "` → ";
 
-/// Tells how many messages are gone; the counts of earlier digests are added to the total.
+/// Returns the line that says how many messages are gone; the counts of earlier digests are added to the total.
 pub(crate) fn elided_line(n_elided: usize, prior: &Sections) -> String {
     let counts = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
     let before = counts().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
@@ -79,7 +79,7 @@ fn carry_request(out: &mut Sections, entry: &str) {
     }
 }
 
-/// Tells whether the texts of a request say no more than "ok" or that the user pressed a key.
+/// Returns whether the texts of a request say no more than "ok" or that the user pressed a key.
 pub(crate) fn is_acknowledgement<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
     let (mut n_bytes, mut is_key) = (0, true);
     for text in texts {
@@ -100,7 +100,7 @@ fn request_text(entry: &str) -> &str {
     [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).unwrap_or(entry)
 }
 
-/// Tells whether newer entries say it otherwise, or there are enough of its kind.
+/// Returns whether newer entries say it otherwise, or there are enough of its kind.
 fn is_superseded(known: &[String], entry: &str) -> bool {
     let is_kind = |it: &str| match command(entry) {
         Some(_) => command(it).is_some(),

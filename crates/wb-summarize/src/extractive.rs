@@ -190,7 +190,7 @@ fn open_todos(input: &Value) -> Vec<String> {
     open.take(N_ENTRIES).collect()
 }
 
-/// Returns what the earlier digests among messages say, oldest first, nothing where there is none.
+/// Returns what the earlier digests among messages say, oldest first, nothing if there is none.
 pub fn carried_digest<M: Borrow<Message>>(messages: &[M]) -> Option<String> {
     let bodies: Vec<_> = messages.iter().filter_map(|message| digest_body(message.borrow())).collect();
     let said = bodies.iter().map(|body| body.trim()).filter(|body| !body.is_empty());
@@ -198,7 +198,7 @@ pub fn carried_digest<M: Borrow<Message>>(messages: &[M]) -> Option<String> {
     (!carried.is_empty()).then_some(carried)
 }
 
-/// Tells whether folding these messages would say anything that digests and restored files do not say already.
+/// Returns whether folding these messages would say anything that digests and restored files do not say already.
 pub fn has_news<M: Borrow<Message>>(messages: &[M]) -> bool {
     let is_new = |message: &Message| !is_synthetic(message) && !is_pinned(message);
     messages.iter().any(|message| is_new(message.borrow()))

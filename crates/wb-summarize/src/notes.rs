@@ -16,7 +16,7 @@ use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolV
 use crate::digest_merge::{N_ENTRIES, UNRESOLVED, is_acknowledgement};
 use crate::line_classifier::{identifiers_back, is_constraint, is_decision, line_with_cause, says_something};
 
-/// Requests kept beside the first one.
+/// Requests kept besides the first one.
 const N_REQUESTS: usize = 4;
 /// Errors and decisions kept.
 const N_ERRORS: usize = 6;
@@ -380,7 +380,7 @@ impl<'a, 'v> Work<'a, 'v> {
         !self.failing.is_empty() && self.failing.binary_search_by_key(&id_key(what), |it| it.what).is_ok()
     }
 
-    /// Tells whether no newer end of it was seen; always where it never failed.
+    /// Returns whether no newer end of it was seen; always if it never failed.
     fn is_newest_end(&mut self, what: &str, path: Option<&str>) -> bool {
         let key = Failing::new(what, path);
         let Ok(at) = self.failing.binary_search_by_key(&(key.what, key.path), |it| (it.what, it.path)) else {
@@ -427,7 +427,7 @@ fn failing<M: Borrow<Message>>(messages: &[M], pairs: &[Pair], vocabulary: &Tool
     failing
 }
 
-/// Tells whether an entry on something that is in the way may name this; a quick look at its first word.
+/// Returns whether an entry on something that is in the way may name this; a quick look at its first word.
 fn may_name(entry: &str, what: &str) -> bool {
     let named = entry.strip_prefix(UNRESOLVED).unwrap_or(entry);
     let word = what.split_whitespace().next().unwrap_or_default();
@@ -437,7 +437,7 @@ fn may_name(entry: &str, what: &str) -> bool {
 /// Characters of what failed and where.
 const PLACE_CHARS: usize = 100;
 
-/// Returns what failed and on which file, as it is told.
+/// Returns what failed and on which file, as an entry says it.
 pub(crate) fn place(what: &str, path: Option<&Cow<'_, str>>) -> String {
     let path = path.map(|path| [" ", path].concat()).unwrap_or_default();
     one_line(&[what, path.as_str()].concat(), PLACE_CHARS)

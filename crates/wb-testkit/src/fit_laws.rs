@@ -14,9 +14,9 @@ pub const SMALL_DIGEST_TOKENS: u64 = 90;
 /// Where a compaction came down, in tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Landing {
-    /// Where it should have come down, with what is sent beside the transcript.
+    /// Where it should have come down, with what is sent besides the transcript.
     pub target_tokens: u64,
-    /// What is sent beside the transcript.
+    /// What is sent besides the transcript.
     pub beside_tokens: u64,
     /// What the transcript can be brought down to for certain, such as [`least_tokens`].
     pub least_tokens: u64,

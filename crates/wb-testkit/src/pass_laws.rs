@@ -37,7 +37,7 @@ fn planned(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patc
 /// clipped bodies are a head and a tail of the old ones.
 ///
 /// # Panics
-/// Panics with both outlines where a law is broken.
+/// Panics with both outlines if a law is broken.
 pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
     all_under(pass, messages, target_tokens, &ToolVocabulary::UNIVERSAL)
 }
@@ -45,7 +45,7 @@ pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Mes
 /// As [`all`], for an agent whose tools are called otherwise.
 ///
 /// # Panics
-/// Panics with both outlines where a law is broken.
+/// Panics with both outlines if a law is broken.
 pub fn all_under(
     pass: &dyn Pass,
     messages: &[Message],

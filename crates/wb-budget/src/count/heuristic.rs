@@ -34,31 +34,31 @@ impl TokenHeuristic {
     /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
     /// result's output costs its base64 text, signatures and ids are free.
     pub fn message_tokens(&self, message: &Message) -> u64 {
-        let mut meter = MessageEstimator::new(*self);
+        let mut estimator = MessageEstimator::new(*self);
         match message {
-            Message::User { content: Content::Text(text), .. } => meter.framed_text(text),
-            Message::User { content: Content::Blocks(blocks), .. } => meter.blocks(blocks),
+            Message::User { content: Content::Text(text), .. } => estimator.framed_text(text),
+            Message::User { content: Content::Blocks(blocks), .. } => estimator.blocks(blocks),
             Message::Assistant { content, error_message } => {
-                meter.assistant(content);
-                meter.add_text(error_message.as_deref().unwrap_or_default());
+                estimator.assistant(content);
+                estimator.add_text(error_message.as_deref().unwrap_or_default());
             }
             Message::ToolResult { tool_name, content, .. } => {
-                meter.blocks(content);
-                meter.add_text(tool_name);
-                meter.framing_tokens += self.call_envelope_tokens;
+                estimator.blocks(content);
+                estimator.add_text(tool_name);
+                estimator.framing_tokens += self.call_envelope_tokens;
             }
             Message::BashExecution { command, output, .. } => {
-                meter.add_text(command);
-                meter.framed_text(output);
+                estimator.add_text(command);
+                estimator.framed_text(output);
             }
-            Message::Custom { custom_type, content } => meter.custom(custom_type, content),
+            Message::Custom { custom_type, content } => estimator.custom(custom_type, content),
             Message::BranchSummary { summary, from_id } => {
-                meter.add_text(from_id);
-                meter.framed_text(summary);
+                estimator.add_text(from_id);
+                estimator.framed_text(summary);
             }
-            Message::CompactionSummary { summary, .. } => meter.framed_text(summary),
+            Message::CompactionSummary { summary, .. } => estimator.framed_text(summary),
         }
-        meter.tokens()
+        estimator.tokens()
     }
 
     /// Returns the tokens of a plain text without any framing.
@@ -89,15 +89,15 @@ impl Default for TokenHeuristic {
     }
 }
 
-/// A meter over borrowed parts, for people who keep their own message types: nothing is converted, nothing is
+/// Estimates a message of a host's own type from its borrowed parts: nothing is converted and nothing
 /// allocated.
 ///
 /// ```
 /// use wb_budget::MessageEstimator;
 ///
-/// let mut meter = MessageEstimator::default();
-/// meter.text("What is in lib.rs?").image();
-/// assert_eq!(meter.tokens(), 4 + 2 + 5 + 2 + 1024);
+/// let mut estimator = MessageEstimator::default();
+/// estimator.text("What is in lib.rs?").image();
+/// assert_eq!(estimator.tokens(), 4 + 2 + 5 + 2 + 1024);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MessageEstimator {
@@ -139,7 +139,7 @@ impl MessageEstimator {
         self
     }
 
-    /// Adds the envelope of a tool result; its body is added by [`MessageEstimator::text`] and [`MessageEstimator::image`].
+    /// Adds the envelope of a tool result; [`text`](Self::text) and [`image`](Self::image) add its body.
     pub fn result_of(&mut self, tool_name: &str) -> &mut Self {
         self.add_text(tool_name);
         self.framing_tokens += self.heuristic.call_envelope_tokens;

@@ -49,7 +49,7 @@ struct Line {
     kind: Kind,
     /// Where its steps start.
     steps: usize,
-    /// The runs that its own run took in; none where it has no run.
+    /// The runs that its own run took in; none if it has no run.
     n_merged: Option<u32>,
     in_flight: InFlight,
 }
@@ -97,7 +97,7 @@ impl Cuts {
         self.lines.get(at).is_some_and(|line| line.kind == Kind::Assistant)
     }
 
-    /// Tells whether a message would change nothing of the pairing in place of message `at`.
+    /// Returns whether a message would change nothing of the pairing in place of message `at`.
     pub(super) fn fits(&self, at: usize, message: &Message) -> bool {
         let same = ids(message).eq(self.steps_of(at).iter().map(|step| step.id));
         same && self.lines[at].kind == kind(message)

@@ -1,11 +1,11 @@
-//! How well the anchored estimate would have foretold recorded requests.
+//! How well the anchored estimate would have predicted recorded requests.
 
 use wb_message::Message;
 
 use super::ContextTracker;
 use crate::card::{ModelCard, Usage};
 
-/// What was foretold of one request, and what it took.
+/// What was predicted of one request, and what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepError {
     /// Index of the message that answered it.
@@ -17,7 +17,7 @@ pub struct StepError {
 }
 
 impl StepError {
-    /// Returns the error as a fraction of the real prompt, positive where too much was foretold.
+    /// Returns the error as a fraction of the real prompt, positive where too much was predicted.
     pub fn relative(&self) -> f64 {
         (self.predicted_tokens as f64 - self.real_tokens as f64) / self.real_tokens as f64
     }
@@ -26,7 +26,7 @@ impl StepError {
 /// Replays a transcript without compactions and foretells each request from what was known before it.
 ///
 /// `usage` names, in ascending order, the assistant messages whose usage is known, with the model's id where the
-/// log has it. The first request has nothing to be foretold from and is left out. A log with compactions is
+/// log has it. The first request has nothing to be predicted from and is left out. A log with compactions is
 /// replayed on a [`ContextTracker`] in the same way, with [`ContextTracker::rebuild`] where the log compacts.
 pub fn one_step_errors(messages: &[Message], usage: &[(usize, Usage, Option<&str>)]) -> Vec<StepError> {
     let mut tracker = ContextTracker::new();

@@ -44,7 +44,7 @@ struct Done {
     target: EntryId,
     follows: Option<EntryId>,
     old_leaf: Option<EntryId>,
-    /// The entry that was appended; none where the session stood there.
+    /// The entry that was appended; none if the session stood there.
     entry: Option<EntryId>,
     editor_text: Option<String>,
     digest: Option<Summary>,
@@ -122,7 +122,7 @@ fn unmarked(session: &Session) -> Result<Option<EntryId>, SessionError> {
 }
 
 impl Done {
-    /// Tells why nothing was written.
+    /// Why nothing was written.
     fn reason(&self) -> Option<String> {
         let place = self.follows.as_ref().map_or("the beginning", EntryId::as_str);
         self.entry.is_none().then(|| format!("the session stands at {place} already"))

@@ -118,7 +118,7 @@ fn act(session: &mut Session, job: CompactionJob, now_ms: i64) -> Result<Act, Ho
     Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after })
 }
 
-/// Tells why there is nothing to summarize.
+/// Returns why there is nothing to summarize.
 fn why_nothing(
     session: &Session,
     before: Weight,

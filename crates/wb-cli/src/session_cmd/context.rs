@@ -63,7 +63,7 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Tells where the path begins, if something should stand before it.
+/// Returns where the path begins, if something should stand before it.
 fn lost_root(root: &Node) -> Option<String> {
     let parent = root.parent_id.as_ref()?;
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))

@@ -89,7 +89,7 @@ fn compaction(it: &Compaction, width: IdWidth) -> String {
     format!("\"{}\" {} tokens before, keeps {kept}", gist(&it.summary), grouped(it.tokens_before))
 }
 
-/// Returns the first words of a digest, without its headings if it says something beside them.
+/// Returns the first words of a digest, without its headings if it says something besides them.
 pub(crate) fn gist(summary: &str) -> String {
     let said: Vec<&str> = summary.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     let said = said.join("\n");

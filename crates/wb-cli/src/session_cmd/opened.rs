@@ -43,12 +43,12 @@ impl Log {
         Ok(Self { file, session, copy })
     }
 
-    /// Tells whether the log came through a pipe.
+    /// Returns whether the log came through a pipe.
     pub(crate) fn is_stream(&self) -> bool {
         self.copy.is_some()
     }
 
-    /// Turns a failure in the middle of the log into what the user is told.
+    /// Turns a failure in the middle of the log into the error that the user sees.
     pub(crate) fn failure(&self, error: &SessionError) -> anyhow::Error {
         failure(&self.file, &error.to_string(), hint(error))
     }
@@ -106,7 +106,7 @@ pub(crate) fn hint(error: &SessionError) -> &str {
     }
 }
 
-/// Copies standard input or a pipe to a file; nothing where the path names a file.
+/// Copies standard input or a pipe to a file; nothing if the path names a file.
 fn copy_of_stream(path: &Path) -> io::Result<Option<NamedTempFile>> {
     let mut input: Box<dyn io::Read> = if path == Path::new("-") {
         Box::new(io::stdin().lock())

@@ -102,7 +102,7 @@ fn body_line(out: &mut dyn Write, line: &str, clipped: bool) -> io::Result<()> {
     writeln!(out, "{}", shown.join("\n").trim_end())
 }
 
-/// Returns what an entry tells beside its body.
+/// Returns what an entry tells besides its body.
 fn facts(kind: &EntryKind) -> Vec<(&'static str, String)> {
     match kind {
         EntryKind::Message(logged) => message_facts(logged),

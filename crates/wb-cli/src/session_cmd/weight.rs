@@ -67,7 +67,7 @@ impl Weight {
     }
 }
 
-/// What a context weighed before and after, as machines are told of it.
+/// What a context weighed before and after, as the JSON output has it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Weights {
     messages_before: usize,
@@ -91,7 +91,7 @@ impl Weights {
     }
 }
 
-/// A digest that was appended, as machines are told of it.
+/// A digest that was appended, as the JSON output has it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Summary {
     digest_by: &'static str,
@@ -130,7 +130,7 @@ impl Summary {
         &self.digest
     }
 
-    /// Tells whether no model had a part in it, so that no instructions were followed.
+    /// Returns whether no model had a part in it, so that no instructions were followed.
     pub(crate) fn is_local(&self) -> bool {
         self.digest_by == "local"
     }

@@ -76,9 +76,9 @@ fn shell_word(word: &str) -> String {
 pub(crate) struct Changed<T> {
     pub(crate) log: Log,
     pub(crate) done: T,
-    /// Whether a file has it; it has not where nothing was appended.
+    /// Whether a file has it; it has not if nothing was appended.
     pub(crate) is_written: bool,
-    /// What happened to the file beside that.
+    /// What happened to the file besides that.
     pub(crate) notes: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String
 }
 
 fn append_lines(file: &Path, before: &[u8], new: &[u8]) -> Result<Option<String>, SessionError> {
-    // Opening for writing moves a torn end aside, which must not happen where nothing is appended then.
+    // Opening for writing moves a torn end aside, which must not happen if nothing is appended then.
     check_same(&JsonlStore::open_for_reading(file)?, before)?;
     let mut store = JsonlStore::open(file, Durability::Always)?;
     let aside = store.torn().and_then(|torn| torn.kept_in.as_ref());

@@ -1,4 +1,4 @@
-//! `wb session compact`, `undo` and `branch`: what is appended and what is report.
+//! `wb session compact`, `undo` and `branch`: what is appended and what is reported.
 
 use std::fs;
 

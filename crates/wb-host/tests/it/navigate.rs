@@ -38,7 +38,7 @@ fn drawn(session: &Session, names: &[(EntryId, char)]) -> String {
 }
 
 #[test]
-fn the_drawing_of_a_navigation_is_the_seeds_but_for_the_place_of_the_summary() {
+fn a_navigation_goes_as_drawn_but_for_the_place_of_the_summary() {
     let (mut session, names) = diagram();
     assert_eq!(drawn(&session, &names), "0A 1E 2F 1B 2C 3D*");
     let target = names[2].0.clone();

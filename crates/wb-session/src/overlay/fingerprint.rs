@@ -9,7 +9,7 @@ use wb_message::{Message, fingerprint};
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
-/// The most parts that a range of messages is hashed in; a difference is told to one of them.
+/// The most parts that a range of messages is hashed in; a difference is located in one of them.
 const MAX_PARTS: usize = 16;
 
 /// A 64-bit hash: the [`fingerprint`] of each message, joined in order.

@@ -14,7 +14,7 @@ use super::layout::{Layout, Source};
 pub(crate) struct LateResult {
     /// The block that folded the first of the calls.
     pub(crate) hider: usize,
-    /// What is left of it without these answers; nothing where it held nothing else.
+    /// What is left of it without these answers; nothing if it held nothing else.
     pub(crate) left: Option<Message>,
 }
 

@@ -35,7 +35,7 @@ pub enum Explanation<'a> {
     Visible {
         /// Its index in the projection.
         at: usize,
-        /// The blocks that changed its body, the outermost first; none where it is as the log has it.
+        /// The blocks that changed its body, the outermost first; none if it is as the log has it.
         changed_by: Vec<&'a BlockId>,
     },
     /// The model does not see it.
@@ -54,7 +54,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) patches: Vec<&'a Patch>,
 }
 
-/// The messages that a model sees: those of the log where no block touches them, borrowed, and what blocks brought.
+/// The messages that a model sees: those of the log that no block touches, borrowed, and what blocks brought.
 #[derive(Clone, Debug)]
 pub struct Projection<'a> {
     /// The messages in order; only those with a replaced body are new.
@@ -147,7 +147,7 @@ impl<'a> Projection<'a> {
         self.messages.len()
     }
 
-    /// Tells whether the model sees nothing.
+    /// Returns whether the model sees nothing.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -198,12 +198,12 @@ impl<'a> Projection<'a> {
         self.shown.len()
     }
 
-    /// Makes a plan of a patch on this projection; when, in milliseconds since the Unix epoch, is told by the caller.
+    /// Makes a plan of a patch on this projection; when, in milliseconds since the Unix epoch, is given by the caller.
     pub fn plan(&self, id: BlockId, author: Author, created_at: i64, patch: Patch) -> BlockPlan {
         BlockPlan { id, author, created_at, basis: self.basis.clone(), patch }
     }
 
-    /// Tells what became of a message of the log; nothing beyond its end.
+    /// Returns what became of a message of the log; nothing beyond its end.
     pub fn explain(&self, at: usize) -> Option<Explanation<'a>> {
         if at >= self.basis.n_log {
             return None;

@@ -15,7 +15,7 @@ use super::layout::{Layout, Place, Source, Touched};
 use super::plan::{BlockPlan, BlockPreview};
 use super::projection::{Parts, Projection};
 
-/// The compactions of a log, stored beside it: the log is never changed, and what the model sees is
+/// The compactions of a log, stored next to it: the log is never changed, and what the model sees is
 /// [projected](Self::project) from both.
 ///
 /// Blocks may be nested, taken back and applied again. Each of these returns the [`BlockEvent`] to store; the events
@@ -150,7 +150,7 @@ impl Overlay {
         Fingerprint::of_texts(self.active().map(|block| block.id.as_str()))
     }
 
-    /// Tells what a plan would do, without doing it.
+    /// Returns what a plan would do, without doing it.
     pub fn preview(
         &self,
         log: &[Message],

@@ -17,7 +17,7 @@ pub trait BlockCompactionStrategy: Send + Sync {
     /// Returns the strategy's name, as the [author](super::Author) of its blocks is called.
     fn name(&self) -> &str;
 
-    /// Plans a patch on a projection; nothing where nothing can be gained.
+    /// Plans a patch on a projection; nothing if nothing can be gained.
     fn plan(&self, projection: &Projection<'_>, weigher: &dyn TokenCounter) -> Option<Patch>;
 }
 

@@ -91,9 +91,9 @@ fn collected(log: &SessionLog, old: &str, target: &str) -> (String, Option<Strin
     (ids, found.common_ancestor_id.map(|id| id.to_string()))
 }
 
-/// The diagram.
+/// A tree whose two branches part at A.
 #[test]
-fn the_diagram_of_a_branch_is_as_the_seed_draws_it() {
+fn a_branch_is_collected_down_to_where_it_parts() {
     let pairs = [("A", ""), ("B", "A"), ("C", "B"), ("D", "C"), ("E", "A"), ("F", "E"), ("R", "")];
     let lines: Vec<_> = pairs.iter().map(|(id, parent)| label(id, parent)).collect();
     let log = log_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());

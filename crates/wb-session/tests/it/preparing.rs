@@ -179,7 +179,7 @@ fn in_short(preparation: &CompactionPreparation) -> (&str, usize, usize, bool) {
 
 /// The first diagram, whose entry 0 is the header.
 #[test]
-fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
+fn a_compaction_keeps_what_its_diagram_shows() {
     let words = "u a t u a t t a t";
     let preparation = prepared(&chain(words), 600).unwrap();
     assert_eq!(in_short(&preparation), ("4", 3, 0, false));
@@ -190,7 +190,7 @@ fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
 
 /// The second diagram: one huge turn.
 #[test]
-fn the_diagram_of_a_split_turn_is_as_the_seed_draws_it() {
+fn a_split_turn_is_cut_as_its_diagram_shows() {
     let log = chain("u a t a t t a t");
     let path = log.path(log.leaf()).unwrap();
     let cut = find_cut_point(&path, 0..path.len(), 150, &SESSION_PRESET);

@@ -57,7 +57,7 @@ pub struct Row {
 /// Reads the recorded answers to one operation.
 ///
 /// # Panics
-/// Panics where the fixture is missing or malformed.
+/// Panics if the fixture is missing or malformed.
 pub fn rows(op: &str) -> Vec<Row> {
     let rows = all_rows("context-window-and-policy.jsonl").filter(|row| row["op"] == op);
     let row = |mut row: Value| Row {
@@ -85,7 +85,7 @@ impl Row {
 /// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of these.
 ///
 /// # Panics
-/// Panics where it is none of these.
+/// Panics if it is none of these.
 pub fn text_value(value: &Value) -> String {
     let count = |value: &Value| usize::try_from(value.as_u64().expect("a count")).expect("a count");
     match value {
@@ -105,7 +105,7 @@ pub fn text_value(value: &Value) -> String {
     }
 }
 
-/// Tells whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
+/// Returns whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
 pub fn is_text(actual: &str, recorded: &Value) -> bool {
     match recorded.as_str() {
         Some(expected) => actual == expected,

@@ -26,7 +26,7 @@ use crate::transcript::{Segments, Transcript};
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
 /// * Lines of one answer are joined by `message.id` wherever they stand; its usage counts once, with the largest
-///   answer. Tool results follow the answer with their call, a text beside a result comes after them.
+///   answer. Tool results follow the answer with their call, a text next to a result comes after them.
 /// * The conversation is the path to its last line. Lines of subagents are left apart, unless the file holds
 ///   nothing else. What `toolUseResult` says is for the screen.
 /// * After a compaction the model sees the digest, the lines that were preserved, and what follows. Results that

@@ -150,7 +150,7 @@ fn assistant(line: &mut Value) -> Option<Body> {
     }))
 }
 
-/// Reads the three disjoint parts of a prompt and the answer; nothing where none was counted.
+/// Reads the three disjoint parts of a prompt and the answer; nothing if none was counted.
 fn usage(from: &Value) -> Option<Usage> {
     let count = |key| from.get(key).and_then(Value::as_u64);
     let usage = Usage {

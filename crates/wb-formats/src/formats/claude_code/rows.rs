@@ -89,7 +89,7 @@ impl Rows {
         (std::mem::replace(&mut self.all[at].body, Body::Link), self.all[at].timestamp)
     }
 
-    /// Tells whether a line belongs to the main conversation; in a subagent's file its own one is that.
+    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
     fn is_main(&self, at: usize) -> bool {
         self.all[at].is_main || !self.has_main
     }
@@ -134,7 +134,7 @@ impl Rows {
     /// Returns the conversation as it stood before the line `end`.
     ///
     /// The last line of the main conversation is its tip. The walk from there to the root decides; parallel
-    /// tool results and the other lines of an answer hang beside it and are added. A file whose lines name no
+    /// tool results and the other lines of an answer hang next to it and are added. A file whose lines name no
     /// parents is read in its order.
     pub(super) fn live(&self, end: usize) -> Live {
         let is_main_chat = |at: &usize| self.is_main(*at) && is_chat(&self.all[*at].body);
