@@ -48,7 +48,7 @@ impl Collapse {
 }
 
 impl Pass for Collapse {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "collapse"
     }
 

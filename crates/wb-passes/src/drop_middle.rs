@@ -45,7 +45,7 @@ fn mark(timestamp: i64) -> Message {
 }
 
 impl Pass for DropMiddle {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "drop-middle"
     }
 

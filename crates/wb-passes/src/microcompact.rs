@@ -65,7 +65,7 @@ fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
 }
 
 impl Pass for Microcompact {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "microcompact"
     }
 

@@ -168,7 +168,7 @@ impl OversizedResult {
 }
 
 impl Pass for OversizedResult {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "oversized-result"
     }
 

@@ -65,7 +65,7 @@ impl Preview {
 }
 
 impl Pass for Preview {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "preview"
     }
 

@@ -71,7 +71,7 @@ pub struct Repaired {
 }
 
 impl Pass for Repair {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "repair"
     }
 

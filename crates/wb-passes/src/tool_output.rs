@@ -65,7 +65,7 @@ impl ToolOutput {
 }
 
 impl Pass for ToolOutput {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "tool-output"
     }
 

@@ -46,7 +46,7 @@ impl Default for Truncate {
 }
 
 impl Pass for Truncate {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "truncate"
     }
 
