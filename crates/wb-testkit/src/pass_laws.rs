@@ -117,7 +117,7 @@ mod tests {
     struct Does(fn(&WeighedTranscript<'_>) -> Option<Patch>);
 
     impl Pass for Does {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "test"
         }
 
