@@ -65,7 +65,7 @@ fn tests(root: &Path, words: &str) -> Result<(), String> {
     let outcome = cargo(root, words, &env);
     let skipped = std::fs::read_to_string(&list).unwrap_or_default();
     let _ = std::fs::remove_file(&list);
-    println!("{}", told(&skipped));
+    println!("{}", skipped_line(&skipped));
     outcome
 }
 
@@ -76,7 +76,7 @@ fn shared_folder(root: &Path, is_ci: bool) -> Option<PathBuf> {
 }
 
 /// Names the tests that were skipped and counts them; one that skips several files is one.
-fn told(skipped: &str) -> String {
+fn skipped_line(skipped: &str) -> String {
     let tests: BTreeSet<&str> = skipped.lines().collect();
     let count = format!("{} tests skipped for want of shared data", tests.len());
     tests.into_iter().chain([count.as_str()]).collect::<Vec<_>>().join("\n")
@@ -111,9 +111,9 @@ mod tests {
     }
     #[test]
     fn a_test_that_skips_twice_is_one_skipped_test() {
-        assert_eq!(told(""), "0 tests skipped for want of shared data");
-        let told = told("it-1 a\nit-1 b\nit-1 a\n");
-        assert_eq!(told, "it-1 a\nit-1 b\n2 tests skipped for want of shared data");
+        assert_eq!(skipped_line(""), "0 tests skipped for want of shared data");
+        let skipped_line = skipped_line("it-1 a\nit-1 b\nit-1 a\n");
+        assert_eq!(skipped_line, "it-1 a\nit-1 b\n2 tests skipped for want of shared data");
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(crate) fn machine_paths(tree: &Tree) -> Vec<String> {
     tree.files.iter().flat_map(|file| lines_with(file, named, "a path of one machine")).collect()
 }
 
-/// Tells whether a path starts like this in the line, rather than have it inside of a longer one.
+/// Returns whether a path starts like this in the line, rather than have it inside of a longer one.
 fn names_path(line: &str, start: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '}');
     line.match_indices(start).any(|(at, _)| !line[..at].ends_with(inside))

@@ -44,7 +44,7 @@ fn is_relative(target: &str) -> bool {
     !has_scheme && !target.starts_with('#')
 }
 
-/// Resolves a target against the page that names it, nothing where it leaves the repository.
+/// Resolves a target against the page that names it, nothing if it leaves the repository.
 fn resolved(page: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();

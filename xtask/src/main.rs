@@ -5,6 +5,7 @@
 
 mod tree;
 mod lines;
+mod sources;
 mod order;
 mod links;
 mod manifests;
@@ -22,7 +23,7 @@ usage: cargo xtask <command>
   ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
-  tidy    small rules about files: length, order of modules, links, leftovers
+  tidy    small rules about files: length, order of modules, links, leftovers, words
 ";
 
 fn main() -> ExitCode {

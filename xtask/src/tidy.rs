@@ -3,17 +3,18 @@
 use std::path::Path;
 
 use crate::tree::Tree;
-use crate::{judged, lines, links, manifests, order};
+use crate::{judged, lines, links, manifests, order, sources};
 
 /// A rule: from the files to what is wrong with them.
 type Rule = fn(&Tree) -> Vec<String>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     lines::long_files,
     lines::leftovers,
     lines::trailing_blanks,
     lines::tabs,
     lines::machine_paths,
+    sources::named_sources,
     order::downward_imports,
     links::broken_links,
     manifests::bare_manifests,

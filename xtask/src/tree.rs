@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 pub(crate) struct File {
     /// The path from the root, with slashes.
     pub(crate) path: String,
-    /// The text; empty where the file is not UTF-8.
+    /// The text; empty if the file is not UTF-8.
     pub(crate) text: String,
 }
 
 impl File {
-    /// Tells whether the path ends in one of these.
+    /// Returns whether the path ends in one of these.
     pub(crate) fn is(&self, ends: &[&str]) -> bool {
         ends.iter().any(|end| self.path.ends_with(end))
     }
@@ -45,7 +45,7 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// Tells whether a file or a directory of this path is there.
+    /// Returns whether a file or a directory of this path is there.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty()

@@ -10,7 +10,7 @@ use crate::policy::{BudgetPolicy, PolicyError};
 /// use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard};
 ///
 /// let card = ModelCard::with_window(12_000);
-/// // 1 000 tokens of system prompt and tool schemas stand beside the transcript.
+/// // 1 000 tokens of system prompt and tool schemas go with the transcript.
 /// let budget = Budget::resolve(Some(&card), &AUTO_CONDENSE_POLICY, 1_000)?;
 /// assert_eq!((budget.limit, budget.target), (7_464, 6_531));
 /// assert!(budget.is_over(6_465) && !budget.is_over(6_464));
@@ -18,13 +18,13 @@ use crate::policy::{BudgetPolicy, PolicyError};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The model's window, where it is known.
+    /// The model's window, if it is known.
     pub window: Option<u64>,
     /// Above this, overhead included, a transcript is over budget.
     pub limit: u64,
     /// At or below this, overhead included, a compacted transcript should land.
     pub target: u64,
-    /// What is sent beside the transcript: system prompt and tool schemas.
+    /// What is sent besides the transcript: system prompt and tool schemas.
     pub overhead: u64,
     /// The most that the verbatim tail keeps.
     pub tail: u64,
@@ -40,9 +40,9 @@ pub struct Budget {
 
 /// How the room of a budget is divided once the weight of a transcript's pinned messages is known; in tokens.
 ///
-/// Of what overhead and pinned messages leave in the target the tail takes at most four sevenths, restored files two,
-/// the digest one. Where they leave nothing, nothing can fit; an eighth of the limit is divided then, so that what
-/// remains is still of use.
+/// Overhead and pinned messages leave a part of the target. Of that part, the tail takes at most four sevenths, restored
+/// files two, the digest one. If they leave nothing, no result can fit; an eighth of the limit is divided then, so that
+/// the result is still of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSplit {
     /// What all of the transcript but its pinned messages may weigh.
@@ -57,8 +57,8 @@ pub struct BudgetSplit {
     pub is_hopeless: bool,
 }
 
-/// Where a transcript of a limit lands: seven eighths of it, so that the next message does not trigger again.
-pub fn landing(limit_tokens: u64) -> u64 {
+/// Returns the target of a limit: seven eighths of it, so that the next message does not trigger again.
+fn target_below(limit_tokens: u64) -> u64 {
     limit_tokens - limit_tokens.div_ceil(8)
 }
 
@@ -85,17 +85,23 @@ impl Budget {
         };
         let Some(card) = model.filter(|card| card.context_window > 0) else { return Ok(caps) };
         let limit = floor(budget_limit(card, &policy));
-        Ok(Self { window: Some(card.context_window), limit, target: landing(limit), lands: true, ..caps })
+        Ok(Self {
+            window: Some(card.context_window),
+            limit,
+            target: target_below(limit),
+            lands: true,
+            ..caps
+        })
     }
 
     /// Builds the budget of a limit that is known otherwise, such as a request's; it lands at seven eighths.
     pub fn of_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
         let (tail, digest, restored) = (policy.keep_recent, DIGEST_TOKENS, RESTORED_TOKENS);
-        let target = landing(limit);
+        let target = target_below(limit);
         Self { window: None, limit, target, overhead, tail, digest, restored, lands: true, surplus: 0 }
     }
 
-    /// Replaces what is sent beside the transcript, in tokens.
+    /// Replaces what is sent besides the transcript, in tokens.
     #[must_use]
     pub fn with_overhead(self, overhead: u64) -> Self {
         Self { overhead, ..self }
@@ -107,7 +113,7 @@ impl Budget {
         Self { target, ..self }
     }
 
-    /// Tells whether there is a target that a result must reach. Without a window and a limit there is only a gate.
+    /// Returns whether there is a target that a result must reach. Without a window and a limit there is only a gate.
     pub fn has_target(&self) -> bool {
         self.lands
     }
@@ -126,7 +132,7 @@ impl Budget {
         transcript_tokens.saturating_add(self.overhead).saturating_sub(self.surplus)
     }
 
-    /// Tells whether a transcript of that weight is over budget. Without a window only the tail is measured.
+    /// Returns whether a transcript of that weight is over budget. Without a window only the tail is measured.
     pub fn is_over(&self, transcript_tokens: u64) -> bool {
         if self.lands {
             self.context_tokens(transcript_tokens) > self.limit
@@ -135,8 +141,8 @@ impl Budget {
         }
     }
 
-    /// Tells by how much a result of that weight misses what it had to reach: the target where the transcript was over
-    /// budget, else the limit. Nothing without a window.
+    /// Returns by how much a result of that weight misses what it had to reach. That is the target if the transcript was
+    /// over budget, else the limit. Returns nothing without a window.
     pub fn irreducible(&self, transcript_tokens: u64, was_over: bool) -> Option<Irreducible> {
         if !self.lands {
             return None;
@@ -145,7 +151,7 @@ impl Budget {
         Irreducible::above(aim, transcript_tokens.saturating_add(self.overhead))
     }
 
-    /// Divides the room beside overhead and pinned messages.
+    /// Divides the room that overhead and pinned messages leave.
     pub fn split(&self, pinned_tokens: u64) -> BudgetSplit {
         if !self.lands {
             let Self { tail, digest, restored, .. } = *self;

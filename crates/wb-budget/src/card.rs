@@ -14,7 +14,7 @@ pub struct ModelCard {
     pub provider: String,
     /// The context window in tokens, prompt and answer together.
     pub context_window: u64,
-    /// The most tokens that one answer may have; 0 where unknown.
+    /// The most tokens that one answer may have; 0 if unknown.
     pub max_output_tokens: u64,
     /// Whether the model can reason before it answers.
     pub reasoning: bool,

@@ -23,17 +23,17 @@ pub fn budget_limit(card: &ModelCard, policy: &BudgetPolicy) -> f64 {
     card.context_window.saturating_sub(reserve) as f64 * policy.trigger_ratio
 }
 
-/// Tells whether the estimate of a transcript strictly exceeds [`budget_limit`].
+/// Returns whether the estimate of a transcript strictly exceeds [`budget_limit`].
 pub fn is_over_budget(messages: &[Message], card: &ModelCard, policy: &BudgetPolicy) -> bool {
     is_over(estimate_tokens(messages), card, policy)
 }
 
-/// Tells whether a known total, in tokens, strictly exceeds [`budget_limit`].
+/// Returns whether a known total, in tokens, strictly exceeds [`budget_limit`].
 pub fn is_over(context_tokens: u64, card: &ModelCard, policy: &BudgetPolicy) -> bool {
     context_tokens as f64 > budget_limit(card, policy)
 }
 
-/// The most that restored files may weigh (seed 0: the rehydrate budget).
+/// The most that restored files may weigh.
 pub const RESTORED_TOKENS: u64 = 8000;
 /// The most that a digest may weigh.
 pub const DIGEST_TOKENS: u64 = 2000;

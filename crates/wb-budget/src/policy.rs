@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// When a transcript is over budget and how much of its tail stays verbatim.
 ///
-/// `keep_recent` is in **tokens**, not in turns as in [`CompactionPolicy`].
+/// `keep_recent` is in **tokens**, not in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -17,7 +17,7 @@ pub struct BudgetPolicy {
     pub reserve_tokens: Option<u64>,
 }
 
-/// The policy that the gate and the slicer share by default (seed 0: `AUTO_CONDENSE_POLICY`).
+/// The policy that the gate and the slicer share by default.
 pub const AUTO_CONDENSE_POLICY: BudgetPolicy =
     BudgetPolicy { trigger_ratio: 0.75, keep_recent: 6000, reserve_tokens: Some(2048) };
 
@@ -26,19 +26,6 @@ impl Default for BudgetPolicy {
         AUTO_CONDENSE_POLICY
     }
 }
-
-/// The policy of a compactor that counts turns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CompactionPolicy {
-    /// Fraction of the window at or above which it compacts.
-    pub trigger_ratio: f64,
-    /// Turns of the recent tail to keep verbatim.
-    pub keep_recent_turns: usize,
-}
-
-/// The numbers of the framework's own compactor (seed 0, "Two Compaction Engines").
-pub const FRAMEWORK_COMPACTION_POLICY: CompactionPolicy =
-    CompactionPolicy { trigger_ratio: 0.8, keep_recent_turns: 8 };
 
 /// Why a policy was refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -52,7 +39,7 @@ pub enum PolicyError {
 impl BudgetPolicy {
     /// Returns the policy if its values make sense: a ratio in (0, 1].
     ///
-    /// The published arithmetic takes any value; a policy that comes from outside should pass here first.
+    /// The arithmetic takes any value; check a policy that comes from outside here first.
     pub fn validated(self) -> Result<Self, PolicyError> {
         // NaN and the infinities fail the comparison.
         if self.trigger_ratio > 0.0 && self.trigger_ratio <= 1.0 {
@@ -68,11 +55,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_presets_hold_the_numbers_of_the_seed() {
+    fn the_preset_holds_its_numbers() {
         let auto = AUTO_CONDENSE_POLICY;
         assert_eq!((auto.trigger_ratio, auto.keep_recent, auto.reserve_tokens), (0.75, 6000, Some(2048)));
-        let framework = FRAMEWORK_COMPACTION_POLICY;
-        assert_eq!((framework.trigger_ratio, framework.keep_recent_turns), (0.8, 8));
     }
 
     #[test]

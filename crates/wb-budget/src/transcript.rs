@@ -9,8 +9,9 @@ use wb_message::{Message, Pairing};
 
 use crate::count::{TokenCounter, prefix_sums};
 
-/// A transcript that was weighed and paired once. A [`ContextTracker`](crate::ContextTracker) hands it out without weighing
-/// or pairing anything again.
+/// A transcript that was weighed and paired once.
+///
+/// A [`ContextTracker`](crate::ContextTracker) hands it out without weighing or pairing anything again.
 #[derive(Clone)]
 pub struct WeighedTranscript<'a> {
     /// The messages.
@@ -21,9 +22,9 @@ pub struct WeighedTranscript<'a> {
     pub pairing: Cow<'a, Pairing>,
     /// What the messages were weighed with, and what is new is weighed with.
     pub counter: Arc<dyn TokenCounter>,
-    /// The turn of a host that each message belongs to, ascending; none where each is its own.
+    /// The turn of a host that each message belongs to, ascending; none if each is its own.
     pub turns: Option<Cow<'a, [usize]>>,
-    /// The fingerprint of all messages, where it is known already.
+    /// The fingerprint of all messages, if it is known already.
     pub fingerprint: Option<u64>,
 }
 

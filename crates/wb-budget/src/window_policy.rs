@@ -1,4 +1,4 @@
-//! The policy of a runtime that truncates, previews and compacts (seed 4).
+//! The policy of a runtime that truncates, previews and compacts.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct ContextWindowPolicy {
     pub min_recent_messages: usize,
     /// Whether the stable prefix is reported, so that a host can place its cache breakpoints.
     pub enable_prompt_cache: bool,
-    /// Tokens above which a compaction fires; none never does.
+    /// Tokens above which a compaction fires; without a threshold none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autocompact_threshold: Option<usize>,
     /// What stays raw when a compaction fires.
@@ -39,7 +39,7 @@ pub struct ContextWindowPolicy {
     pub compaction_raw_suffix_messages: usize,
 }
 
-/// The defaults of the seed (seed 4, "Fields").
+/// The defaults.
 pub const CONTEXT_WINDOW_POLICY: ContextWindowPolicy = ContextWindowPolicy {
     max_context_tokens: 200_000,
     max_output_tokens: 16_384,
@@ -92,7 +92,7 @@ impl ContextWindowPolicy {
     /// Narrows the policy to what a model can do; figures that the card does not tell (0) narrow nothing.
     ///
     /// The window and the answer become no larger than the model's, the answer no larger than the window, and the
-    /// threshold no larger than what the answer leaves; where that is nothing, there is no threshold.
+    /// threshold no larger than what the answer leaves; if that is nothing, there is no threshold.
     #[must_use]
     pub fn clamped_to(mut self, card: &ModelCard) -> Self {
         let known = |tokens: u64| usize::try_from(tokens).ok().filter(|tokens| *tokens > 0);
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn omitted_keys_get_the_numbers_of_the_seed() {
+    fn omitted_keys_get_the_defaults() {
         let policy: ContextWindowPolicy = serde_json::from_str("{}").expect("all keys have defaults");
         assert_eq!(policy, CONTEXT_WINDOW_POLICY);
         let json = serde_json::to_value(policy).expect("JSON");

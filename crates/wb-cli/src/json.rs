@@ -111,7 +111,7 @@ fn notes(session: &Session) -> Vec<String> {
     session.opened.notes.iter().map(ToString::to_string).collect()
 }
 
-/// Adds the tokens up by what kind of message they stand in; what was sent beside the messages is a kind too.
+/// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
     for message in &session.opened.messages {

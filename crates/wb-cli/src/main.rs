@@ -11,7 +11,7 @@ mod outcome;
 mod json;
 mod show;
 mod compare;
-mod log;
+mod session_cmd;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan(&args),
         Command::Compact(args) => compact(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Session(command) => log::run(&command),
+        Command::Session(command) => session_cmd::run(&command),
     };
     code_of(&done)
 }

@@ -68,7 +68,7 @@ impl Outcome {
         session.opened.messages = messages;
     }
 
-    /// Returns the digest's text, where one was written.
+    /// Returns the digest's text if one was written.
     pub(crate) fn digest(&self) -> Option<Cow<'_, str>> {
         self.report.digest.as_ref()?;
         let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);

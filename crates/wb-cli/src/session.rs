@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wb_budget::{Calibrated, ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::{FormatError, Opened};
+use wb_formats::{FormatError, Transcript};
 
 use crate::args::Policy;
 use crate::strategy::Strategy;
@@ -41,7 +41,7 @@ impl std::error::Error for BadInput {}
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) file: String,
-    pub(crate) opened: Opened,
+    pub(crate) opened: Transcript,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
     /// Whether the window was assumed.
@@ -60,7 +60,7 @@ pub(crate) struct Measure {
     pub(crate) context_tokens: u64,
     /// Whether that rests on what the provider counted.
     pub(crate) anchored: bool,
-    /// What was sent beside the messages, as far as the provider's counts tell: system prompt and tools.
+    /// What was sent besides the messages, as far as the provider's counts tell: system prompt and tools.
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
@@ -70,25 +70,25 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
-    fn of(opened: &Opened, card: &ModelCard, policy: &Policy) -> Self {
-        let mut ledger = ContextTracker::new();
+    fn of(opened: &Transcript, card: &ModelCard, policy: &Policy) -> Self {
+        let mut tracker = ContextTracker::new();
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
-            ledger.push(message);
+            tracker.push(message);
             while let Some(counted) = usage.next_if(|usage| usage.at == at) {
                 let id = counted.model.clone().unwrap_or_default();
                 // A refused count leaves the estimate as it is, which is what the meter then shows.
-                let _ = ledger.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+                let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
             }
         }
-        let counter = ledger.calibrated();
-        let overhead_tokens = ledger.overhead_tokens();
+        let counter = tracker.calibrated();
+        let overhead_tokens = tracker.overhead_tokens();
         // A window that held what was counted held its overhead too; a smaller one is only tried out.
-        let held = ledger.context_tokens() <= card.context_window;
+        let held = tracker.context_tokens() <= card.context_window;
         let fits = held || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
         if fits {
-            let anchored = ledger.estimate(card).anchored;
-            let context_tokens = ledger.context_tokens();
+            let anchored = tracker.estimate(card).anchored;
+            let context_tokens = tracker.context_tokens();
             return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, counter };
         }
         let context_tokens = opened.messages.iter().map(|message| counter.message(message)).sum();
@@ -113,12 +113,12 @@ impl Session {
     pub(crate) fn open(path: &Path, policy: Policy, strategy: Strategy) -> Result<Self> {
         let file = path.display().to_string();
         let opened = read(path).map_err(|error| BadInput { file: file.clone(), error })?;
-        let told = policy.window.or(opened.context_window);
-        let window = told.unwrap_or(DEFAULT_WINDOW);
+        let known = policy.window.or(opened.context_window);
+        let window = known.unwrap_or(DEFAULT_WINDOW);
         let card = card(&opened, window);
         let measure = Measure::of(&opened, &card, &policy);
         let limit = limit(&card, &policy);
-        Ok(Self { file, opened, policy, window, window_assumed: told.is_none(), measure, strategy, limit })
+        Ok(Self { file, opened, policy, window, window_assumed: known.is_none(), measure, strategy, limit })
     }
 
     pub(crate) fn card(&self) -> ModelCard {
@@ -154,12 +154,12 @@ fn limit(card: &ModelCard, policy: &Policy) -> u64 {
     budget_limit(card, &policy.budget()) as u64
 }
 
-fn card(opened: &Opened, window: u64) -> ModelCard {
+fn card(opened: &Transcript, window: u64) -> ModelCard {
     let id = opened.model.clone().unwrap_or_default();
     ModelCard { id, ..ModelCard::with_window(window) }
 }
 
-fn read(path: &Path) -> Result<Opened, FormatError> {
+fn read(path: &Path) -> Result<Transcript, FormatError> {
     if path == Path::new("-") {
         return wb_formats::read(&mut io::stdin().lock());
     }
@@ -241,8 +241,8 @@ fn replace(
 
 /// Returns what the system said, without the name of a draft that no user knows.
 fn of_the_system(error: io::Error) -> io::Error {
-    let told = error.to_string();
-    let said = told.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
+    let text = error.to_string();
+    let said = text.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
     said.unwrap_or(error)
 }
 

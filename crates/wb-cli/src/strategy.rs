@@ -35,7 +35,7 @@ impl Strategy {
         Pipeline::preset(self.name()).unwrap_or_default()
     }
 
-    /// Tells whether it writes a digest, which is what can be forced.
+    /// Returns whether it writes a digest, which is what can be forced.
     pub(crate) fn digests(self) -> bool {
         self.pipeline().steps.iter().any(|step| matches!(step, Step::Digest(_)))
     }

@@ -1,4 +1,4 @@
-//! Which format a file has, told from its content.
+//! Which format a file has, recognized by its content.
 
 use std::io::BufRead;
 
@@ -8,8 +8,8 @@ use wb_message::text;
 use crate::error::FormatError;
 use crate::format::Format;
 use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
-use crate::glance::Peeked;
-use crate::opened::{Epochs, Opened};
+use crate::probe::Peeked;
+use crate::transcript::{Segments, Transcript};
 
 /// The formats that are read, the most particular first.
 pub const FORMATS: [&dyn Format; 3] = [&Pi, &ClaudeCode, &Native];
@@ -21,7 +21,7 @@ pub fn detect(head: &[u8]) -> Option<&'static dyn Format> {
     FORMATS.into_iter().find(|format| format.sniff(head))
 }
 
-/// Reads a transcript of any known format, told from its content.
+/// Reads a transcript of any known format, recognized by its content.
 ///
 /// ```
 /// let mut file = r#"{"role":"user","content":"hello"}
@@ -30,21 +30,21 @@ pub fn detect(head: &[u8]) -> Option<&'static dyn Format> {
 /// assert_eq!((opened.format, opened.messages.len()), ("native", 2));
 /// # Ok::<(), wb_formats::FormatError>(())
 /// ```
-pub fn read(input: &mut dyn BufRead) -> Result<Opened, FormatError> {
+pub fn read(input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
     let peeked = Peeked::new(input)?;
     let format = known(peeked.head())?;
     format.read(&mut peeked.whole())
 }
 
-/// Reads every stretch of a session of any known format: what was really sent, with what it was counted at.
+/// Reads every segment of a session of any known format: what was really sent, with what it was counted at.
 ///
-/// A new stretch begins where the agent compacted the conversation or cleared tool results. Together they hold
+/// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
 /// every request of the conversation that goes on once, those before its last compaction too. Subagents and, in
 /// logs of pi, abandoned branches are left apart.
-pub fn epochs(input: &mut dyn BufRead) -> Result<Epochs, FormatError> {
+pub fn segments(input: &mut dyn BufRead) -> Result<Segments, FormatError> {
     let peeked = Peeked::new(input)?;
     let format = known(peeked.head())?;
-    format.epochs(&mut peeked.whole())
+    format.segments(&mut peeked.whole())
 }
 
 fn known(head: &[u8]) -> Result<&'static dyn Format, FormatError> {

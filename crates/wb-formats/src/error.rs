@@ -2,7 +2,7 @@
 
 use wb_session::SessionError;
 
-/// Tells why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
+/// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {

@@ -1,8 +1,8 @@
 //! Transcripts of other agents: their session files read into messages and real usage.
 //!
-//! [`read`] looks at the start of a file, tells its [`Format`] and gives it [`Opened`]: the messages that the next
+//! [`read`] looks at the start of a file, tells its [`Format`] and gives it [`Transcript`]: the messages that the next
 //! request would send, what the provider counted for earlier ones, the model, and [`Note`]s about what was passed
-//! over. [`epochs`] gives every stretch of a session, those before its compactions too, for whoever wants to measure.
+//! over. [`segments`] gives every segment of a session, those before its compactions too, for whoever wants to measure.
 //!
 //! | format | files | what becomes of compactions | usage |
 //! |---|---|---|---|
@@ -34,16 +34,16 @@
 //! ```
 
 pub mod error;
-pub mod opened;
-mod glance;
+pub mod transcript;
+mod probe;
 pub mod format;
 pub mod formats;
 pub mod detect;
 
-pub use detect::{FORMATS, detect, epochs, read};
+pub use detect::{FORMATS, detect, read, segments};
 pub use error::FormatError;
 pub use format::Format;
 pub use formats::claude_code::ClaudeCode;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::pi::Pi;
-pub use opened::{Epoch, Epochs, Note, Opened, UsageAt};
+pub use transcript::{Note, Segment, Segments, Transcript, UsageAt};

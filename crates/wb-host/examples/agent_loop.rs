@@ -7,7 +7,7 @@ use std::error::Error;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage, estimate_tokens};
-use wb_host::{HookList, Next, SessionFlow, Upcoming};
+use wb_host::{FlowAction, HookList, PendingRequest, SessionFlow};
 use wb_message::Message;
 use wb_message::outline::outline;
 use wb_session::store::memory::MemoryStore;
@@ -32,23 +32,23 @@ fn ask_provider(messages: &[Message]) -> Logged {
 
 /// Does what the flow says; tells whether the request is to be repeated.
 fn act(
-    next: Next,
+    next: FlowAction,
     flow: &mut SessionFlow,
     session: &mut Session,
-    upcoming: &Upcoming,
+    pending: &PendingRequest,
 ) -> Result<bool, Box<dyn Error>> {
     match next {
-        Next::Compact(job) => {
+        FlowAction::Compact(job) => {
             // Without a model the summary is written from the messages themselves.
             let done = block_on(flow.complete(*job, session, None, &mut HookList::default(), 0))?;
-            println!("  compacted by {:?}, about {} tokens now", done.reason, done.load.tokens);
+            println!("  compacted by {:?}, about {} tokens now", done.reason, done.context.tokens);
             Ok(done.will_retry)
         }
-        Next::Shorten(shortening) => {
-            let done = flow.shorten(*shortening, session, upcoming, 0)?;
+        FlowAction::Shorten(shortening) => {
+            let done = flow.shorten(*shortening, session, pending, 0)?;
             Ok(done.will_retry)
         }
-        Next::Stopped(why) => Err(why.into()),
+        FlowAction::Stopped(why) => Err(why.into()),
         _ => Ok(false),
     }
 }
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         CompactionSettings { reserve_tokens: 500, keep_recent_tokens: 400, ..CompactionSettings::default() };
     let mut flow = SessionFlow::new(settings);
     // The host believes in a larger window than there is.
-    let upcoming = Upcoming { card: ModelCard::with_window(8_000), ..Upcoming::default() };
+    let pending = PendingRequest { card: ModelCard::with_window(8_000), ..PendingRequest::default() };
 
     for prompt in ["Port the importer.", "And the exporter.", "Now the tests.", "Write it down.", "Ship it."]
     {
@@ -68,12 +68,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         session.append(&Message::user(prompt).into(), 0)?;
         let mut is_asked = true;
         while is_asked {
-            let next = flow.before_request(&session, &upcoming)?;
-            act(next, &mut flow, &mut session, &upcoming)?;
+            let next = flow.before_request(&session, &pending)?;
+            act(next, &mut flow, &mut session, &pending)?;
             let messages = convert_to_llm(session.context(session.leaf())?.messages);
             session.append(&EntryKind::Message(ask_provider(&messages)), 0)?;
-            let next = flow.after_answer(&session, &upcoming)?;
-            is_asked = act(next, &mut flow, &mut session, &upcoming)?;
+            let next = flow.after_answer(&session, &pending)?;
+            is_asked = act(next, &mut flow, &mut session, &pending)?;
         }
     }
     print!("{}", outline(&session.context(session.leaf())?.messages));

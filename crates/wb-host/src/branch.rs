@@ -11,11 +11,11 @@ use wb_session::{
 };
 use wb_summarize::{ASSUMED_WINDOW_TOKENS, ModelInvoker};
 
-use crate::outcome::{CompactError, SummarySource};
+use crate::compaction_result::{CompactError, SummarySource};
 use crate::prompt::{Focus, SummaryTask};
-use crate::work::{Piece, Work};
+use crate::summarize::{Piece, SummaryRun};
 
-/// The most tokens of the summary of a branch, as pi had it at the time of seed 2.
+/// The most tokens of the summary of a branch.
 pub const BRANCH_SUMMARY_TOKENS: u64 = 2048;
 
 /// How [`generate_branch_summary`] works; everything is optional.
@@ -43,7 +43,7 @@ pub struct BranchSummaryOpts {
 pub struct BranchSummaryOutcome {
     /// The summary with its lists of files.
     pub summary: String,
-    /// What is noted beside the summary: the lists of files, or any JSON of a hook.
+    /// What is noted next to the summary: the lists of files, or any JSON of a hook.
     pub details: Option<Value>,
     /// What the provider counted for all requests.
     pub usage: Usage,
@@ -76,7 +76,7 @@ pub fn read_left_branch(session: &Session, target: &EntryId) -> Result<LeftBranc
 
 /// Summarizes the entries of a branch, as many of the newest as the window has room for, but at least one.
 ///
-/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; where that
+/// The room is the window of the invoker's card, or [`ASSUMED_WINDOW_TOKENS`], less the settings' reserve; if that
 /// leaves none, half of the window. Replies are judged as those of [`compact`](crate::compact) are, and the local
 /// digest stands in for one that is of no use. A branch without messages and a cancelled run are errors.
 pub async fn generate_branch_summary(
@@ -92,24 +92,24 @@ pub async fn generate_branch_summary(
         messages.extend(prepare_branch_entries(entries, None, &TokenHeuristic::DEFAULT).messages.pop());
     }
     let focus = Focus { instructions: opts.custom_instructions, replaces: opts.replace_instructions };
-    let mut work = Work::new(invoker, focus, opts.timeout, opts.cancel);
+    let mut run = SummaryRun::new(invoker, focus, opts.timeout, opts.cancel);
     if messages.is_empty() {
         return Err(CompactError::Nothing);
     }
-    if work.is_cancelled() {
-        return Err(work.cancelled());
+    if run.is_cancelled() {
+        return Err(run.cancelled());
     }
     let max_output_tokens = opts.max_output_tokens.unwrap_or(BRANCH_SUMMARY_TOKENS);
     let task = SummaryTask::Branch;
     let piece = Piece { task, messages: &messages, previous: None, max_output_tokens };
-    let mut summary = work.summarize(piece).await?;
+    let mut summary = run.summarize(piece).await?;
     summary.push_str(&file_ops.tags());
     Ok(BranchSummaryOutcome {
         summary,
         details: serde_json::to_value(file_ops.lists()).ok(),
-        usage: work.cost.usage,
-        n_requests: work.cost.n_requests,
-        source: work.source(),
+        usage: run.cost.usage,
+        n_requests: run.cost.n_requests,
+        source: run.source(),
     })
 }
 

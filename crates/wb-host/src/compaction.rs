@@ -9,11 +9,13 @@ use wb_session::{
 };
 use wb_summarize::ModelInvoker;
 
+use crate::compaction_result::{
+    CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT,
+};
 use crate::counter::Counter;
 use crate::local::after_history;
-use crate::outcome::{CompactError, CompactionOutcome, NO_PRIOR_HISTORY, SummarySource, TURN_CONTEXT};
 use crate::prompt::{Focus, SummaryTask};
-use crate::work::{Lighter, Piece, Work, lighter, tokens_of};
+use crate::summarize::{Lighter, Piece, SummaryRun, lighter, tokens_of};
 
 /// How [`compact`] works; everything is optional.
 #[derive(Clone, Debug, Default)]
@@ -35,10 +37,11 @@ pub struct CompactOpts {
 
 /// Summarizes what a compaction was prepared with.
 ///
-/// A turn that is cut in two gets a summary of its own, asked for after that of the history; where there is no new
+/// A turn that is cut in two gets a summary of its own, asked for after that of the history; if there is no new
 /// history, the previous summary is carried as it is. A reply that failed, was refused, blank, without headings or not
 /// lighter than its material is not taken: the local digest takes its place, and the outcome's source says why. Of a
-/// reply that was cut off the whole lines are taken, if they say something under a heading. Errors are a cancelled run and one that would not make the context lighter.
+/// reply that was cut off, the whole lines are taken, if they say something under a heading. A run that was cancelled
+/// and one that would not make the context lighter are errors.
 pub async fn compact(
     preparation: CompactionPreparation,
     invoker: Option<&dyn ModelInvoker>,
@@ -46,14 +49,14 @@ pub async fn compact(
 ) -> Result<CompactionOutcome, CompactError> {
     let CompactOpts { custom_instructions, max_output_tokens, timeout, cancel, counter } = opts;
     let focus = Focus { instructions: custom_instructions, replaces: false };
-    let mut work = Work::new(invoker, focus, timeout, cancel);
+    let mut run = SummaryRun::new(invoker, focus, timeout, cancel);
     if preparation.messages_to_summarize.is_empty() && preparation.turn_prefix_messages.is_empty() {
         return Err(CompactError::Nothing);
     }
-    if work.is_cancelled() {
-        return Err(work.cancelled());
+    if run.is_cancelled() {
+        return Err(run.cancelled());
     }
-    let summary = merged(&mut work, &preparation, max_output_tokens).await?;
+    let summary = merged(&mut run, &preparation, max_output_tokens).await?;
     let CompactionPreparation { mut messages_to_summarize, turn_prefix_messages, previous_summary, .. } =
         preparation;
     let messages = [&messages_to_summarize, &turn_prefix_messages];
@@ -64,15 +67,15 @@ pub async fn compact(
         messages_to_summarize
     };
     let Lighter { mut summary, source } =
-        lighter(&work, &*counter, summary, before, all, previous_summary.as_deref())?;
+        lighter(&run, &*counter, summary, before, all, previous_summary.as_deref())?;
     summary.push_str(&tags);
     Ok(CompactionOutcome {
         summary,
         first_kept_entry_id: preparation.first_kept_entry_id,
         tokens_before: preparation.tokens_before,
         details: serde_json::to_value(preparation.file_ops.lists()).ok(),
-        usage: work.cost.usage,
-        n_requests: work.cost.n_requests,
+        usage: run.cost.usage,
+        n_requests: run.cost.n_requests,
         source,
     })
 }
@@ -95,7 +98,7 @@ fn weighed(
 
 /// Summarizes the history, and a turn's first part after it.
 async fn merged(
-    work: &mut Work<'_>,
+    run: &mut SummaryRun<'_>,
     preparation: &CompactionPreparation,
     max_output_tokens: Option<u64>,
 ) -> Result<String, CompactError> {
@@ -107,7 +110,7 @@ async fn merged(
         previous.unwrap_or(NO_PRIOR_HISTORY).to_owned()
     } else {
         let max_output_tokens = max_output_tokens.unwrap_or(reserve - reserve.div_ceil(5));
-        work.summarize(Piece { task: SummaryTask::History, messages: history, previous, max_output_tokens })
+        run.summarize(Piece { task: SummaryTask::History, messages: history, previous, max_output_tokens })
             .await?
     };
     if prefix.is_empty() {
@@ -116,7 +119,7 @@ async fn merged(
     let max_output_tokens = max_output_tokens.unwrap_or(reserve / 2);
     let task = SummaryTask::TurnPrefix;
     let mut prefix =
-        work.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
+        run.summarize(Piece { task, messages: prefix, previous: None, max_output_tokens }).await?;
     if history != NO_PRIOR_HISTORY {
         prefix = after_history(&prefix);
     }

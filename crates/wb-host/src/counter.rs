@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
 
-/// What tokens are counted with where no provider counted them: [`TokenHeuristic::DEFAULT`] by default, as everywhere.
+/// What tokens are counted with if no provider counted them: [`TokenHeuristic::DEFAULT`] by default, as everywhere.
 #[derive(Clone)]
 pub struct Counter(Arc<dyn TokenCounter>);
 

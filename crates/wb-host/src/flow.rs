@@ -25,13 +25,13 @@ use std::sync::{Arc, Weak};
 use wb_session::{CompactionSettings, Entry, EntryId, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
+use crate::answer_outcome::{AnswerOutcome, is_just_compacted, is_same_request, last_answer};
 use crate::compaction::CompactOpts;
+use crate::compaction_job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction};
+use crate::context_usage::{ContextMeter, ContextUsage, PendingRequest};
 use crate::counter::Counter;
-use crate::ending::{Ending, is_just_compacted, is_same_request, last_answer};
+use crate::flow_action::{Compacted, FlowAction, FlowState, Shortened, Stopped};
 use crate::hooks::{CompactionReason, HookList};
-use crate::job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction};
-use crate::load::{ContextLoad, Scales, Upcoming};
-use crate::next::{Compacted, FlowState, Next, Shortened, Stopped};
 use crate::shorten::Shortening;
 
 /// How many compactions in a row may leave a context over its limit; then no more is tried.
@@ -45,7 +45,7 @@ pub const UNHELPFUL_COMPACTIONS: u32 = 2;
 /// ```
 /// use futures::executor::block_on;
 /// use wb_budget::ModelCard;
-/// use wb_host::{FlowState, HookList, Next, SessionFlow, Upcoming};
+/// use wb_host::{FlowState, HookList, FlowAction, SessionFlow, PendingRequest};
 /// use wb_message::Message;
 /// use wb_session::{CompactionSettings, IdSource, NewSession, Session, store::memory::MemoryStore};
 ///
@@ -56,22 +56,22 @@ pub const UNHELPFUL_COMPACTIONS: u32 = 2;
 /// session.append(&Message::user("Go on.").into(), 3)?;
 ///
 /// let mut flow = SessionFlow::new(CompactionSettings::default());
-/// let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
-/// let Next::Compact(job) = flow.before_request(&session, &upcoming)? else { panic!("it is over its limit") };
+/// let pending = PendingRequest { card: ModelCard::with_window(48_000), ..PendingRequest::default() };
+/// let FlowAction::Compact(job) = flow.before_request(&session, &pending)? else { panic!("it is over its limit") };
 /// let done = block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 4))?;
-/// assert!(!done.load.is_over() && flow.state() == FlowState::Ready);
-/// assert!(matches!(flow.before_request(&session, &upcoming)?, Next::Proceed));
+/// assert!(!done.context.is_over() && flow.state() == FlowState::Ready);
+/// assert!(matches!(flow.before_request(&session, &pending)?, FlowAction::Proceed));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct SessionFlow {
     settings: CompactionSettings,
-    scales: Scales,
+    meter: ContextMeter,
     state: FlowState,
     n_unhelpful: u32,
     /// Compactions since a provider last counted a prompt within the limit.
     n_unproven: u32,
-    /// The estimate of all messages when compactions turned out not to help; none where they may.
+    /// The estimate of all messages when compactions turned out not to help; none if they may.
     gave_up_at: Option<u64>,
     under_way: Option<UnderWay>,
     recovery: Recovery,
@@ -90,7 +90,7 @@ struct Recovery {
 struct UnderWay {
     reason: CompactionReason,
     ticket: Weak<()>,
-    upcoming: Upcoming,
+    pending: PendingRequest,
     /// The answer that was refused.
     answer: Option<EntryId>,
 }
@@ -103,7 +103,7 @@ impl SessionFlow {
     pub fn new(settings: CompactionSettings) -> Self {
         Self {
             settings,
-            scales: Scales::default(),
+            meter: ContextMeter::default(),
             state: FlowState::Ready,
             n_unhelpful: 0,
             n_unproven: 0,
@@ -120,13 +120,13 @@ impl SessionFlow {
 
     /// Counts with another counter from now on; what did not help by the old count may be tried again.
     pub fn set_counter(&mut self, counter: impl Into<Counter>) {
-        self.scales = Scales::new(counter.into());
+        self.meter = ContextMeter::new(counter.into());
         (self.n_unhelpful, self.gave_up_at) = (0, None);
     }
 
-    /// Returns what is counted with where no provider counted.
+    /// Returns what is counted with if no provider counted.
     pub fn counter(&self) -> &Counter {
-        self.scales.counter()
+        self.meter.counter()
     }
 
     /// Returns where the flow stands.
@@ -136,47 +136,55 @@ impl SessionFlow {
     }
 
     /// Weighs what a request would hold.
-    pub fn load(&mut self, session: &Session, upcoming: &Upcoming) -> Result<ContextLoad, SessionError> {
-        self.scales.weigh(session, upcoming, &self.settings)
+    pub fn context_usage(
+        &mut self,
+        session: &Session,
+        pending: &PendingRequest,
+    ) -> Result<ContextUsage, SessionError> {
+        self.meter.weigh(session, pending, &self.settings)
     }
 
-    /// Says what to do before a request is sent, be it after a prompt or inside a loop of tools.
+    /// Says what to do before a request is sent, after a prompt as well as inside a loop of tools.
     ///
-    /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction that would neither bring
-    /// it within the limit nor make it a quarter lighter is not begun. After [`UNHELPFUL_COMPACTIONS`] in a row that did
-    /// not help, by estimate or as the provider counts it, or would not have, no more is tried until as much was added as
-    /// a compaction keeps, and an eighth of the limit at least.
-    pub fn before_request(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
+    /// A context over its limit is compacted, unless the settings' `enabled` is off. A compaction is not begun if it would
+    /// neither bring the context within the limit nor make it a quarter lighter. After [`UNHELPFUL_COMPACTIONS`] in a
+    /// row that did not help, or would not have, no more is tried until the context has grown by what a compaction
+    /// keeps, and by an eighth of the limit at least. The provider's count decides, or the estimate if there is none.
+    pub fn before_request(
+        &mut self,
+        session: &Session,
+        pending: &PendingRequest,
+    ) -> Result<FlowAction, SessionError> {
         if self.is_compacting() {
-            return Ok(Next::Busy);
+            return Ok(FlowAction::Busy);
         }
-        let load = self.load(session, upcoming)?;
-        if self.scales.counted_prompt().is_some_and(|tokens| tokens <= load.limit_tokens) {
+        let context = self.context_usage(session, pending)?;
+        if self.meter.counted_prompt().is_some_and(|tokens| tokens <= context.limit_tokens) {
             self.n_unproven = 0;
         }
-        if !load.is_over() {
+        if !context.is_over() {
             self.note_within();
-            return Ok(Next::Proceed);
+            return Ok(FlowAction::Proceed);
         }
         if !self.settings.enabled {
-            return Ok(Next::Proceed);
+            return Ok(FlowAction::Proceed);
         }
-        let (stopped, is_compacted) = (self.stopped(load), is_just_compacted(session));
+        let (stopped, is_compacted) = (self.stopped(context), is_just_compacted(session));
         let (leaf, reason) = (session.leaf(), CompactionReason::Threshold);
         if stopped.is_none()
             && !is_compacted
-            && let Some(job) = self.job(session, leaf, reason, load, CompactOpts::default())?
-            && self.can_help(&job, load)
+            && let Some(job) = self.job(session, leaf, reason, context, CompactOpts::default())?
+            && self.can_help(&job, context)
         {
-            return Ok(self.begin(job, upcoming, None));
+            return Ok(self.begin(job, pending, None));
         }
-        if let Some(shortening) = self.shortening(session, leaf, reason, load)? {
-            return Ok(Next::Shorten(Box::new(shortening)));
+        if let Some(shortening) = self.shortening(session, leaf, reason, context)? {
+            return Ok(FlowAction::Shorten(Box::new(shortening)));
         }
         Ok(match stopped {
             Some(stopped) => self.stop(stopped),
-            None if is_compacted => Next::Proceed,
-            None => self.note_unhelpful(load).map_or(Next::Proceed, Next::Stopped),
+            None if is_compacted => FlowAction::Proceed,
+            None => self.note_unhelpful(context).map_or(FlowAction::Proceed, FlowAction::Stopped),
         })
     }
 
@@ -186,43 +194,51 @@ impl SessionFlow {
     /// are shortened, and the request is repeated: once after each, until an answer or a prompt of the user's comes. An
     /// answer that is complete though its context was too large is kept; the check before the next request sees to it.
     /// Answers of other models than the one that is asked say nothing about its window.
-    pub fn after_answer(&mut self, session: &Session, upcoming: &Upcoming) -> Result<Next, SessionError> {
+    pub fn after_answer(
+        &mut self,
+        session: &Session,
+        pending: &PendingRequest,
+    ) -> Result<FlowAction, SessionError> {
         if self.is_compacting() {
-            return Ok(Next::Busy);
+            return Ok(FlowAction::Busy);
         }
-        let Some((answer, ending)) = last_answer(session, &upcoming.card)? else { return Ok(Next::Proceed) };
-        match ending {
-            Ending::Answered => self.note_answered(),
-            Ending::Overflowed if self.settings.enabled => return self.recover(session, upcoming, answer),
-            Ending::Overflowed | Ending::Other => {}
+        let Some((answer, outcome)) = last_answer(session, &pending.card)? else {
+            return Ok(FlowAction::Proceed);
+        };
+        match outcome {
+            AnswerOutcome::Answered => self.note_answered(),
+            AnswerOutcome::Overflowed if self.settings.enabled => {
+                return self.recover(session, pending, answer);
+            }
+            AnswerOutcome::Overflowed | AnswerOutcome::Other => {}
         }
-        Ok(Next::Proceed)
+        Ok(FlowAction::Proceed)
     }
 
     /// Says what else can be tried for a request that was refused: a compaction and shorter results, each once.
     fn recover(
         &mut self,
         session: &Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         answer: Entry,
-    ) -> Result<Next, SessionError> {
+    ) -> Result<FlowAction, SessionError> {
         if !is_same_request(session, self.recovery.since.as_ref(), &answer)? {
             self.recovery = Recovery::default();
         }
-        let load = self.load(session, upcoming)?;
+        let context = self.context_usage(session, pending)?;
         let (end, reason) = (answer.parent_id.as_ref(), CompactionReason::Overflow);
         let mut job = None;
         if !self.recovery.is_compacted {
-            job = self.job(session, end, reason, load, CompactOpts::default())?;
+            job = self.job(session, end, reason, context, CompactOpts::default())?;
         }
-        let is_worth = |job: &CompactionJob| job.n_tokens_summarized() >= self.scales.estimated_tokens() / 4;
+        let is_worth = |job: &CompactionJob| job.n_tokens_summarized() >= self.meter.estimated_tokens() / 4;
         let mut shortening = None;
         if !self.recovery.is_shortened && !job.as_ref().is_some_and(is_worth) {
-            shortening = self.shortening(session, end, reason, load)?;
+            shortening = self.shortening(session, end, reason, context)?;
         }
         Ok(match (shortening, job) {
-            (Some(shortening), _) => Next::Shorten(Box::new(shortening)),
-            (None, Some(job)) => self.begin(job, upcoming, Some(answer.id)),
+            (Some(shortening), _) => FlowAction::Shorten(Box::new(shortening)),
+            (None, Some(job)) => self.begin(job, pending, Some(answer.id)),
             (None, None) if self.recovery.since.is_some() => self.stop(Stopped::OverflowAgain),
             (None, None) => self.stop(Stopped::NothingToCompact),
         })
@@ -230,18 +246,18 @@ impl SessionFlow {
 
     /// Says what to do when the user asks for a compaction, whatever the settings' `enabled` says. It counts with the
     /// flow's counter and not with that of `opts`.
-    pub fn by_hand(
+    pub fn request_compaction(
         &mut self,
         session: &Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         opts: CompactOpts,
-    ) -> Result<Next, SessionError> {
+    ) -> Result<FlowAction, SessionError> {
         if self.is_compacting() {
-            return Ok(Next::Busy);
+            return Ok(FlowAction::Busy);
         }
-        let load = self.load(session, upcoming)?;
-        let job = self.job(session, session.leaf(), CompactionReason::Manual, load, opts)?;
-        Ok(job.map_or(Next::Nothing, |job| self.begin(job, upcoming, None)))
+        let context = self.context_usage(session, pending)?;
+        let job = self.job(session, session.leaf(), CompactionReason::Manual, context, opts)?;
+        Ok(job.map_or(FlowAction::Nothing, |job| self.begin(job, pending, None)))
     }
 
     /// Runs a compaction and appends it; see [`finish`](Self::finish).
@@ -271,13 +287,13 @@ impl SessionFlow {
     ) -> Result<Compacted, HostError> {
         let ticket = Arc::downgrade(&finished.place.ticket);
         let under_way = self.under_way.take_if(|it| it.ticket.ptr_eq(&ticket));
-        let (upcoming, answer) = under_way.map(|it| (it.upcoming, it.answer)).unwrap_or_default();
+        let (pending, answer) = under_way.map(|it| (it.pending, it.answer)).unwrap_or_default();
         let (reason, will_retry) = (finished.place.reason, finished.place.will_retry());
         let (appended, news) = finished.enter(session, timestamp_ms);
         let done = match appended {
-            Ok(compaction) => self.note_appended(session, &upcoming, compaction, reason, will_retry),
+            Ok(compaction) => self.note_appended(session, &pending, compaction, reason, will_retry),
             Err(error) => {
-                self.note_failed(session, &upcoming, reason, answer, &error);
+                self.note_failed(session, &pending, reason, answer, &error);
                 Err(error)
             }
         };
@@ -291,14 +307,14 @@ impl SessionFlow {
         &mut self,
         shortening: Shortening,
         session: &mut Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         timestamp_ms: i64,
     ) -> Result<Shortened, HostError> {
         let will_retry = shortening.will_retry();
         let n_results = match shortening.append(session, timestamp_ms) {
             Err(HostError::Session(error)) if will_retry => {
                 // What failed counts as tried.
-                let answer = last_answer(session, &upcoming.card)?.map(|(answer, _)| answer.id);
+                let answer = last_answer(session, &pending.card)?.map(|(answer, _)| answer.id);
                 self.recovery = Recovery { since: answer, is_shortened: true, ..self.recovery };
                 return Err(error.into());
             }
@@ -309,22 +325,22 @@ impl SessionFlow {
             self.recovery.is_shortened = true;
             self.state = FlowState::Recovering;
         }
-        Ok(Shortened { n_results, load: self.load(session, upcoming)?, will_retry })
+        Ok(Shortened { n_results, context: self.context_usage(session, pending)?, will_retry })
     }
 
     fn is_compacting(&self) -> bool {
         matches!(self.state(), FlowState::Compacting { .. })
     }
 
-    fn begin(&mut self, job: CompactionJob, upcoming: &Upcoming, answer: Option<EntryId>) -> Next {
+    fn begin(&mut self, job: CompactionJob, pending: &PendingRequest, answer: Option<EntryId>) -> FlowAction {
         let (reason, ticket) = (job.place.reason, Arc::downgrade(&job.place.ticket));
-        self.under_way = Some(UnderWay { reason, ticket, upcoming: upcoming.clone(), answer });
-        Next::Compact(Box::new(job))
+        self.under_way = Some(UnderWay { reason, ticket, pending: pending.clone(), answer });
+        FlowAction::Compact(Box::new(job))
     }
 
-    fn stop(&mut self, stopped: Stopped) -> Next {
+    fn stop(&mut self, stopped: Stopped) -> FlowAction {
         self.state = FlowState::Stopped(stopped);
-        Next::Stopped(stopped)
+        FlowAction::Stopped(stopped)
     }
 
     /// Prepares a compaction that keeps no more than half of what the log may take of the context; of one that was
@@ -334,15 +350,15 @@ impl SessionFlow {
         session: &Session,
         end: Option<&EntryId>,
         reason: CompactionReason,
-        load: ContextLoad,
+        context: ContextUsage,
         mut opts: CompactOpts,
     ) -> Result<Option<CompactionJob>, SessionError> {
-        let room = self.scales.room(load.limit_tokens);
-        let mut max_kept_tokens = self.scales.estimate_of(room / 2);
+        let room = self.meter.room(context.limit_tokens);
+        let mut max_kept_tokens = self.meter.estimate_of(room / 2);
         if reason == CompactionReason::Overflow {
-            max_kept_tokens = max_kept_tokens.min(self.scales.estimated_tokens() / 2);
+            max_kept_tokens = max_kept_tokens.min(self.meter.estimated_tokens() / 2);
         }
-        let keep_recent_tokens = self.scales.estimate_of(self.settings.keep_recent_tokens);
+        let keep_recent_tokens = self.meter.estimate_of(self.settings.keep_recent_tokens);
         let settings = CompactionSettings { keep_recent_tokens, ..self.settings };
         // Of a split turn there are two summaries.
         let most = room / 8;
@@ -360,39 +376,39 @@ impl SessionFlow {
         session: &Session,
         end: Option<&EntryId>,
         reason: CompactionReason,
-        load: ContextLoad,
+        context: ContextUsage,
     ) -> Result<Option<Shortening>, SessionError> {
-        let limit = self.scales.estimate_of(load.limit_tokens);
+        let limit = self.meter.estimate_of(context.limit_tokens);
         let (most, excess) = match reason {
-            CompactionReason::Overflow => (limit.min(self.scales.estimated_tokens()), u64::MAX),
-            _ => (limit, self.scales.estimate_of(load.tokens.saturating_sub(load.limit_tokens))),
+            CompactionReason::Overflow => (limit.min(self.meter.estimated_tokens()), u64::MAX),
+            _ => (limit, self.meter.estimate_of(context.tokens.saturating_sub(context.limit_tokens))),
         };
         Shortening::find(session, end, reason, most / 8, excess, &**self.counter())
     }
 
-    /// Tells whether no more compactions are tried for now.
-    fn stopped(&mut self, load: ContextLoad) -> Option<Stopped> {
+    /// Returns whether no more compactions are tried for now.
+    fn stopped(&mut self, context: ContextUsage) -> Option<Stopped> {
         match self.gave_up_at {
-            Some(at) => (!self.has_grown(at, load)).then_some(Stopped::NoHelp { load }),
-            None if !load.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
-                Some(self.give_up(load))
+            Some(at) => (!self.has_grown(at, context)).then_some(Stopped::NoHelp { context }),
+            None if !context.is_estimated && self.n_unproven >= UNHELPFUL_COMPACTIONS => {
+                Some(self.give_up(context))
             }
             None => None,
         }
     }
 
-    /// Tells whether a compaction is worth a request: without what it summarizes the context would be within its limit,
+    /// Returns whether a compaction is worth a request: without what it summarizes the context would be within its limit,
     /// or at least a quarter lighter.
-    fn can_help(&self, job: &CompactionJob, load: ContextLoad) -> bool {
-        let summarized = self.scales.counted(job.n_tokens_summarized());
-        load.tokens.saturating_sub(summarized) <= load.limit_tokens || summarized >= load.tokens / 4
+    fn can_help(&self, job: &CompactionJob, context: ContextUsage) -> bool {
+        let summarized = self.meter.counted(job.n_tokens_summarized());
+        context.tokens.saturating_sub(summarized) <= context.limit_tokens || summarized >= context.tokens / 4
     }
 
-    /// Tells whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
+    /// Returns whether as much was added as a compaction keeps since the estimate was `before`. Settings that keep next
     /// to nothing are no reason to try each time, and those that keep all are none to try never.
-    fn has_grown(&self, before: u64, load: ContextLoad) -> bool {
-        let added = self.scales.estimated_tokens().saturating_sub(before);
-        let limit = load.limit_tokens;
+    fn has_grown(&self, before: u64, context: ContextUsage) -> bool {
+        let added = self.meter.estimated_tokens().saturating_sub(before);
+        let limit = context.limit_tokens;
         added >= self.settings.keep_recent_tokens.min(limit / 2).max(limit / 8).max(MIN_GROWTH_TOKENS)
     }
 
@@ -413,7 +429,7 @@ impl SessionFlow {
     fn note_appended(
         &mut self,
         session: &Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         compaction: SessionCompaction,
         reason: CompactionReason,
         will_retry: bool,
@@ -422,21 +438,21 @@ impl SessionFlow {
             self.recovery.since = Some(compaction.entry_id.clone());
             self.recovery.is_compacted = true;
         }
-        let load = self.load(session, upcoming)?;
-        self.note_compacted(reason, load);
+        let context = self.context_usage(session, pending)?;
+        self.note_compacted(reason, context);
         if will_retry {
             self.state = FlowState::Recovering;
         }
-        Ok(Compacted { compaction, reason, load, will_retry })
+        Ok(Compacted { compaction, reason, context, will_retry })
     }
 
-    fn note_compacted(&mut self, reason: CompactionReason, load: ContextLoad) {
+    fn note_compacted(&mut self, reason: CompactionReason, context: ContextUsage) {
         let is_manual = reason == CompactionReason::Manual;
         self.n_unproven = self.n_unproven.saturating_add(u32::from(!is_manual));
-        if !load.is_over() {
+        if !context.is_over() {
             (self.n_unhelpful, self.gave_up_at, self.state) = (0, None, FlowState::Ready);
         } else if !is_manual {
-            self.note_unhelpful(load);
+            self.note_unhelpful(context);
         }
     }
 
@@ -444,7 +460,7 @@ impl SessionFlow {
     fn note_failed(
         &mut self,
         session: &Session,
-        upcoming: &Upcoming,
+        pending: &PendingRequest,
         reason: CompactionReason,
         answer: Option<EntryId>,
         error: &HostError,
@@ -455,21 +471,21 @@ impl SessionFlow {
         if let Some(answer) = answer {
             self.recovery = Recovery { since: Some(answer), is_compacted: true, ..self.recovery };
         }
-        if let Ok(load) = self.load(session, upcoming) {
-            self.note_unhelpful(load);
+        if let Ok(context) = self.context_usage(session, pending) {
+            self.note_unhelpful(context);
         }
     }
 
-    /// Counts a compaction that did not help, and stops where there were enough of them.
-    fn note_unhelpful(&mut self, load: ContextLoad) -> Option<Stopped> {
+    /// Counts a compaction that did not help, and stops if there were enough of them.
+    fn note_unhelpful(&mut self, context: ContextUsage) -> Option<Stopped> {
         self.n_unhelpful = self.n_unhelpful.saturating_add(1);
-        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.give_up(load))
+        (self.n_unhelpful >= UNHELPFUL_COMPACTIONS).then(|| self.give_up(context))
     }
 
-    fn give_up(&mut self, load: ContextLoad) -> Stopped {
-        let stopped = Stopped::NoHelp { load };
+    fn give_up(&mut self, context: ContextUsage) -> Stopped {
+        let stopped = Stopped::NoHelp { context };
         self.state = FlowState::Stopped(stopped);
-        self.gave_up_at = Some(self.scales.estimated_tokens());
+        self.gave_up_at = Some(self.meter.estimated_tokens());
         stopped
     }
 }

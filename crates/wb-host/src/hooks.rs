@@ -24,7 +24,7 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// What is told before a compaction (seed 2).
+/// What hooks are given before a compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeCompactEvent {
@@ -42,7 +42,7 @@ pub struct SessionBeforeCompactEvent {
     pub will_retry: bool,
 }
 
-/// What is told after a compaction was appended.
+/// What hooks are given after a compaction was appended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionCompactEvent {
@@ -56,7 +56,7 @@ pub struct SessionCompactEvent {
     pub will_retry: bool,
 }
 
-/// What is told after a compaction came to nothing; nothing was appended.
+/// What hooks are given after a compaction came to nothing; nothing was appended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionCompactFailedEvent {
@@ -72,7 +72,7 @@ pub struct SessionCompactFailedEvent {
     pub from_extension: bool,
 }
 
-/// Where a session is going to (seed 2).
+/// Where a session is going to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreePreparation {
@@ -90,11 +90,11 @@ pub struct TreePreparation {
     pub custom_instructions: Option<String>,
     /// Whether these stand in the place of ours.
     pub replace_instructions: bool,
-    /// The label that the summary gets, or the target where there is no summary.
+    /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
 }
 
-/// What is told before a session goes to another branch, whether or not a summary is wanted (seed 2).
+/// What hooks are given before a session goes to another branch, whether or not a summary is wanted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionBeforeTreeEvent {
@@ -104,7 +104,7 @@ pub struct SessionBeforeTreeEvent {
     pub signal: CancellationToken,
 }
 
-/// What is told after a session went to another branch.
+/// What hooks are given after a session went to another branch.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionTreeEvent {
@@ -166,7 +166,7 @@ pub struct TreeOverrides {
     pub custom_instructions: Option<String>,
     /// Whether these stand in the place of ours.
     pub replace_instructions: Option<bool>,
-    /// The label that the summary gets, or the target where there is no summary.
+    /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
 }
 
@@ -179,7 +179,7 @@ pub struct HookSummary {
     pub details: Option<Value>,
 }
 
-/// Tells why a hook failed.
+/// Why a hook failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
@@ -235,7 +235,7 @@ impl SessionHooks for NoHooks {}
 pub struct HookFault {
     /// The place of the hook among those of its list, counted from 0.
     pub hook: usize,
-    /// The event, as seed 2 calls it.
+    /// The name of the event.
     pub event: &'static str,
     /// What went wrong, on one line of at most [`MAX_FAULT_CHARS`] characters.
     pub what: String,

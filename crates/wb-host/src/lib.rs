@@ -8,7 +8,7 @@
 //! their say.
 //!
 //! A host that wants a session to be compacted by itself asks a [`SessionFlow`] before each request and after each
-//! answer; the [`Next`] that it gets says what to do. Where the session must be free while a model is asked, a
+//! answer; the [`FlowAction`] that it gets says what to do. If the session must be free while a model is asked, a
 //! [`CompactionJob`] is run apart from it and its outcome appended afterwards. The example `agent_loop` is such a host,
 //! `custom_compaction` one with a hook of its own. What takes a compaction back is
 //! [`Session::undo_compaction`](wb_session::Session::undo_compaction).
@@ -48,20 +48,20 @@ pub mod settings_files;
 pub mod counter;
 pub mod overflow;
 pub mod prompt;
-mod parts;
+mod chunk;
 mod request;
-pub mod outcome;
+pub mod compaction_result;
 mod local;
-mod work;
+mod summarize;
 pub mod compaction;
 pub mod branch;
 pub mod hooks;
-pub mod job;
+pub mod compaction_job;
 pub mod navigate;
-pub mod load;
-mod ending;
+pub mod context_usage;
+mod answer_outcome;
 pub mod shorten;
-pub mod next;
+pub mod flow_action;
 pub mod flow;
 
 pub use branch::{
@@ -69,18 +69,18 @@ pub use branch::{
     read_left_branch,
 };
 pub use compaction::{CompactOpts, append_compaction, compact, read_path};
+pub use compaction_job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
+pub use compaction_result::{CompactError, CompactionOutcome, SummarySource};
+pub use context_usage::{ContextUsage, PendingRequest};
 pub use counter::Counter;
 pub use flow::{SessionFlow, UNHELPFUL_COMPACTIONS};
+pub use flow_action::{Compacted, FlowAction, FlowState, Shortened, Stopped};
 pub use hooks::{
     BeforeCompact, BeforeTree, CompactionReason, HookCompaction, HookError, HookFault, HookFuture, HookList,
     HookSummary, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent, SessionCompactEvent,
     SessionCompactFailedEvent, SessionHooks, SessionTreeEvent, TreeOverrides, TreePreparation,
 };
-pub use job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
-pub use load::{ContextLoad, Upcoming};
 pub use navigate::{NavigateOpts, TreeNavigation, navigate_tree};
-pub use next::{Compacted, FlowState, Next, Shortened, Stopped};
-pub use outcome::{CompactError, CompactionOutcome, SummarySource};
 pub use overflow::{is_overflow, is_overflow_error};
 pub use prompt::{SUMMARIZER_BRIEF, SUMMARY_FORMAT, SummaryTask, TURN_PREFIX_FORMAT};
 pub use settings_files::{SettingsFileError, SettingsNote, SettingsRead, read_settings};

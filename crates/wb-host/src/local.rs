@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use wb_budget::TokenHeuristic;
 use wb_message::{Message, Pairing, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
-use wb_summarize::extractive::{ACTIVE, STUCK};
+use wb_summarize::extractive::{ACTIVE, UNRESOLVED};
 use wb_summarize::{Section, Sections, carried_digest, local_sections};
 
-use crate::outcome::{NO_PRIOR_HISTORY, TURN_CONTEXT};
+use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
-/// Room for the headings that the form has beside those of a digest, and for their empty lines.
+/// Room for the headings that the form has besides those of a digest, and for their empty lines.
 const FRAME_CHARS: usize = 120;
 
 /// The headings of the forms, and the heading of a digest that stands for each.
@@ -111,9 +111,9 @@ fn foreign_heading(line: &str) -> Option<&str> {
 /// Marks an entry of an earlier summary by the heading that it stands below.
 fn entry<'a>(line: &'a str, below: &str) -> Cow<'a, str> {
     if below == BLOCKED
-        && let Some(rest) = line.strip_prefix("- ").filter(|_| !line.starts_with(STUCK))
+        && let Some(rest) = line.strip_prefix("- ").filter(|_| !line.starts_with(UNRESOLVED))
     {
-        return [STUCK, rest].concat().into();
+        return [UNRESOLVED, rest].concat().into();
     }
     // What the agent did last is replaced, and not carried.
     if OPEN.contains(&below)
@@ -136,7 +136,7 @@ fn item(line: &str) -> Option<&str> {
 fn as_summary(sections: &Sections) -> String {
     let of = |section| sections.entries(section).iter().collect::<Vec<_>>();
     let (blocked, rest): (Vec<_>, Vec<_>) =
-        of(Section::Status).into_iter().partition(|entry| entry.starts_with(STUCK));
+        of(Section::Status).into_iter().partition(|entry| entry.starts_with(UNRESOLVED));
     let is_done = |entry: &&String| entry.starts_with("- Shipped") || entry.starts_with("- [x]");
     let (done, active): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_done);
     // The lists after a summary have the files that were read.

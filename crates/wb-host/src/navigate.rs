@@ -8,19 +8,19 @@ use wb_summarize::ModelInvoker;
 use crate::branch::{
     BranchSummaryOpts, BranchSummaryOutcome, append_branch_summary, generate_branch_summary, read_left_branch,
 };
+use crate::compaction_job::HostError;
+use crate::compaction_result::{CompactError, SummarySource};
 use crate::hooks::{
     BeforeTree, HookList, HookSummary, SessionBeforeTreeEvent, SessionTreeEvent, TreeOverrides,
     TreePreparation,
 };
-use crate::job::HostError;
-use crate::outcome::{CompactError, SummarySource};
 
 /// How [`navigate_tree`] works.
 #[derive(Clone, Debug, Default)]
 pub struct NavigateOpts {
     /// Whether the user wants a summary of what is left.
     pub user_wants_summary: bool,
-    /// The label that the summary gets, or the target where there is no summary.
+    /// The label that the summary gets, or the target if there is no summary.
     pub label: Option<String>,
     /// How it is made; its `cancel` stops the whole way.
     pub summary: BranchSummaryOpts,
@@ -173,7 +173,7 @@ async fn said_by_hooks(
     }
 }
 
-/// Summarizes what is left; none where there is nothing to summarize.
+/// Summarizes what is left; none if there is nothing to summarize.
 async fn summary_of_left(
     event: &SessionBeforeTreeEvent,
     invoker: Option<&dyn ModelInvoker>,
@@ -187,7 +187,7 @@ async fn summary_of_left(
     }
 }
 
-/// Moves the leaf, with a summary where there is one.
+/// Moves the leaf, with a summary if there is one.
 fn arrive(
     session: &mut Session,
     goal: Option<&EntryId>,

@@ -76,7 +76,7 @@ const OVERFLOW_TEXTS: [&[&str]; 38] = [
     &["token limit exceeded"],
 ];
 
-/// What marks an error as one that waiting or paying mends, whatever else it says.
+/// Words of an error that waiting or paying mends, whatever else it says.
 ///
 /// Bedrock calls a throttled request one of "too many tokens", and asks to wait.
 const OTHER_TEXTS: [&str; 10] = [
@@ -98,7 +98,7 @@ const BODYLESS_400_PROVIDER: &str = "cerebras";
 /// Of how many percent of the window a prompt leaves no room for an answer (pi).
 const FULL_PERCENT: u128 = 99;
 
-/// Tells whether a provider's error says that the prompt did not fit its window.
+/// Returns whether a provider's error says that the prompt did not fit its window.
 ///
 /// Texts are compared without regard to the case of ASCII letters. An error that speaks of throttling, rate limits or
 /// quotas is none of these. A status 413 without a body is one from anybody, a status 400 without a body from Cerebras.
@@ -113,7 +113,7 @@ pub fn is_overflow_error(error: &str, provider: Option<&str>) -> bool {
         || error.lines().any(|line| OVERFLOW_TEXTS.iter().any(|pieces| has_in_order(line, pieces)))
 }
 
-/// Tells whether an answer shows that the context did not fit a window of `window_tokens`; 0 where that is unknown.
+/// Returns whether an answer shows that the context did not fit a window of `window_tokens`; 0 if that is unknown.
 ///
 /// A failed request shows it by its error, a complete answer by a prompt of more tokens than the window, an answer that
 /// was cut off before its first token by a prompt of 99 % of the window or more. The prompt is what was sent anew and
@@ -129,12 +129,12 @@ pub fn is_overflow(request: &Request, error: Option<&str>, window_tokens: u64) -
     }
 }
 
-/// Tells whether so many tokens leave no room in a window; never where the window is not known.
+/// Returns whether so many tokens leave no room in a window; never if the window is not known.
 pub(crate) fn is_full(tokens: u64, window_tokens: u64) -> bool {
     window_tokens > 0 && u128::from(tokens) * 100 >= u128::from(window_tokens) * FULL_PERCENT
 }
 
-/// Tells whether pieces stand in a text one after the other.
+/// Returns whether pieces stand in a text one after the other.
 fn has_in_order(text: &str, pieces: &[&str]) -> bool {
     let mut rest = text;
     pieces.iter().all(|piece| match rest.split_once(piece) {
@@ -146,7 +146,7 @@ fn has_in_order(text: &str, pieces: &[&str]) -> bool {
     })
 }
 
-/// Tells whether an error is this status and nothing more, as clients write it: `413 status code (no body)`.
+/// Returns whether an error is this status and nothing more, as clients write it: `413 status code (no body)`.
 fn is_bodyless(error: &str, status: &str) -> bool {
     let Some(after) = error.trim_start().strip_prefix(status) else { return false };
     let after = after.trim_start();

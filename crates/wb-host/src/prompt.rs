@@ -6,7 +6,7 @@ use wb_summarize::Heading;
 
 /// The system text that makes a model the writer of a summary.
 pub const SUMMARIZER_BRIEF: &str = include_str!("templates/system.md").trim_ascii_end();
-/// The form of a summary, with the headings of seed 2.
+/// The form of a summary, with its headings.
 pub const SUMMARY_FORMAT: &str = include_str!("templates/format.md").trim_ascii_end();
 /// The form of the summary of a turn's first part.
 pub const TURN_PREFIX_FORMAT: &str = include_str!("templates/turn_prefix_format.md").trim_ascii_end();

@@ -8,7 +8,7 @@ use wb_summarize::chunking::input_bytes;
 use wb_summarize::length::most_output_tokens;
 use wb_summarize::{ModelDigest, NoDigest, Question, ReplyText, under_headings};
 
-use crate::parts::{clip_lines, parts};
+use crate::chunk::{chunks, clip_lines};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
 
 /// Bytes of a reply per token that it may have: no text has so many, so a longer one did not keep to its limit.
@@ -41,7 +41,7 @@ impl<'a> SummaryRequest<'a> {
         let previous = previous.map(|text| clip_lines(text.to_owned(), half));
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens).min(half);
         let max_previous_bytes = previous.as_ref().map_or(0, String::len).max(reply_bytes);
-        let parts = parts(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
+        let parts = chunks(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
         Self { focus, task, parts, previous, max_previous_bytes, max_output_tokens }
     }
 }

@@ -51,7 +51,7 @@ impl fmt::Display for SettingsNote {
     }
 }
 
-/// Tells why a settings file was refused.
+/// Why a settings file was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsFileError {
@@ -172,7 +172,7 @@ fn parse(json: &[u8]) -> Result<Value, (usize, usize, String)> {
     serde_json::from_str(text).map_err(|error| (error.line(), error.column(), fault(&error)))
 }
 
-/// Reads a file, nothing where there is none.
+/// Reads a file, nothing if there is none.
 #[expect(clippy::disallowed_methods, reason = "the settings are the only files that this crate reads")]
 fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>, SettingsFileError> {
     let unreadable = |source| SettingsFileError::Unreadable { path: path.to_owned(), source };
@@ -195,7 +195,7 @@ fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>, SettingsFileError> {
     Ok(Some(bytes))
 }
 
-/// Tells whether nothing is at a path: no such name, or a file where a folder of the path should be.
+/// Returns whether nothing is at a path: no such name, or a file where a folder of the path should be.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

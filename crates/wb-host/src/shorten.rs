@@ -5,8 +5,8 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Content, Message, text};
 use wb_session::{ContextEdit, EntryId, EntryKind, EntryTag, Replacement, Session, SessionError};
 
+use crate::compaction_job::{HostError, Place};
 use crate::hooks::CompactionReason;
-use crate::job::{HostError, Place};
 
 /// Edits that shorten results, ready to be appended.
 ///
@@ -25,7 +25,7 @@ impl Shortening {
     /// Finds results to shorten in the context at `end`, the largest first, until `excess_tokens` are saved.
     ///
     /// Results of up to `max_tokens`, and of up to [`MIN_RESULT_TOKENS`], stay as they are, and what is shortened is
-    /// brought down to that. Nothing where there is none that is larger.
+    /// brought down to that. Nothing if there is none that is larger.
     pub(crate) fn find(
         session: &Session,
         end: Option<&EntryId>,
@@ -61,7 +61,7 @@ impl Shortening {
         self.edits.iter().map(|edit| &edit.target_id)
     }
 
-    /// Tells whether a request that did not fit is to be repeated afterwards.
+    /// Returns whether a request that did not fit is to be repeated afterwards.
     pub fn will_retry(&self) -> bool {
         self.place.will_retry()
     }
@@ -82,7 +82,7 @@ impl Shortening {
 }
 
 /// Returns the blocks of a result with the start and the end of its text, which is then at most so many tokens, and what
-/// the result weighs with them; none where that is no less.
+/// the result weighs with them; none if that is no less.
 fn shortened(message: &Message, max_tokens: u64, counter: &dyn TokenCounter) -> Option<(Vec<Block>, u64)> {
     let of_texts = |blocks: &[Block]| {
         let texts = blocks.iter().filter_map(Block::as_text);

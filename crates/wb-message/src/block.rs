@@ -39,7 +39,7 @@ pub enum Block {
         call_id: String,
         /// The output: a string, an array of blocks or any JSON.
         output: Value,
-        /// Whether the tool failed, where the host says so.
+        /// Whether the tool failed, if the host says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
     },
@@ -54,7 +54,7 @@ pub enum Block {
     Command {
         /// The command's name.
         command: String,
-        /// Its arguments, where it has any.
+        /// Its arguments, if it has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         args: Option<Vec<String>>,
     },
@@ -84,7 +84,7 @@ impl Block {
         }
     }
 
-    /// Tells whether this block answers a tool call.
+    /// Returns whether this block answers a tool call.
     pub fn is_tool_result(&self) -> bool {
         matches!(self, Self::ToolResult { .. })
     }

@@ -20,7 +20,7 @@ pub struct CallAt {
 }
 
 impl CallAt {
-    /// Returns the call's id, name and input, nothing where no call stands there.
+    /// Returns the call's id, name and input, nothing if no call stands there.
     pub fn find<M: Borrow<Message>>(self, messages: &[M]) -> Option<(&str, &str, &serde_json::Value)> {
         match messages.get(self.message as usize)?.borrow().blocks().get(self.block as usize)? {
             Block::ToolCall { id, name, input } => Some((id, name, input)),
@@ -162,7 +162,7 @@ impl CallTracker {
         (Answer::Open(node.call), page)
     }
 
-    /// Notes a result of an open call and forgets the id with its last open call; nothing where none is open.
+    /// Notes a result of an open call and forgets the id with its last open call; nothing if none is open.
     pub(crate) fn answer_and_forget(&mut self, key: u64) -> Option<CallAt> {
         let Answer::Open(call) = self.answer(key) else { return None };
         if self.slots.get(&key).is_some_and(|slot| slot.top == NONE) {

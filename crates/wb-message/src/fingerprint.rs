@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::block::Block;
 use crate::message::{Content, Message};
 
-/// Hashes a message on top of the fingerprint of those before it, 0 where it is the first.
+/// Hashes a message on top of the fingerprint of those before it, 0 if it is the first.
 ///
 /// A tracker that keeps one hash per message thus has the fingerprint of every prefix. Every field counts, as does
 /// the order of keys in JSON. It notices changes; it is no defence against somebody who looks for two messages with

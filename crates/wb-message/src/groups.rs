@@ -5,29 +5,20 @@ use std::ops::Range;
 use crate::pairing::Pairing;
 
 /// Messages joined into groups, each known by its first message.
-///
-/// ```
-/// use wb_message::Groups;
-///
-/// let mut groups = Groups::of_single(4);
-/// groups.join(0, 3);
-/// groups.join(3, 2);
-/// assert_eq!(groups.settled(), [0, 1, 0, 0]);
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Groups {
+pub(crate) struct Groups {
     /// An earlier message of the group, or the message itself where it is the first.
     links: Vec<u32>,
 }
 
 impl Groups {
     /// Starts with so many messages, each a group of its own.
-    pub fn of_single(n_messages: usize) -> Self {
+    pub(crate) fn of_single(n_messages: usize) -> Self {
         Self { links: (0..).take(n_messages).collect() }
     }
 
     /// Makes two messages and all that they are joined with already one group.
-    pub fn join(&mut self, one: u32, other: u32) {
+    pub(crate) fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find(one), self.find(other));
         self.links[one.max(other) as usize] = one.min(other);
     }
@@ -43,7 +34,7 @@ impl Groups {
     }
 
     /// Returns for each message the first of its group.
-    pub fn settled(mut self) -> Vec<u32> {
+    pub(crate) fn settled(mut self) -> Vec<u32> {
         // A link leads to an earlier message, whose own link is final by then.
         for at in 0..self.links.len() {
             self.links[at] = self.links[self.links[at] as usize];
@@ -77,4 +68,17 @@ pub fn runs(indices: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_known_by_its_first_message() {
+        let mut groups = Groups::of_single(4);
+        groups.join(0, 3);
+        groups.join(3, 2);
+        assert_eq!(groups.settled(), [0, 1, 0, 0]);
+    }
 }

@@ -44,7 +44,7 @@ pub mod outline;
 
 pub use block::Block;
 pub use fingerprint::{fingerprint, prefix_fingerprint};
-pub use groups::{Groups, runs};
+pub use groups::runs;
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};
 pub use patch::{Edit, Patch, Weighed};

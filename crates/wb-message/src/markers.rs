@@ -28,9 +28,9 @@ pub const COLLAPSED_PREFIX: &str = "[Summary] ";
 pub const INTERNAL_TYPE: &str = "internal";
 /// The custom type of a [`conversation_summary`].
 pub const SUMMARY_TYPE: &str = "conversation-summary";
-/// Opens the text of a conversation summary (seed 4).
+/// Opens the text of a conversation summary.
 pub const SUMMARY_OPEN: &str = "<conversation-summary>";
-/// Closes the text of a conversation summary (seed 4).
+/// Closes the text of a conversation summary.
 pub const SUMMARY_CLOSE: &str = "</conversation-summary>";
 
 /// Who a message is for.
@@ -63,7 +63,7 @@ pub fn conversation_summary(text: &str) -> Message {
     Message::custom(SUMMARY_TYPE, format!("{SUMMARY_OPEN}\n{escaped}\n{SUMMARY_CLOSE}"))
 }
 
-/// Returns what a [`conversation_summary`] says, without its frame and escapes; nothing where the frame is not
+/// Returns what a [`conversation_summary`] says, without its frame and escapes; nothing if the frame is not
 /// complete.
 pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
     let Message::Custom { custom_type, content } = message else { return None };
@@ -107,7 +107,7 @@ pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Tells whether the message only says that others were dropped.
+/// Returns whether the message only says that others were dropped.
 pub fn is_dropped_mark(message: &Message) -> bool {
     sole_user_text(message) == Some(DROPPED_MARK)
 }
@@ -118,17 +118,17 @@ pub fn restored_file(message: &Message) -> Option<(&str, &str)> {
     Some(rest.split_once('\n').unwrap_or((rest, "")))
 }
 
-/// Tells whether a compaction made this message: a digest, a restored file or the mark of a drop.
+/// Returns whether a compaction made this message: a digest, a restored file or the mark of a drop.
 pub fn is_synthetic(message: &Message) -> bool {
     digest_body(message).is_some() || restored_file(message).is_some() || is_dropped_mark(message)
 }
 
-/// Tells whether the message is a system or developer text, which stays where it is.
+/// Returns whether the message is a system or developer text, which stays where it is.
 pub fn is_pinned(message: &Message) -> bool {
     matches!(message, Message::Custom { custom_type, .. } if PINNED_TYPES.contains(&custom_type.as_str()))
 }
 
-/// Tells whether the user's own words stand in this message: not a digest, not a restored file, not the mark of a
+/// Returns whether the user's own words stand in this message: not a digest, not a restored file, not the mark of a
 /// drop and not only tool results.
 pub fn is_prompt(message: &Message) -> bool {
     match message {
@@ -142,7 +142,7 @@ pub fn is_prompt(message: &Message) -> bool {
     }
 }
 
-/// Tells whether this body is exactly the mark of a cleared result.
+/// Returns whether this body is exactly the mark of a cleared result.
 pub fn is_cleared(content: &[Block]) -> bool {
     matches!(content, [Block::Text { text }] if text == CLEARED_TOOL_RESULT)
 }

@@ -73,7 +73,7 @@ pub enum Message {
     User {
         /// The body.
         content: Content,
-        /// Milliseconds since the Unix epoch; 0 where unknown.
+        /// Milliseconds since the Unix epoch; 0 if unknown.
         #[serde(default)]
         timestamp: i64,
     },
@@ -82,7 +82,7 @@ pub enum Message {
         /// Text, thinking and tool calls in order; a plain string is read as one text block.
         #[serde(deserialize_with = "blocks_or_text")]
         content: Vec<Block>,
-        /// The provider's error, where the request failed.
+        /// The provider's error, if the request failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
@@ -99,7 +99,7 @@ pub enum Message {
         #[serde(default)]
         is_error: bool,
     },
-    /// A shell command that the user ran beside the model.
+    /// A shell command that the user ran next to the model.
     BashExecution {
         /// The command line.
         command: String,
@@ -186,7 +186,7 @@ impl Message {
         Self::Custom { custom_type: custom_type.into(), content: content.into() }
     }
 
-    /// Returns the blocks of the body, which are none where the body is a string.
+    /// Returns the blocks of the body, which are none if the body is a string.
     pub fn blocks(&self) -> &[Block] {
         match self {
             Self::User { content, .. } | Self::Custom { content, .. } => content.blocks(),
@@ -254,7 +254,7 @@ impl Message {
         }
     }
 
-    /// Returns the timestamp in milliseconds since the Unix epoch, where the message has one that is not 0.
+    /// Returns the timestamp in milliseconds since the Unix epoch if the message has one that is not 0.
     pub fn timestamp(&self) -> Option<i64> {
         match self {
             Self::User { timestamp, .. } if *timestamp != 0 => Some(*timestamp),

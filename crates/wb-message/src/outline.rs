@@ -101,7 +101,7 @@ fn block(block: &Block) -> String {
 fn arguments(input: &Value) -> String {
     let named = || ["command", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());
     match ToolVocabulary::UNIVERSAL.path(input).or_else(named) {
-        Some(told) => one_line(told, SHOWN_CHARS),
+        Some(text) => one_line(text, SHOWN_CHARS),
         None => one_line(&input.to_string(), SHOWN_CHARS / 2),
     }
 }

@@ -158,12 +158,12 @@ impl Pairing {
         self.n_messages as usize
     }
 
-    /// Tells whether the transcript was empty.
+    /// Returns whether the transcript was empty.
     pub fn is_empty(&self) -> bool {
         self.n_messages == 0
     }
 
-    /// Tells whether the transcript may be cut before message `at`: no pair lies across, nothing in flight is
+    /// Returns whether the transcript may be cut before message `at`: no pair lies across, nothing in flight is
     /// in the head, and the tail does not start with a tool result.
     pub fn is_legal(&self, at: usize) -> bool {
         let lies_in_none = || self.cuts.binary_search_by_key(&at, |cut| *cut as usize).is_ok();

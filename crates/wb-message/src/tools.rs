@@ -1,4 +1,4 @@
-//! What tools do, told from their names: which read, edit, write, search, run or fetch, and where the path stands.
+//! What tools do, by their names: which read, edit, write, search, run or fetch, and where the path stands.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub struct ToolVocabulary {
 use ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 
 impl ToolVocabulary {
-    /// The set of the main seed: lowercase names, the path under `path`.
+    /// The default set: lowercase names, the path under `path`.
     pub const BASIC: Self = Self {
         tools: &[
             ("read", Read),
@@ -145,7 +145,7 @@ impl ToolVocabulary {
         self.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
     }
 
-    /// Tells whether the tool's output can be had again, so that a stale one may be cleared.
+    /// Returns whether the tool's output can be had again, so that a stale one may be cleared.
     pub fn is_compactable(&self, name: &str) -> bool {
         self.role(name).is_some_and(|role| role != Plan)
     }
@@ -155,7 +155,7 @@ impl ToolVocabulary {
         self.path_keys.iter().filter_map(|key| input.get(key)?.as_str()).find(|path| !path.trim().is_empty())
     }
 
-    /// Tells whether a read asks for part of a file only.
+    /// Returns whether a read asks for part of a file only.
     pub fn is_partial_read(&self, input: &Value) -> bool {
         self.part_keys.iter().any(|key| input.get(key).is_some_and(|value| !value.is_null()))
     }
@@ -203,10 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_set_is_the_ten_names_of_the_seed() {
+    fn the_basic_set_has_ten_names() {
         let names: Vec<_> = ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect();
-        let seed = ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
-        assert_eq!(names, seed);
+        let default =
+            ["read", "grep", "find", "ls", "glob", "bash", "websearch", "webfetch", "edit", "write"];
+        assert_eq!(names, default);
     }
 
     #[test]

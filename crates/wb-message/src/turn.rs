@@ -70,15 +70,3 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolDescriptor>>,
 }
-
-impl Conversation {
-    /// Tells whether any turn carries a tool result.
-    pub fn has_tool_result(&self) -> bool {
-        self.turns.iter().any(|turn| turn.blocks().iter().any(Block::is_tool_result))
-    }
-
-    /// Tells whether a tool of this name is on offer.
-    pub fn offers_tool(&self, name: &str) -> bool {
-        self.tools.iter().flatten().any(|tool| tool.name == name)
-    }
-}

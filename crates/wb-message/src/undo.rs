@@ -39,7 +39,7 @@ pub struct Undo {
     bodies: Vec<(usize, Body)>,
     folds: Vec<(Range<usize>, usize)>,
     /// The input's vector: folded messages in their places, hollow ones where a survivor was moved out.
-    /// Empty where nothing was folded.
+    /// Empty if nothing was folded.
     before: Vec<Message>,
 }
 
@@ -56,12 +56,12 @@ pub(crate) fn origins(folds: impl Iterator<Item = (Range<usize>, usize)>, n_mess
 }
 
 impl Undo {
-    /// Tells for each message of the output, given the input's length, where it comes from.
+    /// Returns for each message of the output, given the input's length, where it comes from.
     pub fn origins(&self, n_messages: usize) -> Vec<Origin> {
         origins(self.folds.iter().cloned(), n_messages)
     }
 
-    /// Tells whether the body of the input's message `at` was replaced.
+    /// Returns whether the body of the input's message `at` was replaced.
     pub fn replaced(&self, at: usize) -> bool {
         self.bodies.binary_search_by_key(&at, |(at, _)| *at).is_ok()
     }

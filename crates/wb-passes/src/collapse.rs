@@ -8,10 +8,10 @@ use wb_message::{Block, Edit, Message, Patch, text};
 use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
 
-/// Messages at the end that no reply is collapsed in by default (seed 1, `keep_recent`).
+/// Messages at the end that no reply is collapsed in by default.
 pub const COLLAPSE_KEEP_RECENT: usize = 10;
 
-/// Characters up to which a text is kept as it is (seed 1).
+/// Characters up to which a text is kept as it is.
 const SHORT_CHARS: usize = 200;
 /// The most characters of all texts of a reply.
 const SAID_CHARS: usize = 1000;
@@ -127,7 +127,7 @@ fn clipped(text: &str, max_chars: usize) -> String {
 #[derive(Debug)]
 struct Failed<'a> {
     call_id: &'a str,
-    /// The tool's name, where the result tells it.
+    /// The tool's name, if the result tells it.
     tool: Option<&'a str>,
     line: &'a str,
 }

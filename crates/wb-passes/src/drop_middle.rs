@@ -10,9 +10,9 @@ use wb_message::{Edit, Message, Patch, runs};
 use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
 
-/// Messages at the start that are kept before older ones by default (seed 1, `keep_first`).
+/// Messages at the start that are kept before older ones by default.
 pub const DROP_KEEP_FIRST: usize = 2;
-/// Messages at the end that are kept before all others by default (seed 1, `keep_recent`).
+/// Messages at the end that are kept before all others by default.
 pub const DROP_KEEP_RECENT: usize = 10;
 
 /// Drops messages by whole groups (a reply with the results of its calls, or a message alone) until the transcript
@@ -107,16 +107,16 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Keeps what no drop may take, and what it is told to keep.
-    fn keep_core(&mut self, told: &[usize]) {
+    /// Keeps what no drop may take, and what it is kept to keep.
+    fn keep_core(&mut self, kept: &[usize]) {
         let messages = &self.view.messages;
-        let is_after_digest = |at: usize| told.iter().any(|kept| *kept < at);
+        let is_after_digest = |at: usize| kept.iter().any(|at_kept| *at_kept < at);
         let task = messages.iter().position(|message| is_prompt(message)).filter(|at| !is_after_digest(*at));
         let latest = messages.iter().rposition(|message| is_prompt(message));
         let asked = [task, latest, self.view.pairing.in_flight()];
         let lone = newest(self.view).filter(|_| asked == [None; 3]);
         let pinned = (0..messages.len()).filter(|&at| is_pinned(messages[at]));
-        for at in asked.into_iter().flatten().chain(lone).chain(pinned).chain(told.iter().copied()) {
+        for at in asked.into_iter().flatten().chain(lone).chain(pinned).chain(kept.iter().copied()) {
             self.keep(at);
         }
     }
@@ -131,15 +131,15 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Tells whether all from `start` on fits with what is kept.
+    /// Returns whether all from `start` on fits with what is kept.
     fn fits_from(&self, start: usize) -> bool {
         let mut whole = Self { keeps: self.keeps.clone(), ..*self };
         (start..self.view.messages.len()).for_each(|at| whole.keep(at));
         whole.kept_tokens <= self.room_tokens
     }
 
-    /// Folds what is not kept, with the mark at the first gap that lies in no pair; where each gap lies in one, at the
-    /// last place before them that does not.
+    /// Folds what is not kept. The mark goes to the first gap that separates no call from its result; if every gap
+    /// does, it goes to the last place before the gaps that does not.
     fn patch(&self) -> Patch {
         let gaps = self.gaps();
         let dropped = gaps.iter().flat_map(|gap| &self.view.messages[gap.clone()]);

@@ -2,8 +2,8 @@
 //!
 //! [`PASSES`] lists them with what each does and may lose.
 //!
-//! A pass plans a [`Patch`](wb_message::Patch) over a [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is rewritten until the
-//! patch is applied; the pipeline of `wb-conductor` runs several, one after the other. [`restore_reads`] is the other
+//! A pass plans a [`Patch`](wb_message::Patch) over a [`WeighedTranscript`](wb_budget::WeighedTranscript); nothing is
+//! rewritten until the patch is applied. The pipeline of `wb-conductor` runs several, one after the other. [`restore_reads`] is the other
 //! direction: it builds the messages that give the agent back the files it was just reading. [`Repair`] may add weight
 //! too: it answers calls whose result never came, and takes results whose call is gone.
 //!

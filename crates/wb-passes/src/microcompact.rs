@@ -19,7 +19,7 @@ const WORTH_CHARS: usize = CLEARED_TOOL_RESULT.len() + 8;
 /// Clears tool results that are older than the newest ones and whose tool can be run again.
 ///
 /// Only live bodies count: a cleared or empty one uses up no place among the newest. A body that is no longer
-/// than the mark stays. Which tool made a result is told by the call that it answers.
+/// than the mark stays. Which tool made a result is known by the call that it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Microcompact {
@@ -58,7 +58,7 @@ fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Ve
     live
 }
 
-/// Tells whether a body shows more than that many characters; an image always does.
+/// Returns whether a body shows more than that many characters; an image always does.
 fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
     let chars = content.iter().filter_map(Block::as_text).flat_map(str::chars);
     chars.take(limit + 1).count() > limit || content.iter().any(|block| matches!(block, Block::Image { .. }))
@@ -83,7 +83,7 @@ pub fn clear(at: usize) -> Edit {
 static SEED_NAMES: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| ToolVocabulary::BASIC.tools.iter().map(|(name, _)| *name).collect());
 
-/// Returns the tools of the main seed whose output can be had again.
+/// Returns the default tools whose output can be had again by another call.
 pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
     &SEED_NAMES
 }
@@ -91,7 +91,7 @@ pub fn compactable_tool_names() -> &'static HashSet<&'static str> {
 /// Clears all but the newest `keep_recent` (at least 1) results of [`compactable_tool_names`]; `None` where
 /// nothing would change.
 ///
-/// The recorded behaviour: results are told by call id alone, cleared and empty ones use up places, and a body
+/// The recorded behaviour: results are identified by call id alone, cleared and empty ones use up places, and a body
 /// shorter than the mark is cleared too. [`Microcompact`] does better.
 pub fn clear_stale_tool_results(mut messages: Vec<Message>, keep_recent: usize) -> Option<Vec<Message>> {
     let ids = compactable_ids(&messages);

@@ -9,7 +9,7 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
 
-/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands (seed 4).
+/// The key of an agent's settings under which an [`ArtifactCompactionConfig`] stands.
 pub const ARTIFACT_SETTINGS_KEY: &str = "context_transform.artifact_compaction";
 
 /// Stands before the size of the whole where a preview was cut.
@@ -20,7 +20,7 @@ const MARK_CLOSE: &str = " tokens, head and tail shown]\n";
 const MAX_DIGITS: usize = 20;
 /// The most bytes, and characters, of a mark.
 const MAX_MARK: usize = MARK_OPEN.len() + MAX_DIGITS + MARK_CLOSE.len();
-/// A mark stands on a line of its own, and where no head is left, an empty line stands before it.
+/// A mark stands on a line of its own, and if no head is left, an empty line stands before it.
 const MARK_LINES: usize = 2;
 
 /// When a tool result is previewed, and what of it is shown; keys that are left out get the defaults.
@@ -36,7 +36,7 @@ pub struct ArtifactCompactionConfig {
     pub preview_max_lines: usize,
 }
 
-/// The defaults of the seed (seed 4, "Artifact compaction").
+/// The defaults.
 pub const ARTIFACT_COMPACTION: ArtifactCompactionConfig =
     ArtifactCompactionConfig { threshold_tokens: 2048, preview_max_chars: 1600, preview_max_lines: 24 };
 
@@ -72,7 +72,7 @@ impl ArtifactCompactionConfig {
         }
     }
 
-    /// Tells whether a text, or a preview without its mark, has no more characters and lines than are shown.
+    /// Returns whether a text, or a preview without its mark, has no more characters and lines than are shown.
     fn shows(self, text: &str) -> bool {
         let mark =
             if text.len() / 4 <= self.preview_max_chars.saturating_add(MAX_MARK) { mark(text) } else { 0 };
@@ -92,7 +92,7 @@ impl ArtifactCompactionConfig {
     }
 }
 
-/// Returns the bytes of the longest mark in a text, 0 where none is.
+/// Returns the bytes of the longest mark in a text, 0 if none is.
 fn mark(text: &str) -> usize {
     let marks = text.match_indices(MARK_OPEN).filter_map(|(at, _)| {
         let rest = &text[at + MARK_OPEN.len()..];

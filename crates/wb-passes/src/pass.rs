@@ -23,7 +23,7 @@ impl Goal<'_> {
 
 /// A free compaction pass: no model, no clock, no files.
 ///
-/// A plan is strictly lighter than its input, keeps every pair, and is `None` where nothing can be gained;
+/// A plan is strictly lighter than its input, keeps every pair, and is `None` if nothing can be gained;
 /// planning again on the result gives `None`. A pass that runs whether or not a transcript is over its budget may add
 /// weight instead; the pipeline is told so.
 pub trait Pass: Send + Sync {

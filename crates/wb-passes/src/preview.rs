@@ -33,7 +33,7 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Returns the tokens that shortening to `cap` bytes saves; none where the mark costs more.
+    /// Returns the tokens that shortening to `cap` bytes saves; none if the mark costs more.
     fn saving(&self, cap: usize, counter: &dyn TokenCounter) -> u64 {
         if self.n_bytes <= cap {
             return 0;

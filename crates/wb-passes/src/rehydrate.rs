@@ -105,7 +105,7 @@ pub struct RestoreLimits<'a> {
 struct Seen {
     /// The message with the body.
     body_at: u32,
-    /// The message that showed it last, by which freshness is told.
+    /// The message that showed it last, which decides how fresh it is.
     fresh_at: u32,
     whole: bool,
 }
@@ -208,7 +208,7 @@ fn needed_by(
     needed
 }
 
-/// Tells whether a message shows one text and nothing else that weighs, such as images.
+/// Returns whether a message shows one text and nothing else that weighs, such as images.
 fn is_one_text(message: &Message) -> bool {
     restored_file(message).is_some() || matches!(message.blocks(), [Block::Text { .. }])
 }
@@ -316,7 +316,7 @@ fn is_shown(message: &Message, at: usize, hidden: &[usize]) -> bool {
     content.iter().filter_map(Block::as_text).any(is_file_text) && hidden.binary_search(&at).is_err()
 }
 
-/// Tells whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
+/// Returns whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
 /// logs that were cleaned by hand have it.
 fn is_file_text(text: &str) -> bool {
     !matches!(text.trim(), "" | CLEARED_TOOL_RESULT)

@@ -12,7 +12,7 @@ use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
 
 use crate::pass::{Goal, Pass};
 
-/// What a call is answered with whose result never came (seed 4).
+/// What a call is answered with whose result never came.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Opens the note that stands for a result without a call.
 pub const ORPHAN_OPEN: &str = "<tool-result-without-call>";
@@ -37,11 +37,11 @@ pub enum OrphanPolicy {
 /// Answers calls without a result, and drops or wraps results without a call.
 ///
 /// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow
-/// it, in the order of the calls. Where a call of the same id in the same message has a later answer, it is
+/// it, in the order of the calls. If a call of the same id in the same message has a later answer, it is
 /// answered right after that one, for results of equal ids answer first-in first-out.
 ///
-/// A result that stands too late, after a user message, answers its call all the same and stays where it is; so
-/// does a second result for one call. A user message in which orphans stand beside results that have their call
+/// A result that stands too late, after a user message, answers its call anyway and stays where it is; so
+/// does a second result for one call. A user message in which orphans stand next to results that have their call
 /// cannot be taken apart by a patch; these orphans are left and counted.
 ///
 /// It may make a transcript heavier, so a pipeline runs it as a step of its own kind. Time is linear.
@@ -64,9 +64,9 @@ pub struct Repaired {
     pub dropped: usize,
     /// Orphans that became notes.
     pub wrapped: usize,
-    /// Orphans that stand beside results with a call, and stayed.
+    /// Orphans that stand next to results with a call, and stayed.
     pub left: usize,
-    /// What takes it back; nothing where nothing was changed.
+    /// What takes it back; nothing if nothing was changed.
     pub undo: Option<Undo>,
 }
 
@@ -179,7 +179,7 @@ fn end_of_results(messages: &[&Message], pairing: &Pairing, reply: usize) -> usi
     rest.last().unwrap_or(reply) + 1
 }
 
-/// Tells whether a message carries results and nothing else.
+/// Returns whether a message carries results and nothing else.
 fn is_results(message: &Message) -> bool {
     match message {
         Message::ToolResult { .. } => true,
@@ -190,7 +190,7 @@ fn is_results(message: &Message) -> bool {
     }
 }
 
-/// Returns what is left of a user message without its results, nothing where that is all there was.
+/// Returns what is left of a user message without its results, nothing if that is all there was.
 fn without_results(message: &Message) -> Option<Message> {
     let Message::User { content, timestamp } = message else { return None };
     let rest: Vec<Block> = content.blocks().iter().filter(|block| !block.is_tool_result()).cloned().collect();

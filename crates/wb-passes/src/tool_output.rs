@@ -8,7 +8,7 @@ use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
 
-/// Lines that a tool output keeps by default (seed 1, `tool_output_max_lines`).
+/// Lines that a tool output keeps by default.
 pub const TOOL_OUTPUT_MAX_LINES: usize = 50;
 
 /// The fewest lines that a cut output has: one of its head, the marker between two blank lines, one of its tail.
@@ -38,7 +38,7 @@ impl Default for ToolOutput {
 }
 
 impl ToolOutput {
-    /// Returns the message with its texts cut, nothing where none is too long.
+    /// Returns the message with its texts cut, nothing if none is too long.
     fn cut(self, message: &Message) -> Option<Message> {
         match message {
             Message::ToolResult { tool_call_id, tool_name, content, is_error } => Some(Message::ToolResult {
@@ -99,7 +99,7 @@ fn body(message: Message) -> Vec<Block> {
 /// `[... {n} lines truncated ...]` and its two blank lines; a text that fits, or that a cut would not shorten, comes
 /// back as it is.
 ///
-/// What is kept is kept byte for byte, line ends included. Less than [`MIN_LINES`] is read as that. Where a text
+/// What is kept is kept byte for byte, line ends included. Less than [`MIN_LINES`] is read as that. If a text
 /// was cut before, the lines that were truncated then are counted again.
 pub fn truncate_head_tail(text: &str, max_lines: usize) -> Cow<'_, str> {
     cut(text, max_lines).map_or(Cow::Borrowed(text), Cow::Owned)

@@ -23,13 +23,13 @@ pub const STEPS_PER_TARGET: u64 = 8;
 /// - the calls in flight;
 /// - whatever shares a call with one of these.
 ///
-/// Digests of what is gone already go last, and only as many as the target takes. Where a reply would be left in
+/// Digests of what is gone already go last, and only as many as the target takes. If a reply would be left in
 /// front, which providers refuse, [`DROPPED_MARK`] stands before it.
 ///
 /// What is dropped is the least that reaches the next whole step of [`STEPS_PER_TARGET`]. It depends on nothing
 /// but the transcript: where a host truncates a growing transcript anew for each request, the same messages are
 /// dropped until a step is used up, and what is sent in between has a stable prefix. A new
-/// prompt releases the one before, where that stood alone before the cut. Where a step cannot be
+/// prompt releases the one before, where that stood alone before the cut. If a step cannot be
 /// reached, all goes that may; the result may then be above the target, which the caller tells by
 /// [`Irreducible::above`](wb_budget::Irreducible::above).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ impl<'a> History<'a> {
         dropped + self.drop_until(needed.saturating_sub(dropped), |message| !is_dropped_mark(message))
     }
 
-    /// Tells whether a drop leaves a message in front that providers refuse there: a reply or a result.
+    /// Returns whether a drop leaves a message in front that providers refuse there: a reply or a result.
     fn starts_with_a_reply(&self) -> bool {
         let goes = |at: usize| self.gone[self.first[at]];
         let stays = |at: &usize| !goes(*at) && !is_pinned(self.view.messages[*at]);

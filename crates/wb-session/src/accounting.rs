@@ -3,11 +3,11 @@
 use wb_budget::{TokenCounter, Usage};
 use wb_message::Message;
 
+use crate::context_view::{
+    SESSION_PRESET, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
+};
 use crate::entry::{Entry, EntryKind, Logged};
 use crate::settings::CompactionSettings;
-use crate::visible::{
-    SESSION_TARIFF, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
-};
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ContextEstimate {
     pub usage_tokens: u64,
     /// Those of them that were the prompt and not its answer.
     pub prompt_tokens: u64,
-    /// The estimated tokens of what came after; of all messages where no count is valid.
+    /// The estimated tokens of what came after; of all messages if no count is valid.
     pub trailing_tokens: u64,
     /// The estimated tokens of all messages, whether counted or not.
     pub estimated_tokens: u64,
@@ -32,12 +32,12 @@ pub fn calculate_context_tokens(usage: &Usage) -> u64 {
     usage.context_tokens()
 }
 
-/// Estimates the tokens of one message with [`SESSION_TARIFF`], as recorded.
+/// Estimates the tokens of one message with [`SESSION_PRESET`], as recorded.
 pub fn estimate_tokens(message: &Message) -> u64 {
-    SESSION_TARIFF.message_tokens(message)
+    SESSION_PRESET.message_tokens(message)
 }
 
-/// Tells whether a context of so many tokens leaves less than the reserve of a window free.
+/// Returns whether a context of so many tokens leaves less than the reserve of a window free.
 ///
 /// The limit itself is not above the limit. A window that is smaller than the reserve has always too little free.
 pub fn should_compact(context_tokens: u64, window_tokens: u64, settings: &CompactionSettings) -> bool {
@@ -55,7 +55,7 @@ pub fn last_usage(path: &[&Entry]) -> Option<(usize, Usage)> {
 ///
 /// The last valid count is taken as it is and what came after it is estimated. A count from before the newest
 /// compaction or edit tells of another prompt and is not used; without one all messages are estimated. An answer that
-/// failed before it said anything counts nothing, since it is not sent. [`SESSION_TARIFF`] is the counter of the
+/// failed before it said anything counts nothing, since it is not sent. [`SESSION_PRESET`] is the counter of the
 /// recorded answers.
 pub fn estimate_context(path: &[&Entry], counter: &dyn TokenCounter) -> ContextEstimate {
     tally(path, counter).estimate

@@ -3,12 +3,12 @@
 use wb_budget::TokenCounter;
 use wb_message::Message;
 
+use crate::context_view::{VisiblePath, is_tool_result};
 use crate::entry::{Entry, EntryKind};
 use crate::error::SessionError;
 use crate::files::FileOps;
 use crate::id::EntryId;
 use crate::log::SessionLog;
-use crate::visible::{VisiblePath, is_tool_result};
 
 /// The entries of a branch that is left.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +52,7 @@ pub fn collect_entries_for_branch_summary<'a>(
 /// Chooses the newest messages of a branch within a budget of tokens; no budget takes all.
 ///
 /// Results of tools are left out. The walk ends with the first message that does not fit; a summary at that place is
-/// taken all the same while less than nine tenths of the budget are used, for it stands for much. Files are noted of
+/// taken anyway while less than nine tenths of the budget are used, for it stands for much. Files are noted of
 /// the whole branch, from calls and from the details of summaries.
 pub fn prepare_branch_entries(
     entries: &[&Entry],

@@ -44,7 +44,7 @@ pub struct RequestAt {
 /// Builds the context at a leaf; no leaf is the place before the first entry.
 ///
 /// The path from the root decides. The last compaction on it puts its digest first, then come the entries
-/// from the first kept one up to the compaction, then all that follow it; where the first kept entry does not
+/// from the first kept one up to the compaction, then all that follow it; if the first kept entry does not
 /// stand before it, nothing before it stays. Older compactions in the kept range add nothing. The last edit of an
 /// entry among those selected applies.
 ///
@@ -81,12 +81,12 @@ impl SessionLog {
         Ok(Selection::of_path(&path).kept.into_iter().map(|at| path[at]).collect())
     }
 
-    /// Returns the leaves at which the stretches between compactions ended, on the path to a leaf.
+    /// Returns the leaves at which the segments between compactions end, on the path to a leaf.
     ///
     /// Each is the place right before a compaction; the last is the leaf itself. The context at each of them, with
-    /// the requests that are current there, is one stretch of what was really sent; together they tell every
+    /// the requests that are current there, is one segment of what was really sent; together they hold every
     /// request on the path once.
-    pub fn stretches(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
+    pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
         let path = self.path(leaf)?;
         let is_compaction = |entry: &Entry| matches!(entry.kind, EntryKind::Compaction(_));
         let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());

@@ -6,8 +6,8 @@ use wb_budget::TokenCounter;
 use wb_message::Message;
 use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
 
+use crate::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
-use crate::visible::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 
 /// Where a range of entries is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ use crate::visible::{VisiblePath, is_mute_failure, is_tool_result, logged_messag
 pub struct CutPoint {
     /// The place of the first entry that is kept; it gives a message, or is the start of the range.
     pub first_kept_entry_index: usize,
-    /// The place of the entry that starts the turn that is cut in two; none where the cut is at a turn's start.
+    /// The place of the entry that starts the turn that is cut in two; none if the cut is at a turn's start.
     pub turn_start_index: Option<usize>,
     /// Whether a turn is cut in two.
     pub is_split_turn: bool,
@@ -76,7 +76,7 @@ fn turn_start(visible: &VisiblePath<'_>, path: &[&Entry], at: usize, start: usiz
 }
 
 /// Returns the places of a range at which it can be cut: entries that give a message, except compactions, results of
-/// tools and answers that failed before they said anything, where no result later answers a call before and no call
+/// tools and answers that failed before they said anything, if no result later answers a call before and no call
 /// before still waits for its result.
 pub fn cut_candidates(path: &[&Entry], range: Range<usize>) -> Vec<usize> {
     let range = range.start..range.end.min(path.len());
@@ -107,7 +107,7 @@ fn place(
     nearest
 }
 
-/// Tells of each entry of a range whether it can be cut there.
+/// Returns for each entry of a range whether it can be cut there.
 fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -> Vec<bool> {
     let Some(entries) = path.get(range) else { return Vec::new() };
     let is_apart = |entry: &&&Entry| {
@@ -118,7 +118,7 @@ fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -
     places.map(|(entry, is)| is && is_apart(&entry) && visible.is_visible(entry)).collect()
 }
 
-/// Tells of each entry whether no pair of a call and its result lies across the cut before it.
+/// Returns for each entry whether no pair of a call and its result lies across the cut before it.
 ///
 /// The calls of the last answer that no result answers are in flight, unless it failed; nothing is cut after them.
 fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {

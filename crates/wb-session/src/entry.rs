@@ -3,7 +3,7 @@
 //! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
 //! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
 //! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. What is written stands in [`record`](crate::record). Files are not validated by those
+//! not kept with messages. What is written stands in [`encode`](crate::encode). Files are not validated by those
 //! who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text with
 //! its JSON.
 
@@ -14,8 +14,8 @@ use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
 use crate::error::SessionError;
-use crate::forms::{blocks, content, count, no_content, or_default, stamp, tokens};
 use crate::id::EntryId;
+use crate::lenient::{blocks, content, count, no_content, or_default, timestamp, tokens};
 use crate::lines::Line;
 
 /// One entry of a session log.
@@ -25,7 +25,7 @@ pub struct Entry {
     pub id: EntryId,
     /// The entry that it follows; none at a root.
     pub parent_id: Option<EntryId>,
-    /// When it was written, in milliseconds since the Unix epoch; 0 where unknown.
+    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
     pub timestamp: i64,
     /// The line that it stands on, counted from 1.
     pub line: usize,
@@ -110,7 +110,7 @@ impl EntryTag {
         }
     }
 
-    /// Tells whether an entry of this kind can give the context a message.
+    /// Returns whether an entry of this kind can give the context a message.
     pub fn is_visible(self) -> bool {
         matches!(
             self,
@@ -118,7 +118,7 @@ impl EntryTag {
         )
     }
 
-    /// Tells whether the prompts before an entry of this kind were others than those after it.
+    /// Returns whether the prompts before an entry of this kind were others than those after it.
     pub(crate) fn changes_prompt(self) -> bool {
         matches!(self, Self::Compaction | Self::ContextEdit)
     }
@@ -192,14 +192,14 @@ pub enum StopReason {
     Error,
     /// The user stopped it.
     Aborted,
-    /// Something else, or not told.
+    /// Something else, or unknown.
     #[default]
     #[serde(other)]
     Other,
 }
 
 impl StopReason {
-    /// Tells whether the answer was cut off by an error or by the user, so that it may be incomplete.
+    /// Returns whether the answer was cut off by an error or by the user, so that it may be incomplete.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Error | Self::Aborted)
     }
@@ -230,7 +230,7 @@ pub struct Compaction {
     /// The digest.
     #[serde(deserialize_with = "or_default")]
     pub summary: String,
-    /// The first entry before this one that stays; none where nothing does.
+    /// The first entry before this one that stays; none if nothing does.
     pub first_kept_entry_id: Option<EntryId>,
     /// The tokens that the context had before.
     #[serde(deserialize_with = "count")]
@@ -272,7 +272,7 @@ pub struct CustomMessage {
     /// Whether the user is shown it; the model sees it either way.
     #[serde(default, deserialize_with = "or_default")]
     pub display: bool,
-    /// What the extension noted beside the body.
+    /// What the extension noted next to the body.
     #[serde(default)]
     pub details: Option<Value>,
 }
@@ -335,7 +335,7 @@ pub(crate) struct Envelope {
     pub(crate) r#type: String,
     pub(crate) id: Option<EntryId>,
     pub(crate) parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "stamp")]
+    #[serde(default, deserialize_with = "timestamp")]
     pub(crate) timestamp: i64,
 }
 
@@ -383,7 +383,7 @@ enum PiMessage {
     User {
         #[serde(default = "no_content", deserialize_with = "content")]
         content: Content,
-        #[serde(default, deserialize_with = "stamp")]
+        #[serde(default, deserialize_with = "timestamp")]
         timestamp: i64,
     },
     Assistant {

@@ -13,7 +13,7 @@ pub struct Torn {
     pub position: u64,
     /// Its length.
     pub n_bytes: u64,
-    /// Where its bytes were moved to; none where they were left in place, since the store is only read.
+    /// Where its bytes were moved to; none if they were left in place, since the store is only read.
     pub kept_in: Option<PathBuf>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Torn {
     }
 }
 
-/// Tells why a store did not do what it was asked for; what was acknowledged before is not touched by it.
+/// Why a store did not do what it was asked for; what it acknowledged before stays.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -57,7 +57,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Where the end was left, in the store's own count.
         expected: u64,
-        /// Where the end is now; 0 where the file is gone.
+        /// Where the end is now; 0 if the file is gone.
         found: u64,
     },
     /// The file does not begin with a line of JSON; it was left as it is.
@@ -120,7 +120,7 @@ impl StoreError {
     }
 }
 
-/// Tells why a session log cannot be read or written; lines are counted from 1.
+/// Why a session log cannot be read or written; lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -236,7 +236,7 @@ impl SessionError {
         }
     }
 
-    /// Returns the line that is wrong, counted from 1, where one line is.
+    /// Returns the line that is wrong, counted from 1, if one line is.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Empty

@@ -18,9 +18,9 @@ pub const MAX_TAGGED_UNITS: usize = 4000;
 /// The last line between a pair of tags where paths were left out.
 pub const PATHS_LEFT_OUT: &str = "(more paths were left out)";
 
-/// Opens and closes the list of files that were only read (seed 2).
+/// Opens and closes the list of files that were only read.
 pub const READ_FILES_TAGS: (&str, &str) = ("<read-files>", "</read-files>");
-/// Opens and closes the list of files that were changed (seed 2).
+/// Opens and closes the list of files that were changed.
 pub const MODIFIED_FILES_TAGS: (&str, &str) = ("<modified-files>", "</modified-files>");
 
 /// The files that were read, written and edited, each path once in each set.
@@ -35,7 +35,7 @@ pub struct FileOps {
 /// Paths and when each was noted last, as a count.
 type Paths = BTreeMap<String, u64>;
 
-/// What a summary's entry notes about files, as its `details` (seed 2).
+/// What a summary's entry notes about files, as its `details`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileLists {
@@ -76,7 +76,7 @@ impl FileOps {
         note(&mut self.edited, &mut self.n_noted, path);
     }
 
-    /// Notes the files of a message's calls of the tools `read`, `write` and `edit` with a `path` (seed 2).
+    /// Notes the files of a message's calls of the tools `read`, `write` and `edit` with a `path`.
     pub fn note_calls(&mut self, message: &Message) {
         let Message::Assistant { .. } = message else { return };
         for (_, name, input) in message.calls() {
@@ -158,12 +158,12 @@ impl FileOps {
 }
 
 /// Returns the lists of three sets of paths: modified is written or edited, and what was modified is not listed as
-/// read (seed 2).
+/// read.
 pub fn compute_file_lists(file_ops: &FileOps) -> FileLists {
     file_ops.lists()
 }
 
-/// Writes lists of files in tags, each after a blank line, none where it is empty (seed 2).
+/// Writes lists of files in tags, each after a blank line, none if it is empty.
 ///
 /// From a list longer than [`MAX_TAGGED_UNITS`] the first paths are taken.
 pub fn format_file_operations(lists: &FileLists) -> String {
@@ -206,7 +206,7 @@ fn note(paths: &mut Paths, n_noted: &mut u64, path: &str) {
     }
 }
 
-/// Returns the role of a tool of the seed by its exact name.
+/// Returns the role of a default tool by its exact name.
 fn role(name: &str) -> Option<ToolRole> {
     ToolVocabulary::BASIC.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
@@ -230,7 +230,7 @@ fn sorted<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     paths
 }
 
-/// Tells whether a path takes one line and cannot end the list that it stands in.
+/// Returns whether a path takes one line and cannot end the list that it stands in.
 fn is_printable(path: &str) -> bool {
     let tags = [READ_FILES_TAGS.0, READ_FILES_TAGS.1, MODIFIED_FILES_TAGS.0, MODIFIED_FILES_TAGS.1];
     !path.contains(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}'])

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
+use crate::encode::{self, NewSession, Place};
 use crate::entry::{EntryKind, EntryTag, Label};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
 use crate::lines::trimmed;
 use crate::migrate;
-use crate::record::{self, NewSession, Place};
 use crate::session::Session;
 use crate::splice;
 use crate::tree::Node;
@@ -109,7 +109,7 @@ impl Session {
         for (target_id, label) in labels {
             let id = ids.next_id(|id| taken.contains(id));
             let place = Place { id: &id, parent_id: parent.as_ref(), timestamp };
-            lines.push(record::line(place, &EntryKind::Label(Label { target_id, label: Some(label) }))?);
+            lines.push(encode::line(place, &EntryKind::Label(Label { target_id, label: Some(label) }))?);
             taken.insert(id.clone());
             parent = Some(id);
         }

@@ -41,26 +41,26 @@
 //! ```
 
 pub mod id;
-pub mod stamp;
+pub mod timestamp;
 pub mod lines;
 mod splice;
 pub mod error;
-mod forms;
+mod lenient;
 pub mod entry;
-mod rows;
+mod node_index;
 pub mod tree;
 pub mod log;
 pub mod context;
-pub mod record;
+pub mod encode;
 mod migrate;
 pub mod store;
 pub mod session;
 mod fork;
 pub mod undo;
-mod visible;
+mod context_view;
 pub mod settings;
 pub mod accounting;
-pub mod gauge;
+pub mod context_gauge;
 pub mod cut;
 pub mod files;
 pub mod convert;
@@ -76,26 +76,26 @@ pub use branch_summary::{
     AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,
 };
 pub use context::{Context, RequestAt, build_context};
+pub use context_gauge::ContextGauge;
+pub use context_view::{SESSION_PRESET, kept_from};
 pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
 pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
+pub use encode::NewSession;
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
     ModelChange, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
 };
 pub use error::{SessionError, StoreError, Torn};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
-pub use gauge::ContextGauge;
 pub use id::{EntryId, IdSource};
 pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
-pub use record::NewSession;
 pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
 pub use session::{LEAF_MARK, Session};
 pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
-pub use stamp::{iso_ms, parse_iso_ms};
 pub use store::{Durability, EntryStore};
+pub use timestamp::{iso_ms, parse_iso_ms};
 pub use tree::{Node, Tree};
 pub use undo::{UNDO_MARK, UndoneCompaction};
-pub use visible::{SESSION_TARIFF, kept_from};

@@ -67,7 +67,7 @@ impl Line<'_> {
         })
     }
 
-    /// Tells whether the line was cut off while it was written: nothing ended it and it is not JSON.
+    /// Returns whether the line was cut off while it was written: nothing ended it and it is not JSON.
     pub fn is_truncated(&self) -> bool {
         !self.is_ended && serde_json::from_slice::<IgnoredAny>(self.bytes).is_err()
     }
@@ -82,7 +82,7 @@ pub fn fault(error: &serde_json::Error) -> String {
     text
 }
 
-/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed where there is none.
+/// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is none.
 fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Cow::Borrowed(bytes);
     let mut at = 0;

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
 use crate::error::{SessionError, Torn};
-use crate::forms;
 use crate::id::EntryId;
+use crate::lenient;
 use crate::lines::{Line, Lines};
 use crate::tree::climb;
 
@@ -23,11 +23,11 @@ pub const NEWEST_VERSION: u64 = 3;
 pub struct Header {
     /// The session's name.
     pub id: String,
-    /// The version of the layout: 1 where the line tells none.
+    /// The version of the layout: 1 if the line tells none.
     #[serde(default = "first_version")]
     pub version: u64,
-    /// When the session began, in milliseconds since the Unix epoch; 0 where unknown.
-    #[serde(default, deserialize_with = "forms::stamp")]
+    /// When the session began, in milliseconds since the Unix epoch; 0 if unknown.
+    #[serde(default, deserialize_with = "lenient::timestamp")]
     pub timestamp: i64,
     /// The working directory.
     pub cwd: Option<String>,
@@ -76,7 +76,7 @@ pub enum LogNote {
     },
     /// The end of the last record was missing when the store was opened.
     TornRecord(Torn),
-    /// The log says that it has a newer layout than this crate knows; it was read all the same.
+    /// The log says that it has a newer layout than this crate knows; it was read anyway.
     NewerVersion {
         /// The version that the header tells.
         version: u64,

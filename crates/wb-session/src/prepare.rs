@@ -4,14 +4,14 @@ use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::accounting::estimate_context;
+use crate::context_view::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 use crate::cut::{CutPoint, cut_projected};
 use crate::entry::Entry;
 use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
 use crate::settings::CompactionSettings;
-use crate::visible::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
 
-/// What a summarizer is given, and what stays (seed 2).
+/// What a summarizer is given, and what stays.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CompactionPreparation {
@@ -25,7 +25,7 @@ pub struct CompactionPreparation {
     pub is_split_turn: bool,
     /// The tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// The text of the previous compaction without the lists of files, which are in `file_ops`; none where it says
+    /// The text of the previous compaction without the lists of files, which are in `file_ops`; none if it says
     /// nothing.
     pub previous_summary: Option<String>,
     /// The files of what is summarized and of all earlier summaries in it.
@@ -34,11 +34,11 @@ pub struct CompactionPreparation {
     pub settings: CompactionSettings,
 }
 
-/// Prepares a compaction at the end of a path; nothing where the path ends with a compaction or all would be kept.
+/// Prepares a compaction at the end of a path; nothing if the path ends with a compaction or all would be kept.
 ///
 /// What the previous compaction kept is taken up again, so that every message is in the summary's input, in the kept
 /// tail or in an earlier summary. The settings' `enabled` is not asked. What is kept is weighed by `counter`;
-/// [`SESSION_TARIFF`](crate::SESSION_TARIFF) is that of the recorded answers.
+/// [`SESSION_PRESET`](crate::SESSION_PRESET) is that of the recorded answers.
 pub fn prepare_compaction(
     path: &[&Entry],
     settings: &CompactionSettings,
@@ -50,7 +50,7 @@ pub fn prepare_compaction(
 /// Prepares a compaction as [`prepare_compaction`] does, whose kept tail has at most the given tokens if
 /// the session can be cut so.
 ///
-/// A tail reaches over `keep_recent_tokens` by its first entry. Where that makes it too large, the entry is summarized
+/// A tail reaches over `keep_recent_tokens` by its first entry. If that makes it too large, the entry is summarized
 /// too.
 pub fn prepare_compaction_within(
     path: &[&Entry],

@@ -21,7 +21,7 @@ pub struct SerializeOpts {
 }
 
 impl SerializeOpts {
-    /// Shows everything as it is (seed 2).
+    /// Shows everything as it is.
     pub const WHOLE: Self = Self { include_thinking: true, max_result_bytes: None, guarded: false };
 }
 
@@ -31,7 +31,7 @@ impl Default for SerializeOpts {
     }
 }
 
-/// Writes prompts, answers and results as text in labelled parts with blank lines between (seed 2).
+/// Writes prompts, answers and results as text in labelled parts with blank lines between.
 ///
 /// The labels are `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: ` with
 /// `name(key=JSON, …)` joined by `; `, and `[Tool result]: `. Other messages are to be
@@ -122,8 +122,8 @@ fn is_harmful(body: &str) -> bool {
     LABEL_STARTS.iter().any(|label| body.contains(label)) || fences(body).next().is_some()
 }
 
-/// Returns a text in which each tag that could end what a summarizer is given has `‹` for its bracket, whatever its case
-/// and with blanks inside.
+/// Returns a text in which no tag can end what a summarizer is given: such a tag gets `‹` for its bracket, in any case of
+/// letters and with blanks inside too.
 pub fn without_fences(text: &str) -> Cow<'_, str> {
     let (mut out, mut copied) = (String::new(), 0);
     for at in fences(text) {

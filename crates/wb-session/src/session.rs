@@ -4,13 +4,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::{self, Context, Draft, Selection};
+use crate::encode::{self, NewSession, Place};
 use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
-use crate::forms;
 use crate::id::{EntryId, IdSource};
+use crate::lenient;
 use crate::lines::{Line, trimmed};
 use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
-use crate::record::{self, NewSession, Place};
 use crate::store::EntryStore;
 use crate::tree::{Node, Tree};
 
@@ -128,7 +128,7 @@ impl Session {
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
     /// the entries that it is made of.
     ///
-    /// What stands above the first entry that the last compaction kept is not looked at, be it a cycle, except for the
+    /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
     /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
         let mut buffer = Vec::new();
@@ -196,15 +196,15 @@ impl Session {
 
     /// Appends an entry after the leaf, makes it the leaf and returns its id.
     ///
-    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, be it of
-    /// a known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
+    /// `timestamp` is when it was written, in milliseconds since the Unix epoch. An entry in pi's own JSON, of a
+    /// known type or not, is given as [`EntryKind::Other`]: all its members are kept but those that tell its place.
     /// A compaction must keep an entry on the path to it or nothing; labels and edits must name an entry of the log;
     /// and what could not be read again is refused, such as arguments in more than a hundred brackets.
     pub fn append(&mut self, kind: &EntryKind, timestamp: i64) -> Result<EntryId, SessionError> {
         self.check_layout()?;
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
-        let line = record::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
+        let line = encode::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
         let seen = Seen::of(&line)?;
         check_readable(&line, seen.tag)?;
         self.append_seen(vec![seen], &[&line])?;
@@ -277,7 +277,7 @@ impl Session {
     /// Moves the leaf to an entry or before the first one, and appends there what was learnt on the branch that is
     /// left.
     ///
-    /// `from_id` becomes the leaf that was left, or `root` where there was none. On an error the leaf stays.
+    /// `from_id` becomes the leaf that was left, or `root` if there was none. On an error the leaf stays.
     pub fn branch_with_summary(
         &mut self,
         target: Option<&EntryId>,
@@ -342,11 +342,11 @@ fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
 /// What of a line the index needs; the rest is checked to be JSON and passed over.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Glance {
+struct Probe {
     r#type: String,
     id: Option<EntryId>,
     parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "forms::stamp")]
+    #[serde(default, deserialize_with = "lenient::timestamp")]
     timestamp: i64,
     message: Option<Speaker>,
     target_id: Option<EntryId>,
@@ -362,7 +362,7 @@ struct Speaker {
 }
 
 /// What an entry says about the whole session.
-pub(crate) enum Told {
+pub(crate) enum Naming {
     Nothing,
     /// An entry got a label or lost it.
     Label(EntryId, Option<String>),
@@ -375,10 +375,10 @@ pub(crate) struct Seen {
     parent_id: Option<EntryId>,
     timestamp: i64,
     tag: EntryTag,
-    pub(crate) told: Told,
+    pub(crate) naming: Naming,
 }
 
-impl Glance {
+impl Probe {
     fn of(record: &[u8]) -> Result<Self, String> {
         let line = Line { number: 0, bytes: record, is_ended: true };
         line.parse().map_err(|error| crate::lines::fault(&error))
@@ -386,20 +386,20 @@ impl Glance {
 
     fn seen(self) -> Result<Seen, String> {
         let tag = EntryTag::of(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
-        let told = match (tag, self.target_id) {
-            (EntryTag::Label, Some(target)) => Told::Label(target, text(self.label)),
-            (EntryTag::SessionInfo, _) => Told::Name(text(self.name)),
-            _ => Told::Nothing,
+        let naming = match (tag, self.target_id) {
+            (EntryTag::Label, Some(target)) => Naming::Label(target, text(self.label)),
+            (EntryTag::SessionInfo, _) => Naming::Name(text(self.name)),
+            _ => Naming::Nothing,
         };
         let id = self.id.ok_or("missing field `id`")?;
-        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, told })
+        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
     }
 }
 
 impl Seen {
     /// Looks at the line of an entry.
     pub(crate) fn of(line: &[u8]) -> Result<Self, SessionError> {
-        let seen = Glance::of(line).and_then(Glance::seen);
+        let seen = Probe::of(line).and_then(Probe::seen);
         seen.map_err(|what| SessionError::NotWritable { what })
     }
 }
@@ -407,11 +407,11 @@ impl Seen {
 impl Tree {
     /// Takes an entry in, and what it tells about the whole session.
     fn take(&mut self, seen: Seen, line: usize, position: u64) {
-        let Seen { id, parent_id, timestamp, tag, told } = seen;
-        match told {
-            Told::Label(target, label) => self.set_label(target, label),
-            Told::Name(name) => self.set_name(name),
-            Told::Nothing => {}
+        let Seen { id, parent_id, timestamp, tag, naming } = seen;
+        match naming {
+            Naming::Label(target, label) => self.set_label(target, label),
+            Naming::Name(name) => self.set_name(name),
+            Naming::Nothing => {}
         }
         self.push(Node { id, parent_id, timestamp, tag, line, position });
     }
@@ -453,13 +453,13 @@ impl Index {
     }
 
     fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let mut glance = Glance::of(line.bytes)?;
+        let mut probe = Probe::of(line.bytes)?;
         if version < 2 {
             let n_before = self.tree.nodes().len();
-            glance.id = Some(EntryId::of_record(n_before + 1));
-            glance.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
+            probe.id = Some(EntryId::of_record(n_before + 1));
+            probe.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
         }
-        self.tree.take(glance.seen()?, line.number, position);
+        self.tree.take(probe.seen()?, line.number, position);
         Ok(())
     }
 }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The tokens kept free for the model's answer (seed 2).
+/// The tokens kept free for the model's answer.
 pub const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
-/// The tokens of recent messages that a compaction keeps (seed 2).
+/// The tokens of recent messages that a compaction keeps.
 pub const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// When a session is compacted and how much of it stays; keys that are left out get the defaults of seed 2.
+/// When a session is compacted and how much of it stays; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {
@@ -54,7 +54,7 @@ pub struct SessionSettings {
     pub branch_summary: BranchSummarySettings,
 }
 
-/// Tells which setting was refused, and why.
+/// Which setting was refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: expected {expected}, found {found}")]
 #[non_exhaustive]
@@ -76,7 +76,7 @@ const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];
 impl SessionSettings {
     /// Reads the sections `compaction` and `branchSummary` of a settings file.
     ///
-    /// Missing sections and keys get their defaults. Returned beside the settings are the keys of these sections that
+    /// Missing sections and keys get their defaults. Returned next to the settings are the keys of these sections that
     /// nobody knows, each with its section; other sections, and pi's `branchSummary.skipPrompt`, belong to the host. A
     /// value of the wrong kind is an error.
     pub fn from_value(file: &Value) -> Result<(Self, Vec<String>), SessionSettingsError> {

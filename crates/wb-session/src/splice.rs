@@ -31,7 +31,7 @@ pub(crate) fn set(object: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     [&object[..end], name.as_bytes(), value, &object[end..]].concat()
 }
 
-/// Returns the object without a member, and without one of the commas beside it.
+/// Returns the object without a member, and without one of the commas next to it.
 pub(crate) fn remove(object: &[u8], key: &str) -> Vec<u8> {
     let Some(Member { key, value }) = place(object, key) else { return object.to_vec() };
     let before = object[..key.start].trim_ascii_end();
@@ -77,7 +77,7 @@ impl Members<'_> {
         Some(self.at)
     }
 
-    /// Returns the place after the string that starts here; nothing where none does.
+    /// Returns the place after the string that starts here; nothing if none does.
     fn end_of_string(&self, start: usize) -> Option<usize> {
         let mut is_escaped = false;
         let rest = self.text.get(start..)?.strip_prefix(b"\"")?;

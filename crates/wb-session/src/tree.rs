@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::entry::EntryTag;
 use crate::error::SessionError;
 use crate::id::EntryId;
-pub use crate::rows::Node;
-use crate::rows::Rows;
+pub use crate::node_index::Node;
+use crate::node_index::NodeIndex;
 
 /// The entries of a log in its order, and how they follow each other.
 ///
@@ -14,7 +14,7 @@ use crate::rows::Rows;
 /// of them when it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    rows: Rows,
+    rows: NodeIndex,
     labels: BTreeMap<u64, (EntryId, String)>,
     label_of: HashMap<EntryId, u64>,
     n_labels: u64,
@@ -96,7 +96,7 @@ impl Tree {
         Ok(places.into_iter().map(|at| self.rows.node(at)).collect())
     }
 
-    /// Returns an entry and those above it, up to its root; none where it is not in the log.
+    /// Returns an entry and those above it, up to its root; none if it is not in the log.
     pub fn ancestors(&self, of: &EntryId) -> impl Iterator<Item = Node> {
         self.place(of.as_str()).into_iter().flat_map(|at| self.up(at)).map(|at| self.rows.node(at))
     }
@@ -124,7 +124,7 @@ impl Tree {
         std::iter::successors(Some(from), |at| self.rows.parent(*at)).take(self.rows.len())
     }
 
-    /// Returns the last entry that two paths share; nothing where they have different roots.
+    /// Returns the last entry that two paths share; nothing if they have different roots.
     pub fn common_ancestor(&self, a: &EntryId, b: &EntryId) -> Result<Option<Node>, SessionError> {
         let path = |id| self.path_to(self.known(id)?, |_| false);
         let (a, b) = (path(a)?, path(b)?);

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
+use crate::encode::{self, Place};
 use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::SessionError;
 use crate::id::{EntryId, IdSource};
 use crate::lines::trimmed;
 use crate::migrate;
-use crate::record::{self, Place};
-use crate::session::{Seen, Session, Told};
+use crate::session::{Naming, Seen, Session};
 use crate::splice;
 use crate::tree::{Node, Tree};
 
@@ -114,7 +114,7 @@ impl<'a> Branch<'a> {
     ) -> Result<Self, SessionError> {
         let mut ids = session.ids.clone();
         let leaf = ids.next_id(|id| session.tree().place(id).is_some());
-        let line = record::line(Place { id: &leaf, parent_id, timestamp }, mark)?;
+        let line = encode::line(Place { id: &leaf, parent_id, timestamp }, mark)?;
         Ok(Self { session, timestamp, ids, given: HashSet::from([leaf.clone()]), leaf, lines: vec![line] })
     }
 
@@ -128,7 +128,7 @@ impl<'a> Branch<'a> {
     fn add(&mut self, kind: &EntryKind) -> Result<(), SessionError> {
         let id = self.next_id();
         let place = Place { id: &id, parent_id: Some(&self.leaf), timestamp: self.timestamp };
-        self.lines.push(record::line(place, kind)?);
+        self.lines.push(encode::line(place, kind)?);
         self.leaf = id;
         Ok(())
     }
@@ -144,7 +144,7 @@ impl<'a> Branch<'a> {
                 line = with_new_target(line, copies);
             }
             if matches!(node.tag, EntryTag::Label | EntryTag::SessionInfo) {
-                restated.take(Seen::of(&line)?.told);
+                restated.take(Seen::of(&line)?.naming);
             }
             self.lines.push(line);
             self.leaf = id.clone();
@@ -153,7 +153,7 @@ impl<'a> Branch<'a> {
     }
 }
 
-/// Returns the line of a label or an edit, about the copy of its entry where there is one.
+/// Returns the line of a label or an edit, about the copy of its entry if there is one.
 fn with_new_target(line: Vec<u8>, copies: &Copies<'_>) -> Vec<u8> {
     let target = splice::get(&line, "targetId");
     let target = target.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
@@ -171,11 +171,11 @@ struct Restated {
 }
 
 impl Restated {
-    fn take(&mut self, told: Told) {
-        match told {
-            Told::Label(target, label) => drop(self.labels.insert(target, label)),
-            Told::Name(name) => self.name = Some(SessionInfo { name }),
-            Told::Nothing => {}
+    fn take(&mut self, naming: Naming) {
+        match naming {
+            Naming::Label(target, label) => drop(self.labels.insert(target, label)),
+            Naming::Name(name) => self.name = Some(SessionInfo { name }),
+            Naming::Nothing => {}
         }
     }
 

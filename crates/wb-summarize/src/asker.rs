@@ -12,10 +12,10 @@ use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
 use crate::reply::{ReplyCollector, ReplyError, ReplyText};
 use crate::timer::{DEFAULT_TIMEOUT, within};
 
-/// How much a model thinks about a digest where nothing else is said: much.
+/// How much a model thinks about a digest if nothing else is said: much.
 ///
 /// A digest takes the place of the head for good: what it misses, the agent no longer knows. It is asked for once in
-/// many turns, so that the thought costs little beside what is saved in each of them.
+/// many turns, so that the thought costs little compared with what is saved in each of them.
 pub const DEFAULT_THINKING: ThinkingLevel = ThinkingLevel::High;
 
 /// How a model is asked for one digest, in however many parts.

@@ -1,21 +1,21 @@
-//! How older history becomes a summary, as a host writes it down (seed 4), and what a compaction must save.
+//! How older history becomes a summary, as a host writes it down, and what a compaction must save.
 
 use serde::{Deserialize, Serialize};
 
-/// The key of a [`CompactionConfig`] among an agent's sections (seed 4).
+/// The key of a [`CompactionConfig`] among an agent's sections.
 pub const COMPACTION_KEY: &str = "compaction";
-/// The most tokens of a summary where none are configured (seed 4).
+/// The most tokens of a summary if none are configured.
 pub const DEFAULT_SUMMARY_TOKENS: u32 = 1024;
-/// The fewest tokens that a compaction must save to be worth a request (seed 4).
+/// The fewest tokens that a compaction must save to be worth a request.
 pub const MIN_COMPACTION_GAIN_TOKENS: u64 = 1024;
-/// The part of what is summarized that must be saved where none is configured (seed 4).
+/// The part of what is summarized that must be saved if none is configured.
 pub const DEFAULT_MIN_SAVINGS_RATIO: f64 = 0.3;
-/// Stands in a user prompt for the transcript (seed 4).
+/// Stands in a user prompt for the transcript.
 pub const MESSAGES_PLACEHOLDER: &str = "{messages}";
-/// Stands in a user prompt for the summary so far (seed 4).
+/// Stands in a user prompt for the summary so far.
 pub const PREVIOUS_SUMMARY_PLACEHOLDER: &str = "{previous_summary}";
 
-/// Whether compaction runs beside the agent.
+/// Whether compaction runs next to the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -142,7 +142,7 @@ impl CompactionConfig {
 }
 
 /// Returns what part of `pre_tokens` is saved where `post_tokens` remain, in millionths, rounded to the nearest;
-/// 0 where nothing is saved.
+/// 0 if nothing is saved.
 pub fn savings_ratio_ppm(pre_tokens: u64, post_tokens: u64) -> u64 {
     let saved = u128::from(pre_tokens.saturating_sub(post_tokens));
     let pre = u128::from(pre_tokens.max(1));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn omitted_keys_get_the_numbers_of_the_seed() {
+    fn omitted_keys_get_the_defaults() {
         let config: CompactionConfig = serde_json::from_str("{}").expect("all keys have defaults");
         assert_eq!(config, CompactionConfig::default());
         assert_eq!(config.execution_mode, CompactionExecutionMode::Background);

@@ -1,4 +1,4 @@
-//! Asks for a digest: one path for both scopes, a model where there is one, the local digest where not.
+//! Asks for a digest: one path for both scopes, a model if there is one, else the local digest.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct SummarizeDeps {
     pub prior_digest: Option<String>,
     /// Stops the request when cancelled.
     pub cancel: Option<CancellationToken>,
-    /// The most tokens of the digest; [`DIGEST_TOKENS`] where none is given.
+    /// The most tokens of the digest; [`DIGEST_TOKENS`] if none is given.
     pub max_tokens: Option<u64>,
 }
 
@@ -91,10 +91,10 @@ impl DigestRequest {
 
     /// Asks a model for the digest, once per part; each request carries the digest of the parts before it.
     ///
-    /// `cost` is added to as it arises, so that it is known where nothing came of it or the future was dropped. A failed,
-    /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off its whole
-    /// lines are taken, if they say something under a heading, and what the earlier digest says under the headings that it did
-    /// not get to, but for status and plan. What is cancelled before it is asked costs nothing.
+    /// `cost` is added to as it arises, so that it is known if nothing came of it or the future was dropped. A failed,
+    /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off, the
+    /// whole lines are taken, if they say something under a heading; under the headings that it did not get to, the
+    /// earlier digest stays, but for status and plan. A request that is cancelled before it is sent costs nothing.
     pub async fn ask(
         &self,
         by: &Summarizer,
@@ -156,7 +156,7 @@ pub fn digest_message(scope: CondenseScope, digest: impl Into<String>, timestamp
     Message::User { content: text.into(), timestamp }
 }
 
-/// Returns the newest timestamp among messages, 0 where none has one.
+/// Returns the newest timestamp among messages, 0 if none has one.
 pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 {
     messages.iter().rev().find_map(|m| m.borrow().timestamp()).unwrap_or(0)
 }

@@ -58,7 +58,7 @@ impl Sections {
         &self.entries[section as usize]
     }
 
-    /// Tells whether no section has an entry.
+    /// Returns whether no section has an entry.
     pub fn is_empty(&self) -> bool {
         self.entries.iter().all(Vec::is_empty)
     }
@@ -98,7 +98,7 @@ impl Sections {
     }
 
     /// Renders all six headings with as many entries as fit into that many characters; an empty section says
-    /// `none`. Where not even the headings and a line fit, only the carryover is rendered.
+    /// `none`. If not even the headings and a line fit, only the carryover is rendered.
     ///
     /// Where not all fit, an entry that is longer than half of its section's share keeps its head and tail, so
     /// that one long request does not push out all others.
@@ -219,7 +219,7 @@ pub fn shortened_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
 /// Room for the header that the message of a digest starts with.
 const HEADER_BYTES: usize = 64;
 
-/// What is left beside the headings must hold a line or two.
+/// What is left next to the headings must hold a line or two.
 const LEAST_ROOM_CHARS: usize = 80;
 
 /// The characters that even the longest entry may have, so that what is left of it is of use.
@@ -231,7 +231,7 @@ pub(crate) const READ: &str = "- read: ";
 pub(crate) const NAMES: &str = "- names: ";
 const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, " · ")];
 
-/// Returns how long an entry may be where not all fit.
+/// Returns how long an entry may be if not all fit.
 fn entry_chars(room: usize, percent: usize) -> usize {
     (room * percent / 200).max(LEAST_ENTRY_CHARS)
 }

@@ -4,27 +4,27 @@ use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
 
 /// Entries kept of each kind.
 pub(crate) const N_ENTRIES: usize = 12;
-/// A request of fewer bytes is a nod.
+/// A request of fewer bytes is taken for a mere acknowledgement.
 const LEAST_REQUEST_BYTES: usize = 8;
 
-/// How requests begin, and entries that tell what is done or in the way.
+/// How the entries for requests begin.
 pub(crate) const FIRST: &str = "- First request:";
 pub(crate) const LATEST: &str = "- Latest request:";
 pub(crate) const EARLIER: &str = "- Earlier request:";
-/// How the entry begins that tells what was done last.
+/// How the entry begins that says what the agent worked on last.
 pub const ACTIVE: &str = "- Active: ";
-/// How an entry begins that tells what failed and was not seen to work since.
-pub const STUCK: &str = "- Stuck? ";
+/// How an entry begins that names something that failed and has not been seen to work since.
+pub const UNRESOLVED: &str = "- Stuck? ";
 
 /// Stands between a command and how it ended.
 pub(crate) const ENDED: &str = "` → ";
 
-/// Tells how many messages are gone; the counts of earlier digests are added to the total.
+/// Returns the line that says how many messages are gone; the counts of earlier digests are added to the total.
 pub(crate) fn elided_line(n_elided: usize, prior: &Sections) -> String {
-    let told = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
-    let before = told().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
+    let counts = || prior.entries(Section::Carryover).iter().filter(|entry| elided_total(entry).is_some());
+    let before = counts().filter_map(|entry| elided_total(entry)).reduce(usize::saturating_add);
     let plural = if n_elided == 1 { "" } else { "s" };
-    let is_all = told().all(|entry| !entry.ends_with(BESIDE)) && (before.is_some() || prior.is_empty());
+    let is_all = counts().all(|entry| !entry.ends_with(BESIDE)) && (before.is_some() || prior.is_empty());
     let all = match before {
         None if !is_all => String::new(),
         before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
@@ -79,7 +79,7 @@ fn carry_request(out: &mut Sections, entry: &str) {
     }
 }
 
-/// Tells whether the texts of a request say no more than "ok" or that the user pressed a key.
+/// Returns whether the texts of a request say no more than "ok" or that the user pressed a key.
 pub(crate) fn is_acknowledgement<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
     let (mut n_bytes, mut is_key) = (0, true);
     for text in texts {
@@ -100,11 +100,11 @@ fn request_text(entry: &str) -> &str {
     [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).unwrap_or(entry)
 }
 
-/// Tells whether newer entries say it otherwise, or there are enough of its kind.
+/// Returns whether newer entries say it otherwise, or there are enough of its kind.
 fn is_superseded(known: &[String], entry: &str) -> bool {
     let is_kind = |it: &str| match command(entry) {
         Some(_) => command(it).is_some(),
-        None => entry.starts_with(STUCK) && it.starts_with(STUCK),
+        None => entry.starts_with(UNRESOLVED) && it.starts_with(UNRESOLVED),
     };
     let is_same = |it: &String| command(entry).is_some() && command(it) == command(entry);
     known.iter().any(is_same) || known.iter().filter(|it| is_kind(it)).count() >= N_ENTRIES

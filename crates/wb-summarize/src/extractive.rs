@@ -10,7 +10,7 @@ use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, Pairing, ToolVocabulary};
 
 use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
-pub use crate::digest_merge::{ACTIVE, STUCK};
+pub use crate::digest_merge::{ACTIVE, UNRESOLVED};
 use crate::digest_merge::{EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, carry, elided_line, leading};
 use crate::notes::{Failure, N_PATHS, Newest, Words, Work, place};
 
@@ -31,11 +31,11 @@ pub fn local_sections<M: Borrow<Message>>(
     prior: Option<&str>,
 ) -> Sections {
     let prior = prior.map(Sections::parse).unwrap_or_default();
-    let stuck = prior.entries(Section::Status).iter().map(String::as_str);
-    let stuck = stuck.filter(|entry| entry.starts_with(STUCK)).collect();
+    let unresolved = prior.entries(Section::Status).iter().map(String::as_str);
+    let unresolved = unresolved.filter(|entry| entry.starts_with(UNRESOLVED)).collect();
     let notes = Notes {
         words: Words::of(messages, vocabulary),
-        work: Work::of(messages, pairing, vocabulary, stuck),
+        work: Work::of(messages, pairing, vocabulary, unresolved),
     };
     let n_elided = messages.iter().filter(|message| !is_pinned((*message).borrow())).count();
     notes.sections(n_elided, &prior)
@@ -63,7 +63,7 @@ impl Notes<'_, '_> {
             out.add(Section::Plan, todo);
         }
         self.carryover(&mut out, n_elided, prior);
-        carry(&mut out, prior, |it| it.starts_with(STUCK) && !self.work.stuck.contains(&it));
+        carry(&mut out, prior, |it| it.starts_with(UNRESOLVED) && !self.work.unresolved.contains(&it));
         out
     }
 
@@ -92,7 +92,7 @@ impl Notes<'_, '_> {
         }
         for Failure { what, path, line } in self.work.errors.iter() {
             let line = [&place(what, path.as_ref()), ": ", line].concat();
-            out.add(Section::Status, labelled(STUCK, &line, LINE_CHARS));
+            out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS));
         }
     }
 
@@ -190,7 +190,7 @@ fn open_todos(input: &Value) -> Vec<String> {
     open.take(N_ENTRIES).collect()
 }
 
-/// Returns what the earlier digests among messages say, oldest first, nothing where there is none.
+/// Returns what the earlier digests among messages say, oldest first, nothing if there is none.
 pub fn carried_digest<M: Borrow<Message>>(messages: &[M]) -> Option<String> {
     let bodies: Vec<_> = messages.iter().filter_map(|message| digest_body(message.borrow())).collect();
     let said = bodies.iter().map(|body| body.trim()).filter(|body| !body.is_empty());
@@ -198,7 +198,7 @@ pub fn carried_digest<M: Borrow<Message>>(messages: &[M]) -> Option<String> {
     (!carried.is_empty()).then_some(carried)
 }
 
-/// Tells whether folding these messages would say anything that digests and restored files do not say already.
+/// Returns whether folding these messages would say anything that digests and restored files do not say already.
 pub fn has_news<M: Borrow<Message>>(messages: &[M]) -> bool {
     let is_new = |message: &Message| !is_synthetic(message) && !is_pinned(message);
     messages.iter().any(|message| is_new(message.borrow()))

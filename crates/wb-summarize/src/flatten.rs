@@ -27,7 +27,7 @@ pub fn flatten_transcript(messages: &[Message]) -> String {
     out
 }
 
-/// Appends what [`flatten_transcript`] returns to a caller's buffer; allocates nothing where it has room.
+/// Appends what [`flatten_transcript`] returns to a caller's buffer; allocates nothing if it has room.
 pub fn flatten_into(out: &mut String, messages: &[Message]) {
     Flattener::plain().flatten(out, messages);
 }
@@ -99,7 +99,7 @@ impl Flattener {
         LABEL + bytes.min(self.max_body_bytes.saturating_add(LABEL))
     }
 
-    /// Appends one message; false where it has nothing to show.
+    /// Appends one message; false if it has nothing to show.
     fn message(self, out: &mut String, message: &Message) -> bool {
         if self.guard && is_left_out(message) {
             return false;
@@ -280,7 +280,7 @@ fn json_hint(value: &serde_json::Value) -> usize {
     }
 }
 
-/// Tells whether a summarizer is not shown this message: a digest is carried, a mark says nothing, an internal text
+/// Returns whether a summarizer is not shown this message: a digest is carried, a mark says nothing, an internal text
 /// is put in anew each turn.
 fn is_left_out(message: &Message) -> bool {
     let internal = visibility(message) == Visibility::Internal;
@@ -291,7 +291,7 @@ fn is_harmful(body: &str) -> bool {
     body.contains(TURN_MARK) || has_tag(body, &FENCES)
 }
 
-/// Tells whether a tag of one of these names stands in a text.
+/// Returns whether a tag of one of these names stands in a text.
 fn has_tag(text: &str, names: &[&str]) -> bool {
     text.match_indices('<').any(|(at, _)| tag_end(text, at, names).is_some())
 }

@@ -60,7 +60,7 @@ where
 }
 
 impl<F> FnInvoker<F> {
-    /// Tells what is known of the model, so that its input can be fitted to its window.
+    /// Sets what is known of the model, so that its input can be fitted to its window.
     #[must_use]
     pub fn with_card(mut self, card: ModelCard) -> Self {
         self.card = Some(card);

@@ -28,7 +28,7 @@ impl<'a> Heading<'a> {
         (!words.is_empty()).then(|| Self { words, has_hash: trimmed.starts_with('#'), is_marked })
     }
 
-    /// Tells whether it is the heading of that name, in upper or lower case.
+    /// Returns whether it is the heading of that name, in upper or lower case.
     ///
     /// After a `#` more words may follow the name, if they make no sentence; in the other forms it stands alone, so
     /// that a sentence that begins with the name is none.

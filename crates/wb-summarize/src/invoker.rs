@@ -23,7 +23,7 @@ pub enum ThinkingLevel {
     Max,
 }
 
-/// What one request asks for beside the conversation; everything is optional.
+/// What one request asks for besides the conversation; everything is optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StreamOptions {
@@ -37,13 +37,13 @@ pub struct StreamOptions {
     /// adds what the reasoning may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// The model to ask, where the host names one.
+    /// The model to ask, if the host names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl StreamOptions {
-    /// Tells whether the request was cancelled.
+    /// Returns whether the request was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
@@ -86,7 +86,7 @@ pub struct Reply {
 pub struct InvokeError {
     /// What went wrong, as the provider or transport says it.
     pub message: String,
-    /// The HTTP status, where there is one.
+    /// The HTTP status, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
@@ -138,18 +138,18 @@ pub enum Emission {
     },
     /// The whole answer.
     Done {
-        /// It.
+        /// The answer.
         reply: Reply,
     },
     /// The request failed.
     Error {
-        /// How.
+        /// The failure.
         error: InvokeError,
     },
 }
 
 impl Emission {
-    /// Tells whether nothing follows.
+    /// Returns whether nothing follows.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Error { .. })
     }

@@ -7,7 +7,7 @@ use crate::chunking::ASSUMED_WINDOW_TOKENS;
 /// Tokens of room for each word that is asked for. Paths, commands and error texts take about two; prose takes less.
 const TOKENS_PER_WORD: u64 = 2;
 
-/// Returns how many words to ask for where there is room for so many tokens, rounded down to tens.
+/// Returns how many words to ask for if there is room for so many tokens, rounded down to tens.
 pub fn words_within(room_tokens: u64) -> u64 {
     (room_tokens / TOKENS_PER_WORD / 10 * 10).max(10)
 }

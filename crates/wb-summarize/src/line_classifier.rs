@@ -1,15 +1,16 @@
-//! Which lines and words of a text tell something; by words alone, so that some are missed and some are not meant.
+//! Finds the lines and words of a text that matter. Only words are looked at, so some such lines are missed and some
+//! others are taken for one.
 //!
 //! Texts are read by bytes. A character is looked up only next to a word that is looked for.
 
 use std::ops::Range;
 
-/// Tells whether an answer says more than a word or two.
+/// Returns whether an answer says more than a word or two.
 pub(crate) fn says_something(text: &str) -> bool {
     text.split_whitespace().nth(2).is_some()
 }
 
-/// Tells whether a line asks for something or forbids it; one of a log or of code does not.
+/// Returns whether a line asks for something or forbids it; one of a log or of code does not.
 pub(crate) fn is_constraint(line: &str) -> bool {
     const WORDS: Lookup = Lookup::of(
         &["must", "never", "don't", "always", "only", "without", "avoid", "ensure"],
@@ -19,7 +20,7 @@ pub(crate) fn is_constraint(line: &str) -> bool {
     WORDS.are_in(line) && !is_data()
 }
 
-/// Tells whether a line gives a reason: a sentence, not a heading or the start of a list.
+/// Returns whether a line gives a reason: a sentence, not a heading or the start of a list.
 pub(crate) fn is_decision(line: &str) -> bool {
     const WORDS: Lookup = Lookup::of(
         &["because", "decided", "therefore"],
@@ -31,7 +32,7 @@ pub(crate) fn is_decision(line: &str) -> bool {
 }
 
 /// Returns the first line that names an error, else the last line that is not blank; nothing of blank ones.
-pub(crate) fn telling_line(output: &str) -> Option<&str> {
+pub(crate) fn line_with_cause(output: &str) -> Option<&str> {
     const WORDS: Lookup = Lookup::of(&["error", "failed", "panicked", "exception", "fail", "fatal"], &[]);
     // Tools add how a command ended; the list of commands has that.
     const ENDS: [&str; 3] = ["Command exited with code", "Command aborted", "Exit code"];
@@ -64,7 +65,7 @@ impl Lookup {
         Self { alone: words, pairs, lengths }
     }
 
-    /// Tells whether a line has one of the words, or two words in a row.
+    /// Returns whether a line has one of the words, or two words in a row.
     fn are_in(&self, line: &str) -> bool {
         let bytes = line.as_bytes();
         let (mut at, mut before) = (0, 0..0);
@@ -84,7 +85,7 @@ impl Lookup {
         }
     }
 
-    /// Tells whether a run of ASCII letters is looked for, alone or after the run before it.
+    /// Returns whether a run of ASCII letters is looked for, alone or after the run before it.
     fn has(&self, line: &str, before: &Range<usize>, run: &Range<usize>) -> bool {
         let is = |run: &Range<usize>, word: &str| line[run.clone()].eq_ignore_ascii_case(word);
         let stands_apart = || !starts_inside(line, run.start) && !ends_inside(line, run.end);
@@ -96,12 +97,12 @@ impl Lookup {
     }
 }
 
-/// Tells whether the character before a place belongs to the same word.
+/// Returns whether the character before a place belongs to the same word.
 fn starts_inside(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(char::is_alphanumeric)
 }
 
-/// Tells whether the character at a place belongs to the word before it.
+/// Returns whether the character at a place belongs to the word before it.
 fn ends_inside(text: &str, at: usize) -> bool {
     text[at..].chars().next().is_some_and(char::is_alphanumeric)
 }
@@ -120,7 +121,7 @@ pub(crate) fn identifiers_back(text: &str) -> impl Iterator<Item = &str> {
     (0..bytes.len()).rev().filter(may_start).filter_map(|at| identifier(&text[at..]))
 }
 
-/// Tells whether a text has a digit or a colon, without which there is no identifier; read in steps without branches,
+/// Returns whether a text has a digit or a colon, without which there is no identifier; read in steps without branches,
 /// so that the compiler can use vector instructions.
 fn may_identify(text: &str) -> bool {
     let is_one = |byte: u8| u8::from(byte.wrapping_sub(b'0') <= b':' - b'0');
@@ -146,7 +147,7 @@ fn identifier(text: &str) -> Option<&str> {
     (is_name(word) && is_end(rest.trim_start_matches(SIGNS))).then_some(word)
 }
 
-/// Tells whether a word is a commit id or an issue number.
+/// Returns whether a word is a commit id or an issue number.
 fn is_name(word: &str) -> bool {
     if let Some(issue) = word.strip_prefix('#') {
         return !issue.is_empty() && issue.bytes().all(|byte| byte.is_ascii_digit());

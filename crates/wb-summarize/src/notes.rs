@@ -13,10 +13,10 @@ use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};
 
-use crate::digest_merge::{N_ENTRIES, STUCK, is_acknowledgement};
-use crate::line_classifier::{identifiers_back, is_constraint, is_decision, says_something, telling_line};
+use crate::digest_merge::{N_ENTRIES, UNRESOLVED, is_acknowledgement};
+use crate::line_classifier::{identifiers_back, is_constraint, is_decision, line_with_cause, says_something};
 
-/// Requests kept beside the first one.
+/// Requests kept besides the first one.
 const N_REQUESTS: usize = 4;
 /// Errors and decisions kept.
 const N_ERRORS: usize = 6;
@@ -251,7 +251,7 @@ pub(crate) struct Work<'a, 'v> {
     pub(crate) errors: Newest<Failure<'a>>,
     failing: Vec<Failing>,
     /// What earlier digests say is in the way, as long as it is.
-    pub(crate) stuck: Vec<&'v str>,
+    pub(crate) unresolved: Vec<&'v str>,
 }
 
 impl<'a, 'v> Work<'a, 'v> {
@@ -259,7 +259,7 @@ impl<'a, 'v> Work<'a, 'v> {
         messages: &'a [M],
         pairing: &Pairing,
         vocabulary: &'v ToolVocabulary,
-        stuck: Vec<&'v str>,
+        unresolved: Vec<&'v str>,
     ) -> Self {
         let pairs = pairing.pairs();
         let pairs = &pairs[..pairs.partition_point(|pair| (pair.result as usize) < messages.len())];
@@ -271,7 +271,7 @@ impl<'a, 'v> Work<'a, 'v> {
             commands: Newest::up_to(N_ENTRIES),
             errors: Newest::up_to(N_ERRORS),
             failing: failing(messages, pairs, vocabulary),
-            stuck,
+            unresolved,
         };
         let mut pairs = pairs.iter().rev().peekable();
         for (at, message) in messages.iter().enumerate().rev() {
@@ -293,7 +293,7 @@ impl<'a, 'v> Work<'a, 'v> {
             && self.modified.is_full()
             && self.commands.is_full()
             && (self.errors.is_full() || self.failing.is_empty())
-            && self.stuck.is_empty()
+            && self.unresolved.is_empty()
     }
 
     fn message(&mut self, message: &'a Message) {
@@ -351,22 +351,22 @@ impl<'a, 'v> Work<'a, 'v> {
     /// Notes how something ended, unless a newer end of it is known.
     fn ended(&mut self, what: &'a str, call: Option<Call<'a>>, end: End<'a>) {
         let counts = !self.errors.is_full() && self.ever_failed(what);
-        let is_stuck = self.stuck.iter().any(|entry| may_name(entry, what));
-        if !counts && !is_stuck {
+        let is_unresolved = self.unresolved.iter().any(|entry| may_name(entry, what));
+        if !counts && !is_unresolved {
             return;
         }
         let line = match end {
             End::Worked => None,
-            End::Failed(text, silent) => match telling_line(text).or(silent) {
+            End::Failed(text, silent) => match line_with_cause(text).or(silent) {
                 // Nothing tells that it failed.
                 None => return,
                 line => line,
             },
         };
         let path = call.and_then(|call| call.path(self.vocabulary));
-        if is_stuck {
-            let told = [STUCK, &place(what, path.as_ref()), ": "].concat();
-            self.stuck.retain(|entry| !entry.starts_with(&told));
+        if is_unresolved {
+            let entry_start = [UNRESOLVED, &place(what, path.as_ref()), ": "].concat();
+            self.unresolved.retain(|entry| !entry.starts_with(&entry_start));
         }
         if counts
             && self.is_newest_end(what, path.as_deref())
@@ -380,7 +380,7 @@ impl<'a, 'v> Work<'a, 'v> {
         !self.failing.is_empty() && self.failing.binary_search_by_key(&id_key(what), |it| it.what).is_ok()
     }
 
-    /// Tells whether no newer end of it was seen; always where it never failed.
+    /// Returns whether no newer end of it was seen; always if it never failed.
     fn is_newest_end(&mut self, what: &str, path: Option<&str>) -> bool {
         let key = Failing::new(what, path);
         let Ok(at) = self.failing.binary_search_by_key(&(key.what, key.path), |it| (it.what, it.path)) else {
@@ -427,9 +427,9 @@ fn failing<M: Borrow<Message>>(messages: &[M], pairs: &[Pair], vocabulary: &Tool
     failing
 }
 
-/// Tells whether an entry on something that is in the way may name this; a quick look at its first word.
+/// Returns whether an entry on something that is in the way may name this; a quick look at its first word.
 fn may_name(entry: &str, what: &str) -> bool {
-    let named = entry.strip_prefix(STUCK).unwrap_or(entry);
+    let named = entry.strip_prefix(UNRESOLVED).unwrap_or(entry);
     let word = what.split_whitespace().next().unwrap_or_default();
     word.len() > PLACE_CHARS || named.starts_with(word)
 }
@@ -437,7 +437,7 @@ fn may_name(entry: &str, what: &str) -> bool {
 /// Characters of what failed and where.
 const PLACE_CHARS: usize = 100;
 
-/// Returns what failed and on which file, as it is told.
+/// Returns what failed and on which file, as an entry says it.
 pub(crate) fn place(what: &str, path: Option<&Cow<'_, str>>) -> String {
     let path = path.map(|path| [" ", path].concat()).unwrap_or_default();
     one_line(&[what, path.as_str()].concat(), PLACE_CHARS)

@@ -1,4 +1,4 @@
-//! The seam to a summarizer that keeps one cumulative summary, and what it is given (seed 4).
+//! The seam to a summarizer that keeps one cumulative summary, and what it is given.
 
 use futures::future::BoxFuture;
 use wb_budget::{ModelCard, Usage};
@@ -21,13 +21,13 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Measures the window of a card beside the prompts of a config; without a card a window is assumed.
+    /// Measures what the prompts of a config leave of a window; without a card a window is assumed.
     pub(crate) fn of(config: &CompactionConfig, card: Option<&'a ModelCard>) -> Self {
         let prompt_bytes = config.summarizer_system_prompt.len() + config.summarizer_user_prompt.len();
         Self { card, max_output_tokens: config.max_summary_tokens(), prompt_bytes }
     }
 
-    /// Returns what is left beside so many other bytes; something is always left.
+    /// Returns what is left after so many other bytes; something is always left.
     pub(crate) fn beside(self, n_bytes: usize) -> usize {
         input_bytes(self.card, self.max_output_tokens, self.prompt_bytes + n_bytes)
     }
@@ -48,7 +48,7 @@ impl<'a> Room<'a> {
 pub struct SummaryRequest {
     /// The rendered messages, cut to the summarizer's window: to be summarized one after the other.
     pub parts: Vec<String>,
-    /// The summary so far, where there is one.
+    /// The summary so far, if there is one.
     pub previous_summary: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::channel::oneshot;
 use futures::future::{Either, select};
 
-/// How long a model may take for one digest where nothing else is said.
+/// How long a model may take for one digest if nothing else is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Waits for a future no longer than the limit; `None` where the limit came first.

@@ -14,9 +14,9 @@ pub const SMALL_DIGEST_TOKENS: u64 = 90;
 /// Where a compaction came down, in tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Landing {
-    /// Where it should have come down, with what is sent beside the transcript.
+    /// Where it should have come down, with what is sent besides the transcript.
     pub target_tokens: u64,
-    /// What is sent beside the transcript.
+    /// What is sent besides the transcript.
     pub beside_tokens: u64,
     /// What the transcript can be brought down to for certain, such as [`least_tokens`].
     pub least_tokens: u64,
@@ -31,12 +31,12 @@ pub struct Landing {
 pub fn fits_or_cannot(before: &[Message], after: &[Message], landing: Landing) {
     let Landing { target_tokens, beside_tokens, least_tokens, irreducible } = landing;
     let reached_tokens = beside_tokens + weight(after);
-    let told = |what: &str| report(&format!("{what}: {landing:?}"), before, after);
+    let failure = |what: &str| report(&format!("{what}: {landing:?}"), before, after);
     let expected = Irreducible::above(target_tokens, reached_tokens);
-    assert!(irreducible == expected, "{}", told(&format!("it weighs {reached_tokens} tokens")));
+    assert!(irreducible == expected, "{}", failure(&format!("it weighs {reached_tokens} tokens")));
     let least_tokens = beside_tokens + least_tokens;
     let could_fit = irreducible.is_some() && least_tokens <= target_tokens;
-    assert!(!could_fit, "{}", told(&format!("{least_tokens} tokens could be reached")));
+    assert!(!could_fit, "{}", failure(&format!("{least_tokens} tokens could be reached")));
 }
 
 /// Returns what a transcript need not weigh more than: its pinned messages, everything from the last legal cut on with

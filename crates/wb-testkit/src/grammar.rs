@@ -26,7 +26,7 @@ pub(crate) struct Word {
 pub(crate) struct Call {
     /// The tool's name.
     pub(crate) name: String,
-    /// The call's id, where the script gives one.
+    /// The call's id, if the script gives one.
     pub(crate) id: Option<String>,
     /// What stands in parentheses.
     pub(crate) arg: Option<String>,
@@ -51,7 +51,7 @@ const HEADS: [(char, &str); 10] = [
 /// Reads a script into words, groups written out.
 ///
 /// # Panics
-/// Panics with the place and the reason where the script is not one.
+/// Panics with the place and the reason if the script is not one.
 pub(crate) fn parse(script: &str) -> Vec<Word> {
     let mut parser = Parser { script, at: 0 };
     let words = parser.words();

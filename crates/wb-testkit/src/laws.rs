@@ -18,7 +18,7 @@ use crate::show::{difference, report};
 /// Orphans and unanswered calls of `before` may stay or go; new ones may not appear.
 ///
 /// # Panics
-/// Panics where `after` has an orphan or an unanswered call, by id and number, that `before` had not.
+/// Panics if `after` has an orphan or an unanswered call, by id and number, that `before` had not.
 pub fn pairs_intact(before: &[Message], after: &[Message]) {
     let (old, new) = (Ends::of(before), Ends::of(after));
     if let Some(id) = surplus(&new.orphans, &old.orphans) {
@@ -124,7 +124,7 @@ pub fn order_preserved(before: &[Message], after: &[Message]) {
 /// Checks that the last `n_tail` messages are the same in both.
 ///
 /// # Panics
-/// Panics where `after` is shorter than that or differs.
+/// Panics if `after` is shorter than that or differs.
 pub fn tail_identical(before: &[Message], after: &[Message], n_tail: usize) {
     let tail = |messages: &[Message]| messages.len().checked_sub(n_tail);
     let (Some(old), Some(new)) = (tail(before), tail(after)) else {
@@ -139,7 +139,7 @@ pub fn tail_identical(before: &[Message], after: &[Message], n_tail: usize) {
 /// Checks that system and developer texts are the same in both, in order, none gone and none new.
 ///
 /// # Panics
-/// Panics where one changed, went, came or moved among its likes.
+/// Panics if one changed, went, came or moved among its likes.
 pub fn pinned_untouched(before: &[Message], after: &[Message]) {
     let pinned = |messages| <[Message]>::iter(messages).filter(|message| is_pinned(message));
     for (old, new) in pinned(before).zip(pinned(after)) {
@@ -163,7 +163,7 @@ fn same<T: Debug + PartialEq>(what: &str, old: &T, new: &T, before: &[Message], 
 /// also after a trip through JSON; kept results answer the calls that they answered; no loose end is new.
 ///
 /// # Panics
-/// Panics where the transcript refuses the patch or a law is broken.
+/// Panics if the transcript refuses the patch or a law is broken.
 pub fn patch_laws(messages: &[Message], patch: &Patch) -> Vec<Message> {
     let after = applied(messages, patch);
     origins_tell_the_truth(messages, patch, &after);

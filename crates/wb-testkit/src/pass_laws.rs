@@ -37,7 +37,7 @@ fn planned(pass: &dyn Pass, messages: &[Message], goal: Goal<'_>) -> Option<Patc
 /// clipped bodies are a head and a tail of the old ones.
 ///
 /// # Panics
-/// Panics with both outlines where a law is broken.
+/// Panics with both outlines if a law is broken.
 pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
     all_under(pass, messages, target_tokens, &ToolVocabulary::UNIVERSAL)
 }
@@ -45,7 +45,7 @@ pub fn all(pass: &dyn Pass, messages: &[Message], target_tokens: u64) -> Vec<Mes
 /// As [`all`], for an agent whose tools are called otherwise.
 ///
 /// # Panics
-/// Panics with both outlines where a law is broken.
+/// Panics with both outlines if a law is broken.
 pub fn all_under(
     pass: &dyn Pass,
     messages: &[Message],
@@ -60,18 +60,18 @@ pub fn all_under(
     assert!(plan(messages) == planned, "{name} plans differently a second time");
     let Some(patch) = planned else { return messages.to_vec() };
     let after = patch_laws(messages, &patch);
-    let told = |what: &str| report(&format!("{name}: {what}"), messages, &after);
-    assert!(!patch.is_empty(), "{}", told("an empty patch, which should be none"));
-    assert!(after.len() <= messages.len(), "{}", told("the result is longer"));
+    let failure = |what: &str| report(&format!("{name}: {what}"), messages, &after);
+    assert!(!patch.is_empty(), "{}", failure("an empty patch, which should be none"));
+    assert!(after.len() <= messages.len(), "{}", failure("the result is longer"));
     let (before_tokens, after_tokens) = (estimate_tokens(messages), estimate_tokens(&after));
     let weights = format!("{before_tokens} → {after_tokens} tokens is not lighter");
-    assert!(after_tokens < before_tokens, "{}", told(&weights));
+    assert!(after_tokens < before_tokens, "{}", failure(&weights));
     weighed_is_the_same(name, messages, &patch, &after);
     for edit in &patch.edits {
         clipped_at_both_ends(name, messages, edit);
     }
     let again = plan(&after);
-    assert!(again.is_none(), "{}\n{again:?}", told("something is left for a second application"));
+    assert!(again.is_none(), "{}\n{again:?}", failure("something is left for a second application"));
     after
 }
 

@@ -10,7 +10,7 @@ use crate::grammar::{Call, Word, parse};
 /// Builds the messages that a script writes down.
 ///
 /// # Panics
-/// Panics with the place and the reason where the script is bad, and where a bare `t` or `n` has no open call.
+/// Panics with the place and the reason if the script is bad, and if a bare `t` or `n` has no open call.
 pub fn script(script: &str) -> Vec<Message> {
     let mut builder = Builder::default();
     for word in parse(script) {
@@ -23,7 +23,7 @@ pub fn script(script: &str) -> Vec<Message> {
 /// Builds the turns that a script writes down: as [`to_turns`] of its messages.
 ///
 /// # Panics
-/// Panics where [`script()`] does.
+/// Panics if [`script()`] does.
 pub fn script_turns(text: &str) -> Vec<Turn> {
     to_turns(&script(text))
 }
@@ -144,7 +144,7 @@ impl Builder {
         message
     }
 
-    /// Closes the nearest call of this id, the first in its message; where none is open, an orphan is made up.
+    /// Closes the nearest call of this id, the first in its message; if none is open, an orphan is made up.
     fn close(&mut self, id: &str, word: &Word) -> Open {
         let nearest = self.open.iter().filter(|open| open.id == id).map(|open| open.message).max();
         if let Some(at) = self.open.iter().position(|open| open.id == id && Some(open.message) == nearest) {

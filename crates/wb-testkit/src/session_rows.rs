@@ -1,6 +1,6 @@
 //! The recorded answers of pi about its sessions, row by row, and how ours compare with them.
 //!
-//! Rows and inputs lie beside the repository; where they are absent nothing is compared.
+//! Rows and inputs lie next to the repository; where they are absent nothing is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
 use wb_session::{
     BRANCH_SUMMARY_PREFIX, BranchSummary, COMPACTION_SUMMARY_PREFIX, Compaction, Entry, EntryId, EntryKind,
-    FileLists, Line, Lines, SESSION_TARIFF, SessionLog, estimate_context, last_usage,
+    FileLists, Line, Lines, SESSION_PRESET, SessionLog, estimate_context, last_usage,
 };
 
 use crate::shared::{bytes_of, shared};
 
-/// The version of seed 2's time.
-pub const SEED: &str = "0.55.4";
+/// The older of the recorded versions.
+pub const OLDER: &str = "0.55.4";
 /// The newest version; what it does better is what we do.
 pub const NEWEST: &str = "1.5.2";
 
@@ -36,7 +36,7 @@ impl<'a> Row<'a> {
     /// Returns the path to the leaf of the parameters.
     ///
     /// # Panics
-    /// Panics where the log has no such leaf.
+    /// Panics if the log has no such leaf.
     pub fn path(&self) -> Vec<&'a Entry> {
         self.log.path(self.id("leaf").as_ref()).expect("a leaf of the log")
     }
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
     /// Returns a number of the parameters.
     ///
     /// # Panics
-    /// Panics where there is none.
+    /// Panics if there is none.
     pub fn count(&self, key: &str) -> u64 {
         self.params[key].as_u64().unwrap_or_else(|| panic!("{key} of {}", self.params))
     }
@@ -57,13 +57,13 @@ impl<'a> Row<'a> {
     /// Returns an index of the parameters.
     ///
     /// # Panics
-    /// Panics where there is none.
+    /// Panics if there is none.
     pub fn place(&self, key: &str) -> usize {
         usize::try_from(self.count(key)).expect("an index")
     }
 }
 
-/// The ways in which ours differs from a recorded answer, none where it is equal; an error where no reason holds.
+/// The ways in which ours differs from a recorded answer, none if it is equal; an error if no reason holds.
 pub type Verdict = Result<Vec<&'static str>, String>;
 
 /// Compares our answers with all those of a version to an operation, and how often which reason held.
@@ -71,7 +71,7 @@ pub type Verdict = Result<Vec<&'static str>, String>;
 /// Nothing is compared where the recorded answers are absent.
 ///
 /// # Panics
-/// Panics at a row without a verdict, and where the counts are others.
+/// Panics at a row without a verdict, and if the counts are others.
 pub fn replay(
     op: &str,
     version: &str,
@@ -162,7 +162,7 @@ pub fn total_in_file(file: Option<&Path>, id: &EntryId) -> Option<u64> {
 /// Stands where a start or an end was cut in the middle of a surrogate pair.
 const HALF: char = '\u{FFFD}';
 
-/// Tells whether a text is the recorded one; of a long one length, start and end are recorded.
+/// Returns whether a text is the recorded one; of a long one length, start and end are recorded.
 pub fn is_text(recorded: &Value, ours: &str) -> bool {
     match &recorded["$text"] {
         Value::Null => recorded.as_str() == Some(ours),
@@ -201,10 +201,10 @@ pub fn clip_as_recorded(message: &mut Message) -> bool {
     body.len() > 2000
 }
 
-/// Tells whether a message is the recorded one.
+/// Returns whether a message is the recorded one.
 ///
 /// # Panics
-/// Panics where the recorded one names an entry that holds no message.
+/// Panics if the recorded one names an entry that holds no message.
 pub fn is_message(log: &SessionLog, recorded: &Value, ours: &Message) -> bool {
     if let Some(id) = recorded["entry"].as_str() {
         return match log.entry(&id.into()).map(|entry| &entry.kind) {
@@ -230,7 +230,7 @@ pub fn is_message(log: &SessionLog, recorded: &Value, ours: &Message) -> bool {
     }
 }
 
-/// Tells whether messages are the recorded ones; of many only the count is recorded.
+/// Returns whether messages are the recorded ones; of many only the count is recorded.
 pub fn are_messages(log: &SessionLog, recorded: &Value, ours: &[Message]) -> bool {
     if let Some(count) = recorded["$count"].as_u64() {
         return count == ours.len() as u64;
@@ -258,7 +258,7 @@ pub const SUMMARY_FILES: &str = "files in the details of branch summaries are ca
 /// Theirs are those of the messages that are summarized, and of the details of branch summaries.
 pub const ALL_FILES: &str = "files of messages that did not fit and of compactions' details are kept";
 
-/// Tells whether a path has a command that was kept from the model.
+/// Returns whether a path has a command that was kept from the model.
 pub fn has_excluded(path: &[&Entry]) -> bool {
     path.iter().any(|entry| excluded_message(entry).is_some())
 }
@@ -282,7 +282,7 @@ pub fn with_all_commands(path: &[&Entry]) -> Vec<Entry> {
     path
 }
 
-/// Tells whether the arguments of a message's calls hold a number that is no integer, a key that is a number, or the
+/// Returns whether the arguments of a message's calls hold a number that is no integer, a key that is a number, or the
 /// mark of half a pair.
 pub fn has_special_json(message: &Message) -> bool {
     fn is_special(value: &Value) -> bool {
@@ -307,7 +307,7 @@ pub fn message_of(entry: &Entry) -> Message {
     }
 }
 
-/// Tells whether an entry is one of those that a model sees.
+/// Returns whether an entry is one of those that a model sees.
 pub fn gives_message(entry: &Entry) -> bool {
     match &entry.kind {
         EntryKind::Message(_) | EntryKind::CustomMessage(_) => true,
@@ -316,16 +316,16 @@ pub fn gives_message(entry: &Entry) -> bool {
     }
 }
 
-/// Tells whether a cut of the entries before `at` cuts a pair apart, as the pairing of messages says.
+/// Returns whether a cut of the entries before `at` cuts a pair apart, as the pairing of messages says.
 pub fn splits_pair(entries: &[&Entry], at: usize) -> bool {
     let messages: Vec<_> = entries.iter().map(|entry| message_of(entry)).collect();
     !Pairing::of(&messages).is_legal(at)
 }
 
-/// Tells why the first entries that are kept differ, if they do.
+/// Returns why the first entries that are kept differ, if they do.
 ///
 /// # Panics
-/// Panics where either is not on the path.
+/// Panics if either is not on the path.
 pub fn boundary_reason(path: &[&Entry], theirs: &str, ours: &EntryId) -> Verdict {
     let place = |path: &[&Entry], id: &str| {
         path.iter().position(|entry| entry.id.as_str() == id).unwrap_or_else(|| panic!("{id} on the path"))
@@ -347,9 +347,9 @@ fn is_compaction(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Compaction(_))
 }
 
-/// Tells why the tokens before a compaction at the end of a path differ, if they do.
+/// Returns why the tokens before a compaction at the end of a path differ, if they do.
 pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) -> Verdict {
-    let estimate = estimate_context(path, &SESSION_TARIFF);
+    let estimate = estimate_context(path, &SESSION_PRESET);
     let is_total = || {
         let (at, _) = last_usage(path)?;
         let total = total_in_file(row.file, &path[at].id)?;
@@ -358,7 +358,7 @@ pub fn tokens_reason(row: &Row<'_>, path: &[&Entry], theirs: &Value, ours: u64) 
     judge(theirs.as_u64() == Some(ours), TOTAL, is_total() == Some(true), ours)
 }
 
-/// Tells why the lists of files of a compaction that keeps what follows `head` differ, if they do: ours must be
+/// Returns why the lists of files of a compaction that keeps what follows `head` differ, if they do: ours must be
 /// those that are recorded and those of the branch summaries that are summarized.
 pub fn files_reason(theirs: &Value, head: &[&Entry], ours: &FileLists) -> Verdict {
     let (mut read, mut modified) = (BTreeSet::new(), BTreeSet::new());
@@ -404,7 +404,7 @@ fn summarized_from(head: &[&Entry]) -> usize {
 /// Returns the messages of what is selected at a leaf, commands that were kept from the model among them.
 ///
 /// # Panics
-/// Panics where the log has no such leaf.
+/// Panics if the log has no such leaf.
 pub fn selected_messages(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Message> {
     let selected = log.selected(leaf).expect("a leaf of the log");
     let messages = selected.into_iter().filter_map(|entry| match &entry.kind {
@@ -421,7 +421,7 @@ pub fn selected_messages(log: &SessionLog, leaf: Option<&EntryId>) -> Vec<Messag
     messages.collect()
 }
 
-/// Tells why the lists of files of a branch's summary differ, if they do: ours must be those of the whole branch, and
+/// Returns why the lists of files of a branch's summary differ, if they do: ours must be those of the whole branch, and
 /// the recorded ones among them.
 pub fn branch_files_reason(theirs: &Value, entries: &[&Entry], ours: &FileLists) -> Verdict {
     if *ours != whole_branch_files(entries) {

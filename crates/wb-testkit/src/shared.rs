@@ -1,4 +1,4 @@
-//! Real sessions and recorded answers beside the repository.
+//! Real sessions and recorded answers next to the repository.
 //!
 //! `WB_SHARED` names their folder, `../shared` by default; a relative one starts at the root of the repository. If it
 //! is set, whatever is missing fails the test; if not, the test skips what it needs. `WB_SKIPPED` names a file that
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const SHARED: &str = "WB_SHARED";
 const SKIPPED: &str = "WB_SKIPPED";
 
-/// Returns a file or folder of those beside the repository, nothing if it is absent; the skip is printed.
+/// Returns a file or folder of those next to the repository, nothing if it is absent; the skip is printed.
 ///
 /// # Panics
 /// Panics if it is absent and `WB_SHARED` is set.

@@ -135,7 +135,7 @@ fn image() -> impl Strategy<Value = Block> {
         .prop_map(|(media_type, n)| Block::image(media_type, "iVBORw0K".repeat(n)))
 }
 
-/// Messages beside the conversation: shell commands, hosts' notes, pinned texts, what compactions left.
+/// Messages besides the conversation: shell commands, hosts' notes, pinned texts, what compactions left.
 fn aside() -> impl Strategy<Value = Message> {
     prop_oneof![
         3 => (text(), text(), option::of(-1..256_i32))

@@ -1,4 +1,4 @@
-//! Recorded answers of the published systems, as rows of JSON with their inputs.
+//! Recorded answers of other systems, as rows of JSON with their inputs.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub mod three_level;
 /// Reads the rows of `fixtures/vectors/<name>` that are of one kind.
 ///
 /// # Panics
-/// Panics where the file is missing or a row is not JSON.
+/// Panics if the file is missing or a row is not JSON.
 pub fn rows(name: &str, kind: &str) -> Vec<Value> {
     all_rows(name).filter(|row| row["kind"] == kind).collect()
 }
@@ -20,7 +20,7 @@ pub fn rows(name: &str, kind: &str) -> Vec<Value> {
 /// Reads every row of `fixtures/vectors/<name>`.
 ///
 /// # Panics
-/// Panics where the file is missing or a row is not JSON.
+/// Panics if the file is missing or a row is not JSON.
 #[expect(clippy::disallowed_methods, reason = "a test tool reads its fixtures")]
 pub fn all_rows(name: &str) -> impl Iterator<Item = Value> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vectors").join(name);
@@ -126,7 +126,7 @@ fn block(value: &Value) -> Block {
     }
 }
 
-/// Tells whether a text is the recorded one, which is given by length and hash where it is long.
+/// Returns whether a text is the recorded one, which is given by length and hash where it is long.
 pub fn is_recorded(actual: &str, recorded: &Value) -> bool {
     match recorded.as_str() {
         Some(expected) => actual == expected,

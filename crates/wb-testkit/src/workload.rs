@@ -100,7 +100,7 @@ impl Random {
 }
 
 const NAMES: [&str; 16] = [
-    "cart", "total", "coupon", "ledger", "session", "window", "parser", "token", "client", "request",
+    "cart", "total", "coupon", "tracker", "session", "window", "parser", "token", "client", "request",
     "retry", "cache", "index", "budget", "worker", "stream",
 ];
 const TYPES: [&str; 8] = ["u64", "&str", "Option<usize>", "Vec<Line>", "Cents", "bool", "String", "Duration"];

@@ -5,7 +5,7 @@
 //! its result. Without a model the digest is taken from the transcript itself, so everything here works without a
 //! key or a network.
 //!
-//! The names at the root are those of the published window budget that this engine continues; each crate stands
+//! The names at the root are those of the window budget that this engine continues; each crate stands
 //! under its own name for everything beyond them.
 //!
 //! # Features
@@ -158,7 +158,7 @@
 //!
 #![cfg_attr(feature = "host", doc = "```")]
 #![cfg_attr(not(feature = "host"), doc = "```ignore")]
-//! use window_budget::host::{HookList, Next, SessionFlow, Upcoming, read_settings};
+//! use window_budget::host::{HookList, FlowAction, SessionFlow, PendingRequest, read_settings};
 //! use window_budget::session::store::jsonl::JsonlStore;
 //! use window_budget::session::{Durability, IdSource, NewSession, Session};
 //! use window_budget::{Message, ModelCard};
@@ -176,11 +176,11 @@
 //!
 //! let settings = read_settings(Some(&folder.join("user.json")), Some(&folder.join("project.json")))?.settings;
 //! let mut flow = SessionFlow::new(settings.compaction);
-//! let upcoming = Upcoming { card: ModelCard::with_window(48_000), ..Upcoming::default() };
-//! if let Next::Compact(job) = flow.before_request(&session, &upcoming)? {
+//! let pending = PendingRequest { card: ModelCard::with_window(48_000), ..PendingRequest::default() };
+//! if let FlowAction::Compact(job) = flow.before_request(&session, &pending)? {
 //!     let mut hooks = HookList::default();
 //!     let done = flow.complete(*job, &mut session, None, &mut hooks, 4).await?; // Some(&model) for better digests
-//!     assert!(!done.load.is_over());
+//!     assert!(!done.context.is_over());
 //! }
 //! assert_eq!(session.context(session.leaf())?.messages.len(), 2); // the digest, and what was asked last
 //! session.undo_compaction(5)?;

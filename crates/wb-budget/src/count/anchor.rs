@@ -164,7 +164,7 @@ struct Anchor {
     estimated_prompt: u64,
     /// The estimate of the same with the answer.
     estimated_context: u64,
-    /// How far `context_tokens` may be off: 0 where it was counted.
+    /// How far `context_tokens` may be off: 0 if it was counted.
     doubt_tokens: u64,
 }
 
@@ -277,7 +277,7 @@ impl Anchors {
         }
     }
 
-    /// Notes the model, where the card names one; another than before counts in other tokens.
+    /// Notes the model if the card names one; another than before counts in other tokens.
     fn switches_model(&mut self, card: Option<&ModelCard>) -> bool {
         let Some(card) = card.filter(|card| !card.id.is_empty()) else { return false };
         let before = self.model.replace(id_key(&card.id));
@@ -329,7 +329,7 @@ impl Anchors {
         self.fresh_from = self.fresh_from.min(n);
     }
 
-    /// Follows a transcript that was changed from message `first` on and now has `n` messages. Where the last
+    /// Follows a transcript that was changed from message `first` on and now has `n` messages. If the last
     /// count covers the change, all are void: what it tells of the size is nearer the truth than an older one.
     pub(crate) fn changed(&mut self, first: usize, n: usize, total_tokens: u64) {
         if self.counted.last().is_some_and(|last| last.at >= first) {
@@ -361,7 +361,7 @@ impl Anchor {
         self.estimated_prompt.saturating_sub(before.estimated_context)
     }
 
-    /// Tells whether this count can come after an earlier one.
+    /// Returns whether this count can come after an earlier one.
     fn follows(&self, before: &Self) -> Result<(), UsageRefused> {
         let grown_tokens = self.prompt_tokens.saturating_sub(before.context_tokens);
         let explained_tokens = self

@@ -20,7 +20,7 @@ pub struct TokenHeuristic {
 }
 
 impl TokenHeuristic {
-    /// The constants of the main seed (`budget/estimate.rs`): 3.6, 1024, 4, 2 and 6.
+    /// The default constants: 3.6, 1024, 4, 2 and 6.
     pub const DEFAULT: Self = Self {
         chars_per_token: 3.6,
         image_tokens: 1024,
@@ -34,31 +34,31 @@ impl TokenHeuristic {
     /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
     /// result's output costs its base64 text, signatures and ids are free.
     pub fn message_tokens(&self, message: &Message) -> u64 {
-        let mut meter = MessageEstimator::new(*self);
+        let mut estimator = MessageEstimator::new(*self);
         match message {
-            Message::User { content: Content::Text(text), .. } => meter.framed_text(text),
-            Message::User { content: Content::Blocks(blocks), .. } => meter.blocks(blocks),
+            Message::User { content: Content::Text(text), .. } => estimator.framed_text(text),
+            Message::User { content: Content::Blocks(blocks), .. } => estimator.blocks(blocks),
             Message::Assistant { content, error_message } => {
-                meter.assistant(content);
-                meter.add_text(error_message.as_deref().unwrap_or_default());
+                estimator.assistant(content);
+                estimator.add_text(error_message.as_deref().unwrap_or_default());
             }
             Message::ToolResult { tool_name, content, .. } => {
-                meter.blocks(content);
-                meter.add_text(tool_name);
-                meter.framing_tokens += self.call_envelope_tokens;
+                estimator.blocks(content);
+                estimator.add_text(tool_name);
+                estimator.framing_tokens += self.call_envelope_tokens;
             }
             Message::BashExecution { command, output, .. } => {
-                meter.add_text(command);
-                meter.framed_text(output);
+                estimator.add_text(command);
+                estimator.framed_text(output);
             }
-            Message::Custom { custom_type, content } => meter.custom(custom_type, content),
+            Message::Custom { custom_type, content } => estimator.custom(custom_type, content),
             Message::BranchSummary { summary, from_id } => {
-                meter.add_text(from_id);
-                meter.framed_text(summary);
+                estimator.add_text(from_id);
+                estimator.framed_text(summary);
             }
-            Message::CompactionSummary { summary, .. } => meter.framed_text(summary),
+            Message::CompactionSummary { summary, .. } => estimator.framed_text(summary),
         }
-        meter.tokens()
+        estimator.tokens()
     }
 
     /// Returns the tokens of a plain text without any framing.
@@ -89,19 +89,19 @@ impl Default for TokenHeuristic {
     }
 }
 
-/// A meter over borrowed parts, for people who keep their own message types: nothing is converted, nothing is
+/// Estimates a message of a host's own type from its borrowed parts: nothing is converted and nothing
 /// allocated.
 ///
 /// ```
 /// use wb_budget::MessageEstimator;
 ///
-/// let mut meter = MessageEstimator::default();
-/// meter.text("What is in lib.rs?").image();
-/// assert_eq!(meter.tokens(), 4 + 2 + 5 + 2 + 1024);
+/// let mut estimator = MessageEstimator::default();
+/// estimator.text("What is in lib.rs?").image();
+/// assert_eq!(estimator.tokens(), 4 + 2 + 5 + 2 + 1024);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MessageEstimator {
-    tariff: TokenHeuristic,
+    heuristic: TokenHeuristic,
     n_chars: u64,
     n_images: u64,
     framing_tokens: u64,
@@ -114,9 +114,9 @@ impl Default for MessageEstimator {
 }
 
 impl MessageEstimator {
-    /// Starts one message under a tariff.
-    pub fn new(tariff: TokenHeuristic) -> Self {
-        Self { tariff, n_chars: 0, n_images: 0, framing_tokens: tariff.message_framing_tokens }
+    /// Starts one message with a heuristic.
+    pub fn new(heuristic: TokenHeuristic) -> Self {
+        Self { heuristic, n_chars: 0, n_images: 0, framing_tokens: heuristic.message_framing_tokens }
     }
 
     /// Adds a block of text or reasoning.
@@ -128,28 +128,28 @@ impl MessageEstimator {
     /// Adds an image.
     pub fn image(&mut self) -> &mut Self {
         self.n_images += 1;
-        self.framing_tokens += self.tariff.block_framing_tokens;
+        self.framing_tokens += self.heuristic.block_framing_tokens;
         self
     }
 
     /// Adds a tool call with its arguments; JSON `null` is no arguments.
     pub fn call(&mut self, name: &str, input: &serde_json::Value) -> &mut Self {
         self.add_call(name, input);
-        self.framing_tokens += self.tariff.block_framing_tokens + self.tariff.call_envelope_tokens;
+        self.framing_tokens += self.heuristic.block_framing_tokens + self.heuristic.call_envelope_tokens;
         self
     }
 
-    /// Adds the envelope of a tool result; its body is added by [`MessageEstimator::text`] and [`MessageEstimator::image`].
+    /// Adds the envelope of a tool result; [`text`](Self::text) and [`image`](Self::image) add its body.
     pub fn result_of(&mut self, tool_name: &str) -> &mut Self {
         self.add_text(tool_name);
-        self.framing_tokens += self.tariff.call_envelope_tokens;
+        self.framing_tokens += self.heuristic.call_envelope_tokens;
         self
     }
 
     /// Returns the tokens of the message so far.
     pub fn tokens(&self) -> u64 {
-        let images = self.n_images * self.tariff.image_tokens;
-        self.tariff.chars_tokens(self.n_chars) + self.framing_tokens + images
+        let images = self.n_images * self.heuristic.image_tokens;
+        self.heuristic.chars_tokens(self.n_chars) + self.framing_tokens + images
     }
 
     fn add_text(&mut self, text: &str) {
@@ -158,7 +158,7 @@ impl MessageEstimator {
 
     fn framed_text(&mut self, text: &str) {
         self.add_text(text);
-        self.framing_tokens += self.tariff.block_framing_tokens;
+        self.framing_tokens += self.heuristic.block_framing_tokens;
     }
 
     fn add_call(&mut self, name: &str, input: &serde_json::Value) {
@@ -179,13 +179,13 @@ impl MessageEstimator {
         for block in blocks {
             self.block(block);
         }
-        self.framing_tokens += self.tariff.block_framing_tokens * blocks.len() as u64;
+        self.framing_tokens += self.heuristic.block_framing_tokens * blocks.len() as u64;
     }
 
     fn assistant(&mut self, blocks: &[Block]) {
         self.blocks(blocks);
         let n_calls = blocks.iter().filter(|block| matches!(block, Block::ToolCall { .. })).count();
-        self.framing_tokens += self.tariff.call_envelope_tokens * n_calls as u64;
+        self.framing_tokens += self.heuristic.call_envelope_tokens * n_calls as u64;
     }
 
     /// One block of framing however many blocks there are, and images free, as recorded.

@@ -1,4 +1,4 @@
-//! How many characters a value has as compact JSON, told from its structure without serializing it.
+//! How many characters a value has as compact JSON, counted from its structure without serializing it.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use wb_message::Block;
 
 /// Returns the number of characters of the value as compact JSON.
-pub fn value_chars(value: &Value) -> u64 {
+pub(crate) fn value_chars(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(true) => 4,
         Value::Bool(false) => 5,
@@ -25,12 +25,12 @@ fn commas(n_items: usize) -> u64 {
 }
 
 /// Returns the number of characters of a string as JSON: quotes and escapes included.
-pub fn string_chars(text: &str) -> u64 {
+pub(crate) fn string_chars(text: &str) -> u64 {
     2 + text_chars(text) + escape_chars(text.as_bytes())
 }
 
 /// Returns the number of Unicode scalar values.
-pub fn text_chars(text: &str) -> u64 {
+pub(crate) fn text_chars(text: &str) -> u64 {
     bytecount::num_chars(text.as_bytes()) as u64
 }
 
@@ -85,7 +85,7 @@ impl Write for Counter {
 }
 
 /// Returns the number of characters of a whole block in wire form: tag, field names and escapes included.
-pub fn block_chars(block: &Block) -> u64 {
+pub(crate) fn block_chars(block: &Block) -> u64 {
     match block {
         Block::Text { text } => wire("text", &[("text", string_chars(text))]),
         Block::Thinking { text, signature } => {

@@ -1,11 +1,10 @@
 //! Weighing: what a message costs in tokens, by heuristic.
 
 mod walk;
-pub mod json_len;
+mod json_len;
 pub mod heuristic;
 pub mod anchor;
 pub mod presets;
-pub mod three_level;
 
 use wb_message::{Conversation, Message, ToolDescriptor};
 
@@ -26,7 +25,7 @@ pub trait TokenCounter: Send + Sync {
         walk::tool(self, tool)
     }
 
-    /// Returns what a conversation sends beside its turns, in tokens: the system text and the tools.
+    /// Returns what a conversation sends besides its turns, in tokens: the system text and the tools.
     fn overhead(&self, conversation: &Conversation) -> u64 {
         let system = conversation.system.as_deref().map_or(0, |system| self.text(system));
         conversation.tools.iter().flatten().map(|tool| self.tool(tool)).fold(system, u64::saturating_add)

@@ -1,11 +1,11 @@
-//! The heuristics of other lineages as data, for whoever needs their exact figures.
+//! The heuristics of other programs as data, for hosts that need their exact figures.
 
 use wb_message::{Block, Content, Message};
 
 use super::TokenCounter;
 use super::json_len::{block_chars, text_chars};
 
-/// How the length of a text is told.
+/// How the length of a text is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextUnit {
     /// UTF-8 bytes.
@@ -14,15 +14,13 @@ pub enum TextUnit {
     Utf16,
 }
 
-/// When units are divided into tokens, and which way it rounds.
+/// When units are divided into tokens; both round up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// Up, for each text on its own.
     UpEach,
     /// Up, once for the message.
     UpOnce,
-    /// Down, once for the message.
-    DownOnce,
 }
 
 /// What an image costs.
@@ -30,8 +28,6 @@ pub enum Rounding {
 pub enum ImageCost {
     /// As a text of that many units.
     Units(u64),
-    /// So many tokens, whatever its size.
-    Tokens(u64),
     /// A token for so many decoded bytes, within bounds.
     Bytes {
         /// Bytes per token.
@@ -43,7 +39,7 @@ pub enum ImageCost {
     },
 }
 
-/// What the parts of a message cost in another lineage.
+/// What the parts of a message cost in another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeuristicPreset {
     /// How texts are measured.
@@ -56,22 +52,18 @@ pub struct HeuristicPreset {
     pub image: ImageCost,
     /// Whether images in a user's message are free.
     pub free_user_images: bool,
-    /// Units of a block that is neither text, reasoning, call nor image; none measures it as JSON.
-    pub other_units: Option<u64>,
-    /// Tokens of a result block beside its output; none measures it as any other block.
-    pub result_block_tokens: Option<u64>,
     /// Tokens of any message's frame, results apart.
     pub message_tokens: u64,
     /// Tokens of a tool result's frame.
     pub result_tokens: u64,
     /// Whether the tool's name in a result is measured.
     pub counts_result_name: bool,
-    /// Tokens of a call beside its name and arguments; none makes calls free.
-    pub call_tokens: Option<u64>,
+    /// Tokens of a call on top of its name and arguments.
+    pub call_tokens: u64,
 }
 
 impl HeuristicPreset {
-    /// Three-level compaction (seed 1, `context/token.rs`): bytes / 4, rounded up for each text; an image is its
+    /// Three-level compaction: bytes / 4, rounded up for each text; an image is its
     /// decoded bytes / 750 within 85 and 16 000; 4 for a message, 8 for a call and for a result.
     pub const THREE_LEVEL: Self = Self {
         unit: TextUnit::Bytes,
@@ -79,15 +71,13 @@ impl HeuristicPreset {
         rounding: Rounding::UpEach,
         image: ImageCost::Bytes { per_token: 750, min: 85, max: 16_000 },
         free_user_images: false,
-        other_units: None,
-        result_block_tokens: None,
         message_tokens: 4,
         result_tokens: 8,
         counts_result_name: true,
-        call_tokens: Some(8),
+        call_tokens: 8,
     };
 
-    /// pi's session compaction (seed 2): UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
+    /// pi's session compaction: UTF-16 units / 4, rounded up once; an image in a result is 4800 units, one
     /// of the user's is free; nothing for frames.
     pub const PI: Self = Self {
         unit: TextUnit::Utf16,
@@ -95,44 +85,10 @@ impl HeuristicPreset {
         rounding: Rounding::UpOnce,
         image: ImageCost::Units(4800),
         free_user_images: true,
-        other_units: None,
-        result_block_tokens: None,
         message_tokens: 0,
         result_tokens: 0,
         counts_result_name: false,
-        call_tokens: Some(0),
-    };
-
-    /// The context-window policy (seed 4): bytes / 4 of text and reasoning, rounded down once, any other block 50
-    /// units, calls and their arguments free, 4 for a message.
-    pub const POLICY: Self = Self {
-        unit: TextUnit::Bytes,
-        units_per_token: 4,
-        rounding: Rounding::DownOnce,
-        image: ImageCost::Units(50),
-        free_user_images: false,
-        other_units: Some(50),
-        result_block_tokens: None,
-        message_tokens: 4,
-        result_tokens: 4,
-        counts_result_name: false,
-        call_tokens: None,
-    };
-
-    /// The estimator of the context window buffer (seed 3): bytes / 4, rounded up for each text; an image is 85; 4 for
-    /// a message, 10 more for a result beside its content.
-    pub const CONTEXT_WINDOW: Self = Self {
-        unit: TextUnit::Bytes,
-        units_per_token: 4,
-        rounding: Rounding::UpEach,
-        image: ImageCost::Tokens(85),
-        free_user_images: false,
-        other_units: None,
-        result_block_tokens: Some(10),
-        message_tokens: 4,
-        result_tokens: 14,
-        counts_result_name: false,
-        call_tokens: Some(0),
+        call_tokens: 0,
     };
 
     /// Returns the tokens of a plain text without any frame.
@@ -155,7 +111,7 @@ impl HeuristicPreset {
         tally.tokens = self.message_tokens;
         match message {
             Message::User { content, .. } => {
-                tally.tariff.image = if self.free_user_images { ImageCost::Units(0) } else { self.image };
+                tally.preset.image = if self.free_user_images { ImageCost::Units(0) } else { self.image };
                 tally.content(content);
             }
             Message::Custom { content, .. } => tally.content(content),
@@ -192,29 +148,25 @@ impl TokenCounter for HeuristicPreset {
 /// Units and tokens of one message so far.
 #[derive(Debug)]
 struct Tally {
-    tariff: HeuristicPreset,
+    preset: HeuristicPreset,
     units: u64,
     tokens: u64,
 }
 
 impl Tally {
-    fn of(tariff: HeuristicPreset) -> Self {
-        Self { tariff, units: 0, tokens: 0 }
+    fn of(preset: HeuristicPreset) -> Self {
+        Self { preset, units: 0, tokens: 0 }
     }
 
     fn tokens(&self) -> u64 {
-        let per_token = self.tariff.units_per_token;
-        let of_units = match self.tariff.rounding {
-            Rounding::DownOnce => self.units / per_token,
-            Rounding::UpOnce | Rounding::UpEach => self.units.div_ceil(per_token),
-        };
-        self.tokens + of_units
+        let per_token = self.preset.units_per_token;
+        self.tokens + self.units.div_ceil(per_token)
     }
 
     fn units(&mut self, units: u64) {
-        match self.tariff.rounding {
-            Rounding::UpEach => self.tokens += units.div_ceil(self.tariff.units_per_token),
-            Rounding::UpOnce | Rounding::DownOnce => self.units += units,
+        match self.preset.rounding {
+            Rounding::UpEach => self.tokens += units.div_ceil(self.preset.units_per_token),
+            Rounding::UpOnce => self.units += units,
         }
     }
 
@@ -223,7 +175,7 @@ impl Tally {
     }
 
     fn measure(&self, text: &str) -> u64 {
-        match self.tariff.unit {
+        match self.preset.unit {
             TextUnit::Bytes => text.len() as u64,
             TextUnit::Utf16 => utf16_units(text),
         }
@@ -247,37 +199,19 @@ impl Tally {
             Block::Text { text } | Block::Thinking { text, .. } => self.text(text),
             Block::Image { data_base64, .. } => self.image(data_base64),
             Block::ToolCall { name, input, .. } => self.call(name, input),
-            Block::ToolResult { output, .. } => match self.tariff.result_block_tokens {
-                Some(tokens) => self.result(tokens, output),
-                None => self.other(block),
-            },
-            Block::Command { .. } => self.other(block),
-        }
-    }
-
-    fn other(&mut self, block: &Block) {
-        self.units(self.tariff.other_units.unwrap_or_else(|| block_chars(block)));
-    }
-
-    fn result(&mut self, tokens: u64, output: &serde_json::Value) {
-        self.tokens += tokens;
-        match output.as_str() {
-            Some(text) => self.text(text),
-            None => self.text(&output.to_string()),
+            Block::ToolResult { .. } | Block::Command { .. } => self.units(block_chars(block)),
         }
     }
 
     fn call(&mut self, name: &str, input: &serde_json::Value) {
-        let Some(tokens) = self.tariff.call_tokens else { return };
-        self.tokens += tokens;
+        self.tokens += self.preset.call_tokens;
         self.text(name);
         self.text(&input.to_string());
     }
 
     fn image(&mut self, data_base64: &str) {
-        match self.tariff.image {
+        match self.preset.image {
             ImageCost::Units(units) => self.units(units),
-            ImageCost::Tokens(tokens) => self.tokens += tokens,
             ImageCost::Bytes { per_token, min, max } => {
                 let bytes = data_base64.len() as u64 * 3 / 4;
                 self.tokens += (bytes / per_token).clamp(min, max);

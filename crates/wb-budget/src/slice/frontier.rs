@@ -1,4 +1,4 @@
-//! Slicing for a summary that stands in front: raw suffix and safe frontier (seed 4).
+//! Slicing for a summary that stands in front: raw suffix and safe frontier.
 
 use std::ops::Range;
 

@@ -10,7 +10,7 @@ pub use token_tail::{CondensePlan, last_user_turn_start, plan_slice};
 
 /// Plans the cut whose tail weighs at most `tail_tokens`, is not empty and separates no pair.
 ///
-/// The first legal cut at or after the threshold; where that would keep nothing, the last legal cut before it.
+/// The first legal cut at or after the threshold; if that would keep nothing, the last legal cut before it.
 /// 0 means that nothing can be condensed.
 pub fn plan_cut(prefix: &[u64], pairing: &Pairing, tail_tokens: u64) -> usize {
     let total = prefix.last().copied().unwrap_or(0);

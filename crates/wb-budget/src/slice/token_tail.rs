@@ -1,4 +1,4 @@
-//! The published slicer: keep the last tokens, step over tool results.
+//! The default slicer: keep the last tokens, step over tool results.
 
 use wb_message::Message;
 

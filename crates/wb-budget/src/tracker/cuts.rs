@@ -31,7 +31,7 @@ struct Run {
 
 /// The newest assistant message and how many of its calls are open.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flight {
+struct InFlight {
     assistant: Option<u32>,
     n_open: u32,
 }
@@ -49,9 +49,9 @@ struct Line {
     kind: Kind,
     /// Where its steps start.
     steps: usize,
-    /// The runs that its own run took in; none where it has no run.
+    /// The runs that its own run took in; none if it has no run.
     n_merged: Option<u32>,
-    flight: Flight,
+    in_flight: InFlight,
 }
 
 /// The cuts of a transcript, by index only.
@@ -62,7 +62,7 @@ pub(super) struct Cuts {
     steps: Vec<Step>,
     runs: Vec<Run>,
     merged: Vec<Run>,
-    flight: Flight,
+    in_flight: InFlight,
 }
 
 fn kind(message: &Message) -> Kind {
@@ -97,7 +97,7 @@ impl Cuts {
         self.lines.get(at).is_some_and(|line| line.kind == Kind::Assistant)
     }
 
-    /// Tells whether a message would change nothing of the pairing in place of message `at`.
+    /// Returns whether a message would change nothing of the pairing in place of message `at`.
     pub(super) fn fits(&self, at: usize, message: &Message) -> bool {
         let same = ids(message).eq(self.steps_of(at).iter().map(|step| step.id));
         same && self.lines[at].kind == kind(message)
@@ -110,10 +110,10 @@ impl Cuts {
 
     fn push_ids(&mut self, kind: Kind, ids: impl Iterator<Item = Id>) {
         let at = narrow(self.lines.len());
-        let line = Line { kind, steps: self.steps.len(), n_merged: None, flight: self.flight };
+        let line = Line { kind, steps: self.steps.len(), n_merged: None, in_flight: self.in_flight };
         self.lines.push(line);
         if kind == Kind::Assistant {
-            self.flight = Flight { assistant: Some(at), n_open: 0 };
+            self.in_flight = InFlight { assistant: Some(at), n_open: 0 };
         }
         let mut first = if kind == Kind::Result && at > 0 { at } else { u32::MAX };
         for id in ids {
@@ -128,7 +128,7 @@ impl Cuts {
     fn note(&mut self, id: Id, at: u32) -> u32 {
         let (answer, before) = match id {
             Id::Call { key, block } => {
-                self.flight.n_open += 1;
+                self.in_flight.n_open += 1;
                 (None, self.book.call(key, CallAt { message: at, block }))
             }
             Id::Answer { key } => {
@@ -139,7 +139,7 @@ impl Cuts {
         self.steps.push(Step { id, before });
         match answer {
             Some(Answer::Open(call)) => {
-                self.flight.n_open -= u32::from(self.flight.assistant == Some(call.message));
+                self.in_flight.n_open -= u32::from(self.in_flight.assistant == Some(call.message));
                 call.message + 1
             }
             Some(Answer::Repeat(call)) => call.message + 1,
@@ -175,13 +175,13 @@ impl Cuts {
             let start = self.merged.len() - n_merged as usize;
             self.runs.extend(self.merged.drain(start..));
         }
-        self.flight = line.flight;
+        self.in_flight = line.in_flight;
     }
 
     /// Returns the end of the cuts that leave a tail and nothing in flight before it.
     fn end(&self) -> usize {
-        match self.flight {
-            Flight { assistant: Some(at), n_open: 1.. } => at as usize + 1,
+        match self.in_flight {
+            InFlight { assistant: Some(at), n_open: 1.. } => at as usize + 1,
             _ => self.lines.len(),
         }
     }
@@ -192,7 +192,7 @@ impl Cuts {
     }
 
     pub(super) fn is_legal(&self, cut: usize) -> bool {
-        let whole = cut == self.lines.len() && self.flight.n_open == 0;
+        let whole = cut == self.lines.len() && self.in_flight.n_open == 0;
         cut == 0 || whole || (cut < self.end() && self.run_at(cut).is_none())
     }
 

@@ -1,7 +1,7 @@
-//! The ledger: the weights of a growing transcript, without its messages.
+//! The tracker: the weights of a growing transcript, without its messages.
 //!
 //! A host that appends a message per turn weighs it once, here, and asks as often as it likes: whether the
-//! context is over budget in O(1), where to cut in O(log n). What the provider counts, told by
+//! context is over budget in O(1), where to cut in O(log n). What the provider counts, given by
 //! [`ContextTracker::anchor`], takes the place of the estimate.
 //!
 //! ```
@@ -9,16 +9,16 @@
 //! use wb_message::Message;
 //!
 //! let card = ModelCard::with_window(200_000);
-//! let mut ledger = ContextTracker::new();
-//! ledger.push(&Message::user("why is the build red?"));
-//! let at = ledger.push(&Message::assistant("A test fails."));
+//! let mut tracker = ContextTracker::new();
+//! tracker.push(&Message::user("why is the build red?"));
+//! let at = tracker.push(&Message::assistant("A test fails."));
 //! // 9 000 tokens of system prompt and tools that no message shows.
 //! let usage = Usage { input_tokens: 9_020, output_tokens: 6, ..Usage::EMPTY };
-//! ledger.anchor(at, &usage, Some(&card))?;
-//! ledger.push(&Message::user("fix it"));
-//! let estimate = ledger.estimate(&card);
+//! tracker.anchor(at, &usage, Some(&card))?;
+//! tracker.push(&Message::user("fix it"));
+//! let estimate = tracker.estimate(&card);
 //! assert_eq!((estimate.context_tokens, estimate.anchored), (9_026 + 8, true));
-//! assert!(!ledger.is_over(&card, &AUTO_CONDENSE_POLICY));
+//! assert!(!tracker.is_over(&card, &AUTO_CONDENSE_POLICY));
 //! # Ok::<(), wb_budget::UsageRefused>(())
 //! ```
 
@@ -54,7 +54,7 @@ pub struct ContextTracker {
     sums: Sums,
     cuts: Cuts,
     anchors: Anchors,
-    /// None where a message was taken back or changed, until somebody looks.
+    /// None if a message was taken back or changed, until somebody looks.
     pairing: Option<Pairing>,
     /// Of each message, the fingerprint of the transcript up to it; missing ones are made when somebody looks.
     fingerprints: Vec<u64>,
@@ -85,12 +85,12 @@ impl<'a> Extend<&'a Message> for ContextTracker {
 }
 
 impl ContextTracker {
-    /// Starts an empty ledger that weighs by [`TokenHeuristic::DEFAULT`].
+    /// Starts an empty tracker that weighs by [`TokenHeuristic::DEFAULT`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts an empty ledger that weighs by another counter.
+    /// Starts an empty tracker that weighs by another counter.
     pub fn with_counter(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             counter,
@@ -102,14 +102,14 @@ impl ContextTracker {
         }
     }
 
-    /// Starts a ledger over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
+    /// Starts a tracker over messages that exist already, weighed by [`TokenHeuristic::DEFAULT`].
     pub fn of(messages: &[Message]) -> Self {
-        let mut ledger = Self::new();
-        ledger.extend(messages);
-        ledger
+        let mut tracker = Self::new();
+        tracker.extend(messages);
+        tracker
     }
 
-    /// Tells how many tokens the system prompt and the tool schemas take, for as long as no usage tells it.
+    /// Sets how many tokens the system prompt and the tool schemas take, until a provider's count says it.
     #[must_use]
     pub fn with_overhead_tokens(mut self, overhead_tokens: u64) -> Self {
         self.anchors.overhead_tokens = overhead_tokens;
@@ -130,12 +130,12 @@ impl ContextTracker {
         self.len() - 1
     }
 
-    /// Returns the transcript that was told, weighed on the provider's scale; `messages` are that transcript.
+    /// Returns the transcript that it was given, weighed on the provider's scale; `messages` are that transcript.
     ///
     /// Nothing is weighed, and nothing is read but messages that were taken back or changed.
     ///
     /// # Panics
-    /// Panics where there are not as many messages as were told.
+    /// Panics if there are not as many messages as it was given.
     pub fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
         assert_eq!(messages.len(), self.len(), "the tracker was not told of every message");
         for message in &messages[self.fingerprints.len()..] {
@@ -155,7 +155,7 @@ impl ContextTracker {
         }
     }
 
-    /// Returns the fingerprint of the first `n` messages, where it is known.
+    /// Returns the fingerprint of the first `n` messages if it is known.
     pub fn fingerprint(&self, n: usize) -> Option<u64> {
         match n.checked_sub(1) {
             None => Some(0),
@@ -182,7 +182,7 @@ impl ContextTracker {
         self.anchors.truncated(self.len());
     }
 
-    /// Weighs a message anew that the host changed, and returns the old weight; none where `at` is too large.
+    /// Weighs a message anew that the host changed, and returns the old weight; none if `at` is too large.
     ///
     /// O(log n) where its calls and results stay, as after a cleared or clipped body; else O(n − at). Counts
     /// that covered the message are void; those of answers after it are refused from now on.
@@ -220,7 +220,7 @@ impl ContextTracker {
 
     /// Follows a patch that was applied: `after` is the whole transcript as it is now.
     ///
-    /// Only what the patch brought is weighed. Where an edit stands in what was counted, the counts are void, and
+    /// Only what the patch brought is weighed. If an edit stands in what was counted, the counts are void, and
     /// those of the messages that are there now are refused. The calibration and the learned overhead stay. Where
     /// the patch does not lead from the tracked transcript to `after`, this is [`ContextTracker::rebuild`].
     pub fn apply(&mut self, patch: &Patch, after: &[Message]) {
@@ -234,8 +234,8 @@ impl ContextTracker {
     }
 
     fn follow_origins(&mut self, origins: &[Origin], edited: impl Fn(usize) -> bool, after: &[Message]) {
-        let strays = origins.iter().any(|origin| matches!(origin, Origin::Kept(at) if *at >= self.len()));
-        if strays || origins.len() != after.len() {
+        let is_foreign = origins.iter().any(|origin| matches!(origin, Origin::Kept(at) if *at >= self.len()));
+        if is_foreign || origins.len() != after.len() {
             return self.rebuild(after);
         }
         let unchanged = |(at, origin): &(usize, &Origin)| **origin == Origin::Kept(*at) && !edited(*at);
@@ -294,7 +294,7 @@ impl ContextTracker {
         self.sums.len()
     }
 
-    /// Tells whether there are no messages.
+    /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -317,12 +317,12 @@ impl ContextTracker {
         self.anchors.context_tokens(self.total_tokens())
     }
 
-    /// Tells whether [`Self::context_tokens`] rests on what the provider counted; O(1).
+    /// Returns whether [`Self::context_tokens`] rests on what the provider counted; O(1).
     pub fn is_anchored(&self) -> bool {
         self.anchors.is_anchored()
     }
 
-    /// Tells how full a model's window is; O(1).
+    /// Returns how full a model's window is; O(1).
     pub fn estimate(&self, card: &ModelCard) -> TokenEstimate {
         TokenEstimate {
             context_tokens: self.context_tokens(),
@@ -331,7 +331,7 @@ impl ContextTracker {
         }
     }
 
-    /// Tells whether the context is over budget; O(1).
+    /// Returns whether the context is over budget; O(1).
     pub fn is_over(&self, card: &ModelCard, policy: &BudgetPolicy) -> bool {
         is_over(self.context_tokens(), card, policy)
     }
@@ -346,13 +346,13 @@ impl ContextTracker {
         self.anchors.calibration()
     }
 
-    /// Returns the ledger's counter with the ratio as it is now: what a compaction weighs by, so that its figures
+    /// Returns the tracker's counter with the ratio as it is now: what a compaction weighs by, so that its figures
     /// are on the provider's scale.
     pub fn calibrated(&self) -> Calibrated {
         Calibrated { counter: self.counter.clone(), calibration: self.calibration() }
     }
 
-    /// Tells whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.
+    /// Returns whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.
     pub fn is_legal_cut(&self, at: usize) -> bool {
         at <= self.len() && self.cuts.is_legal(at)
     }

@@ -1,11 +1,11 @@
-//! How well the anchored estimate would have foretold recorded requests.
+//! How well the anchored estimate would have predicted recorded requests.
 
 use wb_message::Message;
 
 use super::ContextTracker;
 use crate::card::{ModelCard, Usage};
 
-/// What was foretold of one request, and what it took.
+/// What was predicted of one request, and what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepError {
     /// Index of the message that answered it.
@@ -17,7 +17,7 @@ pub struct StepError {
 }
 
 impl StepError {
-    /// Returns the error as a fraction of the real prompt, positive where too much was foretold.
+    /// Returns the error as a fraction of the real prompt, positive where too much was predicted.
     pub fn relative(&self) -> f64 {
         (self.predicted_tokens as f64 - self.real_tokens as f64) / self.real_tokens as f64
     }
@@ -26,22 +26,22 @@ impl StepError {
 /// Replays a transcript without compactions and foretells each request from what was known before it.
 ///
 /// `usage` names, in ascending order, the assistant messages whose usage is known, with the model's id where the
-/// log has it. The first request has nothing to be foretold from and is left out. A log with compactions is
+/// log has it. The first request has nothing to be predicted from and is left out. A log with compactions is
 /// replayed on a [`ContextTracker`] in the same way, with [`ContextTracker::rebuild`] where the log compacts.
 pub fn one_step_errors(messages: &[Message], usage: &[(usize, Usage, Option<&str>)]) -> Vec<StepError> {
-    let mut ledger = ContextTracker::new();
+    let mut tracker = ContextTracker::new();
     let mut errors = Vec::with_capacity(usage.len());
     let mut known = false;
     let mut usage = usage.iter().peekable();
     for (at, message) in messages.iter().enumerate() {
-        let predicted_tokens = ledger.context_tokens();
-        ledger.push(message);
+        let predicted_tokens = tracker.context_tokens();
+        tracker.push(message);
         let Some((_, usage, model)) = usage.next_if(|(answer, ..)| *answer == at) else { continue };
         let card = model.map(|id| ModelCard { id: id.to_owned(), ..ModelCard::default() });
         if known && usage.prompt_tokens() > 0 {
             errors.push(StepError { at, real_tokens: usage.prompt_tokens(), predicted_tokens });
         }
-        known |= ledger.anchor(at, usage, card.as_ref()).is_ok();
+        known |= tracker.anchor(at, usage, card.as_ref()).is_ok();
     }
     errors
 }

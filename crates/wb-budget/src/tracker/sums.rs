@@ -75,7 +75,7 @@ impl Sums {
         old
     }
 
-    /// Returns the sum of the first `n` weights, of all where there are fewer.
+    /// Returns the sum of the first `n` weights, of all if there are fewer.
     pub(super) fn prefix(&self, n: usize) -> u64 {
         let mut n = n.min(self.len());
         let mut sum = 0;
@@ -86,7 +86,7 @@ impl Sums {
         sum
     }
 
-    /// Returns the smallest `n` whose prefix is at least `target`; the length plus one where none is.
+    /// Returns the smallest `n` whose prefix is at least `target`; the length plus one if none is.
     pub(super) fn first_reaching(&self, target: u64) -> usize {
         if target == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! Real usage in the ledger: what it is trusted for, what is refused, and how well it foretells.
+//! Real usage in the tracker: what it is trusted for, what is refused, and how well it foretells.
 
 use proptest::prelude::*;
 use wb_budget::{ContextTracker, ModelCard, Usage, UsageRefused, one_step_errors};
@@ -11,10 +11,10 @@ fn usage(prompt_tokens: u64, output_tokens: u64) -> Usage {
 
 /// A prompt of 1 000 tokens by estimate, answered; really 10 000 and 50.
 fn anchored() -> ContextTracker {
-    let mut ledger = ContextTracker::of(&[Message::user("x".repeat(3578))]);
-    ledger.extend(&script("a"));
-    ledger.anchor(1, &usage(10_000, 50), None).expect("true usage");
-    ledger
+    let mut tracker = ContextTracker::of(&[Message::user("x".repeat(3578))]);
+    tracker.extend(&script("a"));
+    tracker.anchor(1, &usage(10_000, 50), None).expect("true usage");
+    tracker
 }
 
 /// A message of that many tokens by estimate.
@@ -24,66 +24,66 @@ fn sized(tokens: u64) -> Message {
 }
 
 /// Appends a message and an answer, and returns what becomes of the usage.
-fn step(ledger: &mut ContextTracker, appended_tokens: u64, usage: Usage) -> Result<(), UsageRefused> {
-    ledger.push(&sized(appended_tokens));
-    let at = ledger.push(&Message::assistant("ok"));
-    ledger.anchor(at, &usage, None)
+fn step(tracker: &mut ContextTracker, appended_tokens: u64, usage: Usage) -> Result<(), UsageRefused> {
+    tracker.push(&sized(appended_tokens));
+    let at = tracker.push(&Message::assistant("ok"));
+    tracker.anchor(at, &usage, None)
 }
 
 #[test]
 fn real_prompt_and_answer_take_the_place_of_the_estimate() {
-    let mut ledger = anchored();
-    assert_eq!(ledger.context_tokens(), 10_050);
-    ledger.push(&sized(500));
-    let estimate = ledger.estimate(&ModelCard::with_window(200_000));
+    let mut tracker = anchored();
+    assert_eq!(tracker.context_tokens(), 10_050);
+    tracker.push(&sized(500));
+    let estimate = tracker.estimate(&ModelCard::with_window(200_000));
     assert_eq!(
         (estimate.context_tokens, estimate.context_window, estimate.anchored),
         (10_550, 200_000, true)
     );
-    assert_eq!(ledger.overhead_tokens(), 9000 + 50 - (ledger.prefix_tokens(2) - 1000));
+    assert_eq!(tracker.overhead_tokens(), 9000 + 50 - (tracker.prefix_tokens(2) - 1000));
 }
 
 #[test]
 fn cached_prompt_tokens_are_prompt_tokens() {
-    let mut ledger = ContextTracker::of(&script("u a"));
+    let mut tracker = ContextTracker::of(&script("u a"));
     let usage = Usage { cache_read_tokens: Some(900), cache_write_tokens: Some(90), ..usage(9, 1) };
-    ledger.anchor(1, &usage, None).unwrap();
-    assert_eq!(ledger.context_tokens(), 1000);
+    tracker.anchor(1, &usage, None).unwrap();
+    assert_eq!(tracker.context_tokens(), 1000);
 }
 
 #[test]
 fn growth_that_was_estimated_too_low_raises_the_ratio() {
-    let mut ledger = anchored();
-    step(&mut ledger, 12_288, usage(10_050 + 2 * 12_288, 10)).unwrap();
-    assert!((ledger.calibration().ratio() - 1.75).abs() < 0.001, "4 096 at 1 and 12 288 at 2");
-    let counted = ledger.context_tokens();
-    ledger.push(&sized(1000));
-    assert_eq!(ledger.context_tokens(), counted + 1750);
+    let mut tracker = anchored();
+    step(&mut tracker, 12_288, usage(10_050 + 2 * 12_288, 10)).unwrap();
+    assert!((tracker.calibration().ratio() - 1.75).abs() < 0.001, "4 096 at 1 and 12 288 at 2");
+    let counted = tracker.context_tokens();
+    tracker.push(&sized(1000));
+    assert_eq!(tracker.context_tokens(), counted + 1750);
 }
 
 #[test]
 fn the_ratio_stays_bounded_whatever_is_reported() {
-    let mut ledger = anchored();
+    let mut tracker = anchored();
     let mut context = 10_050;
     for _ in 0..50 {
         context += 30_000;
-        step(&mut ledger, 100, usage(context, 0)).unwrap();
+        step(&mut tracker, 100, usage(context, 0)).unwrap();
     }
-    assert!(ledger.calibration().ratio() <= 8.0);
+    assert!(tracker.calibration().ratio() <= 8.0);
     for _ in 0..500 {
-        step(&mut ledger, 5000, usage(context, 0)).unwrap();
+        step(&mut tracker, 5000, usage(context, 0)).unwrap();
     }
-    assert!((0.25..0.26).contains(&ledger.calibration().ratio()));
+    assert!((0.25..0.26).contains(&tracker.calibration().ratio()));
 }
 
 #[test]
 fn another_model_restarts_the_ratio_and_may_count_otherwise() {
-    let mut ledger = anchored();
+    let mut tracker = anchored();
     let card = |id: &str| ModelCard { id: id.into(), ..ModelCard::default() };
     let mut step = |model: &str, prompt| {
-        ledger.push(&sized(5000));
-        let at = ledger.push(&Message::assistant("ok"));
-        ledger.anchor(at, &usage(prompt, 0), Some(&card(model))).map(|()| ledger.calibration().ratio())
+        tracker.push(&sized(5000));
+        let at = tracker.push(&Message::assistant("ok"));
+        tracker.anchor(at, &usage(prompt, 0), Some(&card(model))).map(|()| tracker.calibration().ratio())
     };
     assert!(step("a", 25_000).unwrap() > 1.5);
     assert_eq!(step("b", 9_000), Ok(1.0), "a prompt of less than half");
@@ -92,173 +92,173 @@ fn another_model_restarts_the_ratio_and_may_count_otherwise() {
 
 #[test]
 fn a_usage_of_zero_is_refused() {
-    let mut ledger = anchored();
-    assert_eq!(step(&mut ledger, 100, Usage::EMPTY), Err(UsageRefused::Zero));
-    assert_eq!(step(&mut ledger, 100, usage(0, 70)), Err(UsageRefused::Zero));
-    assert!(ledger.context_tokens() > 10_250, "what followed the anchor is still estimated");
+    let mut tracker = anchored();
+    assert_eq!(step(&mut tracker, 100, Usage::EMPTY), Err(UsageRefused::Zero));
+    assert_eq!(step(&mut tracker, 100, usage(0, 70)), Err(UsageRefused::Zero));
+    assert!(tracker.context_tokens() > 10_250, "what followed the anchor is still estimated");
 }
 
 #[test]
 fn more_than_the_window_of_the_model_that_answered_is_refused() {
-    let mut ledger = ContextTracker::of(&script("u a"));
-    let refused = ledger.anchor(1, &usage(9_990, 11), Some(&ModelCard::with_window(10_000)));
+    let mut tracker = ContextTracker::of(&script("u a"));
+    let refused = tracker.anchor(1, &usage(9_990, 11), Some(&ModelCard::with_window(10_000)));
     assert_eq!(refused, Err(UsageRefused::AboveWindow { context_tokens: 10_001, context_window: 10_000 }));
-    assert!(!ledger.estimate(&ModelCard::with_window(10_000)).anchored);
-    ledger.anchor(1, &usage(9_990, 10), Some(&ModelCard::with_window(10_000))).unwrap();
+    assert!(!tracker.estimate(&ModelCard::with_window(10_000)).anchored);
+    tracker.anchor(1, &usage(9_990, 10), Some(&ModelCard::with_window(10_000))).unwrap();
 }
 
 #[test]
 fn cumulative_totals_are_refused_for_as_long_as_they_grow() {
-    let mut ledger = anchored();
+    let mut tracker = anchored();
     let mut total = 10_000;
     for n in 1..20 {
         total += 60_000 + n * 100;
-        assert!(matches!(step(&mut ledger, 100, usage(total, 5)), Err(UsageRefused::Jump { .. })), "{n}");
+        assert!(matches!(step(&mut tracker, 100, usage(total, 5)), Err(UsageRefused::Jump { .. })), "{n}");
     }
-    assert!(ledger.context_tokens() < 20_000);
+    assert!(tracker.context_tokens() < 20_000);
 }
 
 #[test]
 fn the_count_of_another_conversation_is_refused() {
-    let mut ledger = anchored();
+    let mut tracker = anchored();
     let refused = UsageRefused::Backwards { prompt_tokens: 4_999, before_tokens: 10_000 };
-    assert_eq!(step(&mut ledger, 100, usage(4_999, 5)), Err(refused));
-    assert_eq!(step(&mut ledger, 100, usage(10_300, 5)), Ok(()));
+    assert_eq!(step(&mut tracker, 100, usage(4_999, 5)), Err(refused));
+    assert_eq!(step(&mut tracker, 100, usage(10_300, 5)), Ok(()));
 }
 
 #[test]
 fn a_second_usage_that_agrees_with_a_refused_one_is_believed() {
-    let mut ledger = anchored();
-    assert!(step(&mut ledger, 100, usage(3_000, 5)).is_err(), "the host pruned and told nobody");
-    assert!(step(&mut ledger, 100, usage(3_105, 5)).is_ok());
-    assert_eq!(ledger.context_tokens(), 3_110);
+    let mut tracker = anchored();
+    assert!(step(&mut tracker, 100, usage(3_000, 5)).is_err(), "the host pruned and told nobody");
+    assert!(step(&mut tracker, 100, usage(3_105, 5)).is_ok());
+    assert_eq!(tracker.context_tokens(), 3_110);
 }
 
 #[test]
 fn reporting_a_refused_usage_again_does_not_make_it_true() {
-    let mut ledger = anchored();
+    let mut tracker = anchored();
     let lie = usage(900_000, 5);
-    assert!(step(&mut ledger, 100, lie).is_err());
-    assert!(ledger.anchor(3, &lie, None).is_err());
+    assert!(step(&mut tracker, 100, lie).is_err());
+    assert!(tracker.anchor(3, &lie, None).is_err());
 }
 
 #[test]
 fn usage_belongs_to_answers_and_is_told_in_order() {
-    let mut ledger = anchored();
-    assert_eq!(ledger.anchor(0, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 0 }));
-    assert_eq!(ledger.anchor(7, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 7 }));
-    let again = ledger.anchor(1, &usage(10_000, 50), None);
+    let mut tracker = anchored();
+    assert_eq!(tracker.anchor(0, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 0 }));
+    assert_eq!(tracker.anchor(7, &usage(9, 9), None), Err(UsageRefused::NotAnAnswer { at: 7 }));
+    let again = tracker.anchor(1, &usage(10_000, 50), None);
     assert_eq!(again, Err(UsageRefused::OutOfOrder { at: 1, anchored_at: 1 }));
 }
 
 #[test]
 fn taking_back_an_answer_brings_back_the_count_before_it() {
-    let mut ledger = anchored();
-    step(&mut ledger, 100, usage(10_150, 20)).unwrap();
-    ledger.truncate(2);
-    assert_eq!(ledger.context_tokens(), 10_050);
-    step(&mut ledger, 200, usage(10_250, 30)).unwrap();
-    assert_eq!(ledger.context_tokens(), 10_280);
+    let mut tracker = anchored();
+    step(&mut tracker, 100, usage(10_150, 20)).unwrap();
+    tracker.truncate(2);
+    assert_eq!(tracker.context_tokens(), 10_050);
+    step(&mut tracker, 200, usage(10_250, 30)).unwrap();
+    assert_eq!(tracker.context_tokens(), 10_280);
 }
 
 /// Sixty steps of 2 000 tokens on top of 10 050, then the head folded into a digest.
 fn compacted() -> (ContextTracker, Vec<Message>) {
     let mut messages = vec![sized(1000), Message::assistant("ok")];
-    let mut ledger = ContextTracker::of(&messages);
-    ledger.anchor(1, &usage(10_000, 9), None).expect("made to fit");
+    let mut tracker = ContextTracker::of(&messages);
+    tracker.anchor(1, &usage(10_000, 9), None).expect("made to fit");
     for n in 1..=60 {
         messages.extend([sized(2000), Message::assistant("ok")]);
-        step(&mut ledger, 2000, usage(10_000 + n * 2009, 9)).expect("made to fit");
+        step(&mut tracker, 2000, usage(10_000 + n * 2009, 9)).expect("made to fit");
     }
     let patch = Patch::new(vec![Edit::Fold { range: 0..118, with: vec![Message::user("[digest]")] }]);
     let _undo = patch.clone().apply(&mut messages).expect("made to fit");
-    ledger.apply(&patch, &messages);
-    (ledger, messages)
+    tracker.apply(&patch, &messages);
+    (tracker, messages)
 }
 
 #[test]
 fn after_a_compaction_the_first_estimate_holds_the_overhead_and_is_not_anchored() {
-    let (ledger, _) = compacted();
-    let estimate = ledger.estimate(&ModelCard::with_window(200_000));
+    let (tracker, _) = compacted();
+    let estimate = tracker.estimate(&ModelCard::with_window(200_000));
     assert!(!estimate.anchored);
-    let expected = 9_000 + ledger.total_tokens();
+    let expected = 9_000 + tracker.total_tokens();
     assert!(estimate.context_tokens.abs_diff(expected) < 50, "{estimate:?} {expected}");
 }
 
 #[test]
 fn usage_from_before_a_compaction_is_refused_even_on_messages_that_were_kept() {
-    let (mut ledger, messages) = compacted();
+    let (mut tracker, messages) = compacted();
     let at = messages.len() - 1;
-    assert_eq!(ledger.anchor(at, &usage(130_000, 9), None), Err(UsageRefused::BeforeCompaction { at }));
-    ledger.push(&sized(100));
-    let late = ledger.push(&Message::assistant("sent before, answered after"));
-    assert!(matches!(ledger.anchor(late, &usage(130_500, 9), None), Err(UsageRefused::Jump { .. })));
+    assert_eq!(tracker.anchor(at, &usage(130_000, 9), None), Err(UsageRefused::BeforeCompaction { at }));
+    tracker.push(&sized(100));
+    let late = tracker.push(&Message::assistant("sent before, answered after"));
+    assert!(matches!(tracker.anchor(late, &usage(130_500, 9), None), Err(UsageRefused::Jump { .. })));
 }
 
 #[test]
 fn the_first_true_usage_after_a_compaction_anchors_again() {
-    let (mut ledger, _) = compacted();
-    let foretold = ledger.context_tokens() + 100;
-    assert_eq!(step(&mut ledger, 100, usage(foretold + 3_000, 9)), Ok(()));
-    assert_eq!(ledger.context_tokens(), foretold + 3_009);
+    let (mut tracker, _) = compacted();
+    let foretold = tracker.context_tokens() + 100;
+    assert_eq!(step(&mut tracker, 100, usage(foretold + 3_000, 9)), Ok(()));
+    assert_eq!(tracker.context_tokens(), foretold + 3_009);
 }
 
 #[test]
 fn a_rebuild_keeps_what_was_learned_and_trusts_no_old_count() {
-    let (mut ledger, messages) = compacted();
-    let (ratio, context) = (ledger.calibration(), ledger.context_tokens());
-    ledger.rebuild(&messages);
-    assert_eq!((ledger.calibration(), ledger.context_tokens()), (ratio, context));
-    assert!(ledger.anchor(messages.len() - 1, &usage(9_999, 9), None).is_err());
+    let (mut tracker, messages) = compacted();
+    let (ratio, context) = (tracker.calibration(), tracker.context_tokens());
+    tracker.rebuild(&messages);
+    assert_eq!((tracker.calibration(), tracker.context_tokens()), (ratio, context));
+    assert!(tracker.anchor(messages.len() - 1, &usage(9_999, 9), None).is_err());
 }
 
 #[test]
 fn clearing_one_old_body_lowers_the_estimate_by_its_size() {
-    let mut ledger = ContextTracker::of(&script("u a:read t*5000 a"));
-    ledger.anchor(3, &usage(90_000, 10), None).unwrap();
-    let before = (ledger.context_tokens(), ledger.total_tokens());
-    ledger.replace(2, &Message::tool_result("c1", "read", "[cleared]"));
-    let freed = before.1 - ledger.total_tokens();
-    assert_eq!(before.0 - ledger.context_tokens(), freed);
-    assert!(!ledger.estimate(&ModelCard::default()).anchored);
+    let mut tracker = ContextTracker::of(&script("u a:read t*5000 a"));
+    tracker.anchor(3, &usage(90_000, 10), None).unwrap();
+    let before = (tracker.context_tokens(), tracker.total_tokens());
+    tracker.replace(2, &Message::tool_result("c1", "read", "[cleared]"));
+    let freed = before.1 - tracker.total_tokens();
+    assert_eq!(before.0 - tracker.context_tokens(), freed);
+    assert!(!tracker.estimate(&ModelCard::default()).anchored);
 }
 
 #[test]
 fn a_small_change_is_estimated_from_the_count_that_it_voids_and_not_from_the_first_one() {
-    let mut ledger = anchored();
-    step(&mut ledger, 3_000, usage(10_050 + 9_000, 10)).unwrap();
-    let (before, total) = (ledger.context_tokens(), ledger.total_tokens());
-    ledger.replace(2, &sized(2_000));
-    let freed = ledger.calibration().scale(total) - ledger.calibration().scale(ledger.total_tokens());
-    assert!((before - freed).abs_diff(ledger.context_tokens()) <= 1);
+    let mut tracker = anchored();
+    step(&mut tracker, 3_000, usage(10_050 + 9_000, 10)).unwrap();
+    let (before, total) = (tracker.context_tokens(), tracker.total_tokens());
+    tracker.replace(2, &sized(2_000));
+    let freed = tracker.calibration().scale(total) - tracker.calibration().scale(tracker.total_tokens());
+    assert!((before - freed).abs_diff(tracker.context_tokens()) <= 1);
 }
 
 #[test]
 fn a_transcript_that_is_taken_back_past_a_compaction_can_be_anchored_again() {
-    let (mut ledger, _) = compacted();
-    ledger.truncate(1);
-    let foretold = ledger.context_tokens() + 100;
-    assert_eq!(step(&mut ledger, 100, usage(foretold, 9)), Ok(()));
+    let (mut tracker, _) = compacted();
+    tracker.truncate(1);
+    let foretold = tracker.context_tokens() + 100;
+    assert_eq!(step(&mut tracker, 100, usage(foretold, 9)), Ok(()));
 }
 
 #[test]
 fn an_edit_behind_the_anchor_leaves_it_alone() {
     let mut messages = script("u a:read t*900 a:read t*900");
-    let mut ledger = ContextTracker::of(&messages);
-    ledger.anchor(1, &usage(5_000, 20), None).unwrap();
+    let mut tracker = ContextTracker::of(&messages);
+    tracker.anchor(1, &usage(5_000, 20), None).unwrap();
     let patch = Patch::new(vec![Edit::Body { at: 4, content: vec![Block::text("[cleared]")] }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();
-    ledger.apply(&patch, &messages);
-    assert!(ledger.estimate(&ModelCard::default()).anchored);
-    assert_eq!(ledger.context_tokens(), 5_020 + ledger.total_tokens() - ledger.prefix_tokens(2));
+    tracker.apply(&patch, &messages);
+    assert!(tracker.estimate(&ModelCard::default()).anchored);
+    assert_eq!(tracker.context_tokens(), 5_020 + tracker.total_tokens() - tracker.prefix_tokens(2));
 }
 
 #[test]
 fn a_message_that_grows_while_it_streams_can_still_be_anchored() {
-    let mut ledger = ContextTracker::of(&script("u"));
-    let at = ledger.push(&Message::assistant("I wi"));
-    ledger.replace(at, &Message::assistant("I will look."));
-    assert_eq!(ledger.anchor(at, &usage(700, 8), None), Ok(()));
+    let mut tracker = ContextTracker::of(&script("u"));
+    let at = tracker.push(&Message::assistant("I wi"));
+    tracker.replace(at, &Message::assistant("I will look."));
+    assert_eq!(tracker.anchor(at, &usage(700, 8), None), Ok(()));
 }
 
 #[test]
@@ -277,18 +277,18 @@ proptest! {
         messages in strategies::transcript(),
         counts in proptest::collection::vec((0..80_usize, any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
     ) {
-        let mut ledger = ContextTracker::new();
+        let mut tracker = ContextTracker::new();
         for message in &messages {
-            ledger.push(message);
+            tracker.push(message);
             for (at, prompt, output, small) in &counts {
                 let shift = if *small { 44 } else { 0 };
-                let _ = ledger.anchor(*at, &usage(prompt >> shift, output >> shift), None);
-                let _ = (ledger.context_tokens(), ledger.overhead_tokens());
+                let _ = tracker.anchor(*at, &usage(prompt >> shift, output >> shift), None);
+                let _ = (tracker.context_tokens(), tracker.overhead_tokens());
             }
         }
-        ledger.rebuild(&messages);
-        let _ = ledger.context_tokens();
-        ledger.truncate(messages.len() / 2);
-        let _ = ledger.context_tokens();
+        tracker.rebuild(&messages);
+        let _ = tracker.context_tokens();
+        tracker.truncate(messages.len() / 2);
+        let _ = tracker.context_tokens();
     }
 }

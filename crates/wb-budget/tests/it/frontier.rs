@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use wb_budget::{
-    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, HeuristicPreset,
-    TokenCounter, WeighedTranscript, plan_compaction,
+    CONTEXT_WINDOW_POLICY, CompactionCut, ContextCompactionMode, ContextWindowPolicy, TokenCounter,
+    WeighedTranscript, plan_compaction,
 };
 use wb_message::markers::is_pinned;
 use wb_message::{Edit, Message, Patch, last_prompt_start};
+use wb_testkit::vectors::policy::PolicyCounter;
 use wb_testkit::{laws, script, strategies};
 
 fn plan(messages: &[Message], policy: &ContextWindowPolicy, min_tokens: u64) -> Option<CompactionCut> {
-    let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
+    let counter: Arc<dyn TokenCounter> = Arc::new(PolicyCounter);
     plan_compaction(&WeighedTranscript::new(messages, &counter), policy, min_tokens)
 }
 

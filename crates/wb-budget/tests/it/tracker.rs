@@ -1,4 +1,4 @@
-//! The ledger against the naive walk over whole transcripts.
+//! The tracker against the naive walk over whole transcripts.
 
 use std::sync::Arc;
 
@@ -52,52 +52,52 @@ fn make(
     pool: &[Message],
     next: &mut usize,
     messages: &mut Vec<Message>,
-    ledger: &mut ContextTracker,
+    tracker: &mut ContextTracker,
 ) {
-    let push = |message: &Message, messages: &mut Vec<Message>, ledger: &mut ContextTracker| {
-        assert_eq!(ledger.push(message), messages.len());
+    let push = |message: &Message, messages: &mut Vec<Message>, tracker: &mut ContextTracker| {
+        assert_eq!(tracker.push(message), messages.len());
         messages.push(message.clone());
     };
     match op {
         Op::PushNext(n) => {
             for _ in 0..*n {
-                push(&pool[*next % pool.len()], messages, ledger);
+                push(&pool[*next % pool.len()], messages, tracker);
                 *next += 1;
             }
         }
-        Op::PushAny(at) => push(at.get(pool), messages, ledger),
-        Op::Pop => assert_eq!(ledger.pop(), messages.pop().as_ref().map(estimate_message_tokens)),
+        Op::PushAny(at) => push(at.get(pool), messages, tracker),
+        Op::Pop => assert_eq!(tracker.pop(), messages.pop().as_ref().map(estimate_message_tokens)),
         Op::Truncate(to) => {
             let n = to.index(messages.len() + 1);
             messages.truncate(n);
-            ledger.truncate(n);
+            tracker.truncate(n);
         }
         Op::Replace(at, with) if !messages.is_empty() => {
             let (at, with) = (at.index(messages.len()), with.get(pool));
             let old = std::mem::replace(&mut messages[at], with.clone());
-            assert_eq!(ledger.replace(at, with), Some(estimate_message_tokens(&old)));
+            assert_eq!(tracker.replace(at, with), Some(estimate_message_tokens(&old)));
         }
         Op::Resize(at) if !messages.is_empty() => {
             let at = at.index(messages.len());
             messages[at] = resized(&messages[at]);
-            ledger.replace(at, &messages[at]);
+            tracker.replace(at, &messages[at]);
         }
-        Op::Replace(..) | Op::Resize(_) => assert_eq!(ledger.replace(0, &pool[0]), None),
+        Op::Replace(..) | Op::Resize(_) => assert_eq!(tracker.replace(0, &pool[0]), None),
     }
 }
 
 #[track_caller]
-fn assert_agrees(ledger: &ContextTracker, messages: &[Message]) {
+fn assert_agrees(tracker: &ContextTracker, messages: &[Message]) {
     let (prefix, pairing) = (prefix_tokens(messages), Pairing::of(messages));
     let total = prefix[messages.len()];
-    assert_eq!((ledger.len(), ledger.total_tokens()), (messages.len(), total));
+    assert_eq!((tracker.len(), tracker.total_tokens()), (messages.len(), total));
     for (at, sum) in prefix.iter().enumerate() {
-        assert_eq!(ledger.prefix_tokens(at), *sum);
-        assert_eq!(ledger.is_legal_cut(at), pairing.is_legal(at), "legal {at}");
+        assert_eq!(tracker.prefix_tokens(at), *sum);
+        assert_eq!(tracker.is_legal_cut(at), pairing.is_legal(at), "legal {at}");
     }
     let edges = prefix.iter().flat_map(|&sum| [total - sum, (total - sum).saturating_add(1)]);
     for tail_tokens in edges.chain([0, 1, 50, 6000, u64::MAX]) {
-        assert_eq!(ledger.cut(tail_tokens), plan_cut(&prefix, &pairing, tail_tokens), "tail {tail_tokens}");
+        assert_eq!(tracker.cut(tail_tokens), plan_cut(&prefix, &pairing, tail_tokens), "tail {tail_tokens}");
     }
 }
 
@@ -108,31 +108,31 @@ proptest! {
         ops in vec(op(), 0..24),
     ) {
         let pool = if pool.is_empty() { script("u") } else { pool };
-        let (mut next, mut messages, mut ledger) = (0, Vec::new(), ContextTracker::new());
+        let (mut next, mut messages, mut tracker) = (0, Vec::new(), ContextTracker::new());
         for op in &ops {
-            make(op, &pool, &mut next, &mut messages, &mut ledger);
-            assert_agrees(&ledger, &messages);
+            make(op, &pool, &mut next, &mut messages, &mut tracker);
+            assert_agrees(&tracker, &messages);
         }
     }
 
     #[test]
     fn popping_everything_again_passes_through_every_earlier_state(messages in strategies::transcript()) {
-        let mut ledger = ContextTracker::of(&messages);
+        let mut tracker = ContextTracker::of(&messages);
         for n in (0..=messages.len()).rev() {
-            assert_agrees(&ledger, &messages[..n]);
-            ledger.pop();
+            assert_agrees(&tracker, &messages[..n]);
+            tracker.pop();
         }
     }
 
     #[test]
     fn after_a_patch_the_ledger_agrees_with_the_new_transcript((mut messages, patch) in strategies::patched()) {
-        let mut ledger = ContextTracker::of(&messages);
+        let mut tracker = ContextTracker::of(&messages);
         if patch.clone().apply(&mut messages).is_ok() {
-            ledger.apply(&patch, &messages);
-            assert_agrees(&ledger, &messages);
+            tracker.apply(&patch, &messages);
+            assert_agrees(&tracker, &messages);
             messages.pop();
-            ledger.pop();
-            assert_agrees(&ledger, &messages);
+            tracker.pop();
+            assert_agrees(&tracker, &messages);
         }
     }
 
@@ -142,22 +142,22 @@ proptest! {
         (_, patch) in strategies::patched(),
         after in strategies::transcript(),
     ) {
-        let mut ledger = ContextTracker::of(&messages);
+        let mut tracker = ContextTracker::of(&messages);
         let n_after = patch.origins(messages.len()).len();
-        ledger.apply(&patch, &after);
-        assert_eq!(ledger.len(), after.len());
+        tracker.apply(&patch, &after);
+        assert_eq!(tracker.len(), after.len());
         if n_after != after.len() {
-            assert_agrees(&ledger, &after);
+            assert_agrees(&tracker, &after);
         }
     }
 
     #[test]
     fn without_usage_the_gate_is_that_of_the_whole_transcript(messages in strategies::transcript()) {
-        let ledger = ContextTracker::of(&messages);
-        let total = ledger.total_tokens();
+        let tracker = ContextTracker::of(&messages);
+        let total = tracker.total_tokens();
         for context_window in [0, 1, total, total + 1, 2 * total + 4096] {
             let (card, policy) = (ModelCard::with_window(context_window), AUTO_CONDENSE_POLICY);
-            assert_eq!(ledger.is_over(&card, &policy), is_over_budget(&messages, &card, &policy));
+            assert_eq!(tracker.is_over(&card, &policy), is_over_budget(&messages, &card, &policy));
         }
     }
 }
@@ -192,49 +192,49 @@ fn two_runs_of_cuts_that_touch_are_one() {
 #[test]
 fn a_message_of_another_kind_in_place_of_one_moves_what_is_in_flight() {
     let mut messages = script("u a:read a u");
-    let mut ledger = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::of(&messages);
     messages[2] = Message::user("the model's last word was the call");
-    ledger.replace(2, &messages[2]);
-    assert_agrees(&ledger, &messages);
-    assert_eq!(ledger.cut(0), 1);
+    tracker.replace(2, &messages[2]);
+    assert_agrees(&tracker, &messages);
+    assert_eq!(tracker.cut(0), 1);
 }
 
 #[test]
 fn an_empty_ledger_has_nothing_to_cut_pop_or_replace() {
-    let mut ledger = ContextTracker::new();
-    assert!(ledger.is_empty() && ledger.is_legal_cut(0) && !ledger.is_legal_cut(1));
-    assert_eq!((ledger.cut(0), ledger.pop(), ledger.replace(0, &Message::user("x"))), (0, None, None));
-    ledger.truncate(5);
-    assert_eq!(ledger.context_tokens(), 0);
+    let mut tracker = ContextTracker::new();
+    assert!(tracker.is_empty() && tracker.is_legal_cut(0) && !tracker.is_legal_cut(1));
+    assert_eq!((tracker.cut(0), tracker.pop(), tracker.replace(0, &Message::user("x"))), (0, None, None));
+    tracker.truncate(5);
+    assert_eq!(tracker.context_tokens(), 0);
 }
 
 #[test]
 fn another_weigher_is_asked_once_for_each_message() {
-    let tariff = TokenHeuristic { chars_per_token: 1.0, ..TokenHeuristic::DEFAULT };
-    let mut ledger = ContextTracker::with_counter(Arc::new(tariff));
-    ledger.extend(&script("u*10 a*10"));
+    let heuristic = TokenHeuristic { chars_per_token: 1.0, ..TokenHeuristic::DEFAULT };
+    let mut tracker = ContextTracker::with_counter(Arc::new(heuristic));
+    tracker.extend(&script("u*10 a*10"));
     assert_eq!(
-        ledger.total_tokens(),
-        script("u*10 a*10").iter().map(|m| tariff.message_tokens(m)).sum::<u64>()
+        tracker.total_tokens(),
+        script("u*10 a*10").iter().map(|m| heuristic.message_tokens(m)).sum::<u64>()
     );
 }
 
 #[test]
 fn the_overhead_that_the_host_tells_counts_in_the_gate() {
     let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: 0, reserve_tokens: None };
-    let ledger = ContextTracker::of(&script("u*90")).with_overhead_tokens(1000);
-    assert_eq!(ledger.context_tokens(), 1000 + ledger.total_tokens());
-    assert!(ledger.is_over(&ModelCard::with_window(1000), &policy));
+    let tracker = ContextTracker::of(&script("u*90")).with_overhead_tokens(1000);
+    assert_eq!(tracker.context_tokens(), 1000 + tracker.total_tokens());
+    assert!(tracker.is_over(&ModelCard::with_window(1000), &policy));
 }
 
 #[test]
 fn only_what_a_patch_brings_is_weighed_again() {
     let mut messages = script("u*400 a:read t*900 a u*40 a");
-    let mut ledger = ContextTracker::of(&messages);
+    let mut tracker = ContextTracker::of(&messages);
     let digest = vec![Message::user("[digest]")];
     let patch = Patch::new(vec![Edit::Fold { range: 0..4, with: digest }]);
     let _undo = patch.clone().apply(&mut messages).unwrap();
-    ledger.apply(&patch, &messages);
-    assert_agrees(&ledger, &messages);
-    assert_eq!(ledger.len(), 3);
+    tracker.apply(&patch, &messages);
+    assert_agrees(&tracker, &messages);
+    assert_eq!(tracker.len(), 3);
 }

@@ -24,7 +24,7 @@ fn every_recorded_effective_policy_is_equal() {
     assert_eq!(rows.len(), 5);
 }
 
-/// The published policy ignores what it does not know; ours refuses it by name.
+/// The recorded policy ignores what it does not know; ours refuses it by name.
 const UNKNOWN_KEY: &str = "policy unknown ignored";
 
 #[test]

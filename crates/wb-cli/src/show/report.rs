@@ -63,12 +63,12 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
 fn bodies(outcome: &Outcome) -> Option<String> {
     let (cleared, shortened) = (outcome.report.cleared.len(), outcome.report.previewed.len());
     let counts = [(cleared, "cleared"), (shortened, "shortened")];
-    let told: Vec<String> = counts
+    let parts: Vec<String> = counts
         .into_iter()
         .filter(|(n, _)| *n > 0)
         .map(|(n, what)| format!("{} {what}", grouped(n as u64)))
         .collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.

@@ -135,8 +135,8 @@ fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
     let opened = wb_formats::read(&mut answer.stdout.as_bytes()).unwrap();
     assert!(wb_message::markers::is_synthetic(&opened.messages[0]));
     assert_eq!(opened.messages.last(), Some(&Message::user("Fix it.")));
-    for told in ["before ▕", "after  ▕", "digest       folded", "# Objective", "Never touch the schema"] {
-        assert!(answer.stderr.contains(told), "{told}: {}", answer.stderr);
+    for line in ["before ▕", "after  ▕", "digest       folded", "# Objective", "Never touch the schema"] {
+        assert!(answer.stderr.contains(line), "{line}: {}", answer.stderr);
     }
 }
 

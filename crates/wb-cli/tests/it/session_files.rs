@@ -42,9 +42,9 @@ fn o_names_a_new_file_in_a_folder_that_is_there() {
             ("/dev/null", "is there already"),
         ] {
             let rest: Vec<&str> = verb[1..].iter().copied().chain(["-o", out]).collect();
-            let told = place.refused(verb[0], &rest);
-            assert!(told.contains(what), "{told}");
-            assert!(!told.contains(" at path "), "the name of a draft: {told}");
+            let report = place.refused(verb[0], &rest);
+            assert!(report.contains(what), "{report}");
+            assert!(!report.contains(" at path "), "the name of a draft: {report}");
         }
     }
     assert!(place.refused("compact", &["--dry-run", "-o", "/dev/null"]).contains("is there already"));
@@ -55,18 +55,18 @@ fn an_older_layout_is_brought_to_the_present_one_with_o_alone() {
     for version in ["v1", "v2"] {
         let fixture = root().join(format!("crates/wb-session/tests/fixtures/{version}.jsonl"));
         let place = Place::of_file(&fixture);
-        let told =
+        let report =
             place.refused("branch", &["0"].map(|_| first_answer(&place)).each_ref().map(String::as_str));
-        assert!(told.contains("only version 3 is appended to\nhint: -o OUT"), "{told}");
+        assert!(report.contains("only version 3 is appended to\nhint: -o OUT"), "{report}");
         place.refused("undo", &[]);
         place.refused("compact", &[]);
         let dry = place.json("compact", &["--dry-run"]);
         assert!(dry["notes"][0].as_str().unwrap().ends_with("the run needs -o OUT"), "{dry}");
         let out = place.path("out.jsonl");
-        let told = place.json("branch", &[&first_answer(&place), "-o", &out]);
-        assert_eq!(told["written"], true);
+        let report = place.json("branch", &[&first_answer(&place), "-o", &out]);
+        assert_eq!(report["written"], true);
         let tree = place.json_on("tree", &out, &[]);
-        assert_eq!((&tree["version"], &tree["leaf"]), (&json!(3), &told["entry"]));
+        assert_eq!((&tree["version"], &tree["leaf"]), (&json!(3), &report["entry"]));
         let n = |tree: &Value| tree["n_entries"].as_u64().unwrap();
         assert_eq!(n(&tree), n(&place.json("tree", &[])) + 1);
     }
@@ -84,8 +84,8 @@ fn a_layout_from_the_future_is_left_alone() {
         lines[0]["version"] = json!(4);
         lines
     });
-    let told = place.refused("compact", &["-o", &place.path("out.jsonl")]);
-    assert!(told.contains("version 4") && !told.contains("-o OUT"), "{told}");
+    let report = place.refused("compact", &["-o", &place.path("out.jsonl")]);
+    assert!(report.contains("version 4") && !report.contains("-o OUT"), "{report}");
 }
 
 #[test]
@@ -112,9 +112,12 @@ fn a_file_that_another_writer_has_is_left_alone() {
     let store = JsonlStore::open(&place.file, Durability::Never).unwrap();
     let mut writer = Session::open(Box::new(store), IdSource::new(1)).unwrap();
     for (verb, rest) in [("compact", &[][..]), ("branch", &["00001003"])] {
-        let told = place.refused(verb, rest);
-        assert!(told.starts_with("error: s.jsonl: another writer has the session open\nhint: "), "{told}");
-        assert!(told.contains("-o OUT"), "{told}");
+        let report = place.refused(verb, rest);
+        assert!(
+            report.starts_with("error: s.jsonl: another writer has the session open\nhint: "),
+            "{report}"
+        );
+        assert!(report.contains("-o OUT"), "{report}");
     }
     place.json("compact", &["--dry-run"]);
     place.json("compact", &["-o", &place.path("out.jsonl")]);
@@ -134,8 +137,8 @@ fn a_file_that_may_not_be_written_is_left_alone() {
         // The administrator may write to any file.
         assert_eq!(place.json("compact", &[])["written"], true);
     } else {
-        let told = place.refused("compact", &[]);
-        assert!(told.contains("opening it failed") && told.contains("-o OUT"), "{told}");
+        let report = place.refused("compact", &[]);
+        assert!(report.contains("opening it failed") && report.contains("-o OUT"), "{report}");
     }
     let missing = place.run_on("undo", &place.path("missing.jsonl"), &[], b"");
     assert_eq!(missing.code, 1);
@@ -156,9 +159,9 @@ fn a_torn_last_line_is_moved_aside_when_something_is_appended_and_not_before() {
     place.json("compact", &["--dry-run"]);
     assert_eq!((place.bytes(), place.names()), (torn, vec!["s.jsonl".to_owned()]));
 
-    let told = place.json("compact", &[]);
+    let report = place.json("compact", &[]);
     let aside = place.path("s.jsonl.torn");
-    assert_eq!(told["notes"][1], json!(format!("the truncated last line was moved to {aside}")));
+    assert_eq!(report["notes"][1], json!(format!("the truncated last line was moved to {aside}")));
     assert_eq!(fs::read(&aside).unwrap(), b"{\"type\":\"mess\n");
     assert!(place.bytes().starts_with(&whole));
     assert_eq!(place.messages()[0]["role"], "compactionSummary");
@@ -179,8 +182,8 @@ fn what_is_no_session_of_pi_is_left_alone() {
     for content in ["", "hello\n", "{\"type\":\"user\"}\n{\"type\":\"us", "\n\n"] {
         place.write(content);
         for (verb, rest) in [("compact", &[][..]), ("undo", &[]), ("branch", &["a"])] {
-            let told = place.refused(verb, rest);
-            assert!(told.contains("\nhint: name a session file of pi"), "{told}");
+            let report = place.refused(verb, rest);
+            assert!(report.contains("\nhint: name a session file of pi"), "{report}");
         }
     }
 }
@@ -189,13 +192,13 @@ fn what_is_no_session_of_pi_is_left_alone() {
 fn settings_come_from_the_user_and_the_project_and_those_of_pi_stand_in() {
     let place = ten_turns();
     let kept = |place: &Place| {
-        let told = place.json("compact", &["--dry-run"]);
-        let files = told["settings_files"].as_array().unwrap();
+        let report = place.json("compact", &["--dry-run"]);
+        let files = report["settings_files"].as_array().unwrap();
         let files: Vec<_> = files.iter().map(|file| file.as_str().unwrap().to_owned()).collect();
         let files = files.iter().map(|file| file.replace(&place.path(""), "")).collect::<Vec<_>>();
         (
-            told["keep_recent_tokens"].as_u64().unwrap(),
-            told["reserve_tokens"].as_u64().unwrap(),
+            report["keep_recent_tokens"].as_u64().unwrap(),
+            report["reserve_tokens"].as_u64().unwrap(),
             files.join(" "),
         )
     };
@@ -227,8 +230,11 @@ fn odd_settings_are_told_and_bad_ones_refused() {
     );
     assert_eq!(json_of(&answer)["compacted"], true);
     place.settings(settings, &json!({"compaction": {"keepRecentTokens": -1}}));
-    let told = place.refused("compact", &[]);
-    assert!(told.contains("settings.json: compaction.keepRecentTokens: expected a whole number"), "{told}");
+    let report = place.refused("compact", &[]);
+    assert!(
+        report.contains("settings.json: compaction.keepRecentTokens: expected a whole number"),
+        "{report}"
+    );
     place.refused("branch", &["00001003", "--summarize"]);
     assert_eq!(place.json("branch", &["00001003"])["moved"], true, "no digest, no settings");
 }

@@ -1,4 +1,4 @@
-//! `wb session compact`, `undo` and `branch`: what is appended and what is told.
+//! `wb session compact`, `undo` and `branch`: what is appended and what is reported.
 
 use std::fs;
 
@@ -12,26 +12,26 @@ use crate::support::root;
 fn a_compaction_is_appended_and_no_byte_before_it_changes() {
     let place = ten_turns();
     let (before, context) = (place.bytes(), place.json("context", &[]));
-    let told = place.json("compact", &[]);
-    assert_eq!((&told["compacted"], &told["written"]), (&json!(true), &json!(true)));
-    assert_eq!((&told["digest_by"], &told["why"]), (&json!("local"), &json!("no model is set up")));
-    assert_eq!((&told["reason"], &told["out"]), (&json!(null), &json!(null)));
-    assert_eq!((&told["tokens_before"], &told["anchored_before"]), (&context["tokens"], &json!(true)));
+    let report = place.json("compact", &[]);
+    assert_eq!((&report["compacted"], &report["written"]), (&json!(true), &json!(true)));
+    assert_eq!((&report["digest_by"], &report["why"]), (&json!("local"), &json!("no model is set up")));
+    assert_eq!((&report["reason"], &report["out"]), (&json!(null), &json!(null)));
+    assert_eq!((&report["tokens_before"], &report["anchored_before"]), (&context["tokens"], &json!(true)));
 
     let after = place.bytes();
     assert!(after.starts_with(&before));
     let line: Value = serde_json::from_slice(&after[before.len()..]).unwrap();
-    assert_eq!((&line["type"], &line["id"]), (&json!("compaction"), &told["entry"]));
-    assert_eq!((&line["summary"], &line["parentId"]), (&told["digest"], &json!("0000101e")));
-    assert_eq!(line["firstKeptEntryId"], told["first_kept_entry"]);
+    assert_eq!((&line["type"], &line["id"]), (&json!("compaction"), &report["entry"]));
+    assert_eq!((&line["summary"], &line["parentId"]), (&report["digest"], &json!("0000101e")));
+    assert_eq!(line["firstKeptEntryId"], report["first_kept_entry"]);
     assert!(line.get("fromHook").is_none());
 
     let seen = place.json("context", &[]);
     assert_eq!(seen["messages"][0]["role"], "compactionSummary");
-    assert_eq!(seen["entries"][1], told["first_kept_entry"]);
+    assert_eq!(seen["entries"][1], report["first_kept_entry"]);
     assert_eq!(n_orphans(&seen["messages"]), 0);
-    assert_eq!((&seen["tokens"], &json!(false)), (&told["tokens_after"], &told["anchored_after"]));
-    let n = |key: &str| told[key].as_u64().unwrap();
+    assert_eq!((&seen["tokens"], &json!(false)), (&report["tokens_after"], &report["anchored_after"]));
+    let n = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(n("messages_summarized") + n("messages_kept"), n("messages_before"));
     assert_eq!(n("messages_kept") + 1, n("messages_after"));
     assert!(n("messages_of_split_turn") < n("messages_summarized") && n("digest_tokens") < n("tokens_after"));
@@ -91,9 +91,9 @@ fn a_dry_run_writes_nothing_and_tells_what_the_run_does() {
 fn nothing_to_summarize_is_told_and_is_no_error() {
     let place = Place::with(|cwd| talk(cwd, 1));
     let short = place.bytes();
-    let told = place.json("compact", &[]);
-    assert_eq!((&told["compacted"], &told["written"]), (&json!(false), &json!(false)));
-    let reason = told["reason"].as_str().unwrap();
+    let report = place.json("compact", &[]);
+    assert_eq!((&report["compacted"], &report["written"]), (&json!(false), &json!(false)));
+    let reason = report["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("nothing to summarize: all messages are among the recent 400 tokens"),
         "{reason}"
@@ -133,8 +133,8 @@ fn calls_that_wait_for_their_results_stay() {
 #[test]
 fn instructions_are_taken_and_a_note_says_that_the_local_digest_does_not_follow_them() {
     let place = ten_turns();
-    let told = place.json("compact", &["--instructions", "the parser", "--dry-run"]);
-    assert_eq!(told["notes"], json!(["the local digest does not follow instructions"]));
+    let report = place.json("compact", &["--instructions", "the parser", "--dry-run"]);
+    assert_eq!(report["notes"], json!(["the local digest does not follow instructions"]));
     let answer = place.run("compact", &["--instructions", "the parser"]);
     assert!(answer.stdout.contains("  note: the local digest does not follow"), "{}", answer.stdout);
 }
@@ -146,9 +146,9 @@ fn an_undo_gives_back_the_context_and_a_branch_takes_the_undo_back() {
     let compaction = place.json("compact", &[])["entry"].clone();
     place.say("later", &user("Go on."));
     let (condensed, before) = (place.messages(), place.bytes());
-    let told = place.json("undo", &[]);
-    assert_eq!((&told["compaction"], &told["old_leaf"]), (&compaction, &json!("later")));
-    assert_eq!((&told["entries_repeated"], &told["written"]), (&json!(1), &json!(true)));
+    let report = place.json("undo", &[]);
+    assert_eq!((&report["compaction"], &report["old_leaf"]), (&compaction, &json!("later")));
+    assert_eq!((&report["entries_repeated"], &report["written"]), (&json!(1), &json!(true)));
     assert!(place.bytes().starts_with(&before));
     let undone = place.messages();
     let mut expected = whole.as_array().unwrap().clone();
@@ -223,11 +223,11 @@ fn without_a_compaction_an_undo_is_refused() {
 fn going_to_an_answer_is_there_when_the_session_is_opened_again() {
     let place = ten_turns();
     let (before, there) = (place.bytes(), place.json("context", &["00001002"])["messages"].clone());
-    let told = place.json("branch", &["00001002"]);
-    assert_eq!((&told["moved"], &told["written"]), (&json!(true), &json!(true)));
-    assert_eq!((&told["old_leaf"], &told["editor_text"]), (&json!("0000101e"), &json!(null)));
+    let report = place.json("branch", &["00001002"]);
+    assert_eq!((&report["moved"], &report["written"]), (&json!(true), &json!(true)));
+    assert_eq!((&report["old_leaf"], &report["editor_text"]), (&json!("0000101e"), &json!(null)));
     assert!(place.bytes().starts_with(&before));
-    assert_eq!((place.messages(), &place.json("tree", &[])["leaf"]), (there, &told["entry"]));
+    assert_eq!((place.messages(), &place.json("tree", &[])["leaf"]), (there, &report["entry"]));
     place.json("branch", &["0000101e"]);
     assert_eq!(place.messages().as_array().unwrap().len(), 30);
 }
@@ -239,8 +239,8 @@ fn going_to_a_prompt_leads_to_the_entry_before_it_and_prints_the_prompt() {
     assert!(answer.stdout.contains("  goes on from 00001003\n"), "{}", answer.stdout);
     assert!(answer.stdout.ends_with("\nPrompt\n  Read part 1.\n"), "{}", answer.stdout);
     assert_eq!(place.messages().as_array().unwrap().len(), 3);
-    let told = place.json("branch", &["00001001"]);
-    assert_eq!((&told["editor_text"], &told["follows"]), (&json!("Read part 0."), &json!(null)));
+    let report = place.json("branch", &["00001001"]);
+    assert_eq!((&report["editor_text"], &report["follows"]), (&json!("Read part 0."), &json!(null)));
     assert_eq!(place.messages(), json!([]));
 }
 
@@ -248,9 +248,9 @@ fn going_to_a_prompt_leads_to_the_entry_before_it_and_prints_the_prompt() {
 fn going_where_the_session_stands_writes_nothing() {
     let place = ten_turns();
     let before = place.bytes();
-    let told = place.json("branch", &["0000101e", "--summarize"]);
-    assert_eq!((&told["moved"], &told["written"]), (&json!(false), &json!(false)));
-    assert_eq!(told["reason"], "the session stands at 0000101e already");
+    let report = place.json("branch", &["0000101e", "--summarize"]);
+    assert_eq!((&report["moved"], &report["written"]), (&json!(false), &json!(false)));
+    assert_eq!(report["reason"], "the session stands at 0000101e already");
     assert_eq!(place.bytes(), before);
 
     place.json("branch", &["00001006"]);
@@ -266,27 +266,27 @@ fn going_where_the_session_stands_writes_nothing() {
 fn a_branch_that_is_left_is_summarized_where_the_session_goes_on() {
     let place = ten_turns();
     let before = place.bytes();
-    let told = place.json("branch", &["00001003", "--summarize"]);
-    assert_eq!((&told["digest_by"], &told["why"]), (&json!("local"), &json!("no model is set up")));
-    assert!(told["read_files"].as_array().unwrap().contains(&json!("src/part_9.rs")), "{told}");
-    assert_eq!(told["settings_files"], json!([place.path("project/.indusagi/settings.json")]));
+    let report = place.json("branch", &["00001003", "--summarize"]);
+    assert_eq!((&report["digest_by"], &report["why"]), (&json!("local"), &json!("no model is set up")));
+    assert!(report["read_files"].as_array().unwrap().contains(&json!("src/part_9.rs")), "{report}");
+    assert_eq!(report["settings_files"], json!([place.path("project/.indusagi/settings.json")]));
     let after = place.bytes();
     assert!(after.starts_with(&before));
     let line: Value = serde_json::from_slice(&after[before.len()..]).unwrap();
     assert_eq!((&line["type"], &line["parentId"]), (&json!("branch_summary"), &json!("00001003")));
-    assert_eq!((&line["fromId"], &line["summary"]), (&json!("0000101e"), &told["digest"]));
+    assert_eq!((&line["fromId"], &line["summary"]), (&json!("0000101e"), &report["digest"]));
     let messages = place.messages();
     assert_eq!((messages.as_array().unwrap().len(), &messages[3]["role"]), (4, &json!("branchSummary")));
-    assert_eq!(told["tokens_after"], place.json("context", &[])["tokens"]);
+    assert_eq!(report["tokens_after"], place.json("context", &[])["tokens"]);
 }
 
 #[test]
 fn where_nothing_is_left_behind_a_mark_stands_for_the_summary() {
     let place = ten_turns();
     place.json("branch", &["00001003"]);
-    let told = place.json("branch", &["00001009", "--summarize"]);
-    assert_eq!((&told["moved"], &told["digest"]), (&json!(true), &json!(null)));
-    assert_eq!(told["notes"], json!(["nothing to summarize: no messages are left behind"]));
+    let report = place.json("branch", &["00001009", "--summarize"]);
+    assert_eq!((&report["moved"], &report["digest"]), (&json!(true), &json!(null)));
+    assert_eq!(report["notes"], json!(["nothing to summarize: no messages are left behind"]));
     assert_eq!(place.messages().as_array().unwrap().len(), 9);
 }
 
@@ -304,11 +304,11 @@ fn entries_may_be_abbreviated_and_unknown_ones_are_refused() {
 fn round_trip(place: &Place) -> bool {
     let (before, whole) = (place.bytes(), place.messages());
     let dry = place.json("compact", &["--dry-run"]);
-    let told = place.json("compact", &[]);
+    let report = place.json("compact", &[]);
     assert!(place.bytes().starts_with(&before));
-    assert_eq!((&dry["digest"], &dry["tokens_after"]), (&told["digest"], &told["tokens_after"]));
-    if told["compacted"] == json!(false) {
-        assert_eq!((place.bytes(), told["reason"].is_string()), (before, true));
+    assert_eq!((&dry["digest"], &dry["tokens_after"]), (&report["digest"], &report["tokens_after"]));
+    if report["compacted"] == json!(false) {
+        assert_eq!((place.bytes(), report["reason"].is_string()), (before, true));
         return false;
     }
     let condensed = place.messages();
@@ -316,7 +316,7 @@ fn round_trip(place: &Place) -> bool {
     assert!(n_orphans(&condensed) <= n_orphans(&whole));
     place.json("undo", &[]);
     assert_eq!(place.messages(), whole);
-    place.json("branch", &[told["entry"].as_str().unwrap()]);
+    place.json("branch", &[report["entry"].as_str().unwrap()]);
     assert_eq!(place.messages(), condensed);
     assert!(place.bytes().starts_with(&before));
     true
@@ -344,8 +344,8 @@ fn every_real_session_is_compacted_and_comes_back() {
         if place.json("tree", &[])["version"] != json!(3) {
             let (out, before) = (place.path("out.jsonl"), place.bytes());
             place.refused("compact", &[]);
-            let told = place.json("compact", &["-o", &out]);
-            assert_eq!((&told["written"], place.bytes()), (&json!(true), before));
+            let report = place.json("compact", &["-o", &out]);
+            assert_eq!((&report["written"], place.bytes()), (&json!(true), before));
             fs::rename(&out, &place.file).unwrap();
             place.json("undo", &[]);
         }

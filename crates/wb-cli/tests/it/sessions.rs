@@ -6,7 +6,7 @@ use std::path::Path;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_tokens};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
-use wb_formats::Opened;
+use wb_formats::Transcript;
 use wb_message::Pairing;
 use wb_message::outline::outline;
 use wb_testkit::fit_laws::{self, Landing};
@@ -14,12 +14,12 @@ use wb_testkit::shared::shared_files;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
-fn open(path: &Path) -> Opened {
+fn open(path: &Path) -> Transcript {
     let mut reader = BufReader::new(std::fs::File::open(path).unwrap());
     wb_formats::read(&mut reader).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn condense(opened: &mut Opened, window: u64, force: bool) -> CompactionReport {
+fn condense(opened: &mut Transcript, window: u64, force: bool) -> CompactionReport {
     let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(opened.vocabulary);
     let opts = CondenseOpts { force, ..CondenseOpts::default() };
     block_on(compact_in_place(&mut opened.messages, &settings, &opts))
@@ -31,13 +31,13 @@ fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
     let messages = opened.messages.clone();
     let before = Pairing::of(&messages);
     let report = condense(&mut opened, window, force);
-    let told = format!("{} at {window}, force {force}: {report}", path.display());
+    let case = format!("{} at {window}, force {force}: {report}", path.display());
 
     let after = Pairing::of(&opened.messages);
-    assert!(after.orphans().len() <= before.orphans().len(), "{told}");
-    assert!(after.dangling().len() <= before.dangling().len(), "{told}");
+    assert!(after.orphans().len() <= before.orphans().len(), "{case}");
+    assert!(after.dangling().len() <= before.dangling().len(), "{case}");
     let tokens = estimate_tokens(&opened.messages);
-    assert_eq!(report.tokens_after, tokens, "{told}");
+    assert_eq!(report.tokens_after, tokens, "{case}");
     if let Some(target_tokens) = report.target_tokens {
         let (least_tokens, irreducible) = (fit_laws::least_tokens(&messages), report.irreducible);
         let landing = Landing { target_tokens, beside_tokens: 0, least_tokens, irreducible };
@@ -46,8 +46,8 @@ fn check(path: &Path, window: u64, force: bool) -> CompactionReport {
 
     let once = opened.messages.clone();
     let second = condense(&mut opened, window, force);
-    assert_eq!(outline(&opened.messages), outline(&once), "{told}\nthen {second}");
-    assert_eq!(opened.messages, once, "{told}\nthen {second}");
+    assert_eq!(outline(&opened.messages), outline(&once), "{case}\nthen {second}");
+    assert_eq!(opened.messages, once, "{case}\nthen {second}");
     report
 }
 

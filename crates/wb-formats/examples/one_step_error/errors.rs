@@ -1,24 +1,24 @@
 //! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
 
 use wb_budget::{ContextTracker, ModelCard, StepError};
-use wb_formats::Epoch;
+use wb_formats::Segment;
 
-/// Replays the stretches of one session. Before each request the ledger tells what the next prompt will hold, from
+/// Replays the segments of one session. Before each request the tracker tells what the next prompt will hold, from
 /// earlier counts and the messages since; the first request, about which nothing is known, is left out.
-pub(crate) fn one_step_errors(epochs: impl Iterator<Item = Epoch>) -> Vec<StepError> {
-    let mut ledger = ContextTracker::new();
+pub(crate) fn one_step_errors(segments: impl Iterator<Item = Segment>) -> Vec<StepError> {
+    let mut tracker = ContextTracker::new();
     let mut errors = Vec::new();
     let mut known = false;
-    for (nth, epoch) in epochs.enumerate() {
-        let mut requests = epoch.usage.iter().peekable();
-        let n_start = requests.peek().map_or(epoch.messages.len(), |first| first.at);
+    for (nth, segment) in segments.enumerate() {
+        let mut requests = segment.usage.iter().peekable();
+        let n_start = requests.peek().map_or(segment.messages.len(), |first| first.at);
         if nth > 0 {
-            ledger.rebuild(&epoch.messages[..n_start]);
+            tracker.rebuild(&segment.messages[..n_start]);
         }
-        for (at, message) in epoch.messages.iter().enumerate() {
-            let predicted_tokens = ledger.context_tokens();
+        for (at, message) in segment.messages.iter().enumerate() {
+            let predicted_tokens = tracker.context_tokens();
             if nth == 0 || at >= n_start {
-                ledger.push(message);
+                tracker.push(message);
             }
             while let Some(request) = requests.next_if(|request| request.at == at) {
                 let real_tokens = request.usage.prompt_tokens();
@@ -27,7 +27,7 @@ pub(crate) fn one_step_errors(epochs: impl Iterator<Item = Epoch>) -> Vec<StepEr
                 }
                 let id = request.model.clone().unwrap_or_default();
                 let card = ModelCard { id, ..ModelCard::default() };
-                known |= ledger.anchor(at, &request.usage, Some(&card)).is_ok();
+                known |= tracker.anchor(at, &request.usage, Some(&card)).is_ok();
             }
         }
     }

@@ -27,8 +27,8 @@ fn main() {
 
 /// Returns the row of a file, nothing where it holds fewer than two requests.
 fn row(path: &Path) -> Result<Option<String>, Box<dyn std::error::Error>> {
-    let epochs = wb_formats::epochs(&mut BufReader::new(File::open(path)?))?;
-    let errors = percents(&one_step_errors(epochs));
+    let segments = wb_formats::segments(&mut BufReader::new(File::open(path)?))?;
+    let errors = percents(&one_step_errors(segments));
     if errors.is_empty() {
         return Ok(None);
     }

@@ -11,8 +11,8 @@ use wb_session::Lines;
 
 use crate::error::FormatError;
 use crate::format::Format;
-use crate::glance::{Glance, Peeked};
-use crate::opened::{Note, Opened};
+use crate::probe::{Peeked, Probe};
+use crate::transcript::{Note, Transcript};
 
 /// The type of the header line.
 const HEADER_TYPE: &str = "window-budget";
@@ -46,22 +46,22 @@ impl Format for Native {
     }
 
     fn sniff(&self, head: &[u8]) -> bool {
-        let seen = Glance::all(head);
+        let seen = Probe::all(head);
         let Some(first) = seen.first() else { return false };
         if is_document(first) {
             return list_of(first).inner.as_ref().is_none_or(|message| is_message(message));
         }
-        let is_foreign = |it: &Glance| !it.role.is_empty() && !is_message(it);
+        let is_foreign = |it: &Probe| !it.role.is_empty() && !is_message(it);
         first.r#type == HEADER_TYPE || (is_message(first) && !seen.iter().any(is_foreign))
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Opened, FormatError> {
+    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
         let peeked = Peeked::new(input)?;
-        let read = match Glance::all(peeked.head()).first() {
+        let read = match Probe::all(peeked.head()).first() {
             Some(first) if is_document(first) => document(peeked)?,
             _ => lines(peeked)?,
         };
-        Ok(Opened {
+        Ok(Transcript {
             format: self.name(),
             messages: read.messages,
             usage: Vec::new(),
@@ -73,20 +73,20 @@ impl Format for Native {
     }
 }
 
-fn is_document(first: &Glance) -> bool {
+fn is_document(first: &Probe) -> bool {
     first.is_list || (first.has("messages") && list_of(first).is_list)
 }
 
-fn list_of(first: &Glance) -> &Glance {
+fn list_of(first: &Probe) -> &Probe {
     if first.is_list { first } else { first.inner.as_deref().unwrap_or(first) }
 }
 
-fn is_message(glance: &Glance) -> bool {
-    let body = glance.inner.as_deref();
+fn is_message(probe: &Probe) -> bool {
+    let body = probe.inner.as_deref();
     // Blocks of other formats have a type.
     let is_ours =
         body.is_none_or(|body| !body.is_list || body.inner.as_ref().is_none_or(|block| block.has("kind")));
-    ROLES.contains(&glance.role.as_str()) && glance.r#type.is_empty() && !glance.has("message") && is_ours
+    ROLES.contains(&probe.role.as_str()) && probe.r#type.is_empty() && !probe.has("message") && is_ours
 }
 
 #[derive(Default, Deserialize)]
@@ -96,7 +96,7 @@ struct Meta {
 }
 
 #[derive(Default)]
-struct Transcript {
+struct NativeFile {
     messages: Vec<Message>,
     meta: Meta,
     truncated: Option<Note>,
@@ -113,7 +113,7 @@ enum Document {
     },
 }
 
-fn document(peeked: Peeked<'_>) -> Result<Transcript, FormatError> {
+fn document(peeked: Peeked<'_>) -> Result<NativeFile, FormatError> {
     let mut text = Vec::new();
     io::Read::read_to_end(&mut peeked.whole(), &mut text)?;
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
@@ -131,7 +131,7 @@ fn document(peeked: Peeked<'_>) -> Result<Transcript, FormatError> {
         })?;
         messages.push(message);
     }
-    Ok(Transcript { messages, meta, truncated: None })
+    Ok(NativeFile { messages, meta, truncated: None })
 }
 
 /// Finds a message in the text of a document, by the messages before it.
@@ -181,9 +181,9 @@ impl<'de> Visitor<'de> for Place {
     }
 }
 
-fn lines(peeked: Peeked<'_>) -> Result<Transcript, FormatError> {
+fn lines(peeked: Peeked<'_>) -> Result<NativeFile, FormatError> {
     let mut lines = Lines::new(peeked.whole());
-    let mut read = Transcript::default();
+    let mut read = NativeFile::default();
     let mut is_first = true;
     while let Some(line) = lines.next_line()? {
         let failed = |error: serde_json::Error| FormatError::of_json(line.number, &error);

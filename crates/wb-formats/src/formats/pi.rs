@@ -7,8 +7,8 @@ use wb_session::{Context, LogNote, SessionLog, build_context};
 
 use crate::error::FormatError;
 use crate::format::Format;
-use crate::glance::Glance;
-use crate::opened::{Epoch, Epochs, Note, Opened, UsageAt};
+use crate::probe::Probe;
+use crate::transcript::{Note, Segment, Segments, Transcript, UsageAt};
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
@@ -23,10 +23,10 @@ impl Format for Pi {
     }
 
     fn sniff(&self, head: &[u8]) -> bool {
-        Glance::all(head).first().is_some_and(|first| first.r#type == "session")
+        Probe::all(head).first().is_some_and(|first| first.r#type == "session")
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Opened, FormatError> {
+    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
         let log = SessionLog::read(input)?;
         let mut notes: Vec<Note> = log.notes().iter().filter_map(note).collect();
         let header_model = log.header().model_id.clone();
@@ -36,25 +36,33 @@ impl Format for Pi {
             notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
         }
         let model = context.model.clone().or(header_model);
-        let Epoch { messages, usage } = epoch(context);
+        let Segment { messages, usage } = segment(context);
         let vocabulary = ToolVocabulary::BASIC;
-        Ok(Opened { format: self.name(), messages, usage, model, context_window: None, notes, vocabulary })
+        Ok(Transcript {
+            format: self.name(),
+            messages,
+            usage,
+            model,
+            context_window: None,
+            notes,
+            vocabulary,
+        })
     }
 
-    fn epochs(&self, input: &mut dyn BufRead) -> Result<Epochs, FormatError> {
+    fn segments(&self, input: &mut dyn BufRead) -> Result<Segments, FormatError> {
         let log = SessionLog::read(input)?;
-        let leaves = log.stretches(log.leaf())?;
+        let leaves = log.segment_ends(log.leaf())?;
         // Every leaf is on a path that was walked just now, so none of them fails.
-        Ok(Epochs::new(
-            leaves.into_iter().map_while(move |leaf| build_context(&log, leaf.as_ref()).ok().map(epoch)),
+        Ok(Segments::new(
+            leaves.into_iter().map_while(move |leaf| build_context(&log, leaf.as_ref()).ok().map(segment)),
         ))
     }
 }
 
-fn epoch(context: Context) -> Epoch {
+fn segment(context: Context) -> Segment {
     let current = context.requests.into_iter().filter(|request| request.is_current);
     let usage = current.map(|it| UsageAt { at: it.at, usage: it.usage, model: it.model }).collect();
-    Epoch { messages: context.messages, usage }
+    Segment { messages: context.messages, usage }
 }
 
 fn note(note: &LogNote) -> Option<Note> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
-use wb_formats::{Epoch, UsageAt, epochs};
+use wb_formats::{Segment, UsageAt, segments};
 use wb_message::outline::line;
 use wb_message::{Block, Message, Pairing};
 
@@ -31,8 +31,8 @@ fn shown(name: &str) -> String {
     out
 }
 
-fn all_epochs(name: &str) -> Vec<Epoch> {
-    epochs(&mut fixture(name)).unwrap().collect()
+fn all_segments(name: &str) -> Vec<Segment> {
+    segments(&mut fixture(name)).unwrap().collect()
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_last_line_that_was_cut_off_is_skipped_and_noted_in_every_format() {
 }
 
 #[test]
-fn epochs_show_what_the_model_saw_in_each_stretch() {
+fn segments_show_what_the_model_saw() {
     let shown = |name| {
-        let each = all_epochs(name);
-        each.iter().map(|epoch| outline(&epoch.messages, &epoch.usage)).collect::<Vec<_>>().join("--\n")
+        let each = all_segments(name);
+        each.iter().map(|segment| outline(&segment.messages, &segment.usage)).collect::<Vec<_>>().join("--\n")
     };
     assert_snapshot!(shown("claude-code/compact.jsonl"));
     assert_snapshot!(shown("claude-code/microcompact.jsonl"));
@@ -133,10 +133,10 @@ fn epochs_show_what_the_model_saw_in_each_stretch() {
 }
 
 #[test]
-fn the_last_epoch_is_what_is_opened_and_usage_names_answers() {
+fn the_last_segment_is_what_is_opened_and_usage_names_answers() {
     for (name, bytes) in FIXTURES {
         let Ok(opened) = open(bytes) else { continue };
-        let last = all_epochs(name).pop().unwrap();
+        let last = all_segments(name).pop().unwrap();
         assert_eq!((last.messages, last.usage), (opened.messages.clone(), opened.usage.clone()), "{name}");
         for request in opened.usage {
             assert!(matches!(opened.messages[request.at], Message::Assistant { .. }), "{name}");

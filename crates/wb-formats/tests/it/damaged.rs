@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wb_formats::{Note, epochs};
+use wb_formats::{Note, segments};
 use wb_message::Message;
 
 use crate::support::{FIXTURES, open};
@@ -13,8 +13,8 @@ fn try_all(bytes: &[u8]) {
             assert!(matches!(opened.messages[request.at], Message::Assistant { .. }));
         }
     }
-    if let Ok(epochs) = epochs(&mut &*bytes) {
-        assert!(epochs.count() > 0);
+    if let Ok(segments) = segments(&mut &*bytes) {
+        assert!(segments.count() > 0);
     }
 }
 

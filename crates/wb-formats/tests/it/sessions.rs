@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use wb_formats::{Epoch, UsageAt, detect, epochs, read};
+use wb_formats::{Segment, UsageAt, detect, read, segments};
 use wb_message::{Block, Message, Pairing};
 
 use crate::support::{bytes_of, files_of, open, shared};
@@ -19,8 +19,8 @@ const SAMPLES: &str = "jazzyalex-agent-sessions__small.jsonl";
 /// One request: the prompt, the answer, and the bytes before it.
 type Row = (u64, u64, usize);
 
-/// The rows of the main conversation of one file, by epoch.
-type Epochs = BTreeMap<usize, Vec<Row>>;
+/// The rows of the main conversation of one file, by segment.
+type Segments = BTreeMap<usize, Vec<Row>>;
 
 fn size(message: &Message) -> usize {
     match message {
@@ -45,28 +45,28 @@ fn block_size(block: &Block) -> usize {
 
 /// Returns the rows of the table for a format by file. Each of these files is known to be there; a file that came later
 /// has no rows yet.
-fn table(sessions: &Path, format: &str) -> BTreeMap<String, Epochs> {
+fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
     let csv = String::from_utf8(bytes_of(&sessions.join("usage_per_request.csv"))).unwrap();
-    let mut files: BTreeMap<String, Epochs> = BTreeMap::new();
+    let mut files: BTreeMap<String, Segments> = BTreeMap::new();
     for cells in csv.lines().map(|line| line.split(',').collect::<Vec<_>>()) {
         if (cells[0], cells[2]) == (format, "main") {
             let number = |at: usize| cells[at].parse::<u64>().unwrap();
             let row = (number(6), number(10), usize::try_from(number(11)).unwrap());
-            let epochs = files.entry(cells[1].to_owned()).or_default();
-            epochs.entry(usize::try_from(number(3)).unwrap()).or_default().push(row);
+            let segments = files.entry(cells[1].to_owned()).or_default();
+            segments.entry(usize::try_from(number(3)).unwrap()).or_default().push(row);
         }
     }
     assert!(!files.is_empty(), "the table has no rows of {format}");
     files
 }
 
-/// Returns our requests of a file by epoch, as the table has them, and the messages of each epoch.
+/// Returns our requests of a file by segment, as the table has them, and the messages of each segment.
 fn ours(path: &Path) -> Vec<(Vec<Row>, Vec<Message>)> {
     let bytes = bytes_of(path);
-    epochs(&mut &*bytes).unwrap().map(|epoch| (rows_of(&epoch), epoch.messages)).collect()
+    segments(&mut &*bytes).unwrap().map(|segment| (rows_of(&segment), segment.messages)).collect()
 }
 
-fn rows_of(Epoch { messages, usage, .. }: &Epoch) -> Vec<Row> {
+fn rows_of(Segment { messages, usage, .. }: &Segment) -> Vec<Row> {
     let row = |it: &UsageAt| {
         let before = messages[..it.at].iter().map(size).sum();
         (it.usage.prompt_tokens(), it.usage.output_tokens, before)
@@ -111,15 +111,15 @@ fn requests_of_claude_code_are_those_of_the_table() {
     files.remove(SAMPLES).expect("the samples have rows too");
     for (name, theirs) in files {
         let ours = ours(&sessions.join("claude-code").join(&name));
-        assert!(theirs.keys().all(|at| *at < ours.len()), "{name} has {} epochs", ours.len());
+        assert!(theirs.keys().all(|at| *at < ours.len()), "{name} has {} segments", ours.len());
         for (at, (ours, messages)) in ours.iter().enumerate() {
             let theirs = theirs.get(&at).map_or(&[][..], Vec::as_slice);
-            assert_eq!(without_sizes(ours), without_sizes(theirs), "{name} epoch {at}");
+            assert_eq!(without_sizes(ours), without_sizes(theirs), "{name} segment {at}");
             if messages.iter().any(|it| wb_message::markers::is_cleared(it.blocks())) {
                 let is_less = ours.iter().zip(theirs).all(|(ours, theirs)| ours.2 < theirs.2);
-                assert!(is_less, "{name} epoch {at}");
+                assert!(is_less, "{name} segment {at}");
             } else {
-                assert_eq!(ours, theirs, "{name} epoch {at}");
+                assert_eq!(ours, theirs, "{name} segment {at}");
             }
         }
     }
@@ -132,13 +132,13 @@ fn requests_of_pi_are_those_of_the_table_but_for_aborted_ones() {
     for (name, theirs) in table(&sessions, "pi") {
         let path = sessions.join("pi").join(&name);
         let ours = ours(&path);
-        assert!(theirs.keys().all(|at| *at < ours.len()), "{name} has {} epochs", ours.len());
+        assert!(theirs.keys().all(|at| *at < ours.len()), "{name} has {} segments", ours.len());
         let mut n_missing = 0;
         for (at, (ours, _)) in ours.iter().enumerate() {
             let ours = without_sizes(ours);
             let theirs = without_sizes(theirs.get(&at).map_or(&[], Vec::as_slice));
             let mut rest = theirs.iter();
-            assert!(ours.iter().all(|row| rest.any(|other| other == row)), "{name} epoch {at}");
+            assert!(ours.iter().all(|row| rest.any(|other| other == row)), "{name} segment {at}");
             n_missing += theirs.len() - ours.len();
         }
         assert_eq!(n_missing, n_silent(&path), "{name}");
@@ -156,11 +156,11 @@ fn n_silent(path: &Path) -> usize {
 }
 
 #[test]
-fn the_last_epoch_is_what_is_opened() {
+fn the_last_segment_is_what_is_opened() {
     let Some(folder) = shared("sessions") else { return };
     for (name, path) in ["claude-code", "pi"].iter().flat_map(|format| files_of(&folder.join(format))) {
         let bytes = bytes_of(&path);
-        let last = epochs(&mut &*bytes).unwrap().last().unwrap();
+        let last = segments(&mut &*bytes).unwrap().last().unwrap();
         let opened = read(&mut &*bytes).unwrap();
         assert!(last.messages == opened.messages && last.usage == opened.usage, "{name}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_formats::{FormatError, Opened};
+use wb_formats::{FormatError, Transcript};
 pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
 macro_rules! fixtures {
@@ -38,7 +38,7 @@ pub(crate) fn fixture(name: &str) -> &'static [u8] {
     FIXTURES.iter().find(|(known, _)| *known == name).unwrap().1
 }
 
-pub(crate) fn open(mut bytes: &[u8]) -> Result<Opened, FormatError> {
+pub(crate) fn open(mut bytes: &[u8]) -> Result<Transcript, FormatError> {
     wb_formats::read(&mut bytes)
 }
 

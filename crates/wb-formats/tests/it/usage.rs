@@ -8,7 +8,8 @@ fn on_long_pi_sessions_the_99th_percentile_of_the_one_step_error_is_below_one_an
     let Some(folder) = shared("sessions/pi") else { return };
     let mut n_long = 0;
     for (name, path) in files_of(&folder) {
-        let errors = percents(&one_step_errors(wb_formats::epochs(&mut bytes_of(&path).as_slice()).unwrap()));
+        let errors =
+            percents(&one_step_errors(wb_formats::segments(&mut bytes_of(&path).as_slice()).unwrap()));
         if errors.len() >= 100 {
             n_long += 1;
             let [p50, p90, p99] = [50, 90, 99].map(|percent| percentile(&errors, percent));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, Usage, estimate_message_tokens};
-use wb_host::{CompactionReason, HookList, Next, SessionFlow, Upcoming};
+use wb_host::{CompactionReason, FlowAction, HookList, PendingRequest, SessionFlow};
 use wb_message::{Block, Message, Pairing};
 use wb_session::{CompactionSettings, EntryKind, Session, StopReason, convert_to_llm};
 use wb_summarize::ModelInvoker;
@@ -24,7 +24,7 @@ pub(crate) struct Agent {
     pub(crate) session: Session,
     pub(crate) flow: SessionFlow,
     pub(crate) hooks: HookList,
-    pub(crate) upcoming: Upcoming,
+    pub(crate) pending: PendingRequest,
     /// Tokens that the provider counts for ten estimated ones.
     pub(crate) tenths: u64,
     /// The tokens of the window that the provider really has.
@@ -41,7 +41,10 @@ impl Agent {
             session: empty_session(),
             flow: SessionFlow::new(settings),
             hooks: HookList::default(),
-            upcoming: Upcoming { card: ModelCard::with_window(window_tokens), ..Upcoming::default() },
+            pending: PendingRequest {
+                card: ModelCard::with_window(window_tokens),
+                ..PendingRequest::default()
+            },
             tenths: 10,
             window_tokens,
             trace: String::new(),
@@ -63,10 +66,10 @@ impl Agent {
         let mut script = script.iter();
         let mut says = script.next();
         while let Some(now) = says {
-            let next = self.flow.before_request(&self.session, &self.upcoming).unwrap();
+            let next = self.flow.before_request(&self.session, &self.pending).unwrap();
             self.act(next, summarizer);
             let is_answered = self.ask(*now);
-            let next = self.flow.after_answer(&self.session, &self.upcoming).unwrap();
+            let next = self.flow.after_answer(&self.session, &self.pending).unwrap();
             match self.act(next, summarizer) {
                 _ if is_answered => says = script.next(),
                 true => {}
@@ -76,9 +79,9 @@ impl Agent {
     }
 
     /// Does what the flow says; tells whether the request is to be repeated.
-    pub(crate) fn act(&mut self, next: Next, summarizer: Option<&dyn ModelInvoker>) -> bool {
+    pub(crate) fn act(&mut self, next: FlowAction, summarizer: Option<&dyn ModelInvoker>) -> bool {
         match next {
-            Next::Compact(job) => {
+            FlowAction::Compact(job) => {
                 let letter = match job.reason() {
                     CompactionReason::Threshold => 't',
                     CompactionReason::Overflow => 'o',
@@ -89,12 +92,12 @@ impl Agent {
                 self.trace.push(if done.is_ok() { letter } else { '-' });
                 done.is_ok_and(|done| done.will_retry)
             }
-            Next::Shorten(shortening) => {
+            FlowAction::Shorten(shortening) => {
                 self.trace.push('s');
-                let done = self.flow.shorten(*shortening, &mut self.session, &self.upcoming, 1);
+                let done = self.flow.shorten(*shortening, &mut self.session, &self.pending, 1);
                 done.unwrap().will_retry
             }
-            Next::Stopped(_) => {
+            FlowAction::Stopped(_) => {
                 self.trace.push('S');
                 false
             }
@@ -107,7 +110,7 @@ impl Agent {
         let context = self.context();
         assert_sendable(&context);
         let estimate: u64 = context.iter().map(estimate_message_tokens).sum();
-        let tokens = estimate * self.tenths / 10 + self.upcoming.overhead_tokens;
+        let tokens = estimate * self.tenths / 10 + self.pending.overhead_tokens;
         if tokens > self.window_tokens {
             self.trace.push('x');
             let error = format!("prompt is too long: {tokens} tokens > {} maximum", self.window_tokens);

@@ -8,9 +8,9 @@ use futures::future::{pending, ready};
 use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage, estimate_message_tokens};
 use wb_host::{
-    BeforeCompact, CompactOpts, CompactionJob, FinishedCompaction, FlowState, HookCompaction, HookFuture,
-    HookList, HostError, Next, SessionBeforeCompactEvent, SessionCompactEvent, SessionFlow, SessionHooks,
-    SettingsFileError, SummarySource, Upcoming, compact_session, read_settings,
+    BeforeCompact, CompactOpts, CompactionJob, FinishedCompaction, FlowAction, FlowState, HookCompaction,
+    HookFuture, HookList, HostError, PendingRequest, SessionBeforeCompactEvent, SessionCompactEvent,
+    SessionFlow, SessionHooks, SettingsFileError, SummarySource, compact_session, read_settings,
 };
 use wb_message::{Block, Message};
 use wb_session::{Compaction, CompactionSettings, EntryKind, Logged, Session, StopReason};
@@ -28,7 +28,7 @@ fn input(tokens: u64) -> Usage {
 /// summarizer got.
 fn talk(
     settings: CompactionSettings,
-    upcoming: &Upcoming,
+    pending: &PendingRequest,
     n_turns: u64,
     mut count: impl FnMut(u64) -> u64,
 ) -> usize {
@@ -37,31 +37,31 @@ fn talk(
     let model = ScriptedInvoker::new([Script::says(SUMMARY)]);
     for _ in 0..n_turns {
         session.append(&Message::user("Go on. ".repeat(60)).into(), 1).unwrap();
-        if let Next::Compact(job) = flow.before_request(&session, upcoming).unwrap() {
+        if let FlowAction::Compact(job) = flow.before_request(&session, pending).unwrap() {
             let _ = block_on(flow.complete(*job, &mut session, Some(&model), &mut HookList::default(), 1));
         }
         let context = session.context(session.leaf()).unwrap().messages;
         assert_sendable(&context);
         let counted = count(context.iter().map(estimate_message_tokens).sum());
         answer(&mut session, Message::assistant("a".repeat(2_000)), Some(input(counted)), StopReason::Stop);
-        assert!(matches!(flow.after_answer(&session, upcoming).unwrap(), Next::Proceed));
+        assert!(matches!(flow.after_answer(&session, pending).unwrap(), FlowAction::Proceed));
     }
     model.prompts().len()
 }
 
 #[test]
 fn tokens_that_the_host_does_not_know_of_do_not_make_it_pay_before_each_request() {
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
     // System prompt and tools are over the limit by themselves, and the host said nothing of them.
-    let n = talk(CompactionSettings::default(), &upcoming, 200, |estimate| estimate + 50_000);
+    let n = talk(CompactionSettings::default(), &pending, 200, |estimate| estimate + 50_000);
     assert!(n <= 14, "{n}");
 }
 
 #[test]
 fn counts_that_add_up_over_all_requests_do_not_make_it_pay_before_each_request() {
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
     let mut sum = 0;
-    let n = talk(CompactionSettings::default(), &upcoming, 200, |estimate| {
+    let n = talk(CompactionSettings::default(), &pending, 200, |estimate| {
         sum += estimate;
         sum
     });
@@ -70,10 +70,13 @@ fn counts_that_add_up_over_all_requests_do_not_make_it_pay_before_each_request()
 
 #[test]
 fn a_compaction_that_keeps_nothing_is_not_paid_for_before_each_request() {
-    let upcoming =
-        Upcoming { card: ModelCard::with_window(64_000), overhead_tokens: 60_000, ..Upcoming::default() };
+    let pending = PendingRequest {
+        card: ModelCard::with_window(64_000),
+        overhead_tokens: 60_000,
+        ..PendingRequest::default()
+    };
     let settings = CompactionSettings { keep_recent_tokens: 0, ..CompactionSettings::default() };
-    let n = talk(settings, &upcoming, 200, |estimate| estimate + 60_000);
+    let n = talk(settings, &pending, 200, |estimate| estimate + 60_000);
     assert!(n <= 30, "{n}");
 }
 
@@ -84,15 +87,15 @@ fn refused(session: &mut Session) {
     answer(session, message, None, StopReason::Error);
 }
 
-fn is_stopped(next: &Next) -> bool {
-    matches!(next, Next::Stopped(_))
+fn is_stopped(next: &FlowAction) -> bool {
+    matches!(next, FlowAction::Stopped(_))
 }
 
 #[test]
 fn a_refusal_that_could_not_be_compacted_is_not_paid_for_again_however_often_the_host_asks() {
     let mut session = empty_session();
     let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 1, ..Default::default() });
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
     // So little is said that no summary of it is lighter.
     for message in [Message::user("Hi."), Message::assistant("Hi."), Message::user("x".repeat(9_000))] {
         session.append(&message.into(), 1).unwrap();
@@ -100,8 +103,8 @@ fn a_refusal_that_could_not_be_compacted_is_not_paid_for_again_however_often_the
     let model = ScriptedInvoker::new([Script::says(SUMMARY)]);
     refused(&mut session);
     for n_asked in 0..6 {
-        match flow.after_answer(&session, &upcoming).unwrap() {
-            Next::Compact(job) => {
+        match flow.after_answer(&session, &pending).unwrap() {
+            FlowAction::Compact(job) => {
                 let mut hooks = HookList::default();
                 let done = flow.complete(*job, &mut session, Some(&model), &mut hooks, 1);
                 assert!(matches!(block_on(done), Err(HostError::Compact(_))));
@@ -116,7 +119,7 @@ fn a_refusal_that_could_not_be_compacted_is_not_paid_for_again_however_often_the
     // The user speaks: another request.
     session.append(&Message::user("y".repeat(9_000)).into(), 1).unwrap();
     refused(&mut session);
-    assert!(matches!(flow.after_answer(&session, &upcoming).unwrap(), Next::Compact(_)));
+    assert!(matches!(flow.after_answer(&session, &pending).unwrap(), FlowAction::Compact(_)));
 }
 
 /// Never ends what comes after a compaction.
@@ -129,34 +132,34 @@ impl SessionHooks for HangsAfterwards {
 }
 
 /// A talk whose last request was refused, and the compaction that is to be run.
-fn refused_talk() -> (Session, SessionFlow, Upcoming, Box<CompactionJob>) {
+fn refused_talk() -> (Session, SessionFlow, PendingRequest, Box<CompactionJob>) {
     let mut session = empty_session();
     for message in [Message::user("Read."), Message::assistant("a".repeat(60_000)), Message::user("Go on.")] {
         session.append(&message.into(), 1).unwrap();
     }
     refused(&mut session);
     let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 100, ..Default::default() });
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
-    let Next::Compact(job) = flow.after_answer(&session, &upcoming).unwrap() else {
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
+    let FlowAction::Compact(job) = flow.after_answer(&session, &pending).unwrap() else {
         panic!("it was refused")
     };
-    (session, flow, upcoming, job)
+    (session, flow, pending, job)
 }
 
 #[test]
 fn a_host_that_does_not_wait_for_a_hook_that_hangs_finds_session_and_flow_as_they_should_be() {
-    let (mut session, mut flow, upcoming, job) = refused_talk();
+    let (mut session, mut flow, pending, job) = refused_talk();
     let mut hooks = HookList::default();
     hooks.push(Arc::new(HangsAfterwards));
     assert!(flow.complete(*job, &mut session, None, &mut hooks, 1).now_or_never().is_none());
     assert_eq!(flow.state(), FlowState::Recovering);
     refused(&mut session);
-    assert!(is_stopped(&flow.after_answer(&session, &upcoming).unwrap()), "it was repeated once");
+    assert!(is_stopped(&flow.after_answer(&session, &pending).unwrap()), "it was repeated once");
 }
 
 #[test]
 fn a_prompt_typed_while_a_refused_request_is_compacted_does_not_waste_the_summary() {
-    let (mut session, mut flow, upcoming, job) = refused_talk();
+    let (mut session, mut flow, pending, job) = refused_talk();
     let mut hooks = HookList::default();
     let finished = block_on(job.run(None, &mut hooks));
     session.append(&Message::user("And hurry.").into(), 1).unwrap();
@@ -167,7 +170,7 @@ fn a_prompt_typed_while_a_refused_request_is_compacted_does_not_waste_the_summar
     let texts: Vec<String> = context.iter().map(wb_message::outline::line).collect();
     assert!(texts.len() == 3 && texts[1].contains("Go on.") && texts[2].contains("And hurry."), "{texts:?}");
     refused(&mut session);
-    assert!(is_stopped(&flow.after_answer(&session, &upcoming).unwrap()), "it was repeated once");
+    assert!(is_stopped(&flow.after_answer(&session, &pending).unwrap()), "it was repeated once");
 }
 
 #[test]
@@ -177,17 +180,17 @@ fn what_answers_thought_before_they_failed_is_neither_weighed_nor_kept_instead_o
     session.append(&Message::assistant("a".repeat(40_000)).into(), 1).unwrap();
     session.append(&Message::user("Now the hard part.").into(), 1).unwrap();
     let mut flow = SessionFlow::new(CompactionSettings::default());
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
-    let before = flow.load(&session, &upcoming).unwrap().tokens;
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
+    let before = flow.context_usage(&session, &pending).unwrap().tokens;
     for _ in 0..3 {
         let content = vec![Block::Thinking { text: "t".repeat(100_000), signature: None }];
         let error = Some("500 internal server error".to_owned());
         answer(&mut session, Message::Assistant { content, error_message: error }, None, StopReason::Error);
     }
-    assert_eq!(flow.load(&session, &upcoming).unwrap().tokens, before);
-    assert!(matches!(flow.before_request(&session, &upcoming).unwrap(), Next::Proceed));
-    let next = flow.by_hand(&session, &upcoming, CompactOpts::default()).unwrap();
-    let Next::Compact(job) = next else { panic!("{next:?}") };
+    assert_eq!(flow.context_usage(&session, &pending).unwrap().tokens, before);
+    assert!(matches!(flow.before_request(&session, &pending).unwrap(), FlowAction::Proceed));
+    let next = flow.request_compaction(&session, &pending, CompactOpts::default()).unwrap();
+    let FlowAction::Compact(job) = next else { panic!("{next:?}") };
     block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
     let last = session.context(session.leaf()).unwrap().messages.pop().unwrap();
     assert!(wb_message::outline::line(&last).contains("the hard part"));
@@ -231,10 +234,12 @@ fn an_earlier_summary_of_ten_megabytes_becomes_one_that_fits() {
     session.append(&EntryKind::Compaction(foreign), 1).unwrap();
     session.append(&Message::user("Go on.").into(), 1).unwrap();
     let mut flow = SessionFlow::new(CompactionSettings { keep_recent_tokens: 5, ..Default::default() });
-    let upcoming = Upcoming { card: ModelCard::with_window(64_000), ..Upcoming::default() };
-    let Next::Compact(job) = flow.before_request(&session, &upcoming).unwrap() else { panic!("it is over") };
+    let pending = PendingRequest { card: ModelCard::with_window(64_000), ..PendingRequest::default() };
+    let FlowAction::Compact(job) = flow.before_request(&session, &pending).unwrap() else {
+        panic!("it is over")
+    };
     let done = block_on(flow.complete(*job, &mut session, None, &mut HookList::default(), 1)).unwrap();
-    assert!(!done.load.is_over(), "{:?}", done.load);
+    assert!(!done.context.is_over(), "{:?}", done.context);
 }
 
 /// What happens to a session whose host keeps to no order.
@@ -297,7 +302,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Disorder {
     session: Session,
     flow: SessionFlow,
-    upcoming: Upcoming,
+    pending: PendingRequest,
     n_calls: usize,
     waits: Option<FinishedCompaction>,
     is_slow: bool,
@@ -350,10 +355,10 @@ impl Disorder {
                     session.branch(&ids[at % ids.len()]).unwrap();
                 }
             }
-            Event::Window(tokens) => self.upcoming.card.context_window = *tokens,
+            Event::Window(tokens) => self.pending.card.context_window = *tokens,
             Event::Settings(settings) => self.flow.set_settings(*settings),
             Event::Beside(queued, beside) => {
-                (self.upcoming.queued_tokens, self.upcoming.overhead_tokens) = (*queued, *beside);
+                (self.pending.queued_tokens, self.pending.overhead_tokens) = (*queued, *beside);
             }
             Event::Slow => self.is_slow = true,
         }
@@ -368,15 +373,15 @@ impl Disorder {
         let mut n_run = 0;
         for n_asked in 0..8 {
             let next = match n_asked % 2 {
-                0 => self.flow.after_answer(&self.session, &self.upcoming),
-                _ => self.flow.before_request(&self.session, &self.upcoming),
+                0 => self.flow.after_answer(&self.session, &self.pending),
+                _ => self.flow.before_request(&self.session, &self.pending),
             };
             let next = next.unwrap();
-            if let Next::Shorten(shortening) = next {
+            if let FlowAction::Shorten(shortening) = next {
                 // It costs nothing, but must come to an end too.
                 self.n_shortened += 1;
-                let _ = self.flow.shorten(*shortening, &mut self.session, &self.upcoming, 1);
-            } else if let Next::Compact(job) = next {
+                let _ = self.flow.shorten(*shortening, &mut self.session, &self.pending, 1);
+            } else if let FlowAction::Compact(job) = next {
                 n_run += 1;
                 let finished = block_on(job.run(model, &mut hooks));
                 if std::mem::take(&mut self.is_slow) {
@@ -407,7 +412,7 @@ proptest! {
         let mut host = Disorder {
             session: empty_session(),
             flow: SessionFlow::new(settings),
-            upcoming: Upcoming { card: ModelCard::with_window(20_000), ..Upcoming::default() },
+            pending: PendingRequest { card: ModelCard::with_window(20_000), ..PendingRequest::default() },
             n_calls: 0,
             waits: None,
             is_slow: false,

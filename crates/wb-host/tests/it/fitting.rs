@@ -3,9 +3,9 @@
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, Usage, estimate_message_tokens, estimate_tokens};
-use wb_host::{Counter, HookList, Next, SessionFlow, Upcoming};
+use wb_host::{Counter, FlowAction, HookList, PendingRequest, SessionFlow};
 use wb_message::{Block, Conversation, Message, ToolDescriptor};
-use wb_session::{CompactionSettings, SESSION_TARIFF, Session, StopReason};
+use wb_session::{CompactionSettings, SESSION_PRESET, Session, StopReason};
 
 use crate::agent::assert_sendable;
 use crate::support::{answer, context, empty_session};
@@ -39,7 +39,7 @@ fn text(n_chars: usize, kind: usize) -> String {
 struct Host {
     session: Session,
     flow: SessionFlow,
-    upcoming: Upcoming,
+    pending: PendingRequest,
     /// The weight of each request that was sent.
     sent: Vec<u64>,
     n_compacted: usize,
@@ -57,12 +57,12 @@ impl Host {
             tools: Some(tools),
             ..Conversation::default()
         };
-        let upcoming = Upcoming { card: ModelCard::with_window(WINDOW), ..Upcoming::default() };
-        let upcoming = upcoming.with_overhead_of(&beside, flow.counter());
+        let pending = PendingRequest { card: ModelCard::with_window(WINDOW), ..PendingRequest::default() };
+        let pending = pending.with_overhead_of(&beside, flow.counter());
         if let Some(counter) = counter {
             flow.set_counter(counter);
         }
-        Self { session: empty_session(), flow, upcoming, sent: Vec::new(), n_compacted: 0 }
+        Self { session: empty_session(), flow, pending, sent: Vec::new(), n_compacted: 0 }
     }
 
     fn append(&mut self, message: Message) {
@@ -71,26 +71,26 @@ impl Host {
 
     /// Does what the flow says before a request, and sends it.
     fn ask(&mut self, says: Message, is_counted: bool) {
-        match self.flow.before_request(&self.session, &self.upcoming).unwrap() {
-            Next::Compact(job) => {
+        match self.flow.before_request(&self.session, &self.pending).unwrap() {
+            FlowAction::Compact(job) => {
                 let mut hooks = HookList::default();
                 block_on(self.flow.complete(*job, &mut self.session, None, &mut hooks, 1)).unwrap();
                 self.n_compacted += 1;
             }
-            Next::Shorten(it) => {
-                self.flow.shorten(*it, &mut self.session, &self.upcoming, 1).unwrap();
+            FlowAction::Shorten(it) => {
+                self.flow.shorten(*it, &mut self.session, &self.pending, 1).unwrap();
             }
-            Next::Proceed => {}
+            FlowAction::Proceed => {}
             other => panic!("{other:?}"),
         }
         let context = context(&self.session);
         assert_sendable(&context);
-        let input_tokens = estimate_tokens(&context) + self.upcoming.overhead_tokens;
+        let input_tokens = estimate_tokens(&context) + self.pending.overhead_tokens;
         self.sent.push(input_tokens);
         let output_tokens = estimate_message_tokens(&says);
         let usage = is_counted.then_some(Usage { input_tokens, output_tokens, ..Usage::EMPTY });
         answer(&mut self.session, says, usage, StopReason::Stop);
-        assert!(matches!(self.flow.after_answer(&self.session, &self.upcoming).unwrap(), Next::Proceed));
+        assert!(matches!(self.flow.after_answer(&self.session, &self.pending).unwrap(), FlowAction::Proceed));
     }
 
     fn live(&mut self, turn: &Turn) {
@@ -134,6 +134,6 @@ fn with_a_small_reserve_what_the_recorded_estimate_lets_pass_is_over_the_window_
         host.sent.into_iter().max().unwrap()
     };
     assert!(most(None) <= WINDOW - 1_000);
-    let recorded = most(Some(Counter::new(SESSION_TARIFF)));
+    let recorded = most(Some(Counter::new(SESSION_PRESET)));
     assert!(recorded > WINDOW, "{recorded}: the script shows nothing");
 }

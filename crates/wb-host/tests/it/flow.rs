@@ -8,7 +8,7 @@ use futures::future::ready;
 use proptest::prelude::*;
 use wb_budget::estimate_message_tokens;
 use wb_host::{
-    BeforeCompact, CompactOpts, CompactionReason, FlowState, HookFuture, HostError, Next,
+    BeforeCompact, CompactOpts, CompactionReason, FlowAction, FlowState, HookFuture, HostError,
     SessionBeforeCompactEvent, SessionCompactFailedEvent, SessionHooks, Stopped,
 };
 use wb_message::markers::CLIP_MARK;
@@ -148,10 +148,10 @@ fn after_two_compactions_that_do_not_help_it_says_so_and_waits_until_much_was_ad
     };
     assert_eq!(talk(&mut agent, 8), "........");
     // From now on tools and system prompt are over the limit by themselves.
-    agent.upcoming.overhead_tokens = 9_000;
+    agent.pending.overhead_tokens = 9_000;
     assert_eq!(talk(&mut agent, 9), ".t.S.S.S.S.S.S.t.");
     assert!(matches!(agent.flow.state(), FlowState::Stopped(Stopped::NoHelp { .. })));
-    agent.upcoming.card.context_window = 200_000;
+    agent.pending.card.context_window = 200_000;
     agent.prompt("Go on.", &[Says::Text(40)], None);
     assert_eq!((agent.traced().as_str(), agent.flow.state()), (".", FlowState::Ready));
 }
@@ -165,12 +165,12 @@ fn a_compaction_by_hand_works_where_the_automatic_one_is_off_and_takes_instructi
     assert_eq!(agent.traced(), ".........", "over its limit, and left alone");
     let model = ScriptedInvoker::new([Script::says(SUMMARY)]);
     let opts = CompactOpts { custom_instructions: Some("the tests".into()), ..CompactOpts::default() };
-    let next = agent.flow.by_hand(&agent.session, &agent.upcoming, opts.clone()).unwrap();
+    let next = agent.flow.request_compaction(&agent.session, &agent.pending, opts.clone()).unwrap();
     agent.act(next, Some(&model));
     assert_eq!(agent.traced(), "m");
     assert!(model.prompts()[0].contains("Additional focus: the tests"));
-    let again = agent.flow.by_hand(&agent.session, &agent.upcoming, opts).unwrap();
-    assert!(matches!(again, Next::Nothing), "{again:?}");
+    let again = agent.flow.request_compaction(&agent.session, &agent.pending, opts).unwrap();
+    assert!(matches!(again, FlowAction::Nothing), "{again:?}");
 }
 
 #[test]
@@ -179,17 +179,20 @@ fn one_compaction_is_under_way_at_a_time_and_one_that_is_dropped_is_over() {
     agent.session.append(&Message::user("Read.").into(), 1).unwrap();
     agent.session.append(&Message::assistant("a".repeat(36_000)).into(), 1).unwrap();
     agent.session.append(&Message::user("Go on.").into(), 1).unwrap();
-    let first = agent.flow.before_request(&agent.session, &agent.upcoming).unwrap();
-    assert!(matches!(first, Next::Compact(_)), "{first:?}");
+    let first = agent.flow.before_request(&agent.session, &agent.pending).unwrap();
+    assert!(matches!(first, FlowAction::Compact(_)), "{first:?}");
     let reason = CompactionReason::Threshold;
     assert_eq!(agent.flow.state(), FlowState::Compacting { reason });
-    let (session, upcoming) = (&agent.session, &agent.upcoming);
-    assert!(matches!(agent.flow.before_request(session, upcoming).unwrap(), Next::Busy));
-    assert!(matches!(agent.flow.after_answer(session, upcoming).unwrap(), Next::Busy));
-    assert!(matches!(agent.flow.by_hand(session, upcoming, CompactOpts::default()).unwrap(), Next::Busy));
+    let (session, pending) = (&agent.session, &agent.pending);
+    assert!(matches!(agent.flow.before_request(session, pending).unwrap(), FlowAction::Busy));
+    assert!(matches!(agent.flow.after_answer(session, pending).unwrap(), FlowAction::Busy));
+    assert!(matches!(
+        agent.flow.request_compaction(session, pending, CompactOpts::default()).unwrap(),
+        FlowAction::Busy
+    ));
     drop(first);
     assert_eq!(agent.flow.state(), FlowState::Ready);
-    assert!(matches!(agent.flow.before_request(session, upcoming).unwrap(), Next::Compact(_)));
+    assert!(matches!(agent.flow.before_request(session, pending).unwrap(), FlowAction::Compact(_)));
 }
 
 #[test]
@@ -199,8 +202,8 @@ fn a_prompt_typed_while_a_compaction_runs_stays_and_another_compaction_meanwhile
     agent.session.append(&Message::assistant("a".repeat(36_000)).into(), 1).unwrap();
     let started = |agent: &mut Agent| {
         agent.session.append(&Message::user("Go on.").into(), 1).unwrap();
-        match agent.flow.before_request(&agent.session, &agent.upcoming).unwrap() {
-            Next::Compact(job) => block_on(job.run(None, &mut agent.hooks)),
+        match agent.flow.before_request(&agent.session, &agent.pending).unwrap() {
+            FlowAction::Compact(job) => block_on(job.run(None, &mut agent.hooks)),
             other => panic!("{other:?}"),
         }
     };
@@ -237,7 +240,7 @@ fn a_compaction_that_is_cancelled_appends_nothing_and_is_told() {
     agent.session.append(&Message::assistant("a".repeat(36_000)).into(), 1).unwrap();
     agent.session.append(&Message::user("Go on.").into(), 1).unwrap();
     let n_entries = agent.session.tree().nodes().len();
-    let Next::Compact(job) = agent.flow.before_request(&agent.session, &agent.upcoming).unwrap() else {
+    let FlowAction::Compact(job) = agent.flow.before_request(&agent.session, &agent.pending).unwrap() else {
         panic!("it is over its limit")
     };
     job.cancel_token().cancel();
@@ -289,8 +292,8 @@ fn the_reserve_is_half_of_the_window_at_most_and_without_a_window_nothing_is_ove
     let mut agent = agent();
     agent.prompt("Go on.", &[Says::Text(40)], None);
     let mut limit = |context_window| {
-        agent.upcoming.card.context_window = context_window;
-        agent.flow.load(&agent.session, &agent.upcoming).unwrap().limit_tokens
+        agent.pending.card.context_window = context_window;
+        agent.flow.context_usage(&agent.session, &agent.pending).unwrap().limit_tokens
     };
     assert_eq!([limit(10_000), limit(4_001), limit(4_000), limit(1_000)], [8_000, 2_001, 2_000, 500]);
     assert_eq!(limit(0), u64::MAX);
@@ -317,11 +320,11 @@ fn what_a_provider_counts_three_times_is_weighed_on_its_scale_and_not_compacted_
     }
     assert_eq!(agent.traced(), ".........t.....t.....t.....t.....t.");
     // Where its count is no longer of this context, ours is on its scale.
-    let next = agent.flow.by_hand(&agent.session, &agent.upcoming, CompactOpts::default()).unwrap();
+    let next = agent.flow.request_compaction(&agent.session, &agent.pending, CompactOpts::default()).unwrap();
     agent.act(next, None);
-    let load = agent.flow.load(&agent.session, &agent.upcoming).unwrap();
+    let context = agent.flow.context_usage(&agent.session, &agent.pending).unwrap();
     let estimate: u64 = agent.context().iter().map(estimate_message_tokens).sum();
-    assert!(load.is_estimated && load.tokens > estimate * 2, "{load:?} {estimate}");
+    assert!(context.is_estimated && context.tokens > estimate * 2, "{context:?} {estimate}");
 }
 
 fn summarizer(kind: u8) -> Option<ScriptedInvoker> {

@@ -19,7 +19,7 @@ mod shorten;
 mod navigate;
 mod real;
 
-mod published;
+mod recorded_requests;
 mod recorded;
 mod recorded_branches;
 mod recorded_replies;

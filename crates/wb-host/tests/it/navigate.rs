@@ -1,4 +1,4 @@
-//! Going to another branch: the seed's drawing, and what hooks want otherwise.
+//! Going to another branch: a drawing, and what hooks want otherwise.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use wb_testkit::script;
 
 use crate::support::{SUMMARY, append, session_of};
 
-/// The tree of seed 2: below A the branch B, C, D with the leaf, and E, F, the target.
+/// The tree: below A the branch B, C, D with the leaf, and E, F, the target.
 fn diagram() -> (Session, Vec<(EntryId, char)>) {
     let (mut session, mut ids) = session_of(r#"u"A""#);
     ids.extend(append(&mut session, script(r#"a"E" a"F""#)));
@@ -38,7 +38,7 @@ fn drawn(session: &Session, names: &[(EntryId, char)]) -> String {
 }
 
 #[test]
-fn the_drawing_of_a_navigation_is_the_seeds_but_for_the_place_of_the_summary() {
+fn a_navigation_goes_as_drawn_but_for_the_place_of_the_summary() {
     let (mut session, names) = diagram();
     assert_eq!(drawn(&session, &names), "0A 1E 2F 1B 2C 3D*");
     let target = names[2].0.clone();
@@ -47,7 +47,7 @@ fn the_drawing_of_a_navigation_is_the_seeds_but_for_the_place_of_the_summary() {
     let mut hooks = HookList::default();
     let gone = block_on(navigate_tree(&mut session, &target, Some(&invoker), &mut hooks, opts, 1)).unwrap();
     assert_eq!(gone.old_leaf_id.as_ref(), Some(&names[5].0));
-    // The seed draws it under D; its fifth step says where the session goes on.
+    // The diagram has it under D; its fifth step says where the session goes on.
     assert_eq!(drawn(&session, &names), "0A 1E 2F 3s* 1B 2C 3D");
     let prompt = &invoker.prompts()[0];
     let said = |word: &str| prompt.contains(&format!("]: {word}\n"));

@@ -76,11 +76,11 @@ fn real_sessions_talked_through_again_stay_within_a_small_window() {
         for entry in read_path(&real, real.leaf()).unwrap() {
             let EntryKind::Message(logged) = entry.kind else { continue };
             if matches!(logged.message, Message::Assistant { .. }) {
-                let next = agent.flow.before_request(&agent.session, &agent.upcoming).unwrap();
+                let next = agent.flow.before_request(&agent.session, &agent.pending).unwrap();
                 let n_before = agent.trace.len();
                 agent.act(next, None);
                 assert!(
-                    !agent.flow.load(&agent.session, &agent.upcoming).unwrap().is_over(),
+                    !agent.flow.context_usage(&agent.session, &agent.pending).unwrap().is_over(),
                     "{}",
                     agent.trace
                 );

@@ -9,13 +9,13 @@ use serde_json::Value;
 use wb_budget::ModelCard;
 use wb_host::{
     CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
-    compact, outcome::TURN_CONTEXT, read_path,
+    compact, compaction_result::TURN_CONTEXT, read_path,
 };
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactionPreparation, CompactionSettings, Context, Entry, EntryKind, IdSource, Logged, NEWEST_VERSION,
-    SESSION_TARIFF, Session, estimate_context, estimate_tokens, find_turn_start, prepare_compaction,
+    SESSION_PRESET, Session, estimate_context, estimate_tokens, find_turn_start, prepare_compaction,
     split_file_tags,
 };
 use wb_summarize::NoDigest;
@@ -27,7 +27,7 @@ use wb_testkit::session_rows::{
 };
 use wb_testkit::shared::bytes_of;
 
-use crate::published::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
+use crate::recorded_requests::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
 const FAILED: &str = "a failed answer that says nothing, and calls of one, are not sent";
@@ -58,7 +58,7 @@ fn compactions_are_run_as_recorded() {
     });
 }
 
-/// The text of each recorded request is what our messages give when they are written as published.
+/// The text of each recorded request is what our messages give when they are written as recorded.
 #[test]
 fn requests_for_compactions_show_the_recorded_conversations() {
     let reasons = [(LONG_RESULT, 322), (THINKING, 287), (JSON, 23), (PAIR, 2), (SHELL, 1), (WHOLE_TURN, 1)];
@@ -94,14 +94,14 @@ impl Run {
     fn of(row: &Row<'_>, path: &[&Entry]) -> Result<Self, String> {
         let settings: CompactionSettings = serde_json::from_value(row.params["settings"].clone()).unwrap();
         let preparation =
-            prepare_compaction(path, &settings, &SESSION_TARIFF).ok_or("nothing is prepared")?;
+            prepare_compaction(path, &settings, &SESSION_PRESET).ok_or("nothing is prepared")?;
         let tasks = tasks(&preparation).into_iter().enumerate();
         let scripts = tasks.map(|(at, task)| says(task, &format!("LLM-REPLY-{}", at + 1)));
         // Fitting an input to a window has tests of its own.
         let card = ModelCard::with_window(1_000_000);
         let invoker = ScriptedInvoker::new(scripts.collect::<Vec<Script>>()).with_card(card);
         let custom_instructions = row.params["custom"].as_str().map(str::to_owned);
-        let counter = Counter::new(SESSION_TARIFF);
+        let counter = Counter::new(SESSION_PRESET);
         let opts = CompactOpts { custom_instructions, counter, ..CompactOpts::default() };
         let result = block_on(compact(preparation.clone(), Some(&invoker), opts));
         Ok(Self { preparation, result, prompts: invoker.prompts() })
@@ -143,8 +143,8 @@ impl Run {
         let tags = if previous.is_some() { String::new() } else { it.file_ops.tags() };
         let headings = "## Goal\n## Original Request\n";
         let made = [headings, split_file_tags(recorded).0].concat();
-        SESSION_TARIFF.text_tokens(&made) + SESSION_TARIFF.text_tokens(&tags)
-            < given + previous.map_or(0, |text| SESSION_TARIFF.text_tokens(text))
+        SESSION_PRESET.text_tokens(&made) + SESSION_PRESET.text_tokens(&tags)
+            < given + previous.map_or(0, |text| SESSION_PRESET.text_tokens(text))
     }
 }
 
@@ -246,7 +246,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     let Some(summary) = run.summary()? else { return Ok(reasons) };
     let mut outcome = run.result.unwrap();
     outcome.summary = summary;
-    let own_weight = SESSION_TARIFF.text_tokens(&outcome.summary);
+    let own_weight = SESSION_PRESET.text_tokens(&outcome.summary);
     let (context, tokens) = after_appending(row, outcome);
     let is_hidden = |kept: &&Value| hidden_tokens(row, kept).is_some();
     let (hidden, kept): (Vec<_>, Vec<_>) = kept.iter().partition(is_hidden);
@@ -254,7 +254,7 @@ fn compare_context(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     reasons.extend((!hidden.is_empty()).then_some(EXCLUDED));
     let hidden: u64 = hidden.into_iter().filter_map(|kept| hidden_tokens(row, kept)).sum();
     let theirs =
-        row.output["estimatedTokensAfter"].as_u64().unwrap() - hidden - SESSION_TARIFF.text_tokens(theirs);
+        row.output["estimatedTokensAfter"].as_u64().unwrap() - hidden - SESSION_PRESET.text_tokens(theirs);
     let is_special =
         context.messages.iter().any(has_special_json) && theirs.abs_diff(tokens - own_weight) < 16;
     reasons.extend(judge(theirs == tokens - own_weight, JSON, is_special, (theirs, tokens, own_weight))?);
@@ -325,7 +325,7 @@ fn after_appending(row: &Row<'_>, outcome: CompactionOutcome) -> (Context, u64) 
     session.branch(&row.id("leaf").unwrap()).unwrap();
     append_compaction(&mut session, outcome, 9_000).unwrap();
     let entries = read_path(&session, session.leaf()).unwrap();
-    let estimate = estimate_context(&entries.iter().collect::<Vec<_>>(), &SESSION_TARIFF);
+    let estimate = estimate_context(&entries.iter().collect::<Vec<_>>(), &SESSION_PRESET);
     (session.context(session.leaf()).unwrap(), estimate.tokens)
 }
 

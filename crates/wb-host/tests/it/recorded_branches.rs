@@ -10,7 +10,7 @@ use wb_host::{
 };
 use wb_message::Message;
 use wb_session::{
-    BranchSummarySettings, Entry, FileLists, SESSION_TARIFF, collect_entries_for_branch_summary,
+    BranchSummarySettings, Entry, FileLists, SESSION_PRESET, collect_entries_for_branch_summary,
     prepare_branch_entries, split_file_tags,
 };
 use wb_summarize::chunking::input_bytes;
@@ -19,7 +19,7 @@ use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,
 };
 
-use crate::published::{Asked, THINKING, says, without_headings};
+use crate::recorded_requests::{Asked, THINKING, says, without_headings};
 
 const FITTED: &str = "what does not fit into the model's window is shortened or goes in several requests";
 const NOTHING: &str = "a branch that says nothing gets no summary, not one that says so";
@@ -36,7 +36,7 @@ fn branches_are_summarized_as_recorded() {
     });
 }
 
-/// The text of each recorded request is what our messages give when they are written as published.
+/// The text of each recorded request is what our messages give when they are written as recorded.
 #[test]
 fn requests_for_branches_show_the_recorded_conversations() {
     let reasons = [(THINKING, 720), (FITTED, 149), (JSON, 23), (NO_ROOM, 8), (NOTHING, 1)];
@@ -80,12 +80,12 @@ fn reserve(row: &Row<'_>) -> u64 {
 fn compare(row: &Row<'_>, entries: &[&Entry], unseen: &[Message]) -> Verdict {
     let card = ModelCard::with_window(row.count("contextWindow"));
     let window = if card.context_window == 0 { 128_000 } else { card.context_window };
-    let messages = prepare_branch_entries(entries, Some(window - reserve(row)), &SESSION_TARIFF).messages;
+    let messages = prepare_branch_entries(entries, Some(window - reserve(row)), &SESSION_PRESET).messages;
     let requests = row.output["requests"].as_array().unwrap();
     let (result, prompts) = run(row, entries, card.clone());
     if messages.is_empty() {
         let is_nothing = requests.is_empty() && row.output["result"]["summary"] == "No content to summarize";
-        let is_empty = prepare_branch_entries(entries, None, &SESSION_TARIFF).messages.is_empty();
+        let is_empty = prepare_branch_entries(entries, None, &SESSION_PRESET).messages.is_empty();
         return match &result {
             Err(CompactError::Nothing) => judge(false, NOTHING, is_nothing && is_empty, result),
             _ => judge(false, NO_ROOM, is_nothing && !is_empty && result.is_ok(), result),
@@ -111,11 +111,11 @@ fn compare_outcome(theirs: &Value, ours: &BranchSummaryOutcome, entries: &[&Entr
     let lists: FileLists = serde_json::from_value(ours.details.clone().unwrap()).unwrap();
     let reasons = branch_files_reason(theirs, entries, &lists)?;
     let text = without_headings(&ours.summary);
-    let published = theirs["summary"].as_str().unwrap().strip_prefix("{{BRANCH_PREAMBLE}}").unwrap();
+    let recorded = theirs["summary"].as_str().unwrap().strip_prefix("{{BRANCH_PREAMBLE}}").unwrap();
     let is_same = match &reasons[..] {
-        [] => text == published,
-        _ => split_file_tags(&text).0 == split_file_tags(published).0 && split_file_tags(&text).1 == lists,
+        [] => text == recorded,
+        _ => split_file_tags(&text).0 == split_file_tags(recorded).0 && split_file_tags(&text).1 == lists,
     };
-    judge(is_same && ours.source == SummarySource::Model, "", false, (text, published, &ours.source))?;
+    judge(is_same && ours.source == SummarySource::Model, "", false, (text, recorded, &ours.source))?;
     Ok(reasons)
 }

@@ -11,9 +11,9 @@ use wb_message::{Block, Message};
 use wb_session::{CompactionPreparation, FileOps, SessionError};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{Emission, NoDigest, Reply, StopReason, ThinkingLevel};
-use wb_testkit::session_rows::{NEWEST, Row, SEED, Verdict, judge, replay};
+use wb_testkit::session_rows::{NEWEST, OLDER, Row, Verdict, judge, replay};
 
-use crate::published::{Asked, heading, without_headings};
+use crate::recorded_requests::{Asked, heading, without_headings};
 use crate::support::{TALK, append, empty_session, prepared, session_of};
 
 const REFUSED: &str = "where theirs is an error the local digest stands in, and the other half is asked for";
@@ -218,10 +218,10 @@ fn options(row: &Row<'_>) -> Vec<(Option<u64>, Option<ThinkingLevel>)> {
     invoker.requests().into_iter().map(|(_, options)| (options.max_output_tokens, options.thinking)).collect()
 }
 
-/// The caps are those of the seed's time; the newest version leaves them to the model.
+/// The caps are those of the older version; the newest version leaves them to the model.
 #[test]
-fn replies_are_capped_as_at_the_time_of_the_seed() {
-    replay("request_options", SEED, (7, 5), &[(CAPPED, 2)], |row| {
+fn replies_are_capped_as_at_the_time_of_the_older() {
+    replay("request_options", OLDER, (7, 5), &[(CAPPED, 2)], |row| {
         let theirs: Vec<_> =
             row.output.as_array().unwrap().iter().map(|it| it["maxTokens"].as_u64()).collect();
         let ours: Vec<_> = options(&row).into_iter().map(|(cap, _)| cap).collect();
@@ -231,7 +231,7 @@ fn replies_are_capped_as_at_the_time_of_the_seed() {
     });
 }
 
-/// The newest version thinks about both requests alike, as its session does; at the seed's time it was much, but for
+/// The newest version thinks about both requests alike, as its session does; in the older version it was much, but for
 /// the start of a turn.
 #[test]
 fn both_requests_are_thought_about_alike() {
@@ -244,7 +244,7 @@ fn both_requests_are_thought_about_alike() {
         let is_less = row.params["reasoningModel"] == false || row.params["thinkingLevel"] != "high";
         judge(is_same, ALWAYS_HIGH, is_less && theirs[0] == theirs[1], theirs)
     });
-    replay("request_options", SEED, (7, 7), &[], |row| {
+    replay("request_options", OLDER, (7, 7), &[], |row| {
         let history = level(&row.output[0]);
         judge(history.as_deref() == Some("high"), "", false, history)
     });

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{ModelCard, TokenHeuristic, estimate_message_tokens};
-use wb_host::{Counter, FlowState, HookList, HostError, Next, SessionFlow, Upcoming};
+use wb_host::{Counter, FlowAction, FlowState, HookList, HostError, PendingRequest, SessionFlow};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
@@ -19,8 +19,8 @@ use crate::agent::assert_sendable;
 use crate::support::empty_session;
 
 /// A window of 16 000 tokens of which 8 000 may be used: results of up to 1 000 tokens stay.
-fn upcoming() -> Upcoming {
-    Upcoming { card: ModelCard::with_window(16_000), ..Upcoming::default() }
+fn pending() -> PendingRequest {
+    PendingRequest { card: ModelCard::with_window(16_000), ..PendingRequest::default() }
 }
 
 fn add(session: &mut Session, message: Message) -> EntryId {
@@ -56,8 +56,8 @@ fn shown(session: &Session, entry: &EntryId) -> Vec<Block> {
 
 /// Asks before a request and does what is said if that is to shorten; tells how many results were.
 fn shorten(flow: &mut SessionFlow, session: &mut Session) -> usize {
-    match flow.before_request(session, &upcoming()).unwrap() {
-        Next::Shorten(it) => flow.shorten(*it, session, &upcoming(), 1).unwrap().n_results,
+    match flow.before_request(session, &pending()).unwrap() {
+        FlowAction::Shorten(it) => flow.shorten(*it, session, &pending(), 1).unwrap().n_results,
         _ => 0,
     }
 }
@@ -107,17 +107,20 @@ fn by_the_hosts_counter_a_session_is_over_earlier_and_results_become_as_short_as
     add(&mut session, Message::user("Read."));
     let entries = calls(&mut session, &results);
     let mut flow = SessionFlow::new(CompactionSettings::default());
-    assert!(matches!(flow.before_request(&session, &upcoming()).unwrap(), Next::Proceed), "by the default");
+    assert!(
+        matches!(flow.before_request(&session, &pending()).unwrap(), FlowAction::Proceed),
+        "by the default"
+    );
     flow.set_counter(Counter::new(dense));
     let context = session.context(session.leaf()).unwrap().messages;
     let tokens: u64 = context.iter().map(|message| dense.message_tokens(message)).sum();
-    assert_eq!(flow.load(&session, &upcoming()).unwrap().tokens, tokens);
+    assert_eq!(flow.context_usage(&session, &pending()).unwrap().tokens, tokens);
     assert_eq!(shorten(&mut flow, &mut session), 1, "the larger one is enough");
     assert_eq!(shown(&session, &entries[0]), results[0]);
     let after = shown(&session, &entries[1]);
     let n_chars = after[0].as_text().unwrap().chars().count();
     assert!((950..=1_000).contains(&n_chars), "{n_chars}");
-    assert!(!flow.load(&session, &upcoming()).unwrap().is_over());
+    assert!(!flow.context_usage(&session, &pending()).unwrap().is_over());
 }
 
 #[test]
@@ -128,14 +131,16 @@ fn in_a_window_of_next_to_nothing_a_result_still_tells_something() {
         let entries =
             calls(&mut session, &[vec![Block::text("é".repeat(9_000))], vec![Block::text("short")]]);
         let mut flow = SessionFlow::new(CompactionSettings::default());
-        let upcoming = Upcoming { card: ModelCard::with_window(window), ..Upcoming::default() };
-        let Next::Shorten(it) = flow.before_request(&session, &upcoming).unwrap() else { panic!("{window}") };
-        assert_eq!(flow.shorten(*it, &mut session, &upcoming, 1).unwrap().n_results, 1);
+        let pending = PendingRequest { card: ModelCard::with_window(window), ..PendingRequest::default() };
+        let FlowAction::Shorten(it) = flow.before_request(&session, &pending).unwrap() else {
+            panic!("{window}")
+        };
+        assert_eq!(flow.shorten(*it, &mut session, &pending, 1).unwrap().n_results, 1);
         let after = shown(&session, &entries[0]);
         let text = after[0].as_text().unwrap();
         assert!(text.starts_with("éééé") && text.contains(CLIP_MARK) && text.len() <= 256, "{text}");
         assert_eq!(shown(&session, &entries[1]), [Block::text("short")]);
-        assert!(!matches!(flow.before_request(&session, &upcoming).unwrap(), Next::Shorten(_)));
+        assert!(!matches!(flow.before_request(&session, &pending).unwrap(), FlowAction::Shorten(_)));
     }
 }
 
@@ -163,9 +168,11 @@ fn what_another_edited_is_shortened_as_it_is_shown_and_what_it_hid_stays_hidden(
 
     // It was hidden between question and act.
     let entries = calls(&mut session, &[big("d")]);
-    let Next::Shorten(it) = flow.before_request(&session, &upcoming()).unwrap() else { panic!("it is over") };
+    let FlowAction::Shorten(it) = flow.before_request(&session, &pending()).unwrap() else {
+        panic!("it is over")
+    };
     edit(&mut session, &entries[0], None);
-    let done = flow.shorten(*it, &mut session, &upcoming(), 1);
+    let done = flow.shorten(*it, &mut session, &pending(), 1);
     assert!(matches!(done, Err(HostError::Moved)), "{done:?}");
     assert!(!session.context(session.leaf()).unwrap().entries.contains(&entries[0]));
 }
@@ -186,18 +193,18 @@ fn of_two_questions_before_one_act_only_the_first_is_acted_on() {
         }
         let mut ask = || {
             let next = if is_refused {
-                flow.after_answer(&session, &upcoming()).unwrap()
+                flow.after_answer(&session, &pending()).unwrap()
             } else {
-                flow.before_request(&session, &upcoming()).unwrap()
+                flow.before_request(&session, &pending()).unwrap()
             };
-            let Next::Shorten(it) = next else { panic!("{next:?}") };
+            let FlowAction::Shorten(it) = next else { panic!("{next:?}") };
             *it
         };
         let (first, second) = (ask(), ask());
-        let done = flow.shorten(first, &mut session, &upcoming(), 1).unwrap();
+        let done = flow.shorten(first, &mut session, &pending(), 1).unwrap();
         assert_eq!(done.will_retry, is_refused);
         let n_entries = session.tree().nodes().len();
-        assert!(matches!(flow.shorten(second, &mut session, &upcoming(), 1), Err(HostError::Moved)));
+        assert!(matches!(flow.shorten(second, &mut session, &pending(), 1), Err(HostError::Moved)));
         assert_eq!(session.tree().nodes().len(), n_entries);
         assert_eq!(flow.state() == FlowState::Recovering, is_refused);
         assert_sendable(&session.context(session.leaf()).unwrap().messages);
@@ -210,9 +217,11 @@ fn a_session_that_went_to_another_branch_is_left_alone() {
     let mut flow = SessionFlow::new(CompactionSettings::default());
     let first = add(&mut session, Message::user("Read."));
     calls(&mut session, &[vec![Block::text("a".repeat(60_000))]]);
-    let Next::Shorten(it) = flow.before_request(&session, &upcoming()).unwrap() else { panic!("it is over") };
+    let FlowAction::Shorten(it) = flow.before_request(&session, &pending()).unwrap() else {
+        panic!("it is over")
+    };
     session.branch(&first).unwrap();
-    assert!(matches!(flow.shorten(*it, &mut session, &upcoming(), 1), Err(HostError::Moved)));
+    assert!(matches!(flow.shorten(*it, &mut session, &pending(), 1), Err(HostError::Moved)));
     assert_eq!(session.leaf(), Some(&first));
 }
 
@@ -229,15 +238,15 @@ fn what_was_shortened_is_whole_in_no_context_after_a_compaction_is_undone_and_do
         let entries = calls(&mut session, &[vec![Block::text("r".repeat(60_000))]]);
         let mut steps = String::new();
         for _ in 0..4 {
-            match flow.before_request(&session, &upcoming()).unwrap() {
-                Next::Compact(job) => {
+            match flow.before_request(&session, &pending()).unwrap() {
+                FlowAction::Compact(job) => {
                     steps.push('t');
                     let mut hooks = HookList::default();
                     block_on(flow.complete(*job, &mut session, None, &mut hooks, 1)).unwrap();
                 }
-                Next::Shorten(it) => {
+                FlowAction::Shorten(it) => {
                     steps.push('s');
-                    flow.shorten(*it, &mut session, &upcoming(), 1).unwrap();
+                    flow.shorten(*it, &mut session, &pending(), 1).unwrap();
                 }
                 _ => {}
             }
@@ -246,7 +255,7 @@ fn what_was_shortened_is_whole_in_no_context_after_a_compaction_is_undone_and_do
         let context = session.context(session.leaf()).unwrap();
         assert_sendable(&context.messages);
         assert!(context.messages.iter().all(|message| estimate_message_tokens(message) < 3_000), "{round}");
-        assert!(!flow.load(&session, &upcoming()).unwrap().is_over(), "{round}");
+        assert!(!flow.context_usage(&session, &pending()).unwrap().is_over(), "{round}");
         if context.entries.contains(&entries[0]) && session.undo_compaction(1).is_ok() {
             n_undone += 1;
             let texts = session.context(session.leaf()).unwrap().messages;
@@ -300,11 +309,13 @@ fn where_the_disk_is_full_the_session_stands_where_it_stood_and_it_is_not_tried_
         calls(&mut session, &[big.clone(), big]);
         let answer = refused(&mut session);
         left.store(n_written, Ordering::SeqCst);
-        let Next::Shorten(it) = flow.after_answer(&session, &upcoming()).unwrap() else { panic!("refused") };
-        assert!(matches!(flow.shorten(*it, &mut session, &upcoming(), 1), Err(HostError::Session(_))));
+        let FlowAction::Shorten(it) = flow.after_answer(&session, &pending()).unwrap() else {
+            panic!("refused")
+        };
+        assert!(matches!(flow.shorten(*it, &mut session, &pending(), 1), Err(HostError::Session(_))));
         assert_eq!(session.leaf(), Some(&answer));
-        let next = flow.after_answer(&session, &upcoming()).unwrap();
-        assert!(!matches!(next, Next::Shorten(_)), "{next:?}");
+        let next = flow.after_answer(&session, &pending()).unwrap();
+        assert!(!matches!(next, FlowAction::Shorten(_)), "{next:?}");
     }
 }
 

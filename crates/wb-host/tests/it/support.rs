@@ -6,7 +6,7 @@ use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactionPreparation, CompactionSettings, EntryId, EntryKind, IdSource, Logged, NewSession, Request,
-    SESSION_TARIFF, Session, StopReason, prepare_compaction,
+    SESSION_PRESET, Session, StopReason, prepare_compaction,
 };
 use wb_testkit::script;
 
@@ -68,5 +68,5 @@ pub(crate) fn prepared(session: &Session, keep_recent_tokens: u64) -> Compaction
     let entries = read_path(session, session.leaf()).unwrap();
     let path: Vec<_> = entries.iter().collect();
     let settings = CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() };
-    prepare_compaction(&path, &settings, &SESSION_TARIFF).unwrap()
+    prepare_compaction(&path, &settings, &SESSION_PRESET).unwrap()
 }

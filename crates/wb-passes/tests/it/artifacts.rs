@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{HeuristicPreset, TokenCounter, WeighedTranscript};
+use wb_budget::{TokenCounter, WeighedTranscript};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_passes::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError, Goal,
     OversizedResult, Pass,
 };
+use wb_testkit::vectors::policy::PolicyCounter;
 use wb_testkit::{pass_laws, script, strategies};
 
 const MARK_OPEN: &str = "\n[Content compacted: original ~";
@@ -93,7 +94,7 @@ fn previewed(pass: OversizedResult, messages: &[Message]) -> Vec<Message> {
 }
 
 #[test]
-fn omitted_keys_get_the_numbers_of_the_seed_and_unknown_ones_are_refused() {
+fn omitted_keys_get_the_numbers_of_the_older_and_unknown_ones_are_refused() {
     let config: ArtifactCompactionConfig = serde_json::from_value(json!({ "threshold_tokens": 9 })).unwrap();
     assert_eq!(config, ArtifactCompactionConfig { threshold_tokens: 9, ..ARTIFACT_COMPACTION });
     let quoted = json!({ "threshold_tokens": 2048, "preview_max_chars": 1600, "preview_max_lines": 24 });
@@ -108,15 +109,15 @@ fn a_value_of_zero_is_refused_by_its_name() {
     for field in ["threshold_tokens", "preview_max_chars", "preview_max_lines"] {
         let config: ArtifactCompactionConfig = serde_json::from_value(json!({ field: 0 })).unwrap();
         assert_eq!(config.validated(), Err(ArtifactConfigError::Zero { field }));
-        let told = config.validated().unwrap_err().to_string();
-        assert_eq!(told, format!("{field} is 0; it must be at least 1"));
+        let error = config.validated().unwrap_err().to_string();
+        assert_eq!(error, format!("{field} is 0; it must be at least 1"));
         assert_eq!(ARTIFACT_SETTINGS_KEY, "context_transform.artifact_compaction");
     }
 }
 
-/// Whether the pass previews a result of that many bytes under the seed's own estimate.
+/// Whether the pass previews a result of that many bytes under the recorded estimate.
 fn fires(n_bytes: usize) -> bool {
-    let counter: Arc<dyn TokenCounter> = Arc::new(HeuristicPreset::POLICY);
+    let counter: Arc<dyn TokenCounter> = Arc::new(PolicyCounter);
     let call = Message::assistant_blocks(vec![Block::call("c", "read", json!({}))]);
     let messages = [call, Message::tool_result("c", "read", "a".repeat(n_bytes))];
     let view = WeighedTranscript::new(&messages, &counter);

@@ -360,7 +360,7 @@ fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
 }
 
 #[test]
-fn options_that_are_left_out_get_the_published_numbers_and_never_0() {
+fn options_that_are_left_out_get_the_default_numbers_and_never_0() {
     let built = |options| {
         let tool_output: ToolOutput = serde_json::from_str(options).unwrap();
         let collapse: Collapse = serde_json::from_str(options).unwrap();

@@ -75,7 +75,7 @@ pub enum Author {
 pub struct Provenance {
     /// Who made it.
     pub author: Author,
-    /// When, in milliseconds since the Unix epoch, as whoever made it told.
+    /// When, in milliseconds since the Unix epoch, given by whoever made it.
     pub created_at: i64,
     /// The weight of the projection before, in tokens.
     pub tokens_before: u64,
@@ -93,7 +93,7 @@ pub struct Basis {
     pub active: Fingerprint,
     /// How many messages the log had.
     pub n_log: usize,
-    /// The messages of the log that no block folds and that were hidden all the same: results that came after their
+    /// The messages of the log that no block folds and that were hidden anyway: results that came after their
     /// call had been folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<usize>,

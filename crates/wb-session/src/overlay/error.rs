@@ -6,7 +6,7 @@ use wb_message::PatchError;
 
 use super::block::BlockId;
 
-/// Tells why an overlay cannot do what it was asked; it is as it was.
+/// Why an overlay cannot do what it was asked; the overlay is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlayError {

@@ -9,7 +9,7 @@ use wb_message::{Message, fingerprint};
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
-/// The most parts that a range of messages is hashed in; a difference is told to one of them.
+/// The most parts that a range of messages is hashed in; a difference is located in one of them.
 const MAX_PARTS: usize = 16;
 
 /// A 64-bit hash: the [`fingerprint`] of each message, joined in order.
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn texts_are_hashed_by_fnv_1a() {
-        // The published test vector of FNV-1a, 64 bits.
+        // A known test vector of FNV-1a, 64 bits.
         let mut fnv = Fnv(FNV_OFFSET);
         fnv.take(b"foobar");
         assert_eq!(fnv.0, 0x8594_4171_f739_67e8);

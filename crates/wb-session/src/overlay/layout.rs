@@ -69,7 +69,7 @@ pub(crate) struct EditAt {
     pub(crate) edit: usize,
 }
 
-/// What a block folds, changes or stands beside.
+/// What a block folds, changes or stands next to.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// What its folds take and its bodies replace.
@@ -129,7 +129,7 @@ impl Layout {
         std::iter::successors(Some(block), |block| self.above.get(*block).copied().flatten())
     }
 
-    /// Lays out one more block; nothing where a place is not there.
+    /// Lays out one more block; nothing if a place is not there.
     pub(crate) fn fold(mut self, block: usize, places: &[Place], patch: &Patch) -> Option<(Self, Touched)> {
         self.above.resize(block + 1, None);
         self.heads.resize(block + 1, None);
@@ -180,7 +180,7 @@ impl Layout {
     }
 
     /// Turns the indices of a patch into places, given the length of the log and the late messages that the
-    /// projection did not show; nothing where an index is out of range.
+    /// projection did not show; nothing if an index is out of range.
     pub(crate) fn places(&self, patch: &Patch, n_log: usize, late: &[usize]) -> Option<Vec<Place>> {
         let seen = Seen::of(&self.runs, n_log, late);
         let mut free_from = None;

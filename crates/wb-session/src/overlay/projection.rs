@@ -7,11 +7,11 @@ use wb_budget::TokenCounter;
 use wb_message::{Edit, Message, Pairing, Patch};
 
 use super::block::{Author, Basis, BlockId};
-use super::bones::{bones, with_body};
 use super::fingerprint::Fingerprint;
-use super::late::{Late, late};
+use super::late_results::{LateResult, late_results};
 use super::layout::{EditAt, Item, Layout, Run, Source};
 use super::plan::BlockPlan;
+use super::skeleton::{skeleton, with_body};
 
 /// Where a projected message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Explanation<'a> {
     Visible {
         /// Its index in the projection.
         at: usize,
-        /// The blocks that changed its body, the outermost first; none where it is as the log has it.
+        /// The blocks that changed its body, the outermost first; none if it is as the log has it.
         changed_by: Vec<&'a BlockId>,
     },
     /// The model does not see it.
@@ -54,7 +54,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) patches: Vec<&'a Patch>,
 }
 
-/// The messages that a model sees: those of the log where no block touches them, borrowed, and what blocks brought.
+/// The messages that a model sees: those of the log that no block touches, borrowed, and what blocks brought.
 #[derive(Clone, Debug)]
 pub struct Projection<'a> {
     /// The messages in order; only those with a replaced body are new.
@@ -71,7 +71,7 @@ pub struct Projection<'a> {
 
 impl<'a> Projection<'a> {
     pub(crate) fn of(log: &'a [Message], parts: Parts<'a>, active: Fingerprint, is_grown: bool) -> Self {
-        let late = if is_grown { late(log, &parts.layout) } else { BTreeMap::new() };
+        let late = if is_grown { late_results(log, &parts.layout) } else { BTreeMap::new() };
         let hidden = late.iter().filter(|(_, late)| late.left.is_none()).map(|(at, _)| *at);
         let basis = Basis { active, n_log: log.len(), late: hidden.collect() };
         let mut projection = Self {
@@ -98,7 +98,7 @@ impl<'a> Projection<'a> {
         log: &'a [Message],
         layout: &Layout,
         run: &Run,
-        late: &mut std::iter::Peekable<impl Iterator<Item = (usize, Late)>>,
+        late: &mut std::iter::Peekable<impl Iterator<Item = (usize, LateResult)>>,
     ) {
         let mut bodies = layout.bodies(run).peekable();
         let end = run.range.end.min(log.len());
@@ -147,7 +147,7 @@ impl<'a> Projection<'a> {
         self.messages.len()
     }
 
-    /// Tells whether the model sees nothing.
+    /// Returns whether the model sees nothing.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -169,11 +169,11 @@ impl<'a> Projection<'a> {
 
     /// Pairs the calls and results; no body is copied for it.
     pub fn pairing(&self) -> Pairing {
-        Pairing::of(&self.bones())
+        Pairing::of(&self.skeleton())
     }
 
-    pub(crate) fn bones(&self) -> Vec<Message> {
-        self.iter().map(bones).collect()
+    pub(crate) fn skeleton(&self) -> Vec<Message> {
+        self.iter().map(skeleton).collect()
     }
 
     pub(crate) fn basis(&self) -> &Basis {
@@ -198,12 +198,12 @@ impl<'a> Projection<'a> {
         self.shown.len()
     }
 
-    /// Makes a plan of a patch on this projection; when, in milliseconds since the Unix epoch, is told by the caller.
+    /// Makes a plan of a patch on this projection; when, in milliseconds since the Unix epoch, is given by the caller.
     pub fn plan(&self, id: BlockId, author: Author, created_at: i64, patch: Patch) -> BlockPlan {
         BlockPlan { id, author, created_at, basis: self.basis.clone(), patch }
     }
 
-    /// Tells what became of a message of the log; nothing beyond its end.
+    /// Returns what became of a message of the log; nothing beyond its end.
     pub fn explain(&self, at: usize) -> Option<Explanation<'a>> {
         if at >= self.basis.n_log {
             return None;

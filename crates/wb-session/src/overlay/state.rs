@@ -15,7 +15,7 @@ use super::layout::{Layout, Place, Source, Touched};
 use super::plan::{BlockPlan, BlockPreview};
 use super::projection::{Parts, Projection};
 
-/// The compactions of a log, stored beside it: the log is never changed, and what the model sees is
+/// The compactions of a log, stored next to it: the log is never changed, and what the model sees is
 /// [projected](Self::project) from both.
 ///
 /// Blocks may be nested, taken back and applied again. Each of these returns the [`BlockEvent`] to store; the events
@@ -150,7 +150,7 @@ impl Overlay {
         Fingerprint::of_texts(self.active().map(|block| block.id.as_str()))
     }
 
-    /// Tells what a plan would do, without doing it.
+    /// Returns what a plan would do, without doing it.
     pub fn preview(
         &self,
         log: &[Message],
@@ -298,8 +298,8 @@ impl Overlay {
         if !late.eq(&basis.late) {
             return Err(OverlayError::Stale { id: id.clone() });
         }
-        let bones = now.bones();
-        patch.check(&bones, &Pairing::of(&bones)).map_err(|why| refused(id, why))?;
+        let skeleton = now.skeleton();
+        patch.check(&skeleton, &Pairing::of(&skeleton)).map_err(|why| refused(id, why))?;
         let (layout, places, touched) = self.lay_out(id, basis, patch)?;
         let mut parents = self.layout.parents(&touched, now.late());
         parents.extend(self.answered(now, patch));

@@ -17,13 +17,13 @@ pub trait BlockCompactionStrategy: Send + Sync {
     /// Returns the strategy's name, as the [author](super::Author) of its blocks is called.
     fn name(&self) -> &str;
 
-    /// Plans a patch on a projection; nothing where nothing can be gained.
+    /// Plans a patch on a projection; nothing if nothing can be gained.
     fn plan(&self, projection: &Projection<'_>, weigher: &dyn TokenCounter) -> Option<Patch>;
 }
 
 const _: fn(&dyn BlockCompactionStrategy) = |_| ();
 
-/// How the default strategy compacts; keys that are left out get the defaults (seed 1, the section `compaction`).
+/// How the default strategy compacts; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlockCompactionConfig {
@@ -37,7 +37,7 @@ pub struct BlockCompactionConfig {
     pub tool_output_max_lines: usize,
 }
 
-/// The defaults of the seed (seed 1, `context/config.rs`).
+/// The defaults.
 pub const BLOCK_COMPACTION_CONFIG: BlockCompactionConfig = BlockCompactionConfig {
     keep_first_turns: 2,
     keep_recent_turns: 10,
@@ -112,5 +112,5 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
 }
 
 fn is_lighter(message: &Message, body: &[Block], weigher: &dyn TokenCounter) -> bool {
-    weigher.message(&super::bones::with_body(message, body)) < weigher.message(message)
+    weigher.message(&super::skeleton::with_body(message, body)) < weigher.message(message)
 }

@@ -25,14 +25,14 @@ const CARRIED: &str = "> ";
 
 /// The most characters of a prompt that is carried in a line; a longer one stays as it is.
 const PROMPT_CHARS: usize = 400;
-/// The most characters of a reply's line (seed 1 keeps texts up to 200).
+/// The most characters of a reply's line.
 const REPLY_CHARS: usize = 200;
 
 /// A line of the digest to be.
 struct Line {
     /// Where its message stands.
     at: usize,
-    /// Whether its message stays where there is no room for the line.
+    /// Whether its message stays if there is no room for the line.
     is_due: bool,
     text: String,
     tokens: u64,
@@ -47,7 +47,7 @@ struct Unit {
     has_gap: bool,
 }
 
-/// Plans the digest of a range of a projection, at most so many tokens; nothing where it would not be lighter.
+/// Plans the digest of a range of a projection, at most so many tokens; nothing if it would not be lighter.
 pub(crate) fn condense(
     projection: &Projection<'_>,
     middle: &Range<usize>,
@@ -92,7 +92,7 @@ fn units(projection: &Projection<'_>, middle: &Range<usize>, weigher: &dyn Token
     units.into_values().collect()
 }
 
-/// Tells whether a line cannot stand for the message: it is pinned, for the model alone, or holds words of the user
+/// Returns whether a line cannot stand for the message: it is pinned, for the model alone, or holds words of the user
 /// that are too long or more than text.
 fn stays_whole(message: &Message) -> bool {
     if is_pinned(message) {
@@ -104,7 +104,7 @@ fn stays_whole(message: &Message) -> bool {
     visibility(message) == Visibility::Internal || (is_prompt(message) && prompt(message).is_none())
 }
 
-/// Returns the user's words on one line, nothing where they are too long or more than text.
+/// Returns the user's words on one line, nothing if they are too long or more than text.
 fn prompt(message: &Message) -> Option<String> {
     let Message::User { content, .. } = message else { return None };
     let is_plain = |block: &Block| matches!(block, Block::Text { .. } | Block::ToolResult { .. });

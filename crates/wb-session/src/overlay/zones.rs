@@ -39,7 +39,7 @@ pub struct Zones {
 impl Zones {
     /// Divides a transcript by its turns, in ascending order.
     ///
-    /// The first turns go before the recent ones where there are not enough for both. The newest turn is never in the
+    /// The first turns go before the recent ones if there are not enough for both. The newest turn is never in the
     /// middle: 0 recent turns are read as 1.
     pub fn of(turns: &[Range<usize>], n_messages: usize, n_first: usize, n_recent: usize) -> Self {
         if turns.len() <= n_first || turns.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Each append is one `write` of whole lines to the end of the file, so what a kill can leave behind is a last line
 //! without its line feed, after the first whole lines of those that were appended in one step. Opening the file for
-//! writing moves such a rest to a file beside it, `<name>.torn`, before anything is appended; a last line that is
+//! writing moves such a rest to a file next to it, `<name>.torn`, before anything is appended; a last line that is
 //! whole but for its line feed gets that. Nothing that was acknowledged is ever moved, since that had its line feed.
 //! Whole lines stay where they are: no reader could tell that more should have followed them.
 //!
@@ -42,7 +42,7 @@ pub struct JsonlStore {
 }
 
 impl JsonlStore {
-    /// Begins a new file and fails where there is one.
+    /// Begins a new file and fails if there is one.
     pub fn create(path: impl Into<PathBuf>, durability: Durability) -> Result<Self, StoreError> {
         let path = path.into();
         let options = OpenOptions::new().read(true).append(true).create_new(true).clone();
@@ -90,7 +90,7 @@ impl JsonlStore {
         failed(&self.path, doing, source)
     }
 
-    /// Returns the file's length; 0 where it was removed or another one took its name.
+    /// Returns the file's length; 0 if it was removed or another one took its name.
     fn length(&self) -> Result<u64, StoreError> {
         let metadata = self.file.metadata().map_err(|error| self.failed("looking at it", error))?;
         #[cfg(unix)]
@@ -154,7 +154,7 @@ impl JsonlStore {
         Ok(rest.concat())
     }
 
-    /// Moves the rest of a torn record to the file beside this one: first it is safe there, then it is cut off
+    /// Moves the rest of a torn record to the file next to this one: first it is safe there, then it is cut off
     /// here, so that a failure in between leaves it twice.
     fn move_aside(&self, rest: &[u8], start: u64) -> Result<PathBuf, StoreError> {
         let mut name = OsString::from(&self.path);
@@ -317,7 +317,7 @@ impl Drop for JsonlStore {
 
 /// Writes a file that must not be there yet, all of it or nothing.
 ///
-/// It is written beside its place under the name `<name>.new`, made durable, and then gets its name by a link, for
+/// It is written next to its place under the name `<name>.new`, made durable, and then gets its name by a link, for
 /// which the file system must have links.
 ///
 /// ```no_run
@@ -350,7 +350,7 @@ pub fn write_new<E: From<StoreError>>(
 fn name_it(mut out: io::BufWriter<File>, draft: &Path, path: &Path) -> Result<(), StoreError> {
     out.flush().map_err(|error| failed(draft, "writing it", error))?;
     out.get_ref().sync_all().map_err(|error| failed(draft, "waiting for the disk", error))?;
-    // A link, unlike a rename, fails where there is a file.
+    // A link, unlike a rename, fails if there is a file.
     std::fs::hard_link(draft, path).map_err(|error| failed(path, "creating it", error))?;
     sync_folder(path)
 }

@@ -24,8 +24,8 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
     /// Appends records in one step and returns their positions, as many as there are records; with the answer all of
     /// them are acknowledged.
     ///
-    /// A record is one JSON object without a line feed; where one is not, nothing is written. After an error the
-    /// store holds what it held before; where that cannot be made sure, each further append fails until the store is
+    /// A record is one JSON object without a line feed; if one is not, nothing is written. After an error the
+    /// store holds what it held before; if that cannot be made sure, each further append fails until the store is
     /// opened again. What a kill leaves behind is up to the store: all of the records or none of them in a database,
     /// the first ones of them in a file of lines.
     fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError>;

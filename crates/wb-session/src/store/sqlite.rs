@@ -1,6 +1,6 @@
 //! Records in a database of `SQLite`.
 //!
-//! One database holds the logs of any number of sessions. Each append is a transaction, be it of one record or of
+//! One database holds the logs of any number of sessions. Each append is a transaction, of one record or of
 //! several, so nothing is ever torn. Two writers of one log are not kept apart for longer than that: within its
 //! transaction each looks whether the log ends where it left it, and the one that comes second finds that it does
 //! not and fails. A writer that does not get the database within five seconds, which is what `rusqlite` waits, is

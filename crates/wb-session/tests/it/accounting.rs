@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use wb_budget::{HeuristicPreset, Usage};
 use wb_message::{Block, Content, Message};
 use wb_session::{
-    CompactionSettings, Entry, SESSION_TARIFF, SessionSettings, build_context, calculate_context_tokens,
+    CompactionSettings, Entry, SESSION_PRESET, SessionSettings, build_context, calculate_context_tokens,
     estimate_context, estimate_tokens, last_usage, should_compact,
 };
 use wb_testkit::session_rows::{
-    EXCLUDED, JSON, NEWEST, Row, SEED, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
+    EXCLUDED, JSON, NEWEST, OLDER, Row, TOTAL, Verdict, has_excluded, has_special_json, judge, replay,
     selected_messages, total_in_file, with_all_commands,
 };
 
@@ -57,10 +57,10 @@ fn the_last_usage_is_the_recorded_one() {
 /// The newest version is followed, which counts the images of the user.
 #[test]
 fn the_estimates_of_messages_are_the_recorded_ones() {
-    for (version, tariff) in [(NEWEST, SESSION_TARIFF), (SEED, HeuristicPreset::PI)] {
+    for (version, preset) in [(NEWEST, SESSION_PRESET), (OLDER, HeuristicPreset::PI)] {
         replay("estimate_tokens", version, (151, 145), &[(JSON, 6)], |row| {
             let messages = selected_messages(row.log, row.id("leaf").as_ref());
-            let ours: Vec<_> = messages.iter().map(|message| tariff.message_tokens(message)).collect();
+            let ours: Vec<_> = messages.iter().map(|message| preset.message_tokens(message)).collect();
             let theirs: Vec<u64> = serde_json::from_value(row.output.clone()).unwrap();
             let holds = ours.len() == theirs.len()
                 && messages.iter().zip(&ours).zip(&theirs).all(|((message, ours), theirs)| {
@@ -70,7 +70,7 @@ fn the_estimates_of_messages_are_the_recorded_ones() {
         });
     }
     let message = Message::user("four");
-    assert_eq!(estimate_tokens(&message), SESSION_TARIFF.message_tokens(&message));
+    assert_eq!(estimate_tokens(&message), SESSION_PRESET.message_tokens(&message));
 }
 
 const STALE: &str = "a count from before the newest compaction is not used";
@@ -90,7 +90,7 @@ fn compare_estimate(row: &Row<'_>) -> Verdict {
     if has_excluded(&path) && shown(&all.iter().collect::<Vec<_>>()) == *row.output {
         return Ok(vec![EXCLUDED]);
     }
-    let ours = estimate_context(&path, &SESSION_TARIFF);
+    let ours = estimate_context(&path, &SESSION_PRESET);
     let stale = last_usage(&path).filter(|_| ours.last_usage_index.is_none());
     if let Some((_, usage)) = stale {
         let messages = selected_messages(row.log, row.id("leaf").as_ref());
@@ -107,7 +107,7 @@ fn compare_estimate(row: &Row<'_>) -> Verdict {
 }
 
 fn shown(path: &[&Entry]) -> Value {
-    let it = estimate_context(path, &SESSION_TARIFF);
+    let it = estimate_context(path, &SESSION_PRESET);
     json!({
         "tokens": it.tokens, "usageTokens": it.usage_tokens, "trailingTokens": it.trailing_tokens,
         "lastUsageIndex": it.last_usage_index,
@@ -137,16 +137,16 @@ fn failed_and_empty_counts_are_passed_over_and_estimated() {
     let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(last_usage(&path).map(|(at, usage)| (at, usage.input_tokens)), Some((1, 500)));
-    let estimate = estimate_context(&path, &SESSION_TARIFF);
+    let estimate = estimate_context(&path, &SESSION_PRESET);
     assert_eq!((estimate.tokens, estimate.trailing_tokens, estimate.last_usage_index), (506, 6, Some(1)));
 }
 
 #[test]
 fn a_path_without_counts_is_estimated_whole() {
     let log = chain("u:10 a:20 t:30 l b:40 x:50 s:60");
-    let estimate = estimate_context(&log.path(log.leaf()).unwrap(), &SESSION_TARIFF);
+    let estimate = estimate_context(&log.path(log.leaf()).unwrap(), &SESSION_PRESET);
     assert_eq!((estimate.tokens, estimate.usage_tokens, estimate.last_usage_index), (210, 0, None));
-    assert_eq!(estimate_context(&[], &SESSION_TARIFF).tokens, 0);
+    assert_eq!(estimate_context(&[], &SESSION_PRESET).tokens, 0);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn after_a_compaction_its_digest_and_what_it_kept_are_estimated() {
     let log = chain("u:1000 a:1000 u:20 c=1:900 u:7 c=3:30 a:40");
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(
-        estimate_context(&path, &SESSION_TARIFF).tokens,
+        estimate_context(&path, &SESSION_PRESET).tokens,
         97,
         "20 kept, 7 after, 30 of the digest, 40 new"
     );
@@ -181,7 +181,7 @@ fn the_limit_itself_is_not_above_the_limit() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_seed_and_keys_that_are_left_out_get_them() {
+fn the_defaults_are_those_of_the_older_and_keys_that_are_left_out_get_them() {
     let settings = CompactionSettings { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 };
     assert_eq!(CompactionSettings::default(), settings);
     let file = json!({"theme": "dark", "compaction": {"keepRecentTokens": 5, "keepRecent": 1}, "branchSummary": {"x": 0}});

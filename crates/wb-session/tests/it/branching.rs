@@ -1,9 +1,9 @@
-//! What is left behind on another branch: recorded answers, the seed's diagram, and rules.
+//! What is left behind on another branch: recorded answers, diagrams, and rules.
 
 use serde_json::{Value, json};
 use wb_message::Message;
 use wb_session::{
-    BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, SESSION_TARIFF, SessionError,
+    BranchPreparation, CompactionSettings, Entry, EntryId, EntryKind, SESSION_PRESET, SessionError,
     SessionLog, collect_entries_for_branch_summary, prepare_branch_entries, prepare_compaction,
 };
 use wb_testkit::session_rows::{
@@ -57,7 +57,7 @@ fn is_near(row: &Row<'_>, entries: &[&Entry]) -> bool {
     let ours = prepare_branch_entries(
         entries,
         Some(row.count("budget")).filter(|budget| *budget > 0),
-        &SESSION_TARIFF,
+        &SESSION_PRESET,
     );
     let off = row.output["totalTokens"].as_u64().unwrap().abs_diff(ours.total_tokens);
     let is_same = are_messages(row.log, &row.output["messages"], &ours.messages);
@@ -68,7 +68,7 @@ fn is_near(row: &Row<'_>, entries: &[&Entry]) -> bool {
 
 fn compare(row: &Row<'_>, entries: &[&Entry]) -> Verdict {
     let budget = Some(row.count("budget")).filter(|budget| *budget > 0);
-    let ours = prepare_branch_entries(entries, budget, &SESSION_TARIFF);
+    let ours = prepare_branch_entries(entries, budget, &SESSION_PRESET);
     let theirs = row.output;
     let is_same = are_messages(row.log, &theirs["messages"], &ours.messages)
         && theirs["totalTokens"] == ours.total_tokens;
@@ -91,9 +91,9 @@ fn collected(log: &SessionLog, old: &str, target: &str) -> (String, Option<Strin
     (ids, found.common_ancestor_id.map(|id| id.to_string()))
 }
 
-/// The diagram of seed 2.
+/// A tree whose two branches part at A.
 #[test]
-fn the_diagram_of_a_branch_is_as_the_seed_draws_it() {
+fn a_branch_is_collected_down_to_where_it_parts() {
     let pairs = [("A", ""), ("B", "A"), ("C", "B"), ("D", "C"), ("E", "A"), ("F", "E"), ("R", "")];
     let lines: Vec<_> = pairs.iter().map(|(id, parent)| label(id, parent)).collect();
     let log = log_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn the_diagram_of_a_branch_is_as_the_seed_draws_it() {
 
 fn prepared(words: &str, budget: Option<u64>) -> (BranchPreparation, Vec<u64>) {
     let log = chain(words);
-    let preparation = prepare_branch_entries(&log.path(log.leaf()).unwrap(), budget, &SESSION_TARIFF);
+    let preparation = prepare_branch_entries(&log.path(log.leaf()).unwrap(), budget, &SESSION_PRESET);
     let weights = preparation.messages.iter().map(wb_session::estimate_tokens).collect();
     (preparation, weights)
 }
@@ -160,15 +160,15 @@ fn every_composed_log_is_prepared_at_every_leaf_without_a_panic() {
             let path = log.path(Some(&old.id)).unwrap();
             for keep_recent_tokens in [0, 1, 5, u64::MAX] {
                 let settings = CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() };
-                if let Some(preparation) = prepare_compaction(&path, &settings, &SESSION_TARIFF) {
+                if let Some(preparation) = prepare_compaction(&path, &settings, &SESSION_PRESET) {
                     assert!(path.iter().any(|entry| entry.id == preparation.first_kept_entry_id));
                     n_prepared += 1;
                 }
             }
             for target in log.entries() {
                 let found = collect_entries_for_branch_summary(&log, Some(&old.id), &target.id).unwrap();
-                let all = prepare_branch_entries(&found.entries, None, &SESSION_TARIFF);
-                let some = prepare_branch_entries(&found.entries, Some(1), &SESSION_TARIFF);
+                let all = prepare_branch_entries(&found.entries, None, &SESSION_PRESET);
+                let some = prepare_branch_entries(&found.entries, Some(1), &SESSION_PRESET);
                 assert!(some.messages.len() <= all.messages.len() && some.file_ops == all.file_ops);
             }
         }

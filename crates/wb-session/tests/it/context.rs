@@ -106,7 +106,7 @@ fn a_boundary_that_is_not_before_the_compaction_keeps_nothing() {
 #[test]
 fn the_stretches_between_compactions_hold_every_request_once() {
     let log = read("compactions").unwrap();
-    let ends = log.stretches(log.leaf()).unwrap();
+    let ends = log.segment_ends(log.leaf()).unwrap();
     assert_eq!(ends, ["a2", "a3", "a4"].map(|id| Some(EntryId::from(id))));
     let current = |leaf: &Option<EntryId>| {
         let context = build_context(&log, leaf.as_ref()).unwrap();
@@ -114,7 +114,7 @@ fn the_stretches_between_compactions_hold_every_request_once() {
         counted.map(|request| request.usage.prompt_tokens()).collect::<Vec<_>>()
     };
     assert_eq!(ends.iter().map(current).collect::<Vec<_>>(), [vec![100, 200], vec![150], vec![180]]);
-    assert_eq!(log.stretches(None).unwrap(), [None]);
+    assert_eq!(log.segment_ends(None).unwrap(), [None]);
 }
 
 /// An answer without content goes alone (e1), one of which only a dead call and thinking were there goes too (e2),

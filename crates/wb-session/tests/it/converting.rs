@@ -7,7 +7,7 @@ use wb_session::{
     serialize_conversation,
 };
 use wb_testkit::session_rows::{
-    JSON, NEWEST, Row, SEED, Verdict, clip_as_recorded, has_special_json, is_text, judge, masked, replay,
+    JSON, NEWEST, OLDER, Row, Verdict, clip_as_recorded, has_special_json, is_text, judge, masked, replay,
     selected_messages,
 };
 
@@ -132,10 +132,10 @@ fn converted_digests_and_commands_read_like_this() {
     ");
 }
 
-/// The seed's version shows thinking and whole results.
+/// The older version shows thinking and whole results.
 #[test]
 fn conversations_are_serialized_as_recorded() {
-    replay("serialize", SEED, (151, 143), &[(JSON, 7), (SHELL, 1)], |row| {
+    replay("serialize", OLDER, (151, 143), &[(JSON, 7), (SHELL, 1)], |row| {
         let seen: Vec<_> = seen(&row).into_iter().map(|(_, message)| message).collect();
         compare(&row, SerializeOpts::WHOLE, seen)
     });
@@ -181,7 +181,7 @@ fn answer() -> Message {
     ])
 }
 
-/// The example of seed 2, in its order.
+/// The recorded example, in its order.
 #[test]
 fn the_parts_of_a_conversation_are_labelled() {
     let messages = [Message::user("go"), answer(), Message::tool_result("1", "read", "fn a() {}")];

@@ -6,7 +6,7 @@ use wb_message::{Block, Message, outline};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, EntryTag, IdSource, NewSession, Node, Session, SessionError};
 
-use crate::undo::{context_of, face, here, opened, told, written};
+use crate::undo::{content_of, context_of, face, here, opened, written};
 
 fn empty() -> Session {
     Session::create(Box::new(MemoryStore::default()), &NewSession::default(), IdSource::new(1)).unwrap()
@@ -233,7 +233,7 @@ proptest! {
             let undone = session.undo_compaction(9).unwrap();
             prop_assert_eq!(&undone.old_leaf_id, &leaf);
             let context = here(&session);
-            prop_assert_eq!(told(&context), told(&expected));
+            prop_assert_eq!(content_of(&context), content_of(&expected));
             let after = written(&session);
             prop_assert!(after.starts_with(&before));
             prop_assert_eq!(face(&opened(&after)), face(&session));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wb_message::{Block, Message};
 use wb_session::files::{MAX_LISTED_FILES, MAX_PATH_BYTES, MAX_TAGGED_UNITS, PATHS_LEFT_OUT};
 use wb_session::{
-    CompactionPreparation, CompactionSettings, FileLists, FileOps, SESSION_TARIFF, compute_file_lists,
+    CompactionPreparation, CompactionSettings, FileLists, FileOps, SESSION_PRESET, compute_file_lists,
     estimate_tokens, format_file_operations, prepare_compaction, split_file_tags,
 };
 use wb_testkit::session_rows::{NEWEST, judge, replay};
@@ -79,7 +79,7 @@ fn prepared(compaction: &Value, branch: &Value) -> CompactionPreparation {
     let lines: Vec<_> = entries.iter().map(Value::to_string).collect();
     let log = log_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     let settings = CompactionSettings { keep_recent_tokens: 1, ..CompactionSettings::default() };
-    prepare_compaction(&log.path(log.leaf()).unwrap(), &settings, &SESSION_TARIFF).unwrap()
+    prepare_compaction(&log.path(log.leaf()).unwrap(), &settings, &SESSION_PRESET).unwrap()
 }
 
 fn details(read: &str, modified: &str) -> Value {

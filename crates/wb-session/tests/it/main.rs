@@ -17,7 +17,7 @@ mod undo_laws;
 mod crash;
 mod chain;
 mod accounting;
-mod gauge;
+mod context_gauge;
 mod preparing;
 mod files;
 mod branching;

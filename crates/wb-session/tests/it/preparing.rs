@@ -1,4 +1,4 @@
-//! Where a session is cut and what a compaction is prepared with: recorded answers, the seed's diagrams, and rules.
+//! Where a session is cut and what a compaction is prepared with: recorded answers, diagrams, and rules.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use wb_message::Message;
 use wb_session::{
-    CompactionPreparation, CompactionSettings, CutPoint, Entry, EntryId, SESSION_TARIFF, SessionLog,
+    CompactionPreparation, CompactionSettings, CutPoint, Entry, EntryId, SESSION_PRESET, SessionLog,
     build_context, cut_candidates, estimate_context, estimate_tokens, find_cut_point, find_turn_start,
     prepare_compaction,
 };
@@ -42,7 +42,7 @@ fn cut_points_are_the_recorded_ones() {
 
 fn compare_cut(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     let (start, end) = (row.place("start"), row.place("end"));
-    let ours = shown(find_cut_point(path, start..end, row.count("keepRecentTokens"), &SESSION_TARIFF));
+    let ours = shown(find_cut_point(path, start..end, row.count("keepRecentTokens"), &SESSION_PRESET));
     if ours == *row.output {
         return Ok(Vec::new());
     }
@@ -101,7 +101,7 @@ fn settings_of(row: &Row<'_>) -> CompactionSettings {
 
 fn compare_preparation(row: &Row<'_>, path: &[&Entry]) -> Verdict {
     let theirs = row.output;
-    let Some(ours) = prepare_compaction(path, &settings_of(row), &SESSION_TARIFF) else {
+    let Some(ours) = prepare_compaction(path, &settings_of(row), &SESSION_PRESET) else {
         return judge(theirs.is_null(), "", false, "nothing prepared");
     };
     assert_eq!(ours.settings, settings_of(row));
@@ -154,10 +154,10 @@ fn right_after_a_compaction_nothing_is_prepared() {
     replay("prepare_right_after_compaction", NEWEST, (345, 345), &[], |row| {
         let mut path = row.path();
         let first =
-            prepare_compaction(&path, &settings_of(&row), &SESSION_TARIFF).ok_or("nothing prepared")?;
+            prepare_compaction(&path, &settings_of(&row), &SESSION_PRESET).ok_or("nothing prepared")?;
         let compaction = compaction_entry(&first);
         path.push(&compaction);
-        let second = prepare_compaction(&path, &settings_of(&row), &SESSION_TARIFF);
+        let second = prepare_compaction(&path, &settings_of(&row), &SESSION_PRESET);
         judge(row.output.is_null() && second.is_none(), "", false, second)
     });
 }
@@ -167,7 +167,7 @@ fn keeping(keep_recent_tokens: u64) -> CompactionSettings {
 }
 
 fn prepared(log: &SessionLog, keep_recent_tokens: u64) -> Option<CompactionPreparation> {
-    prepare_compaction(&log.path(log.leaf()).unwrap(), &keeping(keep_recent_tokens), &SESSION_TARIFF)
+    prepare_compaction(&log.path(log.leaf()).unwrap(), &keeping(keep_recent_tokens), &SESSION_PRESET)
 }
 
 /// Returns first kept entry, messages to summarize, messages of the turn's start, and whether a turn is split.
@@ -177,9 +177,9 @@ fn in_short(preparation: &CompactionPreparation) -> (&str, usize, usize, bool) {
     (it.first_kept_entry_id.as_str(), n_head, n_prefix, it.is_split_turn)
 }
 
-/// The first diagram of seed 2, whose entry 0 is the header.
+/// The first diagram, whose entry 0 is the header.
 #[test]
-fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
+fn a_compaction_keeps_what_its_diagram_shows() {
     let words = "u a t u a t t a t";
     let preparation = prepared(&chain(words), 600).unwrap();
     assert_eq!(in_short(&preparation), ("4", 3, 0, false));
@@ -188,12 +188,12 @@ fn the_diagram_of_a_compaction_is_as_the_seed_draws_it() {
     assert_eq!(context.entries, ["10", "4", "5", "6", "7", "8", "9"].map(EntryId::from));
 }
 
-/// The second diagram of seed 2: one huge turn.
+/// The second diagram: one huge turn.
 #[test]
-fn the_diagram_of_a_split_turn_is_as_the_seed_draws_it() {
+fn a_split_turn_is_cut_as_its_diagram_shows() {
     let log = chain("u a t a t t a t");
     let path = log.path(log.leaf()).unwrap();
-    let cut = find_cut_point(&path, 0..path.len(), 150, &SESSION_TARIFF);
+    let cut = find_cut_point(&path, 0..path.len(), 150, &SESSION_PRESET);
     assert_eq!((cut.first_kept_entry_index, cut.turn_start_index, cut.is_split_turn), (6, Some(0), true));
     let preparation = prepared(&log, 150).unwrap();
     assert_eq!(in_short(&preparation), ("7", 0, 6, true));
@@ -218,7 +218,7 @@ fn a_call_keeps_its_results_when_something_stands_between_them() {
     let log = chain("u a t x t u");
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(cut_candidates(&path, 0..path.len()), [0, 1, 5]);
-    assert_eq!(find_cut_point(&path, 0..5, 150, &SESSION_TARIFF).first_kept_entry_index, 1);
+    assert_eq!(find_cut_point(&path, 0..5, 150, &SESSION_PRESET).first_kept_entry_index, 1);
     let in_flight = chain("u a u o b l");
     let path = in_flight.path(in_flight.leaf()).unwrap();
     assert_eq!(cut_candidates(&path, 0..path.len()), [0, 1, 2, 3], "the result may still come");
@@ -228,7 +228,7 @@ fn a_call_keeps_its_results_when_something_stands_between_them() {
 fn results_that_exceed_the_budget_are_kept_with_their_call() {
     let log = chain("u a t u a t:900 t:900");
     let path = log.path(log.leaf()).unwrap();
-    let cut = find_cut_point(&path, 0..path.len(), 500, &SESSION_TARIFF);
+    let cut = find_cut_point(&path, 0..path.len(), 500, &SESSION_PRESET);
     assert_eq!((cut.first_kept_entry_index, cut.turn_start_index), (4, Some(3)));
     assert_eq!(in_short(&prepared(&log, 500).unwrap()), ("5", 3, 1, true));
 }
@@ -238,7 +238,7 @@ fn a_range_without_a_place_to_cut_is_kept_whole() {
     let log = chain("l m u a t t");
     let path = log.path(log.leaf()).unwrap();
     for (range, start) in [(0..2, 0), (4..6, 4), (Range { start: 9, end: 4 }, 9), (3..3, 3), (50..60, 50)] {
-        let cut = find_cut_point(&path, range, 1, &SESSION_TARIFF);
+        let cut = find_cut_point(&path, range, 1, &SESSION_PRESET);
         assert_eq!((cut.first_kept_entry_index, cut.is_split_turn), (start, false));
     }
     assert_eq!(find_turn_start(&path, 99, 0), Some(2));
@@ -247,7 +247,7 @@ fn a_range_without_a_place_to_cut_is_kept_whole() {
 
 #[test]
 fn nothing_is_prepared_where_nothing_would_be_summarized() {
-    assert!(prepare_compaction(&[], &keeping(1), &SESSION_TARIFF).is_none());
+    assert!(prepare_compaction(&[], &keeping(1), &SESSION_PRESET).is_none());
     for words in ["u a t", "l m", "u", "t", "u a c=1", "l u:9"] {
         assert!(prepared(&chain(words), 10_000).is_none(), "{words}");
     }
@@ -270,7 +270,7 @@ fn every_message_is_summarized_once_or_kept() {
     for step in 0..n_steps {
         let log = chain(&words);
         let path = log.path(log.leaf()).unwrap();
-        let preparation = prepare_compaction(&path, &keeping(60), &SESSION_TARIFF).unwrap();
+        let preparation = prepare_compaction(&path, &keeping(60), &SESSION_PRESET).unwrap();
         let given = [&preparation.messages_to_summarize[..], &preparation.turn_prefix_messages].concat();
         summarized.extend(given.iter().map(estimate_tokens));
         let next = 30 + step * 3;
@@ -309,8 +309,8 @@ fn what_the_model_does_not_see_counts_for_nothing() {
     let log = log_of(&entries.iter().map(String::as_str).collect::<Vec<_>>());
     let path = log.path(log.leaf()).unwrap();
     assert_eq!(cut_candidates(&path, 0..path.len()), [0, 3, 6]);
-    assert_eq!(estimate_context(&path, &SESSION_TARIFF).tokens, 2 + 2 + 1);
-    let first = |keep| find_cut_point(&path, 0..path.len(), keep, &SESSION_TARIFF).first_kept_entry_index;
+    assert_eq!(estimate_context(&path, &SESSION_PRESET).tokens, 2 + 2 + 1);
+    let first = |keep| find_cut_point(&path, 0..path.len(), keep, &SESSION_PRESET).first_kept_entry_index;
     assert_eq!([1, 2, 3, 4, 5].map(first), [6, 3, 3, 0, 0]);
     let preparation = prepared(&log, 1).unwrap();
     assert_eq!(preparation.first_kept_entry_id, EntryId::from("u4"));
@@ -331,7 +331,7 @@ fn places_to_cut_are_those_that_pairing_allows() {
         let expected: Vec<_> = legal.collect();
         assert_eq!(cut_candidates(&path, 0..6), expected, "{words:?}");
         for keep in [1, 150, 250, 100_000] {
-            let cut = find_cut_point(&path, 0..6, keep, &SESSION_TARIFF).first_kept_entry_index;
+            let cut = find_cut_point(&path, 0..6, keep, &SESSION_PRESET).first_kept_entry_index;
             assert!(cut == 0 || expected.contains(&cut), "{words:?} at {keep}: {cut}");
             let Some(it) = prepared(&log, keep) else { continue };
             let n_given = it.messages_to_summarize.len() + it.turn_prefix_messages.len();
@@ -344,9 +344,9 @@ fn places_to_cut_are_those_that_pairing_allows() {
     }
 }
 
-/// Figures of two real sessions, which all published versions agree on.
+/// Figures of two real sessions, which all recorded versions agree on.
 #[test]
-fn real_sessions_are_cut_where_the_published_ones_cut_them() {
+fn real_sessions_are_cut_where_the_recorded_ones_cut_them() {
     let Some(folder) = shared("sessions/pi") else { return };
     for (name, tokens, usage, cut, turn, after) in [
         ("large-session", 177_657, None, 837, 834, (182, Some(20_630))),
@@ -355,12 +355,12 @@ fn real_sessions_are_cut_where_the_published_ones_cut_them() {
         let file = folder.join(format!("badlogic-pi-mono__{name}.jsonl"));
         let log = SessionLog::read(bytes_of(&file).as_slice()).unwrap();
         let path = log.path(log.leaf()).unwrap();
-        let estimate = estimate_context(&path, &SESSION_TARIFF);
+        let estimate = estimate_context(&path, &SESSION_PRESET);
         assert_eq!(estimate.tokens, tokens, "{name}");
         if let Some(usage) = usage {
             assert_eq!((estimate.usage_tokens, estimate.trailing_tokens), usage, "{name}");
         }
-        let found = find_cut_point(&path, 0..path.len(), 20_000, &SESSION_TARIFF);
+        let found = find_cut_point(&path, 0..path.len(), 20_000, &SESSION_PRESET);
         let expected = (cut, Some(turn), true);
         assert_eq!(
             (found.first_kept_entry_index, found.turn_start_index, found.is_split_turn),
@@ -368,7 +368,7 @@ fn real_sessions_are_cut_where_the_published_ones_cut_them() {
             "{name}"
         );
         let kept: Vec<_> = path[cut..].iter().filter(|entry| gives_message(entry)).collect();
-        let preparation = prepare_compaction(&path, &CompactionSettings::default(), &SESSION_TARIFF).unwrap();
+        let preparation = prepare_compaction(&path, &CompactionSettings::default(), &SESSION_PRESET).unwrap();
         let summary = format!(
             "LLM-REPLY-1\n\n---\n\n**Turn Context (split turn):**\n\nLLM-REPLY-2{}",
             preparation.file_ops.tags()

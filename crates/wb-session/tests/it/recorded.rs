@@ -1,4 +1,4 @@
-//! Recorded answers of the published systems, and real files.
+//! Recorded answers of other systems, and real files.
 
 use serde_json::{Value, json};
 use wb_session::{EntryId, EntryKind, SessionError, SessionLog, build_context};
@@ -82,9 +82,9 @@ fn the_selection_is_the_recorded_one() {
     assert!(n_checked > 900, "{n_checked} recorded answers were found");
 }
 
-/// The published migration of a file was stored beside it: both give one context.
+/// The recorded migration of a file was stored beside it: both give one context.
 #[test]
-fn migrating_gives_what_the_published_migration_gave() {
+fn migrating_gives_what_the_recorded_migration_gave() {
     let Some(folder) = shared("sessions/pi") else { return };
     for name in ["badlogic-pi-mono__before-compaction", "badlogic-pi-mono__large-session"] {
         let messages = |suffix: &str| {

@@ -11,7 +11,7 @@ use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, Context, ContextEdit, Durability, EntryId, EntryKind, EntryStore, IdSource,
-    Line, Logged, NewSession, Node, Replacement, Request, SESSION_TARIFF, Session, SessionError, SessionLog,
+    Line, Logged, NewSession, Node, Replacement, Request, SESSION_PRESET, Session, SessionError, SessionLog,
     StopReason, StoreError, UNDO_MARK, build_context, estimate_context,
 };
 use wb_testkit::shared::bytes_of;
@@ -55,7 +55,7 @@ pub(crate) fn context_of(log: &[u8], ids: &[EntryId]) -> Context {
 }
 
 /// Tells what of two contexts must be the same, whatever the entries are called.
-pub(crate) fn told(context: &Context) -> (&[Message], Option<&str>, Option<&str>) {
+pub(crate) fn content_of(context: &Context) -> (&[Message], Option<&str>, Option<&str>) {
     (&context.messages, context.model.as_deref(), context.thinking_level.as_deref())
 }
 
@@ -273,7 +273,7 @@ fn what_was_counted_after_the_compaction_does_not_tell_the_size_of_the_context()
     session.append(&answer(5_000), 4_000).unwrap();
     let tokens = |session: &Session| {
         let log = SessionLog::read(&written(session)[..]).unwrap();
-        estimate_context(&log.path(log.leaf()).unwrap(), &SESSION_TARIFF).tokens
+        estimate_context(&log.path(log.leaf()).unwrap(), &SESSION_PRESET).tokens
     };
     assert_eq!(tokens(&session), 5_010);
     session.undo_compaction(5_000).unwrap();

@@ -17,7 +17,7 @@ use wb_testkit::shared::{bytes_of, shared_files};
 
 use crate::store::{Opened, each_store};
 use crate::support::{FIXTURES, append_bytes, fresh};
-use crate::undo::{Face, context_of, face, here, ids, opened, told, written};
+use crate::undo::{Face, content_of, context_of, face, here, ids, opened, written};
 
 /// Something that is done to a session.
 #[derive(Clone, Debug)]
@@ -189,7 +189,7 @@ fn check_old_branch(session: &Session, before: &Before, name: &str) {
 fn check_context(session: &Session, before: &Before, name: &str) {
     let rest = [&before.path[..before.at], &before.path[before.at + 1..]].concat();
     let (context, reference) = (here(session), context_of(&before.log, &rest));
-    assert_eq!(told(&context), told(&reference), "{name}");
+    assert_eq!(content_of(&context), content_of(&reference), "{name}");
 }
 
 /// Entries stand for those that they repeat: in place, kind and time, in their labels and as pairs.
@@ -241,7 +241,7 @@ fn undo_all_and_check(session: &mut Session, name: &str) -> usize {
         assert!(undo_and_check(session, name), "{name}");
     }
     assert!(!undo_and_check(session, name), "{name}");
-    assert_eq!(told(&here(session)), told(&context_of(&log, &rest)), "{name}");
+    assert_eq!(content_of(&here(session)), content_of(&context_of(&log, &rest)), "{name}");
     gone.len()
 }
 

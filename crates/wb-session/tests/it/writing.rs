@@ -61,9 +61,9 @@ fn every_real_file_is_written_as_it_was_and_a_migrated_one_opens_as_the_same() {
     }
 }
 
-/// The published migration of these files was stored beside them.
+/// The recorded migration of these files was stored beside them.
 #[test]
-fn a_migrated_file_is_byte_for_byte_what_the_published_migration_wrote() {
+fn a_migrated_file_is_byte_for_byte_what_the_recorded_migration_wrote() {
     let Some(folder) = shared("sessions/pi") else { return };
     for name in ["badlogic-pi-mono__before-compaction", "badlogic-pi-mono__large-session"] {
         let file = |suffix: &str| bytes_of(&folder.join(format!("{name}{suffix}")));
@@ -210,7 +210,7 @@ fn a_fork_is_the_recorded_one() {
         session.fork_to(Some(&leaf), &begin, &mut IdSource::new(9), &mut out).unwrap();
         let mut records = records(&out);
         records.remove(0);
-        let told = |record: &Value| match record["type"].as_str() {
+        let seen = |record: &Value| match record["type"].as_str() {
             Some("label") => {
                 json!({ "type": "label", "targetId": record["targetId"], "label": record["label"] })
             }
@@ -220,7 +220,7 @@ fn a_fork_is_the_recorded_one() {
             }
             _ => json!({ "type": record["type"], "id": record["id"], "parentId": record["parentId"] }),
         };
-        let ours: Value = records.iter().map(told).collect();
+        let ours: Value = records.iter().map(seen).collect();
         assert_eq!(ours, row["output"], "row {}", row["n"]);
         let fork = opened(&out);
         assert!(fork.tree().path(fork.leaf()).unwrap().len() == records.len(), "one chain");

@@ -20,15 +20,15 @@ fn what_failed_is_told_by_its_command_until_that_works() {
     let failed = r#"u"Build it." a:bash(make all) t!"cc -c a.c
 a.c:3: no such file
 Command exited with code 2" "#;
-    let told = digest(&script(failed), None);
-    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? make all: a.c:3: no such file"]);
+    let first = digest(&script(failed), None);
+    assert_eq!(lines(&first, "- Stuck?"), ["- Stuck? make all: a.c:3: no such file"]);
     let works = digest(&script(&[failed, r#"a:bash(make all) t"done""#].concat()), None);
     assert!(lines(&works, "- Stuck?").is_empty(), "{works}");
     let other = digest(&script(&[failed, r#"a:bash(make docs) t"done""#].concat()), None);
     assert_eq!(lines(&other, "- Stuck?").len(), 1, "{other}");
-    let later = digest(&script(r#"u"Again." a:bash(make all) t"done""#), Some(&told));
+    let later = digest(&script(r#"u"Again." a:bash(make all) t"done""#), Some(&first));
     assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
-    let unrelated = digest(&script(r#"u"Again." a:bash(make docs) t"done""#), Some(&told));
+    let unrelated = digest(&script(r#"u"Again." a:bash(make docs) t"done""#), Some(&first));
     assert_eq!(lines(&unrelated, "- Stuck?").len(), 1, "{unrelated}");
 }
 
@@ -45,8 +45,8 @@ fn a_request_that_failed_is_told_until_one_is_answered() {
 #[test]
 fn an_edit_that_failed_is_forgotten_when_the_same_file_was_edited() {
     let failed = r#"u"Fix it." a:edit(src/a.rs) t!"no such text" "#;
-    let told = digest(&script(failed), None);
-    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? edit src/a.rs: no such text"]);
+    let first = digest(&script(failed), None);
+    assert_eq!(lines(&first, "- Stuck?"), ["- Stuck? edit src/a.rs: no such text"]);
     let other = digest(&script(&[failed, "a:edit(src/b.rs) t"].concat()), None);
     assert_eq!(lines(&other, "- Stuck?").len(), 1);
     let same = digest(&script(&[failed, "a:edit(src/a.rs) t"].concat()), None);
@@ -62,9 +62,9 @@ fn a_word_or_two_is_no_activity_and_a_line_of_a_log_no_constraint() {
         Message::user("Nice, go on."),
         Message::assistant("Done."),
     ];
-    let told = digest(&talk, None);
-    assert_eq!(lines(&told, "- Active:"), ["- Active: Now I port the reader."]);
-    let (_, guardrails) = told.split_once("# Guardrails\n").unwrap();
+    let first = digest(&talk, None);
+    assert_eq!(lines(&first, "- Active:"), ["- Active: Now I port the reader."]);
+    let (_, guardrails) = first.split_once("# Guardrails\n").unwrap();
     let (guardrails, _) = guardrails.split_once("# Status").unwrap();
     assert_eq!(guardrails, "- Never touch the schema.\n");
 }
@@ -94,8 +94,8 @@ fn the_count_of_an_earlier_digest_is_added_where_that_tells_one() {
 #[test]
 fn a_goal_in_the_words_of_a_model_leads() {
     let prior = "# Objective\nPort the importer.\n- with its tests\n- Earlier request: one at a time";
-    let told = digest(&[Message::user("now the writer")], Some(prior));
-    let again = digest(&[Message::user("and the docs")], Some(&told));
+    let first = digest(&[Message::user("now the writer")], Some(prior));
+    let again = digest(&[Message::user("and the docs")], Some(&first));
     assert!(
         again.starts_with("# Objective\nPort the importer.\n- Latest request: and the docs\n"),
         "{again}"
@@ -104,30 +104,30 @@ fn a_goal_in_the_words_of_a_model_leads() {
 
 #[test]
 fn what_failed_before_is_forgotten_once_it_works_however_much_was_done_since() {
-    let told = digest(
+    let first = digest(
         &script(r#"u"Build it." a:bash(make all) t!"a.c:3: no such file" a:edit(src/a.rs) t!"no such text""#),
         None,
     );
-    assert_eq!(lines(&told, "- Stuck?").len(), 2, "{told}");
+    assert_eq!(lines(&first, "- Stuck?").len(), 2, "{first}");
     let mut later = r#"u"Again." a:bash(make all) t"done" a:edit(src/a.rs) t"done" "#.to_owned();
     for n in 0..20 {
         let _ = write!(later, r#"a:bash(ls {n}) t"done" "#);
     }
-    let later = digest(&script(&later), Some(&told));
+    let later = digest(&script(&later), Some(&first));
     assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
 }
 
 #[test]
 fn a_command_that_fails_in_silence_is_among_the_commands_alone_and_each_command_is_there_once() {
-    let told = digest(
+    let first = digest(
         &script(r#"u"Look." a:bash(grep x a.c) t!"Command exited with code 1" a:bash(make) t!"error: a""#),
         None,
     );
-    assert_eq!(lines(&told, "- Stuck?"), ["- Stuck? make: error: a"]);
-    assert_eq!(lines(&told, "- `"), ["- `make` → failed", "- `grep x a.c` → failed"]);
-    let again = digest(&script(r#"u"Again." a:bash(make) t!"error: b" a:bash(make) t"done""#), Some(&told));
+    assert_eq!(lines(&first, "- Stuck?"), ["- Stuck? make: error: a"]);
+    assert_eq!(lines(&first, "- `"), ["- `make` → failed", "- `grep x a.c` → failed"]);
+    let again = digest(&script(r#"u"Again." a:bash(make) t!"error: b" a:bash(make) t"done""#), Some(&first));
     assert_eq!(lines(&again, "- `"), ["- `make` → ok", "- `grep x a.c` → failed"]);
-    let other = digest(&script(r#"u"Again." a:bash(make) t!"error: b""#), Some(&told));
+    let other = digest(&script(r#"u"Again." a:bash(make) t!"error: b""#), Some(&first));
     assert_eq!(lines(&other, "- Stuck?"), ["- Stuck? make: error: b"]);
 }
 
@@ -141,18 +141,18 @@ fn what_is_carried_does_not_pile_up() {
         }
         prior = Some(digest(&script(&talk), prior.as_deref()));
     }
-    let told = prior.unwrap();
-    assert_eq!((lines(&told, "- Stuck?").len(), lines(&told, "- `").len()), (12, 12), "{told}");
-    assert_eq!(lines(&told, "- First request:").len(), 1);
-    assert_eq!(lines(&told, "- Latest request:").len() + lines(&told, "- Earlier request:").len(), 1);
+    let first = prior.unwrap();
+    assert_eq!((lines(&first, "- Stuck?").len(), lines(&first, "- `").len()), (12, 12), "{first}");
+    assert_eq!(lines(&first, "- First request:").len(), 1);
+    assert_eq!(lines(&first, "- Latest request:").len() + lines(&first, "- Earlier request:").len(), 1);
 }
 
 #[test]
 fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_carried() {
     let prior =
         "# Objective\n- First request: port it\n- Latest request: fix the tests\n- Earlier request: ok";
-    let told = digest(&[Message::user("please fix the tests")], Some(prior));
-    let (objective, _) = told.split_once("# Guardrails").unwrap();
+    let first = digest(&[Message::user("please fix the tests")], Some(prior));
+    let (objective, _) = first.split_once("# Guardrails").unwrap();
     assert_eq!(
         objective,
         "# Objective\n- First request: port it\n- Latest request: please fix the tests\n- Earlier request: fix the tests\n"

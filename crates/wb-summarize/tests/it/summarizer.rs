@@ -92,7 +92,7 @@ fn a_request_asks_for_what_is_configured_and_for_no_tools() {
 }
 
 #[test]
-fn where_nothing_is_configured_the_limit_is_the_seeds_and_no_model_is_named() {
+fn without_a_configuration_the_limit_is_the_default_and_no_model_is_named() {
     for summary_model in [None, Some(String::new()), Some("  ".to_owned())] {
         let invoker = model([Script::says("ok")]);
         let config = CompactionConfig { summary_model, ..CompactionConfig::default() };

@@ -1,4 +1,4 @@
-//! The recorded answers of the published cumulative summarizer.
+//! The recorded answers of the cumulative summarizer.
 
 use serde_json::{Value, json};
 use wb_summarize::{CompactionConfig, CompactionExecutionMode, savings_ratio_ppm};
@@ -14,7 +14,7 @@ fn every_recorded_saving_is_equal() {
     assert_eq!(rows.len(), 8);
 }
 
-/// The published configuration needs its prompts and its ratio; ours fills in what is left out.
+/// The recorded configuration needs its prompts and its ratio; ours fills in what is left out.
 const NEEDS_KEYS: &str = "config mode off alone fails";
 
 #[test]

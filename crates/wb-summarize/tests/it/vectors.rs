@@ -1,4 +1,4 @@
-//! The recorded answers of the published summarizer.
+//! The recorded answers of the summarizer.
 
 use futures::StreamExt;
 use futures::executor::block_on;

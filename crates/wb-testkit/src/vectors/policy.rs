@@ -1,13 +1,45 @@
 //! The recorded answers of the context window buffer and of the context-window policy.
 
 use serde_json::Value;
+use wb_budget::TokenCounter;
 use wb_message::markers::{INTERNAL_TYPE, SUMMARY_OPEN, SUMMARY_TYPE};
-use wb_message::{Block, Message};
+use wb_message::{Block, Content, Message};
 
 use super::{all_rows, fnv1a64, items, text};
 
 /// The name under which every recorded tool result stands, since none was recorded.
 pub const TOOL: &str = "tool";
+
+/// Counts as the recorded policy did: bytes / 4 of text and reasoning, rounded down, 50 bytes for any other block,
+/// nothing for calls, and 4 tokens for a message.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyCounter;
+
+impl TokenCounter for PolicyCounter {
+    fn text(&self, text: &str) -> u64 {
+        text.len() as u64 / 4
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        let n_bytes: u64 = match message {
+            Message::User { content: Content::Text(text), .. }
+            | Message::Custom { content: Content::Text(text), .. }
+            | Message::BranchSummary { summary: text, .. }
+            | Message::CompactionSummary { summary: text, .. } => text.len() as u64,
+            Message::BashExecution { command, output, .. } => (command.len() + output.len()) as u64,
+            other => other.blocks().iter().map(block_bytes).sum(),
+        };
+        4 + n_bytes / 4
+    }
+}
+
+fn block_bytes(block: &Block) -> u64 {
+    match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len() as u64,
+        Block::ToolCall { .. } => 0,
+        _ => 50,
+    }
+}
 
 /// One recorded answer.
 #[derive(Debug)]
@@ -25,7 +57,7 @@ pub struct Row {
 /// Reads the recorded answers to one operation.
 ///
 /// # Panics
-/// Panics where the fixture is missing or malformed.
+/// Panics if the fixture is missing or malformed.
 pub fn rows(op: &str) -> Vec<Row> {
     let rows = all_rows("context-window-and-policy.jsonl").filter(|row| row["op"] == op);
     let row = |mut row: Value| Row {
@@ -53,7 +85,7 @@ impl Row {
 /// Builds a text value: a string, `{rep: [text, n]}`, `{seq: [prefix, suffix, n]}` or a list of these.
 ///
 /// # Panics
-/// Panics where it is none of these.
+/// Panics if it is none of these.
 pub fn text_value(value: &Value) -> String {
     let count = |value: &Value| usize::try_from(value.as_u64().expect("a count")).expect("a count");
     match value {
@@ -73,7 +105,7 @@ pub fn text_value(value: &Value) -> String {
     }
 }
 
-/// Tells whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
+/// Returns whether a text is the recorded one, which is given by its lengths, hash and ends where it is long.
 pub fn is_text(actual: &str, recorded: &Value) -> bool {
     match recorded.as_str() {
         Some(expected) => actual == expected,

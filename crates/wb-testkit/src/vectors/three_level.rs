@@ -23,7 +23,7 @@ pub struct Case {
 /// Reads the recorded answers to one operation, generated and hand-written ones.
 ///
 /// # Panics
-/// Panics where a fixture is missing or malformed.
+/// Panics if a fixture is missing or malformed.
 pub fn cases(op: &str) -> Vec<Case> {
     let rows = all_rows("three-level.jsonl").chain(all_rows("three-level-edges.jsonl"));
     rows.filter(|row| row["case"]["op"] == op).map(case).collect()
@@ -44,7 +44,7 @@ impl Case {
     /// Returns a number of the configuration; `"max"` is the largest there is, one left out is `default`.
     ///
     /// # Panics
-    /// Panics where it is neither a count nor `"max"`.
+    /// Panics if it is neither a count nor `"max"`.
     pub fn number(&self, key: &str, default: usize) -> usize {
         match &self.config[key] {
             Value::Null => default,
@@ -62,7 +62,7 @@ impl Case {
 /// Reads a message of a recorded output: one of the input, perhaps with another content, or a synthetic one.
 ///
 /// # Panics
-/// Panics where it is malformed.
+/// Panics if it is malformed.
 pub fn output(value: &Value, input: &[Message]) -> Message {
     let Some(src) = value["src"].as_u64().and_then(|src| usize::try_from(src).ok()) else {
         return Message::user(text(&value["text"]));
@@ -77,7 +77,7 @@ pub fn output(value: &Value, input: &[Message]) -> Message {
 /// Reads the messages of an input.
 ///
 /// # Panics
-/// Panics where one is malformed.
+/// Panics if one is malformed.
 pub fn messages(list: &Value) -> Vec<Message> {
     items(list).iter().map(message).collect()
 }

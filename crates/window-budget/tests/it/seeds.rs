@@ -1,4 +1,4 @@
-//! The published names and literals of the other seeds.
+//! The published names and literals of other systems.
 
 use window_budget::{
     CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextCompactionMode,

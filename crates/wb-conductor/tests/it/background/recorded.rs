@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use wb_budget::{CompactionCut, HeuristicPreset, TokenCounter};
+use wb_budget::{CompactionCut, TokenCounter};
 use wb_conductor::{
     BackgroundCompaction, CompactionEvent, DiscardReason, apply_summary, trim_to_compaction_boundary,
 };
 use wb_message::markers::{conversation_summary, summary_text};
 use wb_message::{Message, PatchError};
 use wb_summarize::CompactionConfig;
-use wb_testkit::vectors::policy::{Row, is_text, rows, text_value};
+use wb_testkit::vectors::policy::{PolicyCounter, Row, is_text, rows, text_value};
 
 use super::support::{Act, above, acting, cut};
 
@@ -70,7 +70,7 @@ fn every_recorded_swap_that_is_heavier_is_refused_with_the_recorded_figures() {
     let mut refused = Vec::new();
     for row in rows("aw.apply") {
         let (mut messages, summary) = (row.messages(), text_value(&row.input["summary"]));
-        let told = apply_summary(&mut messages, &recorded_cut(&row), &summary, &HeuristicPreset::POLICY);
+        let told = apply_summary(&mut messages, &recorded_cut(&row), &summary, &PolicyCounter);
         assert_eq!(messages, row.messages());
         if let Err(PatchError::Heavier { removed_tokens, added_tokens }) = told {
             let applied = &row.output["applied"];
@@ -140,7 +140,7 @@ impl TokenCounter for Given {
 
     fn message(&self, message: &Message) -> u64 {
         match summary_text(message) {
-            Some(_) => HeuristicPreset::POLICY.message(message),
+            Some(_) => PolicyCounter.message(message),
             None => self.pre_tokens / 2 + u64::from(text(message) == "old") * (self.pre_tokens % 2),
         }
     }

@@ -9,7 +9,7 @@ use wb_message::{Block, Content, Message, markers};
 use super::block::Part;
 use super::row::{Answer, Body, Origin, Said};
 use super::rows::Live;
-use crate::opened::{Epoch, Note, UsageAt};
+use crate::transcript::{Note, Segment, UsageAt};
 
 /// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
 const HOST_TYPE: &str = "meta";
@@ -17,25 +17,25 @@ const HOST_TYPE: &str = "meta";
 /// A conversation, and what was changed in it.
 #[derive(Debug)]
 pub(super) struct Assembled {
-    pub(super) epoch: Epoch,
+    pub(super) segment: Segment,
     pub(super) model: Option<String>,
     pub(super) notes: Vec<Note>,
 }
 
-/// Puts a conversation together from what its lines say; usage is that of one stretch.
+/// Puts a conversation together from what its lines say; usage is that of one segment.
 pub(super) fn assemble(
     live: &Live,
-    stretch: &Range<usize>,
+    segment: &Range<usize>,
     mut said: impl FnMut(usize) -> (Body, i64),
 ) -> Assembled {
     let mut draft = Draft { tokens_before: live.tokens_before.unwrap_or(0), ..Draft::default() };
     for at in &live.order {
         let (body, timestamp) = said(*at);
-        draft.push(body, timestamp, stretch.contains(at));
+        draft.push(body, timestamp, segment.contains(at));
     }
     let model = draft.model.clone();
     let notes = draft.notes(live);
-    Assembled { epoch: draft.finish(), model, notes }
+    Assembled { segment: draft.finish(), model, notes }
 }
 
 /// A message, or an answer with the results of its calls.
@@ -175,7 +175,7 @@ impl Draft {
         matches!(message, Message::ToolResult { tool_call_id, .. } if self.cleared.contains(tool_call_id))
     }
 
-    fn finish(mut self) -> Epoch {
+    fn finish(mut self) -> Segment {
         let (mut messages, mut usage) = (Vec::new(), Vec::new());
         for slot in std::mem::take(&mut self.slots) {
             match slot {
@@ -188,7 +188,7 @@ impl Draft {
                 }
             }
         }
-        Epoch { messages, usage }
+        Segment { messages, usage }
     }
 
     /// Returns the result as the model gets it.

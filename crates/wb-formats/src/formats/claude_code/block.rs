@@ -46,7 +46,7 @@ pub(super) fn blocks(body: Value) -> Vec<Block> {
     }
 }
 
-/// Returns a body as it stands: a text or blocks; nothing where it says nothing.
+/// Returns a body as it stands: a text or blocks; nothing if it says nothing.
 pub(super) fn content(body: Value) -> Option<Content> {
     match body {
         Value::String(text) if !text.is_empty() => Some(Content::Text(text)),

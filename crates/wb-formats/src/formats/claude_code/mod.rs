@@ -20,13 +20,13 @@ use self::row::Row;
 use self::rows::Rows;
 use crate::error::FormatError;
 use crate::format::Format;
-use crate::glance::{Glance, Peeked};
-use crate::opened::{Epochs, Opened};
+use crate::probe::{Peeked, Probe};
+use crate::transcript::{Segments, Transcript};
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
 /// * Lines of one answer are joined by `message.id` wherever they stand; its usage counts once, with the largest
-///   answer. Tool results follow the answer with their call, a text beside a result comes after them.
+///   answer. Tool results follow the answer with their call, a text next to a result comes after them.
 /// * The conversation is the path to its last line. Lines of subagents are left apart, unless the file holds
 ///   nothing else. What `toolUseResult` says is for the screen.
 /// * After a compaction the model sees the digest, the lines that were preserved, and what follows. Results that
@@ -45,19 +45,19 @@ impl Format for ClaudeCode {
     }
 
     fn sniff(&self, head: &[u8]) -> bool {
-        let seen = Glance::all(head);
+        let seen = Probe::all(head);
         seen.first().is_some_and(is_export) || seen.iter().any(is_row)
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Opened, FormatError> {
+    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
         let mut rows = read_rows(input)?;
-        let last = rows.stretches().pop().unwrap_or_default();
+        let last = rows.segments().pop().unwrap_or_default();
         let live = rows.live(last.end);
-        let Assembled { epoch, model, notes } = assemble(&live, &last, |at| rows.take(at));
-        Ok(Opened {
+        let Assembled { segment, model, notes } = assemble(&live, &last, |at| rows.take(at));
+        Ok(Transcript {
             format: self.name(),
-            messages: epoch.messages,
-            usage: epoch.usage,
+            messages: segment.messages,
+            usage: segment.usage,
             model,
             context_window: None,
             notes: rows.notes().into_iter().chain(notes).collect(),
@@ -65,31 +65,31 @@ impl Format for ClaudeCode {
         })
     }
 
-    fn epochs(&self, input: &mut dyn BufRead) -> Result<Epochs, FormatError> {
+    fn segments(&self, input: &mut dyn BufRead) -> Result<Segments, FormatError> {
         let rows = read_rows(input)?;
-        let stretches = rows.stretches().into_iter();
-        Ok(Epochs::new(stretches.map(move |stretch| {
-            let live = rows.live(stretch.end);
-            assemble(&live, &stretch, |at| rows.get(at)).epoch
+        let segments = rows.segments().into_iter();
+        Ok(Segments::new(segments.map(move |segment| {
+            let live = rows.live(segment.end);
+            assemble(&live, &segment, |at| rows.get(at)).segment
         })))
     }
 }
 
-fn is_export(first: &Glance) -> bool {
+fn is_export(first: &Probe) -> bool {
     first.has("loglines")
 }
 
 /// Tells a line of a session by its type and what goes with it; the type may lie behind the end of the head.
-fn is_row(glance: &Glance) -> bool {
-    let message = glance.inner.as_deref();
+fn is_row(probe: &Probe) -> bool {
+    let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
-    match glance.r#type.as_str() {
+    match probe.r#type.as_str() {
         "user" | "assistant" => has_message,
-        "" => has_message && glance.has("parentUuid"),
-        "summary" => glance.has("leafUuid"),
-        "file-history-snapshot" => glance.has("messageId"),
-        "queue-operation" | "permission-mode" | "mode" => glance.has("sessionId"),
-        "system" | "progress" | "attachment" => glance.has("parentUuid") && glance.has("isSidechain"),
+        "" => has_message && probe.has("parentUuid"),
+        "summary" => probe.has("leafUuid"),
+        "file-history-snapshot" => probe.has("messageId"),
+        "queue-operation" | "permission-mode" | "mode" => probe.has("sessionId"),
+        "system" | "progress" | "attachment" => probe.has("parentUuid") && probe.has("isSidechain"),
         _ => false,
     }
 }
@@ -101,7 +101,7 @@ struct Export {
 
 fn read_rows(input: &mut dyn BufRead) -> Result<Rows, FormatError> {
     let peeked = Peeked::new(input)?;
-    if Glance::all(peeked.head()).first().is_some_and(is_export) {
+    if Probe::all(peeked.head()).first().is_some_and(is_export) {
         return export(peeked);
     }
     let mut rows = Rows::default();

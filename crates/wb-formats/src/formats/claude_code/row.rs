@@ -57,7 +57,7 @@ pub(super) struct Boundary {
     /// Lines before the boundary that stay.
     pub(super) preserved: Vec<String>,
     /// The first and the last of a chain of lines before the boundary that stay.
-    pub(super) segment: Option<(String, String)>,
+    pub(super) preserved_chain: Option<(String, String)>,
     /// The line after which they stand.
     pub(super) anchor: Option<String>,
 }
@@ -150,7 +150,7 @@ fn assistant(line: &mut Value) -> Option<Body> {
     }))
 }
 
-/// Reads the three disjoint parts of a prompt and the answer; nothing where none was counted.
+/// Reads the three disjoint parts of a prompt and the answer; nothing if none was counted.
 fn usage(from: &Value) -> Option<Usage> {
     let count = |key| from.get(key).and_then(Value::as_u64);
     let usage = Usage {
@@ -180,9 +180,9 @@ fn boundary(meta: &mut Value) -> Boundary {
         tokens_before: meta.get("preTokens").and_then(Value::as_u64).unwrap_or(0),
         ..Boundary::default()
     };
-    if let Some(segment) = meta.get_mut("preservedSegment") {
-        boundary.anchor = take_text(segment, "anchorUuid");
-        boundary.segment = take_text(segment, "headUuid").zip(take_text(segment, "tailUuid"));
+    if let Some(preserved) = meta.get_mut("preservedSegment") {
+        boundary.anchor = take_text(preserved, "anchorUuid");
+        boundary.preserved_chain = take_text(preserved, "headUuid").zip(take_text(preserved, "tailUuid"));
     }
     if let Some(kept) = meta.get_mut("preservedMessages") {
         boundary.anchor = take_text(kept, "anchorUuid").or(boundary.anchor);

@@ -7,7 +7,7 @@ use wb_message::Block;
 
 use super::block::Part;
 use super::row::{Answer, Body, Boundary, Origin, Row, Said};
-use crate::opened::Note;
+use crate::transcript::Note;
 
 /// A line whose parent was looked up.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Rows {
         (std::mem::replace(&mut self.all[at].body, Body::Link), self.all[at].timestamp)
     }
 
-    /// Tells whether a line belongs to the main conversation; in a subagent's file its own one is that.
+    /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
     fn is_main(&self, at: usize) -> bool {
         self.all[at].is_main || !self.has_main
     }
@@ -102,8 +102,8 @@ impl Rows {
         }
     }
 
-    /// Returns the stretches between compactions and clearings, as ranges of lines.
-    pub(super) fn stretches(&self) -> Vec<Range<usize>> {
+    /// Returns the segments between compactions and clearings, as ranges of lines.
+    pub(super) fn segments(&self) -> Vec<Range<usize>> {
         let is_break = |at: &usize| {
             self.is_main(*at) && matches!(self.all[*at].body, Body::Compaction(_) | Body::Clearing { .. })
         };
@@ -134,7 +134,7 @@ impl Rows {
     /// Returns the conversation as it stood before the line `end`.
     ///
     /// The last line of the main conversation is its tip. The walk from there to the root decides; parallel
-    /// tool results and the other lines of an answer hang beside it and are added. A file whose lines name no
+    /// tool results and the other lines of an answer hang next to it and are added. A file whose lines name no
     /// parents is read in its order.
     pub(super) fn live(&self, end: usize) -> Live {
         let is_main_chat = |at: &usize| self.is_main(*at) && is_chat(&self.all[*at].body);
@@ -212,7 +212,7 @@ impl Rows {
         let find = |uuid: &String| self.by_uuid.get(uuid).copied().filter(|at| *at < before);
         let mut kept: Vec<usize> = meta.preserved.iter().filter_map(find).collect();
         if kept.is_empty()
-            && let Some((head, tail)) = &meta.segment
+            && let Some((head, tail)) = &meta.preserved_chain
         {
             let head = find(head);
             let mut at = find(tail);

@@ -1,6 +1,6 @@
-//! The recorded blocks of the published overlay.
+//! The recorded blocks of the overlay.
 //!
-//! What is compared is where the zones lie. The published rendering is not: it shows user messages for replies,
+//! What is compared is where the zones lie. The recorded rendering is not: it shows user messages for replies,
 //! tells nothing of what it leaves out, and stamps the wall clock. Of sessions the blocks of loops that were current
 //! when they were compacted are compared, and loops without a block; how loops are joined is not, for an overlay
 //! knows one log and no loops.
@@ -58,7 +58,7 @@ fn places(zones: &Zones) -> Places {
         .map(|range| if range.is_empty() { 0..0 } else { range.clone() })
 }
 
-/// Groups messages as the published turn map does: equal numbers in a row, and each message without one alone.
+/// Groups messages as the recorded turn map does: equal numbers in a row, and each message without one alone.
 fn their_turns(messages: &Value) -> Vec<Range<usize>> {
     let mut turns: Vec<Range<usize>> = Vec::new();
     let mut running = None;

@@ -47,7 +47,7 @@ fn digest_lines(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_seed_and_partial_settings_keep_them() {
+fn the_defaults_are_those_of_the_older_and_partial_settings_keep_them() {
     let config: BlockCompactionConfig = serde_json::from_str("{}").unwrap();
     assert_eq!((config.keep_first_turns, config.keep_recent_turns), (2, 10));
     assert_eq!((config.max_summary_tokens, config.tool_output_max_lines), (2_000, 50));

@@ -1,0 +1,189 @@
+//! `wb session branch`: going on from another entry.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+use futures::executor::block_on;
+use serde::Serialize;
+use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tree};
+use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
+
+use super::find;
+use super::opened::{Log, user_error};
+use super::settings::Settings;
+use super::show::{body, fact};
+use super::weight::{Summary, Weight, Weights};
+use super::write::{Changed, WriteTarget, apply_change};
+use crate::args::SessionBranch;
+
+/// The answer of `wb session branch --json`.
+#[derive(Debug, Serialize)]
+struct JsonReport<'a> {
+    file: &'a str,
+    out: Option<String>,
+    moved: bool,
+    written: bool,
+    reason: Option<&'a str>,
+    target: &'a EntryId,
+    /// The entry that the next one follows, by way of `entry`; none before the first one.
+    follows: Option<&'a EntryId>,
+    old_leaf: Option<&'a EntryId>,
+    entry: Option<&'a EntryId>,
+    editor_text: Option<&'a str>,
+    #[serde(flatten)]
+    weights: Weights,
+    #[serde(flatten)]
+    digest: Option<&'a Summary>,
+    /// The settings files that were read for a digest.
+    settings_files: &'a [String],
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Done {
+    target: EntryId,
+    follows: Option<EntryId>,
+    old_leaf: Option<EntryId>,
+    /// The entry that was appended; none if the session stood there.
+    entry: Option<EntryId>,
+    editor_text: Option<String>,
+    digest: Option<Summary>,
+    before: Weight,
+    after: Weight,
+    back: Option<String>,
+}
+
+/// Goes to an entry.
+pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
+    let dest = WriteTarget::of(&args.change, false);
+    let log = Log::open(dest.file)?;
+    let Some(target) = find::entry(&log, Some(&args.entry))? else {
+        return Err(user_error(
+            &log.file,
+            "the session has no entries",
+            "name a session that something was said in",
+        ));
+    };
+    let settings = args.summarize.then(|| Settings::of(&log)).transpose()?;
+    let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
+    let summary = BranchSummaryOpts { settings: branch_summary, ..Default::default() };
+    let opts = NavigateOpts { user_wants_summary: args.summarize, label: None, summary };
+    let mut changed = apply_change(log, dest, |session, now_ms| run(session, &target, opts, dest, now_ms))?;
+    if args.summarize && changed.done.entry.is_some() && changed.done.digest.is_none() {
+        changed.notes.push("nothing to summarize: no messages are left behind".to_owned());
+    }
+    let reason = changed.done.reason();
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if args.change.json {
+        crate::print_json(&mut out, &machine(&changed, dest, settings.as_ref(), reason.as_deref()))?;
+    } else {
+        people(&mut out, &changed, dest, settings.as_ref(), reason.as_deref())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn run(
+    session: &mut Session,
+    target: &EntryId,
+    opts: NavigateOpts,
+    dest: WriteTarget<'_>,
+    now_ms: i64,
+) -> Result<Done, HostError> {
+    let before = Weight::at_leaf(session)?;
+    let old_leaf = session.leaf().cloned();
+    let stands_at = unmarked(session)?;
+    let gone = block_on(navigate_tree(session, target, None, &mut HookList::default(), opts, now_ms))?;
+    let goes_to = gone.new_leaf_id;
+    let digest = gone.summary.map(|it| Summary::new(&it.summary, &it.source, it.details.as_ref()));
+    let entry = match gone.summary_entry_id {
+        Some(entry) => Some(entry),
+        None if goes_to == old_leaf || goes_to == stands_at => None,
+        None => Some(session.mark_leaf(goes_to.as_ref(), now_ms)?),
+    };
+    let follows = match entry.as_ref().and_then(|entry| session.tree().node(entry)) {
+        Some(node) => node.parent_id.clone(),
+        None => stands_at,
+    };
+    let back = old_leaf.as_ref().map(|leaf| dest.way_back(session, leaf)).transpose()?;
+    let (target, editor_text, after) = (target.clone(), gone.editor_text, Weight::at_leaf(session)?);
+    Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back })
+}
+
+/// Returns where a session stands: its leaf, or where the marks at its end lead to.
+fn unmarked(session: &Session) -> Result<Option<EntryId>, SessionError> {
+    let leaf = session.leaf();
+    for node in leaf.into_iter().flat_map(|leaf| session.tree().ancestors(leaf)) {
+        match session.entry(&node.id)?.kind {
+            EntryKind::Custom(it) if it.custom_type == LEAF_MARK => {}
+            _ => return Ok(Some(node.id)),
+        }
+    }
+    Ok(None)
+}
+
+impl Done {
+    /// Why nothing was written.
+    fn reason(&self) -> Option<String> {
+        let place = self.follows.as_ref().map_or("the beginning", EntryId::as_str);
+        self.entry.is_none().then(|| format!("the session stands at {place} already"))
+    }
+}
+
+fn machine<'a>(
+    changed: &'a Changed<Done>,
+    dest: WriteTarget<'_>,
+    settings: Option<&'a Settings>,
+    reason: Option<&'a str>,
+) -> JsonReport<'a> {
+    let done = &changed.done;
+    JsonReport {
+        file: &changed.log.file,
+        out: dest.out_name(),
+        moved: done.entry.is_some(),
+        written: changed.is_written,
+        reason,
+        target: &done.target,
+        follows: done.follows.as_ref(),
+        old_leaf: done.old_leaf.as_ref(),
+        entry: done.entry.as_ref(),
+        editor_text: done.editor_text.as_deref(),
+        weights: Weights::new(done.before, done.after),
+        digest: done.digest.as_ref(),
+        settings_files: settings.map_or(&[], |settings| &settings.files),
+        notes: changed.all_notes(),
+    }
+}
+
+fn people(
+    out: &mut dyn Write,
+    changed: &Changed<Done>,
+    dest: WriteTarget<'_>,
+    settings: Option<&Settings>,
+    reason: Option<&str>,
+) -> io::Result<()> {
+    let done = &changed.done;
+    let place =
+        done.follows.as_ref().map_or_else(|| "before the first entry".to_owned(), |id| format!("from {id}"));
+    changed.log.heading(out, &reason.map_or_else(|| format!("goes on {place}"), str::to_owned))?;
+    changed.log.write_notes(out, &changed.notes)?;
+    if let Some(settings) = settings.filter(|_| done.digest.is_some()) {
+        settings.write(out)?;
+    }
+    if let Some(entry) = &done.entry {
+        let left = done.old_leaf.as_ref().map_or("none", EntryId::as_str);
+        fact(out, "left", left)?;
+        fact(out, "context", &done.before.way_to(done.after))?;
+        let kind = if done.digest.is_some() { "the digest of what was left" } else { "a mark" };
+        fact(out, "leaf", &format!("{}, {kind}", dest.appended(entry)))?;
+    }
+    if let Some(digest) = &done.digest {
+        digest.write_facts(out)?;
+    }
+    if let Some(back) = done.back.as_ref().filter(|_| done.entry.is_some()) {
+        fact(out, "go back", back)?;
+    }
+    match &done.editor_text {
+        Some(text) => body(out, "Prompt", text, false),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,228 @@
+//! `wb session compact`: a digest takes the place of older messages.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::Result;
+use futures::executor::block_on;
+use serde::Serialize;
+use wb_host::{
+    CompactError, CompactOpts, CompactionJob, CompactionReason, HookList, HostError, SessionCompaction,
+};
+use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
+
+use super::find::IdWidth;
+use super::opened::Log;
+use super::settings::Settings;
+use super::show::{body, fact};
+use super::weight::{Summary, Weight, Weights};
+use super::write::{Changed, WriteTarget, apply_change};
+use crate::args::SessionCompact;
+use crate::number::{count, grouped};
+
+/// The answer of `wb session compact --json`.
+#[derive(Debug, Serialize)]
+struct JsonReport<'a> {
+    file: &'a str,
+    out: Option<String>,
+    compacted: bool,
+    written: bool,
+    reason: Option<&'a str>,
+    #[serde(flatten)]
+    act: Option<ActReport<'a>>,
+    #[serde(flatten)]
+    weights: Weights,
+    keep_recent_tokens: u64,
+    reserve_tokens: u64,
+    settings_files: &'a [String],
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ActReport<'a> {
+    entry: Option<&'a EntryId>,
+    first_kept_entry: &'a EntryId,
+    messages_summarized: usize,
+    messages_of_split_turn: usize,
+    messages_kept: usize,
+    #[serde(flatten)]
+    digest: &'a Summary,
+}
+
+/// What came of it.
+#[derive(Debug)]
+struct Done {
+    before: Weight,
+    act: Result<Act, String>,
+}
+
+/// A compaction with its figures.
+#[derive(Debug)]
+struct Act {
+    entry: EntryId,
+    first_kept: EntryId,
+    digest: Summary,
+    n_summarized: usize,
+    n_of_split_turn: usize,
+    after: Weight,
+}
+
+/// Compacts a session at its leaf.
+pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
+    let dest = WriteTarget::of(&args.change, args.dry_run);
+    let log = Log::open(dest.file)?;
+    let settings = Settings::of(&log)?;
+    let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
+    let mut changed =
+        apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
+    if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
+        changed.notes.push("the local digest does not follow instructions".to_owned());
+    }
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if args.change.json {
+        crate::print_json(&mut out, &json_report(&changed, dest, &settings))?;
+    } else {
+        people(&mut out, &changed, dest, &settings)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn run(
+    session: &mut Session,
+    settings: &CompactionSettings,
+    opts: CompactOpts,
+    now_ms: i64,
+) -> Result<Done, HostError> {
+    let before = Weight::at_leaf(session)?;
+    let job = CompactionJob::prepare(session, session.leaf(), settings, CompactionReason::Manual, opts)?;
+    let Some(job) = job else {
+        return Ok(Done { before, act: Err(why_nothing(session, before, settings)?) });
+    };
+    let act = match act(session, job, now_ms) {
+        Err(HostError::Compact(error @ (CompactError::Nothing | CompactError::NotLighter { .. }))) => {
+            Err(error.to_string())
+        }
+        act => Ok(act?),
+    };
+    Ok(Done { before, act })
+}
+
+fn act(session: &mut Session, job: CompactionJob, now_ms: i64) -> Result<Act, HostError> {
+    let n_of_split_turn = job.preparation().turn_prefix_messages.len();
+    let n_summarized = job.preparation().messages_to_summarize.len() + n_of_split_turn;
+    let mut hooks = HookList::default();
+    let finished = block_on(job.run(None, &mut hooks));
+    let appended = block_on(finished.append(session, &mut hooks, now_ms))?;
+    let SessionCompaction { entry_id: entry, outcome, .. } = appended;
+    let digest = Summary::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
+    let (first_kept, after) = (outcome.first_kept_entry_id, Weight::at_leaf(session)?);
+    Ok(Act { entry, first_kept, digest, n_summarized, n_of_split_turn, after })
+}
+
+/// Returns why there is nothing to summarize.
+fn why_nothing(
+    session: &Session,
+    before: Weight,
+    settings: &CompactionSettings,
+) -> Result<String, HostError> {
+    let path = session.path()?;
+    if before.n_messages == 0 {
+        return Ok("nothing to summarize: the session has no messages for a model".to_owned());
+    }
+    if let Some(last) = path.last().filter(|node| node.tag == EntryTag::Compaction) {
+        return Ok(format!("nothing to summarize: nothing was said since the compaction {}", last.id));
+    }
+    let keep = grouped(settings.keep_recent_tokens);
+    Ok(format!(
+        "nothing to summarize: all messages are among the recent {keep} tokens that stay; \
+         keepRecentTokens in settings.json says how many"
+    ))
+}
+
+fn json_report<'a>(
+    changed: &'a Changed<Done>,
+    dest: WriteTarget<'_>,
+    settings: &'a Settings,
+) -> JsonReport<'a> {
+    let Done { before, act } = &changed.done;
+    let act = act.as_ref();
+    JsonReport {
+        file: &changed.log.file,
+        out: dest.out_name(),
+        compacted: act.is_ok(),
+        written: changed.is_written,
+        reason: act.err().map(String::as_str),
+        act: act.ok().map(|act| act_report(act, changed.is_written)),
+        weights: Weights::new(*before, act.map_or(*before, |act| act.after)),
+        keep_recent_tokens: settings.values.compaction.keep_recent_tokens,
+        reserve_tokens: settings.values.compaction.reserve_tokens,
+        settings_files: &settings.files,
+        notes: changed.all_notes(),
+    }
+}
+
+fn act_report(act: &Act, is_written: bool) -> ActReport<'_> {
+    ActReport {
+        entry: is_written.then_some(&act.entry),
+        first_kept_entry: &act.first_kept,
+        messages_summarized: act.n_summarized,
+        messages_of_split_turn: act.n_of_split_turn,
+        messages_kept: act.n_kept(),
+        digest: &act.digest,
+    }
+}
+
+impl Act {
+    /// Returns how many messages stay: all but the digest.
+    fn n_kept(&self) -> usize {
+        self.after.n_messages.saturating_sub(1)
+    }
+}
+
+fn people(
+    out: &mut dyn Write,
+    changed: &Changed<Done>,
+    dest: WriteTarget<'_>,
+    settings: &Settings,
+) -> io::Result<()> {
+    let (log, Done { before, act }) = (&changed.log, &changed.done);
+    let heading = match act {
+        Err(_) => "not compacted",
+        Ok(_) if dest.is_dry => "would be compacted; this is a dry run and writes nothing",
+        Ok(_) => "compacted",
+    };
+    log.heading(out, heading)?;
+    log.write_notes(out, &changed.notes)?;
+    settings.write(out)?;
+    match act {
+        Err(reason) => writeln!(out, "  {reason}"),
+        Ok(act) => people_act(out, changed, *before, act, dest),
+    }
+}
+
+fn people_act(
+    out: &mut dyn Write,
+    changed: &Changed<Done>,
+    before: Weight,
+    act: &Act,
+    dest: WriteTarget<'_>,
+) -> io::Result<()> {
+    let width = IdWidth::of(changed.log.session.tree());
+    let summarized = count(act.n_summarized, "message", "messages");
+    let summarized = match act.n_of_split_turn {
+        0 => summarized,
+        n if n == act.n_summarized => format!("{summarized}, the start of a split turn"),
+        n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
+    };
+    fact(out, "summarized", &summarized)?;
+    let first = width.short(act.first_kept.as_str());
+    fact(out, "kept", &format!("{}, from {first} on", count(act.n_kept(), "message", "messages")))?;
+    fact(out, "context", &before.way_to(act.after))?;
+    act.digest.write_facts(out)?;
+    if !changed.is_written {
+        return body(out, "Digest", act.digest.text(), false);
+    }
+    let file = dest.shell_name();
+    fact(out, "entry", &dest.appended(&act.entry))?;
+    fact(out, "read it", &format!("wb session show {file} {}", act.entry))?;
+    fact(out, "take it back", &format!("wb session undo {file}"))
+}

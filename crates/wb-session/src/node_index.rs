@@ -1,0 +1,242 @@
+//! What a tree keeps of each entry: a row of 32 bytes, found by its place and by its id.
+//!
+//! A log can hold a hundred times what its context holds, so the rows are most of what an open session takes. An id
+//! as pi makes it is a number in its row; other ids, and those of parents that a log does not have, stand in a list
+//! next to the rows.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::entry::EntryTag;
+use crate::id::{EntryId, digits};
+
+/// An entry's place in the tree and in its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Node {
+    /// The entry's name.
+    pub id: EntryId,
+    /// The entry that it follows; none at a root.
+    pub parent_id: Option<EntryId>,
+    /// When it was written, in milliseconds since the Unix epoch; 0 if unknown.
+    pub timestamp: i64,
+    /// What kind of entry it is.
+    pub tag: EntryTag,
+    /// The record that it stands in, counted from 1; in a file of lines the line.
+    pub line: usize,
+    /// Where the store has it.
+    pub position: u64,
+}
+
+/// A node in 32 bytes.
+#[derive(Clone, Debug)]
+struct Row {
+    position: u64,
+    timestamp: i64,
+    line: u32,
+    /// The number that the id writes, or its place in the list.
+    id: u32,
+    parent: u32,
+    is_listed: bool,
+    parent_is: Link,
+    tag: EntryTag,
+}
+
+/// What the number of a parent is.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    /// Nothing: a root.
+    None,
+    /// The place of an entry that has the parent's id.
+    Row,
+    /// The place of an id in the list, since no entry had it when the child came.
+    Listed,
+}
+
+/// An id as a row has it.
+#[derive(PartialEq, Hash)]
+enum Key<'a> {
+    Digits(u32),
+    Text(&'a str),
+}
+
+impl Key<'_> {
+    fn of(id: &str) -> Key<'_> {
+        digits(id).map_or(Key::Text(id), Key::Digits)
+    }
+}
+
+/// A slot of the table that has no row.
+const EMPTY: u32 = u32::MAX;
+/// Slots of the smallest table; a power of two.
+const MIN_SLOTS: usize = 16;
+
+/// The nodes of a log in its order.
+///
+/// There is room for 2^32 − 1 of them, which would take more than 150 GB.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeIndex {
+    blocks: Blocks<Row>,
+    listed: Blocks<EntryId>,
+    /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
+    /// one id the last.
+    slots: Vec<u32>,
+    hasher: RandomState,
+    /// Whether an id was given twice, so that the place of a parent's row need not be that of the parent.
+    has_twins: bool,
+}
+
+impl NodeIndex {
+    pub(crate) fn push(&mut self, node: Node) {
+        let Node { id, parent_id, timestamp, tag, line, position } = node;
+        let (parent_is, parent) = self.link(parent_id);
+        let (is_listed, id) = digits(id.as_str()).map_or_else(|| (true, self.list(id)), |id| (false, id));
+        let line = clamped(line);
+        self.blocks.push(Row { position, timestamp, line, id, parent, is_listed, parent_is, tag });
+        if self.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        } else {
+            self.enter(self.len() - 1);
+        }
+    }
+
+    fn link(&mut self, parent: Option<EntryId>) -> (Link, u32) {
+        let Some(id) = parent else { return (Link::None, 0) };
+        match self.place(id.as_str()) {
+            Some(at) => (Link::Row, clamped(at)),
+            None => (Link::Listed, self.list(id)),
+        }
+    }
+
+    fn list(&mut self, id: EntryId) -> u32 {
+        self.listed.push(id);
+        clamped(self.listed.len() - 1)
+    }
+
+    /// Makes a table of twice as many slots; the old one is gone before, so that there are never two.
+    fn grow(&mut self) {
+        let n_slots = (self.slots.len() * 2).max(MIN_SLOTS);
+        self.slots = Vec::new();
+        self.slots = vec![EMPTY; n_slots];
+        for at in 0..self.len() {
+            self.enter(at);
+        }
+    }
+
+    fn enter(&mut self, at: usize) {
+        let slot = self.slot(&self.key(at));
+        self.has_twins |= self.slots[slot] != EMPTY;
+        self.slots[slot] = clamped(at);
+    }
+
+    /// Returns the slot of an id, or the free one where it would stand.
+    fn slot(&self, key: &Key<'_>) -> usize {
+        let mask = self.slots.len().wrapping_sub(1);
+        let hash = self.hasher.hash_one(key) & mask as u64;
+        let mut slot = usize::try_from(hash).unwrap_or(0);
+        while self.at(slot).is_some_and(|at| self.key(at) != *key) {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    /// Returns the place of the row in a slot.
+    fn at(&self, slot: usize) -> Option<usize> {
+        self.slots.get(slot).filter(|at| **at != EMPTY).map(|at| *at as usize)
+    }
+
+    fn key(&self, at: usize) -> Key<'_> {
+        match *self.blocks.get(at) {
+            Row { is_listed: true, id, .. } => Key::Text(self.listed.get(id as usize).as_str()),
+            Row { id, .. } => Key::Digits(id),
+        }
+    }
+
+    /// Returns the place of an id; of several the last.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.at(self.slot(&Key::of(id)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Returns the node at a place.
+    pub(crate) fn node(&self, at: usize) -> Node {
+        let Row { position, timestamp, line, tag, .. } = *self.blocks.get(at);
+        Node { id: self.id(at), parent_id: self.parent_id(at), timestamp, tag, line: line as usize, position }
+    }
+
+    fn id(&self, at: usize) -> EntryId {
+        match *self.blocks.get(at) {
+            Row { is_listed: true, id, .. } => self.listed.get(id as usize).clone(),
+            Row { id, .. } => EntryId::of_digits(id),
+        }
+    }
+
+    fn parent_id(&self, at: usize) -> Option<EntryId> {
+        let Row { parent_is, parent, .. } = *self.blocks.get(at);
+        match parent_is {
+            Link::None => None,
+            Link::Row => Some(self.id(parent as usize)),
+            Link::Listed => Some(self.listed.get(parent as usize).clone()),
+        }
+    }
+
+    pub(crate) fn tag(&self, at: usize) -> EntryTag {
+        self.blocks.get(at).tag
+    }
+
+    pub(crate) fn timestamp(&self, at: usize) -> i64 {
+        self.blocks.get(at).timestamp
+    }
+
+    /// Returns the place of the parent of a row; none at a root and where the parent is not in the log.
+    pub(crate) fn parent(&self, at: usize) -> Option<usize> {
+        let Row { parent_is, parent, .. } = *self.blocks.get(at);
+        match parent_is {
+            Link::None => None,
+            Link::Row if !self.has_twins => Some(parent as usize),
+            Link::Row => self.at(self.slot(&self.key(parent as usize))),
+            Link::Listed => self.place(self.listed.get(parent as usize).as_str()),
+        }
+    }
+}
+
+/// A log that long does not fit into memory; of lines beyond, which can be empty, the number is not kept.
+fn clamped(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Elements of a block: 8 KiB of rows.
+const BLOCK: usize = 256;
+
+/// A list that grows without moving what it holds and has less than a block to spare.
+#[derive(Clone, Debug)]
+struct Blocks<T>(Vec<Vec<T>>);
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Blocks<T> {
+    fn push(&mut self, element: T) {
+        match self.0.last_mut() {
+            Some(last) if last.len() < BLOCK => last.push(element),
+            _ => {
+                let mut block = Vec::with_capacity(BLOCK);
+                block.push(element);
+                self.0.push(block);
+            }
+        }
+    }
+
+    fn get(&self, at: usize) -> &T {
+        &self.0[at / BLOCK][at % BLOCK]
+    }
+
+    fn len(&self) -> usize {
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
+    }
+}
