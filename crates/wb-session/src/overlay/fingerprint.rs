@@ -12,7 +12,7 @@ const FNV_PRIME: u64 = 0x0100_0000_01b3;
 /// The most parts that a range of messages is hashed in; a difference is located in one of them.
 const MAX_PARTS: usize = 16;
 
-/// A 64-bit hash: the [`fingerprint`] of each message, joined in order.
+/// A 64-bit hash: the [`fingerprint`](fn@wb_message::fingerprint) of each message, joined in order.
 ///
 /// On the wire it is 16 hexadecimal digits, since readers in other languages round large numbers. It notices
 /// changes; it is no defence against somebody who looks for two texts with one hash.
