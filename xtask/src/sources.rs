@@ -2,8 +2,8 @@
 
 use crate::tree::{File, Tree};
 
-/// Crates whose code may name sources: `wb-compat` repeats recorded behaviours; `wb-conductor` is not swept yet.
-const EXEMPT: [&str; 2] = ["crates/wb-compat", "crates/wb-conductor"];
+/// Crates whose code may name sources: `wb-compat` repeats recorded behaviours.
+const EXEMPT: [&str; 1] = ["crates/wb-compat"];
 
 /// Returns whether a file is code of a crate that must not name where things came from.
 fn is_bound(file: &File) -> bool {

@@ -38,7 +38,7 @@ impl CondenseOpts {
     }
 }
 
-/// The seed's dependencies of a condenser; all of them are optional.
+/// What a condenser needs; all of it is optional.
 #[derive(Clone, Default)]
 pub struct CondenserDeps {
     /// The model; none gives local digests.

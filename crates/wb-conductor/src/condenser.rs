@@ -1,4 +1,4 @@
-//! The bare condenser of the seed: gate, slice and summary in one boxed function.
+//! The bare condenser: gate, slice and summary in one boxed function.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

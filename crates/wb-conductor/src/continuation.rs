@@ -1,4 +1,4 @@
-//! Goes on where an answer was cut off at its limit (seed 4).
+//! Goes on where an answer was cut off at its limit.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use wb_message::markers::INTERNAL_TYPE;
 use wb_message::{Block, Message};
 use wb_summarize::{Emission, Reply, StopReason};
 
-/// How often an answer is continued within one step where nothing else is configured (seed 4); 0 never does.
+/// How often an answer is continued within one step where nothing else is configured; 0 never does.
 pub const DEFAULT_MAX_CONTINUATIONS: u32 = 2;
 
 /// What a model is told after an answer that was cut off.
@@ -134,7 +134,7 @@ impl ReplyDraft {
 }
 
 /// Tells whether an answer was cut off at its limit with something left to say: a call is incomplete, or there is
-/// text and no call at all (seed 4).
+/// text and no call at all.
 pub fn needs_truncation_recovery(draft: &ReplyDraft) -> bool {
     let mut calls = draft.calls.iter().enumerate();
     let says_more = draft.calls.is_empty() && !draft.text.is_empty();

@@ -37,7 +37,7 @@ pub struct WindowBudgetCondense {
 }
 
 impl WindowBudgetCondense {
-    /// Binds the engine with the seed's dependencies.
+    /// Binds the engine with what a condenser needs.
     pub fn new(deps: CondenserDeps) -> Self {
         Self::with_settings(Compactor::from(deps))
     }

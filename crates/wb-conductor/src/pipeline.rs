@@ -229,7 +229,7 @@ impl Pipeline {
     /// assert_eq!(format!("{:?}", Pipeline::of(&steps)?.steps), "[tool-output, digest, restore]");
     /// assert!(Pipeline::of(&json!("ladder")).is_ok());
     /// assert_eq!(Pipeline::of(&json!(["tool-outputs"])).unwrap_err().to_string(), "step 1: there is no step `tool-outputs`; \
-    ///     there are microcompact, preview, artifact, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
+    ///     there are microcompact, preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```
     pub fn of(settings: &Value) -> Result<Self, PipelineError> {

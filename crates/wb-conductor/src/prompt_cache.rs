@@ -1,4 +1,4 @@
-//! Tells which part of a request stays as it is, so that a host can place its cache breakpoints (seed 4).
+//! Tells which part of a request stays as it is, so that a host can place its cache breakpoints.
 
 use wb_message::{Message, Pairing, fingerprint, last_prompt_start, prefix_fingerprint};
 

@@ -214,6 +214,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     /// Gives files back within what is left, and never so many that there are more messages than before.
     fn restore(&mut self, max_files: usize) -> bool {
         let (Some(head), Some((hole, digest_tokens))) = (&self.head, self.draft.hole()) else { return false };
+        // What does not fit anyway is not made heavier.
+        if self.budget.has_target() && self.split.is_hopeless {
+            return false;
+        }
         let total = self.draft.total();
         let freed = self.draft.input.total_tokens().saturating_sub(total - digest_tokens);
         let has_target = self.budget.has_target();

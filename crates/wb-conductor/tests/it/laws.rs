@@ -6,9 +6,11 @@ use std::time::Duration;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use wb_budget::{BudgetPolicy, ModelCard, estimate_tokens};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place};
-use wb_message::Message;
+use wb_conductor::{
+    CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place, compact_turns, project,
+};
 use wb_message::outline::outline;
+use wb_message::{Message, Turn};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{SECTION_TEMPLATE, StopReason};
 use wb_testkit::fit_laws::{self, Landing};
@@ -179,6 +181,24 @@ fn second_is_identity(messages: &[Message], case: &Case) {
     assert_eq!(twice, after, "first: {first}\nsecond: {second}");
 }
 
+/// A host that speaks in turns: its own messages apart, the laws are those of messages.
+fn check_turns(turns: &[Turn], case: &Case) {
+    let mut after = turns.to_vec();
+    let opts =
+        CondenseOpts { force: case.force, context_tokens: case.context_tokens, ..CondenseOpts::default() };
+    let (report, undo) = block_on(compact_turns(&mut after, &case.settings(), &opts));
+    assert!(after.len() <= turns.len(), "{} turns became {}: {report}", turns.len(), after.len());
+    let (before_messages, after_messages) =
+        (project(turns.to_vec()).messages, project(after.clone()).messages);
+    laws::pairs_intact(&before_messages, &after_messages);
+    laws::pinned_untouched(&before_messages, &after_messages);
+    assert_eq!(report.tokens_after, estimate_tokens(&after_messages), "{report}");
+    let Some(undo) = undo else { return assert_eq!(after, turns, "changed without a way back: {report}") };
+    assert!(report.tokens_after < report.tokens_before, "{report}");
+    undo.revert(&mut after);
+    assert_eq!(after, turns, "undo is not the identity");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
@@ -197,5 +217,15 @@ proptest! {
         let (after, _) = case.run(&messages);
         laws::pairs_intact(&messages, &after);
         laws::no_loose_ends(&after);
+    }
+
+    #[test]
+    fn every_compaction_of_turns_keeps_the_laws(turns in strategies::turns(), case in case()) {
+        check_turns(&turns, &case);
+    }
+
+    #[test]
+    fn turns_that_no_provider_would_take_keep_the_laws_too(turns in strategies::wild_turns(), case in case()) {
+        check_turns(&turns, &case);
     }
 }
