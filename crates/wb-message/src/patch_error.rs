@@ -8,7 +8,7 @@ use std::fmt;
 pub enum PatchError {
     /// An edit lies outside the transcript, overlaps the one before it or stands before it.
     Misplaced {
-        /// Position in [`Patch::edits`].
+        /// Position in [`Patch::edits`](crate::Patch::edits).
         edit: usize,
     },
     /// A fold would take a call and leave its result, or the other way round.
@@ -35,7 +35,7 @@ pub enum PatchError {
     },
     /// A fold brings in a result that answers no call.
     NewOrphan {
-        /// Position in [`Patch::edits`].
+        /// Position in [`Patch::edits`](crate::Patch::edits).
         edit: usize,
     },
     /// The result would weigh more than the input.
