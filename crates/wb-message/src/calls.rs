@@ -2,7 +2,6 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -65,21 +64,6 @@ pub struct CallTracker {
     nodes: Vec<Node>,
 }
 
-/// What a [`CallTracker`] knew of one id before a call or an answer of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Checkpoint {
-    key: u64,
-    slot: Option<Slot>,
-    n_calls: usize,
-}
-
-impl Checkpoint {
-    /// Returns the key of the id.
-    pub fn key(&self) -> u64 {
-        self.key
-    }
-}
-
 /// Takes a key as its own hash, which it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHasher(u64);
@@ -107,25 +91,10 @@ pub fn id_key(id: &str) -> u64 {
 }
 
 impl CallTracker {
-    /// Makes room for the given number of calls.
-    pub fn with_capacity(n_calls: usize) -> Self {
-        Self {
-            slots: HashMap::with_capacity_and_hasher(n_calls, BuildHasherDefault::default()),
-            nodes: Vec::with_capacity(n_calls),
-        }
-    }
-
-    /// Notes a call; returns what takes it back.
-    pub fn call(&mut self, key: u64, call: CallAt) -> Checkpoint {
+    /// Notes a call.
+    pub fn call(&mut self, key: u64, call: CallAt) {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        let mut page = Checkpoint { key, slot: None, n_calls: self.nodes.len() };
-        let slot = match self.slots.entry(key) {
-            Entry::Occupied(known) => {
-                page.slot = Some(*known.get());
-                known.into_mut()
-            }
-            Entry::Vacant(free) => free.insert(Slot { top: NONE, run_end: NONE, last: call }),
-        };
+        let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE, last: call });
         slot.last = call;
         let same_run = slot.top != NONE && self.nodes[slot.run_end as usize].call.message == call.message;
         if same_run {
@@ -138,28 +107,20 @@ impl CallTracker {
             slot.top = node;
         }
         slot.run_end = node;
-        page
     }
 
     /// Notes a result and tells what it answers.
     pub fn answer(&mut self, key: u64) -> Answer {
-        self.answer_paged(key).0
-    }
-
-    /// Notes a result; tells what it answers and returns what takes it back.
-    pub fn answer_paged(&mut self, key: u64) -> (Answer, Checkpoint) {
-        let mut page = Checkpoint { key, slot: None, n_calls: self.nodes.len() };
-        let Some(slot) = self.slots.get_mut(&key) else { return (Answer::Orphan, page) };
-        page.slot = Some(*slot);
+        let Some(slot) = self.slots.get_mut(&key) else { return Answer::Orphan };
         if slot.top == NONE {
-            return (Answer::Repeat(slot.last), page);
+            return Answer::Repeat(slot.last);
         }
         let node = self.nodes[slot.top as usize];
         if slot.top == slot.run_end {
             slot.run_end = node.below;
         }
         slot.top = node.below;
-        (Answer::Open(node.call), page)
+        Answer::Open(node.call)
     }
 
     /// Notes a result of an open call and forgets the id with its last open call; nothing if none is open.
@@ -174,26 +135,10 @@ impl CallTracker {
         Some(call)
     }
 
-    /// Takes back the call or answer that the page was returned for; newest first, O(1).
-    pub fn restore(&mut self, page: Checkpoint) {
-        if self.nodes.len() > page.n_calls {
-            self.forget_call(page.slot);
-        }
-        match page.slot {
-            Some(slot) => self.slots.insert(page.key, slot),
-            None => self.slots.remove(&page.key),
-        };
-    }
-
-    /// Drops the newest node; a run that it ended ends again where it did.
-    fn forget_call(&mut self, before: Option<Slot>) {
-        let Some(node) = self.nodes.pop() else { return };
-        let run_end = before.filter(|slot| slot.top != NONE).map(|slot| slot.run_end as usize);
-        if let Some(end) = run_end.and_then(|end| self.nodes.get_mut(end))
-            && end.call.message == node.call.message
-        {
-            end.below = node.below;
-        }
+    /// Forgets all calls and keeps the room for others.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.nodes.clear();
     }
 
     /// Returns the calls that no result has answered, in order.
@@ -218,36 +163,4 @@ pub fn call_ids(message: &Message) -> impl Iterator<Item = (&str, u32)> {
         Block::ToolCall { id, .. } => Some((id.as_str(), at)),
         _ => None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A small deterministic walk over calls and answers of three ids.
-    fn walk(book: &mut CallTracker, n_steps: u32, pages: &mut Vec<Checkpoint>) {
-        let mut state = 7_u32;
-        for at in 0..n_steps {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let (key, is_call) = (u64::from(state >> 30), state >> 8 & 1 == 1);
-            let call = CallAt { message: at / 4, block: at };
-            pages.push(if is_call { book.call(key, call) } else { book.answer_paged(key).1 });
-        }
-    }
-
-    #[test]
-    fn a_restored_book_answers_as_it_did_before() {
-        let (mut long, mut pages) = (CallTracker::default(), Vec::new());
-        walk(&mut long, 200, &mut pages);
-        for n_steps in (0..200).rev() {
-            long.restore(pages.pop().unwrap());
-            let mut short = CallTracker::default();
-            walk(&mut short, n_steps, &mut Vec::new());
-            assert_eq!(long.open_calls(), short.open_calls());
-            let mut copy = long.clone();
-            for key in (0..4).flat_map(|key| [key; 60]) {
-                assert_eq!(copy.answer(key), short.answer(key), "{n_steps} {key}");
-            }
-        }
-    }
 }

@@ -34,6 +34,7 @@ mod json;
 pub mod text;
 pub mod tools;
 pub mod calls;
+mod call_ids;
 pub mod pairing;
 pub mod fingerprint;
 pub mod groups;
@@ -43,6 +44,7 @@ pub mod patch;
 pub mod outline;
 
 pub use block::Block;
+pub use call_ids::CallIds;
 pub use fingerprint::{fingerprint, prefix_fingerprint};
 pub use groups::runs;
 pub use message::{Content, Message};

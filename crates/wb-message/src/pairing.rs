@@ -7,11 +7,12 @@
 use std::borrow::Borrow;
 use std::sync::OnceLock;
 
+use crate::call_ids::{CallIds, Id, Kind, ids, kind};
 use crate::calls::ByKey;
 use crate::markers::{is_pinned, is_prompt};
 use crate::message::Message;
 
-pub use crate::calls::{Answer, CallAt, CallTracker, Checkpoint, call_ids, id_key};
+pub use crate::calls::{Answer, CallAt, CallTracker, call_ids, id_key};
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,20 +86,46 @@ impl Pairing {
 
     /// Takes one more message, at a cost that does not grow with the transcript.
     pub fn push(&mut self, message: &Message) {
+        self.push_ids(kind(message), ids(message));
+    }
+
+    /// Takes the messages that `ids` has and this pairing has not.
+    pub fn follow(&mut self, ids: &CallIds) {
+        for at in self.len()..ids.len() {
+            self.push_ids(ids.kind_of(at), ids.ids_of(at).iter().copied());
+        }
+    }
+
+    /// Forgets all messages and keeps the room for others.
+    pub fn clear(&mut self) {
+        self.n_messages = 0;
+        self.pairs.clear();
+        self.keys.clear();
+        self.orphans.clear();
+        self.cuts.clear();
+        self.open.clear();
+        self.answered = None;
+        (self.last_assistant, self.n_in_flight) = (None, 0);
+        self.dangling.take();
+    }
+
+    fn push_ids(&mut self, kind: Kind, ids: impl Iterator<Item = Id>) {
         let at = self.n_messages;
         self.n_messages = at.saturating_add(1);
         self.dangling.take();
-        match message {
-            Message::Assistant { .. } => (self.last_assistant, self.n_in_flight) = (Some(at), 0),
-            Message::ToolResult { .. } => _ = self.cuts.pop_if(|cut| *cut == at),
-            _ => {}
+        match kind {
+            Kind::Assistant => (self.last_assistant, self.n_in_flight) = (Some(at), 0),
+            Kind::Result => _ = self.cuts.pop_if(|cut| *cut == at),
+            Kind::Other => {}
         }
-        for (id, block) in call_ids(message) {
-            self.open.call(id_key(id), CallAt { message: at, block });
-            self.n_in_flight += 1;
-        }
-        for id in message.answered_ids() {
-            self.answer(id_key(id), at);
+        for id in ids {
+            match id {
+                Id::Call { key, block } => {
+                    self.open.call(key, CallAt { message: at, block });
+                    self.n_in_flight += 1;
+                }
+                Id::Answer { key } => self.answer(key, at),
+            }
         }
         self.cuts.push(self.n_messages);
     }
@@ -181,6 +208,12 @@ impl Pairing {
         let end = self.last_cut(at.min(self.len().checked_sub(1)?));
         let n_cuts = self.n_cuts_before(end + 1);
         Some(n_cuts.checked_sub(1).map_or(0, |last| self.cuts[last] as usize))
+    }
+
+    /// Returns the first legal cut at or after `at` that leaves a tail, else the last one before it, else 0.
+    pub fn snap(&self, at: usize) -> usize {
+        let backward = || self.legal_at_or_before(at);
+        self.legal_at_or_after(at).or_else(backward).unwrap_or(0)
     }
 
     fn n_cuts_before(&self, at: usize) -> usize {

@@ -18,6 +18,5 @@ pub fn plan_cut(prefix: &[u64], pairing: &Pairing, tail_tokens: u64) -> usize {
         return 0;
     }
     let start = prefix.partition_point(|&sum| sum < total - tail_tokens);
-    let backward = || pairing.legal_at_or_before(start);
-    pairing.legal_at_or_after(start).or_else(backward).unwrap_or(0)
+    pairing.snap(start)
 }

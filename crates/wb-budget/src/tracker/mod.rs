@@ -23,14 +23,13 @@
 //! ```
 
 mod sums;
-mod cuts;
 mod replay;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use wb_message::{Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
+use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
 
 pub use replay::{StepError, one_step_errors};
 
@@ -41,7 +40,6 @@ use crate::count::heuristic::TokenHeuristic;
 use crate::gate::{TokenEstimate, is_over};
 use crate::policy::BudgetPolicy;
 use crate::transcript::WeighedTranscript;
-use cuts::Cuts;
 use sums::Sums;
 
 /// The weights, legal cuts and real usage of a transcript that its host owns.
@@ -52,10 +50,10 @@ use sums::Sums;
 pub struct ContextTracker {
     counter: Arc<dyn TokenCounter>,
     sums: Sums,
-    cuts: Cuts,
     anchors: Anchors,
-    /// None if a message was taken back or changed, until somebody looks.
-    pairing: Option<Pairing>,
+    ids: CallIds,
+    /// It has no messages after some were taken back or changed, until another comes or somebody looks.
+    pairing: Pairing,
     /// Of each message, the fingerprint of the transcript up to it; missing ones are made when somebody looks.
     fingerprints: Vec<u64>,
 }
@@ -95,9 +93,9 @@ impl ContextTracker {
         Self {
             counter,
             sums: Sums::default(),
-            cuts: Cuts::default(),
             anchors: Anchors::default(),
-            pairing: Some(Pairing::default()),
+            ids: CallIds::default(),
+            pairing: Pairing::default(),
             fingerprints: Vec::new(),
         }
     }
@@ -119,10 +117,8 @@ impl ContextTracker {
     /// Appends a message and returns its index; weighs it once, allocates nothing but growth.
     pub fn push(&mut self, message: &Message) -> usize {
         self.sums.push(self.counter.message(message));
-        self.cuts.push(message);
-        if let Some(pairing) = &mut self.pairing {
-            pairing.push(message);
-        }
+        self.ids.push(message);
+        self.pairing.follow(&self.ids);
         if self.fingerprints.len() + 1 == self.len() {
             let chain = self.fingerprints.last().copied().unwrap_or(0);
             self.fingerprints.push(fingerprint(chain, message));
@@ -142,13 +138,15 @@ impl ContextTracker {
             let chain = self.fingerprints.last().copied().unwrap_or(0);
             self.fingerprints.push(fingerprint(chain, message));
         }
-        let pairing = self.pairing.get_or_insert_with(|| Pairing::of(messages));
+        self.pairing.follow(&self.ids);
         let calibration = self.anchors.calibration();
-        let sums = self.sums.prefixes().map(|sum| calibration.scale(sum));
+        let sums = self.sums.prefixes();
+        let is_scaled = calibration != Calibration::default();
+        let scaled = || sums.iter().map(|sum| calibration.scale(*sum)).collect();
         WeighedTranscript {
             messages: messages.iter().collect(),
-            prefix: sums.collect(),
-            pairing: Cow::Borrowed(pairing),
+            prefix: if is_scaled { Cow::Owned(scaled()) } else { Cow::Borrowed(sums) },
+            pairing: Cow::Borrowed(&self.pairing),
             counter: Arc::new(Calibrated { counter: self.counter.clone(), calibration }),
             turns: None,
             fingerprint: Some(self.fingerprints.last().copied().unwrap_or(0)),
@@ -165,32 +163,30 @@ impl ContextTracker {
 
     /// Takes back the newest message and returns its weight in tokens.
     pub fn pop(&mut self) -> Option<u64> {
-        let weight = self.sums.pop()?;
-        self.cuts.pop();
-        self.forget_from(self.len());
-        self.anchors.truncated(self.len());
-        Some(weight)
+        let last = self.len().checked_sub(1)?;
+        let weight = self.sums.weight(last);
+        self.truncate(last);
+        weight
     }
 
-    /// Takes back all but the first `n` messages; O(1) for each message taken back.
+    /// Takes back all but the first `n` messages.
     pub fn truncate(&mut self, n: usize) {
-        for _ in n..self.len() {
-            self.cuts.pop();
+        if n < self.len() {
+            self.sums.truncate(n);
+            self.ids.truncate(n);
+            self.forget_from(n);
+            self.anchors.truncated(n);
         }
-        self.sums.truncate(n);
-        self.forget_from(n);
-        self.anchors.truncated(self.len());
     }
 
     /// Weighs a message anew that the host changed, and returns the old weight; none if `at` is too large.
     ///
-    /// O(log n) where its calls and results stay, as after a cleared or clipped body; else O(n − at). Counts
-    /// that covered the message are void; those of answers after it are refused from now on.
+    /// Counts that covered the message are void; those of answers after it are refused from now on.
     pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
         self.sums.weight(at)?;
         let old = self.sums.set(at, self.counter.message(message));
-        if !self.cuts.fits(at, message) {
-            self.pair_anew(at, message);
+        if !self.ids.fits(at, message) {
+            self.change_ids(at, message);
         }
         self.forget_from(at);
         if at + 1 == self.len() {
@@ -204,17 +200,15 @@ impl ContextTracker {
     /// Forgets what was read of the messages from `at` on.
     fn forget_from(&mut self, at: usize) {
         self.fingerprints.truncate(at);
-        self.pairing = None;
+        self.pairing.clear();
     }
 
-    fn pair_anew(&mut self, at: usize, message: &Message) {
-        let before = self.cuts.clone();
-        for _ in at..self.len() {
-            self.cuts.pop();
-        }
-        self.cuts.push(message);
-        for later in at + 1..self.len() {
-            self.cuts.push_from(&before, later);
+    fn change_ids(&mut self, at: usize, message: &Message) {
+        let before = self.ids.clone();
+        self.ids.truncate(at);
+        self.ids.push(message);
+        for later in at + 1..before.len() {
+            self.ids.push_from(&before, later);
         }
     }
 
@@ -243,17 +237,17 @@ impl ContextTracker {
         if first == after.len() && first == self.len() {
             return;
         }
-        let (sums, cuts) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.cuts));
+        let (sums, ids) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.ids));
         self.forget_from(first);
         for (origin, message) in origins.iter().zip(after) {
             match *origin {
                 Origin::Kept(at) if !edited(at) => {
                     self.sums.push(sums.weight(at).unwrap_or(0));
-                    self.cuts.push_from(&cuts, at);
+                    self.ids.push_from(&ids, at);
                 }
                 _ => {
                     self.sums.push(self.counter.message(message));
-                    self.cuts.push(message);
+                    self.ids.push(message);
                 }
             }
         }
@@ -266,7 +260,7 @@ impl ContextTracker {
     /// learned overhead stay.
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
-        self.cuts = Cuts::default();
+        self.ids = CallIds::default();
         self.forget_from(0);
         self.extend(messages);
         self.follow_change(0);
@@ -282,7 +276,7 @@ impl ContextTracker {
     /// that answered: its window bounds what is possible (0 is unknown), and another id than before restarts the
     /// calibration. Usage that cannot be true is refused; a second one that agrees with a refused jump is taken.
     pub fn anchor(&mut self, at: usize, usage: &Usage, card: Option<&ModelCard>) -> Result<(), UsageRefused> {
-        if !self.cuts.is_answer(at) {
+        if !self.ids.is_answer(at) {
             return Err(UsageRefused::NotAnAnswer { at });
         }
         let estimates = (self.prefix_tokens(at), self.prefix_tokens(at + 1));
@@ -304,7 +298,7 @@ impl ContextTracker {
         self.sums.total()
     }
 
-    /// Returns the estimated weight of `messages[..at]` in tokens, of all where `at` is too large; O(log n).
+    /// Returns the estimated weight of `messages[..at]` in tokens, of all if `at` is too large; O(1).
     pub fn prefix_tokens(&self, at: usize) -> u64 {
         self.sums.prefix(at)
     }
@@ -354,15 +348,25 @@ impl ContextTracker {
 
     /// Returns whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.
     pub fn is_legal_cut(&self, at: usize) -> bool {
-        at <= self.len() && self.cuts.is_legal(at)
+        at <= self.len() && self.paired().is_legal(at)
     }
 
-    /// Plans a cut whose tail weighs at most `tail_tokens`, as [`crate::plan_cut`] does; O(log n).
+    /// Plans a cut whose tail weighs at most `tail_tokens`, as [`crate::plan_cut`] does; O(log n), but O(n) right after
+    /// messages were taken back.
     pub fn cut(&self, tail_tokens: u64) -> usize {
         match self.total_tokens().checked_sub(tail_tokens) {
             None | Some(0) => 0,
-            Some(head_tokens) => self.cuts.snap(self.sums.first_reaching(head_tokens)),
+            Some(head_tokens) => self.paired().snap(self.sums.first_reaching(head_tokens)),
         }
+    }
+
+    fn paired(&self) -> Cow<'_, Pairing> {
+        if self.pairing.len() == self.len() {
+            return Cow::Borrowed(&self.pairing);
+        }
+        let mut pairing = Pairing::default();
+        pairing.follow(&self.ids);
+        Cow::Owned(pairing)
     }
 }
 

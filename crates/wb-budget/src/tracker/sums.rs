@@ -1,107 +1,60 @@
-//! Running sums that can be changed in the middle: a Fenwick tree over weights.
+//! Running sums of the weights of a transcript.
 
-/// Weights in tokens; a change, a sum and a search cost O(log n), the total O(1).
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
-    weights: Vec<u64>,
-    /// Entry `i` is the sum of the `lowest_bit(i + 1)` weights that end at `i`.
-    tree: Vec<u64>,
-    total: u64,
-}
+/// Weights in tokens as their running sums, one entry more than weights.
+///
+/// Everything is read at once or found by a search; a change in the middle touches what comes after it.
+#[derive(Clone, Debug)]
+pub(super) struct Sums(Vec<u64>);
 
-fn lowest_bit(n: usize) -> usize {
-    n & n.wrapping_neg()
+impl Default for Sums {
+    fn default() -> Self {
+        Self(vec![0])
+    }
 }
 
 impl Sums {
     pub(super) fn len(&self) -> usize {
-        self.weights.len()
+        self.0.len() - 1
     }
 
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.prefix(self.len())
     }
 
     pub(super) fn weight(&self, at: usize) -> Option<u64> {
-        self.weights.get(at).copied()
+        Some(self.0.get(at + 1)? - self.0[at])
     }
 
-    /// Visits the sums of the first 0, 1, 2, … weights.
-    pub(super) fn prefixes(&self) -> impl Iterator<Item = u64> {
-        let sums = self.weights.iter().scan(0_u64, |sum, weight| {
-            *sum = sum.saturating_add(*weight);
-            Some(*sum)
-        });
-        std::iter::once(0).chain(sums)
+    /// Returns the sums of the first 0, 1, 2, … weights.
+    pub(super) fn prefixes(&self) -> &[u64] {
+        &self.0
     }
 
     pub(super) fn push(&mut self, weight: u64) {
-        let n = self.weights.len() + 1;
-        let mut sum = weight;
-        let mut step = 1;
-        while step < lowest_bit(n) {
-            sum += self.tree[n - 1 - step];
-            step <<= 1;
-        }
-        self.weights.push(weight);
-        self.tree.push(sum);
-        self.total += weight;
-    }
-
-    pub(super) fn pop(&mut self) -> Option<u64> {
-        let weight = self.weights.pop()?;
-        self.tree.pop();
-        self.total -= weight;
-        Some(weight)
+        self.0.push(self.total().saturating_add(weight));
     }
 
     pub(super) fn truncate(&mut self, n: usize) {
-        if n < self.len() {
-            self.total = self.prefix(n);
-            self.weights.truncate(n);
-            self.tree.truncate(n);
-        }
+        self.0.truncate(n + 1);
     }
 
     /// Replaces the weight at `at`, which must exist, and returns the old one.
     pub(super) fn set(&mut self, at: usize, weight: u64) -> u64 {
-        let old = std::mem::replace(&mut self.weights[at], weight);
-        let mut n = at + 1;
-        while n <= self.tree.len() {
-            self.tree[n - 1] = self.tree[n - 1] - old + weight;
-            n += lowest_bit(n);
+        let old = self.0[at + 1] - self.0[at];
+        for sum in &mut self.0[at + 1..] {
+            *sum = (*sum - old).saturating_add(weight);
         }
-        self.total = self.total - old + weight;
         old
     }
 
     /// Returns the sum of the first `n` weights, of all if there are fewer.
     pub(super) fn prefix(&self, n: usize) -> u64 {
-        let mut n = n.min(self.len());
-        let mut sum = 0;
-        while n > 0 {
-            sum += self.tree[n - 1];
-            n -= lowest_bit(n);
-        }
-        sum
+        self.0[n.min(self.len())]
     }
 
-    /// Returns the smallest `n` whose prefix is at least `target`; the length plus one if none is.
+    /// Returns the smallest `n` whose sum is at least `target`; the length plus one if none is.
     pub(super) fn first_reaching(&self, target: u64) -> usize {
-        if target == 0 {
-            return 0;
-        }
-        let (mut n, mut rest) = (0, target);
-        let mut step = (self.len() + 1).next_power_of_two();
-        while step > 0 {
-            let next = n + step;
-            if next <= self.len() && self.tree[next - 1] < rest {
-                n = next;
-                rest -= self.tree[next - 1];
-            }
-            step >>= 1;
-        }
-        n + 1
+        self.0.partition_point(|sum| *sum < target)
     }
 }
 
@@ -111,12 +64,12 @@ mod tests {
     use crate::count::prefix_sums;
 
     fn check(sums: &Sums, weights: &[u64]) {
-        let prefix = prefix_sums(weights.iter().copied());
-        let sums_of: Vec<u64> = (0..=weights.len()).map(|n| sums.prefix(n)).collect();
-        assert_eq!(sums_of, prefix);
-        assert_eq!(sums.total(), prefix[weights.len()]);
-        for target in 0..=sums.total() + 1 {
-            assert_eq!(sums.first_reaching(target), prefix.partition_point(|&sum| sum < target), "{target}");
+        assert_eq!(sums.prefixes(), prefix_sums(weights.iter().copied()));
+        let total = sums.total();
+        assert_eq!(total, weights.iter().sum::<u64>());
+        for target in 0..=total + 1 {
+            let least = (0..=weights.len()).find(|&n| weights[..n].iter().sum::<u64>() >= target);
+            assert_eq!(sums.first_reaching(target), least.unwrap_or(weights.len() + 1), "{target}");
         }
     }
 
@@ -135,11 +88,9 @@ mod tests {
             assert_eq!(sums.set(at, 11), std::mem::replace(&mut plain[at], 11));
             check(&sums, &plain);
         }
-        assert_eq!(sums.pop(), plain.pop());
         sums.truncate(17);
         plain.truncate(17);
         check(&sums, &plain);
-        assert_eq!(sums.weight(16), Some(11));
-        assert_eq!(sums.weight(17), None);
+        assert_eq!((sums.weight(16), sums.weight(17)), (Some(11), None));
     }
 }

@@ -37,9 +37,8 @@ fn none(what: &str, info: AllocationInfo) -> Figure {
     Figure { what: what.to_owned(), found: info.count_total, limit: 0, limit_is: "no allocation".to_owned() }
 }
 
-/// What each of the tracker's lists and maps may do to grow by doubling, its pairing and fingerprints among them: once
-/// for each bit of the length.
-const N_CONTAINERS: u64 = 12;
+/// What each of the tracker's lists and maps may do to grow by doubling: once for each bit of the length.
+const N_CONTAINERS: u64 = 8;
 
 /// Appends with a gate after each: growth alone, and none where the room is there already.
 pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
