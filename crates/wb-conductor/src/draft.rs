@@ -8,7 +8,7 @@ use std::mem::take;
 use std::ops::Range;
 
 use wb_budget::{WeighedTranscript, prefix_sums};
-use wb_message::markers::is_cleared;
+use wb_message::markers::{cleared_body, is_cleared};
 use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, PatchError};
 
 /// One place of a draft.
@@ -16,6 +16,8 @@ use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, PatchError};
 enum Slot {
     /// A message of the input as it is.
     Kept(usize),
+    /// A message of the input whose body was cleared, and its weight; it is built only if somebody looks.
+    Cleared(usize, u64, OnceCell<Box<Message>>),
     /// A message of the input with another body.
     Edited(Box<Edited>),
     /// A message that a step brought, and its weight.
@@ -30,12 +32,12 @@ struct Edited {
     at: usize,
     content: Vec<Block>,
     weight: u64,
-    message: OnceCell<Box<Message>>,
+    message: OnceCell<Message>,
 }
 
 impl Edited {
     fn message(&self, input: &WeighedTranscript<'_>) -> &Message {
-        self.message.get_or_init(|| Box::new(input.messages[self.at].with_body(self.content.clone())))
+        self.message.get_or_init(|| input.messages[self.at].with_body(self.content.clone()))
     }
 }
 
@@ -77,7 +79,7 @@ impl<'a> Draft<'a> {
     /// Returns the index in the input that a place stands for.
     pub(crate) fn origin(&self, at: usize) -> Option<usize> {
         match &self.slots[at] {
-            Slot::Kept(at) => Some(*at),
+            Slot::Kept(at) | Slot::Cleared(at, ..) => Some(*at),
             Slot::Edited(edited) => Some(edited.at),
             Slot::New(..) | Slot::Hole(..) => None,
         }
@@ -87,7 +89,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn original(&self, at: usize) -> &Message {
         match &self.slots[at] {
             Slot::New(message, _) | Slot::Hole(message, _) => message,
-            Slot::Kept(at) => self.input.messages[*at],
+            Slot::Kept(at) | Slot::Cleared(at, ..) => self.input.messages[*at],
             Slot::Edited(edited) => self.input.messages[edited.at],
         }
     }
@@ -114,14 +116,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Visits the results of the input from `cut` on whose bodies a reader will not see any more, in order.
+    /// Returns the messages of the input from `cut` on whose bodies a reader will not see any more, in order.
     pub(crate) fn hidden(&self, cut: usize) -> Vec<usize> {
         let mut shown = vec![false; self.input.messages.len()];
         for slot in &self.slots {
             match slot {
                 Slot::Kept(at) => shown[*at] = true,
-                Slot::Edited(edited) => shown[edited.at] = !is_cleared(&edited.content),
-                Slot::New(..) | Slot::Hole(..) => {}
+                Slot::Edited(edited) => shown[edited.at] = true,
+                Slot::Cleared(..) | Slot::New(..) | Slot::Hole(..) => {}
             }
         }
         (cut..shown.len()).filter(|&at| !shown[at]).collect()
@@ -129,8 +131,10 @@ impl<'a> Draft<'a> {
 
     /// Returns the transcript as the steps before have left it.
     pub(crate) fn view(&self) -> WeighedTranscript<'_> {
+        let cleared = |at: usize| Box::new(self.input.messages[at].with_body(cleared_body()));
         let message = |slot| match slot {
             &Slot::Kept(at) => self.input.messages[at],
+            Slot::Cleared(at, _, message) => message.get_or_init(|| cleared(*at)),
             Slot::Edited(edited) => edited.message(self.input),
             Slot::New(message, _) | Slot::Hole(message, _) => message,
         };
@@ -282,6 +286,7 @@ impl<'a> Draft<'a> {
     fn sum(&mut self) {
         let weights = self.slots.iter().map(|slot| match slot {
             Slot::Kept(at) => self.input.weight(*at),
+            Slot::Cleared(_, weight, _) => *weight,
             Slot::Edited(edited) => edited.weight,
             Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
         });
@@ -290,8 +295,7 @@ impl<'a> Draft<'a> {
 
     /// Takes in a patch whose only new message stands for the digest, which may weigh so much.
     pub(crate) fn dig(&mut self, patch: Patch, room: u64) -> Result<(), PatchError> {
-        let places = patch.origins(self.len());
-        let place = places.iter().position(|origin| *origin == Origin::New).unwrap_or(0);
+        let place = place_of_new(&patch);
         self.take_in(patch, true)?;
         let slot = std::mem::replace(&mut self.slots[place], Slot::Kept(0));
         self.slots[place] = match slot {
@@ -306,13 +310,18 @@ impl<'a> Draft<'a> {
     /// of the messages that it brings.
     pub(crate) fn into_patch(self, mut digest: Option<Message>) -> (Patch, Option<(usize, usize)>) {
         let n = self.input.messages.len();
-        let n_bodies = self.slots.iter().filter(|slot| matches!(slot, Slot::Edited(_))).count();
+        let n_bodies =
+            self.slots.iter().filter(|slot| matches!(slot, Slot::Cleared(..) | Slot::Edited(_))).count();
         let mut folder = Folder::default();
         folder.edits.reserve(n_bodies + 1);
         let mut digest_at = None;
         for slot in self.slots {
             match slot {
                 Slot::Kept(at) => folder.keep(at),
+                Slot::Cleared(at, ..) => {
+                    folder.keep(at);
+                    folder.edits.push(Edit::Body { at, content: cleared_body() });
+                }
                 Slot::Edited(edited) => {
                     folder.keep(edited.at);
                     folder.edits.push(Edit::Body { at: edited.at, content: edited.content });
@@ -329,16 +338,31 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// Returns where the first message that a patch brings stands after it.
+fn place_of_new(patch: &Patch) -> usize {
+    let mut n_gone = 0;
+    for edit in &patch.edits {
+        match edit {
+            Edit::Fold { range, with } if !with.is_empty() => return range.start - n_gone,
+            Edit::Fold { range, .. } => n_gone += range.len(),
+            Edit::Body { .. } => {}
+        }
+    }
+    0
+}
+
 impl Slot {
     /// Returns the place with another body.
     fn edited(self, content: Vec<Block>, weight: u64) -> Self {
+        let body = |at, content: Vec<Block>| {
+            if is_cleared(&content) {
+                return Self::Cleared(at, weight, OnceCell::new());
+            }
+            Self::Edited(Box::new(Edited { at, content, weight, message: OnceCell::new() }))
+        };
         match self {
-            Self::Kept(at) => {
-                Self::Edited(Box::new(Edited { at, content, weight, message: OnceCell::new() }))
-            }
-            Self::Edited(edited) => {
-                Self::Edited(Box::new(Edited { at: edited.at, content, weight, message: OnceCell::new() }))
-            }
+            Self::Kept(at) | Self::Cleared(at, ..) => body(at, content),
+            Self::Edited(edited) => body(edited.at, content),
             Self::New(message, _) => Self::New(Box::new(message.with_body(content)), weight),
             hole @ Self::Hole(..) => hole,
         }
