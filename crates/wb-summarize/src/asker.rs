@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
-use wb_message::{Conversation, Turn, text};
+use wb_message::{Conversation, Turn};
 
 use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
-use crate::reply::{ReplyCollector, ReplyError, ReplyText};
+use crate::reply::{NoDigest, ReplyCollector, ReplyText};
 use crate::timer::{DEFAULT_TIMEOUT, within};
 
 /// How much a model thinks about a digest if nothing else is said: much.
@@ -134,90 +134,6 @@ pub struct ModelDigest {
     pub cut_off: bool,
 }
 
-/// Why there is no digest from a model.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NoDigest {
-    /// No model was given.
-    NoModel,
-    /// No model was asked: what it may write would be too short to be worth its price.
-    NoRoom,
-    /// The request failed.
-    Failed(String),
-    /// The request was cancelled.
-    Cancelled,
-    /// The request took longer than allowed.
-    TimedOut,
-    /// The model refused.
-    Refused,
-    /// The reply was cut off at its limit before it said anything that can be used.
-    Truncated,
-    /// The reply is far longer than asked for.
-    TooLong,
-    /// The reply holds no text.
-    Blank,
-    /// The reply holds none of the headings.
-    MissingHeadings,
-}
-
-impl fmt::Display for NoDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoModel => f.write_str("no model was given"),
-            Self::NoRoom => f.write_str("too small for a model"),
-            Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
-            Self::Cancelled => f.write_str("the request was cancelled"),
-            Self::TimedOut => f.write_str("the model took too long"),
-            Self::Refused => f.write_str("the model refused"),
-            Self::Truncated => f.write_str("the reply was cut off"),
-            Self::TooLong => f.write_str("the reply was longer than asked for"),
-            Self::Blank => f.write_str("the reply was blank"),
-            Self::MissingHeadings => f.write_str("the reply had no headings"),
-        }
-    }
-}
-
-impl From<ReplyError> for NoDigest {
-    fn from(reason: ReplyError) -> Self {
-        match reason {
-            ReplyError::Failed(why) => Self::Failed(why),
-            ReplyError::Cancelled => Self::Cancelled,
-            ReplyError::Refused => Self::Refused,
-            ReplyError::Blank => Self::Blank,
-        }
-    }
-}
-
-/// Returns what can be used of a reply that was asked for under headings, cut off or not.
-///
-/// A whole one must hold a heading. One that was cut off must say something under a heading; headings at its end, which
-/// have nothing under them yet, are left out.
-pub fn under_headings(
-    text: &str,
-    cut_off: bool,
-    is_heading: impl Fn(&str) -> bool,
-) -> Result<&str, NoDigest> {
-    if text.lines().all(|line| !is_heading(line)) {
-        let nothing = cut_off && text.is_empty();
-        return Err(if nothing { NoDigest::Truncated } else { NoDigest::MissingHeadings });
-    }
-    if !cut_off {
-        return Ok(text);
-    }
-    let is_said = |line: &str| {
-        let words = line.trim().trim_start_matches("- ");
-        !words.is_empty() && !words.eq_ignore_ascii_case("none") && !is_heading(line)
-    };
-    if !text.lines().skip_while(|line| !is_heading(line)).any(is_said) {
-        return Err(NoDigest::Truncated);
-    }
-    let mut said = text.trim_end();
-    while let Some((before, _)) = said.rsplit_once('\n').filter(|(_, last)| is_heading(last)) {
-        said = before.trim_end();
-    }
-    Ok(said)
-}
-
 /// What asking a model has cost so far, a failed request included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -290,7 +206,7 @@ impl<Q: Question> Asker<'_, Q> {
         let mut billed = Billed::request(bill);
         let stream = self.invoker.invoke(conversation, self.options(&cancel));
         billed.reply.listen(stream, &cancel, self.question.max_reply_bytes()).await?;
-        Ok(billed.reply.take_text()?)
+        billed.reply.take_text()
     }
 
     fn options(&self, cancel: &CancellationToken) -> StreamOptions {

@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, ModelCard, TokenHeuristic};
 use wb_message::{Message, Pairing, ToolVocabulary, text};
 
-use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts, under_headings};
+use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::chunking::{input_bytes, transcript_parts};
 use crate::digest::{completed, shortened_digest};
 use crate::extractive::{carried_digest, local_sections};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
 use crate::prompt::frame_prompt;
-use crate::reply::ReplyText;
+use crate::reply::{NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, heading_at};
 
 /// What [`summarize`] works with; all of it is optional.

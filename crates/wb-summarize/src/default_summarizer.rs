@@ -8,14 +8,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use wb_message::{Message, text};
 
-use crate::asker::{Cost, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts};
+use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::compaction_config::{
     CompactionConfig, CompactionConfigError, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER,
 };
 use crate::flatten::{neutralise_into, tag_end};
 use crate::invoker::ModelInvoker;
 use crate::length::words_within;
-use crate::reply::ReplyText;
+use crate::reply::{NoDigest, ReplyText};
 use crate::summarizer::{ContextSummarizer, ContextSummary, Room, SummarizerError, SummaryRequest};
 
 /// Asks a model for the summary, with the prompts of a [`CompactionConfig`].

@@ -47,10 +47,7 @@ pub mod scripted;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
-pub use asker::{
-    AskOpts, Bill, Cost, DEFAULT_THINKING, ModelDigest, NoDigest, Question, Summarizer, ask_in_parts,
-    under_headings,
-};
+pub use asker::{AskOpts, Bill, Cost, DEFAULT_THINKING, ModelDigest, Question, Summarizer, ask_in_parts};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,
@@ -69,6 +66,6 @@ pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
 };
 pub use prompt::build_summary_prompt;
-pub use reply::{ReplyCollector, ReplyError, ReplyText};
+pub use reply::{NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
 pub use summarizer::{ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};

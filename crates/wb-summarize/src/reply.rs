@@ -1,5 +1,6 @@
-//! A reply while it streams: collected up to its end, a cancel or a size, and judged by why it stopped.
+//! A reply: collected up to its end, a cancel or a size, judged by why it stopped, and what can be used of it.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -8,33 +9,51 @@ use futures::future::{Either, select};
 use futures::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 use wb_budget::Usage;
+use wb_message::text;
 
 use crate::invoker::{Emission, StopReason, reply_text};
 
-/// What is known of a reply so far; the one way in which replies are listened to and judged.
-#[derive(Debug, Default)]
-pub struct ReplyCollector {
-    streamed: String,
-    complete: String,
-    stop: Option<StopReason>,
-    failure: Option<String>,
-    was_left: bool,
-    /// What the provider counted.
-    pub usage: Usage,
-}
-
-/// Why a reply cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why there is no digest from a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ReplyError {
+pub enum NoDigest {
+    /// No model was given.
+    NoModel,
+    /// No model was asked: what it may write would be too short to be worth its price.
+    NoRoom,
     /// The request failed.
     Failed(String),
     /// The request was cancelled.
     Cancelled,
+    /// The request took longer than allowed.
+    TimedOut,
     /// The model refused.
     Refused,
+    /// The reply was cut off at its limit before it said anything that can be used.
+    Truncated,
+    /// The reply is far longer than asked for.
+    TooLong,
     /// The reply holds no text.
     Blank,
+    /// The reply holds none of the headings.
+    MissingHeadings,
+}
+
+impl fmt::Display for NoDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel => f.write_str("no model was given"),
+            Self::NoRoom => f.write_str("too small for a model"),
+            Self::Failed(why) => write!(f, "the model failed: {}", text::one_line(why, 160)),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::TimedOut => f.write_str("the model took too long"),
+            Self::Refused => f.write_str("the model refused"),
+            Self::Truncated => f.write_str("the reply was cut off"),
+            Self::TooLong => f.write_str("the reply was longer than asked for"),
+            Self::Blank => f.write_str("the reply was blank"),
+            Self::MissingHeadings => f.write_str("the reply had no headings"),
+        }
+    }
 }
 
 /// The text of a reply that neither failed nor was refused; it is not blank.
@@ -48,22 +67,34 @@ pub struct ReplyText {
     pub called_tools: bool,
 }
 
+/// What is known of a reply so far; the one way in which replies are listened to and judged.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyCollector {
+    streamed: String,
+    complete: String,
+    stop: Option<StopReason>,
+    failure: Option<String>,
+    was_left: bool,
+    /// What the provider counted.
+    pub(crate) usage: Usage,
+}
+
 /// After so many emissions in a row others get their turn, a time limit among them.
 const TURN_EMISSIONS: usize = 256;
 
 impl ReplyCollector {
     /// Reads a reply up to its first terminal emission, until it is cancelled, or until it has more bytes of text than
     /// that.
-    pub async fn listen(
+    pub(crate) async fn listen(
         &mut self,
         mut stream: BoxStream<'static, Emission>,
         cancel: &CancellationToken,
         max_bytes: usize,
-    ) -> Result<(), ReplyError> {
+    ) -> Result<(), NoDigest> {
         let mut cancelled = Box::pin(cancel.cancelled());
         for n_emissions in 1_usize.. {
             let Either::Right((emission, _)) = select(cancelled.as_mut(), stream.next()).await else {
-                return Err(ReplyError::Cancelled);
+                return Err(NoDigest::Cancelled);
             };
             if !emission.is_some_and(|emission| self.goes_on(emission, max_bytes)) {
                 break;
@@ -101,15 +132,15 @@ impl ReplyCollector {
     }
 
     /// Takes the text of a reply that has ended; streamed text counts where the reply itself has none.
-    pub fn take_text(&mut self) -> Result<ReplyText, ReplyError> {
+    pub(crate) fn take_text(&mut self) -> Result<ReplyText, NoDigest> {
         if let Some(why) = self.failure.take() {
-            return Err(ReplyError::Failed(why));
+            return Err(NoDigest::Failed(why));
         }
         match self.stop {
-            Some(StopReason::Refusal) => return Err(ReplyError::Refused),
-            Some(StopReason::Aborted) => return Err(ReplyError::Cancelled),
+            Some(StopReason::Refusal) => return Err(NoDigest::Refused),
+            Some(StopReason::Aborted) => return Err(NoDigest::Cancelled),
             Some(StopReason::Error) => {
-                return Err(ReplyError::Failed("the reply ended in an error".to_owned()));
+                return Err(NoDigest::Failed("the reply ended in an error".to_owned()));
             }
             Some(StopReason::Complete | StopReason::ToolCalls | StopReason::MaxOutput) | None => {}
         }
@@ -118,7 +149,7 @@ impl ReplyCollector {
         let cut_off = self.was_left || self.stop == Some(StopReason::MaxOutput);
         let called_tools = self.stop == Some(StopReason::ToolCalls);
         if text.trim().is_empty() {
-            return Err(ReplyError::Blank);
+            return Err(NoDigest::Blank);
         }
         Ok(ReplyText { text, cut_off, called_tools })
     }
@@ -133,7 +164,7 @@ impl ReplyText {
     }
 
     /// As [`whole_lines`](Self::whole_lines), for prose: of an unfinished last line its whole sentences stay.
-    pub fn whole_sentences(&self) -> &str {
+    pub(crate) fn whole_sentences(&self) -> &str {
         let last_line = self.text.rfind('\n').map_or(0, |end| end + 1);
         match sentence_end(&self.text[last_line..]) {
             Some(end) if self.cut_off => self.text[..last_line + end].trim(),
@@ -149,6 +180,36 @@ fn sentence_end(line: &str) -> Option<usize> {
         before.ends_with(char::is_alphabetic) && after.starts_with(' ')
     };
     line.rmatch_indices(['.', '!', '?']).find(ends).map(|(at, mark)| at + mark.len())
+}
+
+/// Returns what can be used of a reply that was asked for under headings, cut off or not.
+///
+/// A whole one must hold a heading. One that was cut off must say something under a heading; headings at its end, which
+/// have nothing under them yet, are left out.
+pub fn under_headings(
+    text: &str,
+    cut_off: bool,
+    is_heading: impl Fn(&str) -> bool,
+) -> Result<&str, NoDigest> {
+    if text.lines().all(|line| !is_heading(line)) {
+        let nothing = cut_off && text.is_empty();
+        return Err(if nothing { NoDigest::Truncated } else { NoDigest::MissingHeadings });
+    }
+    if !cut_off {
+        return Ok(text);
+    }
+    let is_said = |line: &str| {
+        let words = line.trim().trim_start_matches("- ");
+        !words.is_empty() && !words.eq_ignore_ascii_case("none") && !is_heading(line)
+    };
+    if !text.lines().skip_while(|line| !is_heading(line)).any(is_said) {
+        return Err(NoDigest::Truncated);
+    }
+    let mut said = text.trim_end();
+    while let Some((before, _)) = said.rsplit_once('\n').filter(|(_, last)| is_heading(last)) {
+        said = before.trim_end();
+    }
+    Ok(said)
 }
 
 /// Gives the executor a turn: pending once, and woken at once.
