@@ -6,7 +6,7 @@ use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_session::split_file_tags;
 use wb_summarize::chunking::input_bytes;
 use wb_summarize::length::most_output_tokens;
-use wb_summarize::{ModelDigest, NoDigest, Question, ReplyText, under_headings};
+use wb_summarize::{NoDigest, Question, ReplyText, under_headings};
 
 use crate::chunk::{chunks, clip_lines};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
@@ -69,7 +69,7 @@ impl Question for SummaryRequest<'_> {
     }
 
     /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
-    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<String, NoDigest> {
         if reply.called_tools {
             return Err(NoDigest::Failed("the reply called a tool".to_owned()));
         }
@@ -84,7 +84,7 @@ impl Question for SummaryRequest<'_> {
             return Err(NoDigest::Blank);
         }
         let text = under_headings(text, reply.cut_off, |line| self.task.heading_of(line).is_some())?;
-        Ok(ModelDigest { text: self.task.in_form(text), cut_off: reply.cut_off })
+        Ok(self.task.in_form(text))
     }
 }
 

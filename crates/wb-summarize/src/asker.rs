@@ -121,8 +121,8 @@ pub trait Question: Sync {
     /// Writes the prompt for a part; `so_far` is what came of the parts before, nothing for the first one.
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String;
 
-    /// Decides whether a reply can be used, and what of it; `so_far` as for its prompt.
-    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<ModelDigest, NoDigest>;
+    /// Returns what of a reply can be used, which is not blank; `so_far` as for its prompt.
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest>;
 }
 
 /// A digest in the words of a model.
@@ -186,9 +186,9 @@ impl<Q: Question> Asker<'_, Q> {
             let so_far = digest.as_ref().map(|digest| digest.text.as_str());
             let prompt = self.question.prompt(part, so_far);
             let reply = self.request(prompt, &mut *bill).await?;
-            let mut next = self.question.judge(&reply, so_far)?;
-            next.cut_off |= digest.is_some_and(|digest| digest.cut_off);
-            digest = Some(next);
+            let text = self.question.judge(&reply, so_far)?;
+            let cut_off = reply.cut_off || digest.is_some_and(|digest| digest.cut_off);
+            digest = Some(ModelDigest { text, cut_off });
         }
         digest.ok_or(NoDigest::Blank)
     }

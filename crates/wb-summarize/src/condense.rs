@@ -128,12 +128,11 @@ impl Question for DigestRequest {
         frame_prompt(self.scope, prior.as_deref(), part, self.n_words)
     }
 
-    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
         let is_heading = |line: &str| heading_at(line).is_some();
         let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
         let earlier = so_far.or(self.prior.as_deref()).filter(|_| reply.cut_off);
-        let text = earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier));
-        Ok(ModelDigest { text, cut_off: reply.cut_off })
+        Ok(earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier)))
     }
 }
 

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use wb_message::{Message, text};
 
-use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
+use crate::asker::{Cost, Question, Summarizer, ask_in_parts};
 use crate::compaction_config::{
     CompactionConfig, CompactionConfigError, MESSAGES_PLACEHOLDER, PREVIOUS_SUMMARY_PLACEHOLDER,
 };
@@ -141,13 +141,13 @@ impl Question for Asked<'_> {
         filled(&config.summarizer_user_prompt, &previous, &without_tags(part, tags)) + length_note
     }
 
-    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<ModelDigest, NoDigest> {
+    fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<String, NoDigest> {
         if reply.text.trim().len() > self.max_reply_bytes() {
             return Err(NoDigest::TooLong);
         }
         match reply.whole_sentences() {
             "" => Err(NoDigest::Truncated),
-            text => Ok(ModelDigest { text: text.to_owned(), cut_off: reply.cut_off }),
+            text => Ok(text.to_owned()),
         }
     }
 }
