@@ -37,7 +37,7 @@ pub use gate::{
     DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, TokenEstimate, budget_limit, is_over, is_over_budget,
 };
 pub use policy::{AUTO_CONDENSE_POLICY, BudgetPolicy, PolicyError};
-pub use slice::{CompactionCut, CondensePlan, last_user_turn_start, plan_compaction, plan_cut, plan_slice};
+pub use slice::{CondensePlan, last_user_turn_start, plan_cut, plan_slice};
 pub use tracker::{ContextTracker, StepError, one_step_errors};
 pub use transcript::WeighedTranscript;
 pub use window_policy::{

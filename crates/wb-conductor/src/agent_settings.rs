@@ -91,14 +91,6 @@ pub enum SettingsError {
     /// The steps make no sense.
     #[error("pipeline: {0}")]
     Pipeline(#[from] PipelineError),
-    /// A key that this engine does not act on.
-    #[error("{key}: {reason}")]
-    NotSupported {
-        /// The key.
-        key: &'static str,
-        /// Why, and what to do instead.
-        reason: &'static str,
-    },
 }
 
 impl AgentSettings {
@@ -138,23 +130,7 @@ impl AgentSettings {
         self.sections.compaction = self.sections.compaction.validated()?;
         self.sections.context_transform.artifact_compaction.validated()?;
         Pipeline::of(&self.pipeline)?;
-        self.check_prompts()?;
         Ok(self)
-    }
-
-    /// Prompts of one's own belong to a summary in free form, and not to a digest under headings.
-    fn check_prompts(&self) -> Result<(), SettingsError> {
-        let (own, default) = (&self.sections.compaction, CompactionConfig::default());
-        let reason =
-            "digests are asked for under fixed headings; prompts of your own belong to `DefaultSummarizer`";
-        let refused = |key| Err(SettingsError::NotSupported { key, reason });
-        if own.summarizer_system_prompt != default.summarizer_system_prompt {
-            return refused("sections.compaction.summarizer_system_prompt");
-        }
-        if own.summarizer_user_prompt != default.summarizer_user_prompt {
-            return refused("sections.compaction.summarizer_user_prompt");
-        }
-        Ok(())
     }
 
     /// Builds the context of an agent that runs on a model, which also writes the digests if it can be asked.
@@ -175,9 +151,7 @@ impl AgentSettings {
             .pipeline(self.steps()?);
         let is_off = compaction.execution_mode == CompactionExecutionMode::Off;
         let compactor = match invoke.filter(|_| !is_off) {
-            Some(invoke) => {
-                compactor.summarizer(Summarizer::new(invoke).model(compaction.summary_model.clone()))
-            }
+            Some(invoke) => compactor.summarizer(Summarizer::new(invoke).configured(compaction)?),
             None => compactor,
         };
         let threshold = policy.autocompact_threshold.filter(|_| !is_off).map(|most| most as u64);

@@ -27,6 +27,11 @@ impl Breaker {
         since.is_some_and(|since| since % (BREAKER_LASTS + 1) != BREAKER_LASTS)
     }
 
+    /// Counts a run that an open breaker has kept from being started.
+    pub(crate) fn skip(&self) {
+        self.n_useless.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Learns from a run and notes in its report whether the breaker kept the model from being asked.
     pub(crate) fn done(
         &self,
@@ -46,7 +51,9 @@ impl Breaker {
         let helped = match &report.unchanged {
             None => report.irreducible.is_none() && report.degraded().is_none() && !was_open,
             // Nothing was asked of these, so they tell nothing.
-            Some(Unchanged::UnderBudget | Unchanged::Cancelled | Unchanged::PrefixChanged) => return,
+            Some(Unchanged::UnderBudget | Unchanged::Cancelled) => return,
+            // A transcript that is edited each turn must not pay each turn.
+            Some(Unchanged::PrefixChanged) if report.n_requests == 0 => return,
             Some(_) => false,
         };
         if helped {

@@ -36,6 +36,11 @@ impl CondenseOpts {
     pub(crate) fn trigger(&self) -> Trigger {
         if self.force { Trigger::Forced } else { Trigger::Auto }
     }
+
+    /// Returns the token that cancels this compaction; nobody has it where the host gave none.
+    pub(crate) fn cancel_token(&self) -> CancellationToken {
+        self.cancel.clone().unwrap_or_default()
+    }
 }
 
 /// What a condenser needs; all of it is optional.

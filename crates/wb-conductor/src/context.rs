@@ -1,6 +1,7 @@
 //! The one object that a host of messages holds: it follows the transcript, says when it is too full, and compacts it.
 
 use futures::FutureExt;
+use futures::future::{Either, ready};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,8 @@ pub struct AgentContext {
     start_above: Option<u64>,
     /// What part of the transcript a digest must save, in millionths.
     min_savings_ppm: u64,
+    /// How many tokens the context held when a digest would have saved too little.
+    not_worth_it_at: Option<u64>,
     /// What was sent last, where a cache is used.
     sent: Option<PromptPrefix>,
     continuation: TruncationState,
@@ -97,6 +100,7 @@ impl AgentContext {
             task: None,
             start_above: None,
             min_savings_ppm: DEFAULT_MIN_SAVINGS_PPM,
+            not_worth_it_at: None,
             sent: None,
             continuation: TruncationState::default(),
             max_continuations: DEFAULT_MAX_CONTINUATIONS,
@@ -209,7 +213,7 @@ impl AgentContext {
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        match self.plan(messages, opts, |plan| plan.local_because(NoDigest::NoModel)) {
+        match self.plan(messages, opts, |_, plan| plan.local_because(NoDigest::NoModel)) {
             Err(report) => *report,
             Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
         }
@@ -218,7 +222,13 @@ impl AgentContext {
     /// Compacts with the model where there is one. Dropping the future leaves everything as it was.
     pub async fn compact(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
         let breaker_open = self.breaker.is_open() && !opts.force;
-        let asked = self.asked(messages, opts, breaker_open);
+        let asked = self.plan(messages, opts, |compactor, plan| {
+            if breaker_open {
+                let local = plan.local_because(NoDigest::NoModel).cancelled_by(opts.cancel_token());
+                return Either::Left(ready(local));
+            }
+            Either::Right(compactor.ask(plan, opts))
+        });
         let report = match asked {
             Err(report) => *report,
             Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
@@ -249,31 +259,45 @@ impl AgentContext {
     /// Starts a compaction whose digest is asked for while turns go on; false where nothing is to be done, one is on its
     /// way already, no model would be asked, or there is no tokio runtime to run on.
     pub fn start(&mut self, messages: &[Message], opts: &CondenseOpts) -> bool {
-        let (Ok(runtime), None) = (Handle::try_current(), &self.task) else { return false };
-        let cancel = CancellationToken::new();
-        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..opts.clone() };
-        let breaker_open = self.breaker.is_open() && !opts.force;
-        if self.compactor.summarizer.is_none() || breaker_open {
-            return false;
-        }
-        let Ok(asked) = self.asked(messages, &opts, breaker_open) else { return false };
-        self.task = Some(Task { running: runtime.spawn(asked), ready: None, cancel });
-        true
+        (opts.force || !self.breaker.is_open()) && self.start_if_saves(messages, opts, 0)
     }
 
-    /// Starts a compaction above the threshold, if even a digest as long as it may be saves enough.
+    /// Starts a compaction above the threshold, if even a digest as long as it may be saves enough. What was not worth it
+    /// is looked at again when enough was added.
     fn start_if_due(&mut self, messages: &[Message]) {
         let total = self.tracker.context_tokens();
-        if self.task.is_some() || self.start_above.is_none_or(|most| total <= most) {
+        let has_grown =
+            |at: u64| total < at || total >= at.saturating_add(wb_summarize::MIN_COMPACTION_GAIN_TOKENS);
+        let due = self.start_above.is_some_and(|most| total > most)
+            && self.not_worth_it_at.is_none_or(has_grown)
+            && self.task.is_none();
+        if !due || self.compactor.summarizer.is_none() {
             return;
         }
-        let opts = CondenseOpts { force: true, ..CondenseOpts::default() };
-        let saved = self.plan(messages, &opts, |plan| plan.tokens_saved());
-        if saved
-            .is_ok_and(|saved| savings_ratio_ppm(total, total.saturating_sub(saved)) >= self.min_savings_ppm)
-        {
-            self.start(messages, &opts);
+        if self.breaker.is_open() {
+            return self.breaker.skip();
         }
+        let opts = CondenseOpts { force: true, ..CondenseOpts::default() };
+        let started = self.start_if_saves(messages, &opts, self.min_savings_ppm);
+        self.not_worth_it_at = (!started).then_some(total);
+    }
+
+    /// Starts a compaction that saves at least this part of the context, in millionths.
+    fn start_if_saves(&mut self, messages: &[Message], opts: &CondenseOpts, min_savings_ppm: u64) -> bool {
+        let (Ok(runtime), None) = (Handle::try_current(), &self.task) else { return false };
+        if self.compactor.summarizer.is_none() {
+            return false;
+        }
+        let cancel = CancellationToken::new();
+        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..opts.clone() };
+        let planned = self.plan(messages, &opts, |compactor, plan| {
+            let total = plan.report.context_tokens;
+            let left = total.saturating_sub(plan.tokens_saved());
+            (savings_ratio_ppm(total, left) >= min_savings_ppm).then(|| compactor.ask(plan, &opts))
+        });
+        let Ok(Some(asked)) = planned else { return false };
+        self.task = Some(Task { running: runtime.spawn(asked), ready: None, cancel });
+        true
     }
 
     /// Puts in what was started, if it is there; never waits. Messages that were appended meanwhile stay.
@@ -297,6 +321,11 @@ impl AgentContext {
         Some(self.breaker.done(report, &CondenseOpts::default(), false))
     }
 
+    /// Tells whether what was started is there, to be put in by [`Self::finish`]; false where nothing was.
+    pub fn is_ready(&self) -> bool {
+        self.task.as_ref().is_some_and(Task::is_finished)
+    }
+
     /// Waits until what was started is there; at once where nothing was.
     pub async fn settled(&mut self) {
         if let Some(task) = self.task.as_mut().filter(|task| !task.is_finished()) {
@@ -315,34 +344,21 @@ impl AgentContext {
         self.tracker.rebuild(messages);
     }
 
-    fn asked(
-        &mut self,
-        messages: &[Message],
-        opts: &CondenseOpts,
-        breaker_open: bool,
-    ) -> Result<impl Future<Output = Ready> + Send + 'static + use<>, Box<CompactionReport>> {
-        let compactor = self.compactor.clone();
-        let compactor = if breaker_open { compactor.without_model() } else { compactor };
-        self.plan(messages, opts, |plan| compactor.ask(plan, opts))
-    }
-
     fn plan<R>(
         &mut self,
         messages: &[Message],
         opts: &CondenseOpts,
-        then: impl FnOnce(Plan<'_>) -> R,
+        then: impl FnOnce(&Compactor, Plan<'_>) -> R,
     ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
         if self.tracker.fingerprint(messages.len()) != Some(prefix_fingerprint(messages)) {
             self.tracker.rebuild(messages);
         }
-        let context_tokens = self.tracker.context_tokens();
+        let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();
-        let resolve = || {
-            compactor.budget().map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens))
-        };
-        let budget = resolve().map_err(|error| Box::new(CompactionReport::of_bad_policy(&view, error)))?;
-        compactor.pipeline.plan(&view, &budget, opts.trigger()).map(then)
+        let budget = compactor.budget();
+        let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
+        compactor.plan_within(&view, budget, opts, (anchored, None)).map(|plan| then(compactor, plan))
     }
 }

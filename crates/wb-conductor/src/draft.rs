@@ -286,9 +286,8 @@ impl<'a> Draft<'a> {
     fn sum(&mut self) {
         let weights = self.slots.iter().map(|slot| match slot {
             Slot::Kept(at) => self.input.weight(*at),
-            Slot::Cleared(_, weight, _) => *weight,
             Slot::Edited(edited) => edited.weight,
-            Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
+            Slot::Cleared(_, weight, _) | Slot::New(_, weight) | Slot::Hole(_, weight) => *weight,
         });
         self.prefix = Cow::Owned(prefix_sums(weights));
     }

@@ -3,8 +3,7 @@
 //! A [`Pipeline`] of steps looks at a weighed transcript and gives a [`Plan`]; the plan becomes [`Ready`], without a model
 //! or by asking one; and what is ready is applied as one patch, or not at all. A [`Compactor`] holds what a compaction
 //! needs to know. On top of it stand the callers: [`compact_in_place`] for messages, [`WindowBudgetCondense`] for a
-//! host's turns, [`AgentContext`] for a loop of an agent, [`BackgroundCompaction`] for one summary that grows while turns
-//! go on.
+//! host's turns, and [`AgentContext`] for a loop of an agent, also while turns go on.
 //!
 //! ```
 //! use wb_budget::ModelCard;
@@ -32,8 +31,6 @@ mod step_runner;
 pub mod compactor;
 mod breaker;
 pub mod runner;
-pub mod compaction_state;
-pub mod background;
 pub mod condenser;
 pub mod host;
 pub mod continuation;
@@ -42,16 +39,7 @@ pub mod context;
 pub mod agent_settings;
 
 pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
-pub use background::{
-    BackgroundCompaction, CompactionEvent, DiscardReason, NotSpawned, apply_summary,
-    trim_to_compaction_boundary,
-};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
-pub use compaction_state::{
-    BREAKER_OPEN_MS, Breaker, CompactionBoundary, CompactionFailure, CompactionInFlight, CompactionSkipped,
-    CompactionState, CompactionTaskId, FIRST_BACKOFF_MS, MAX_BACKOFF_MS, MAX_COMPACTION_RECORDS,
-    MAX_RECORDED_ERROR_BYTES, MAX_RECORDED_SUMMARY_BYTES, SkipReason,
-};
 pub use compactor::{Compactor, CondenseOpts, CondenserDeps, DEFAULT_TIMEOUT};
 pub use condenser::{Condenser, condense, create_condenser};
 pub use context::AgentContext;

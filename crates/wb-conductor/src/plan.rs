@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic};
 use wb_message::markers::{digest_body, is_cleared, restored_file};
-use wb_message::{Edit, Message, Origin, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
+use wb_message::{Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
     CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Sections, Summarizer, digest_message,
     shortened_digest,
@@ -157,7 +157,7 @@ impl Plan<'_> {
     ) -> impl Future<Output = Ready> + Send + 'static + use<> {
         let (by, cancel) = (by.clone(), cancel.clone());
         // A model that tells no window is taken for the one whose window is budgeted.
-        let card = by.card().or_else(|| self.budget.window.map(ModelCard::with_window));
+        let card = by.input_card(self.budget.window.map(ModelCard::with_window));
         let request = self.request(card.as_ref());
         let writer = self.writer();
         let mut ready = self.local_because(NoDigest::NoRoom);
@@ -225,8 +225,7 @@ impl Ready {
         match (reply, place) {
             (Ok(digest), Some(place)) => {
                 *place = writer.fit(|max_chars| shortened_digest(&digest.text, max_chars).into_owned());
-                let ModelDigest { cut_off, .. } = digest;
-                self.report.digest = Some(DigestSource::Model { cut_off });
+                self.report.digest = Some(DigestSource::Model { cut_off: digest.cut_off });
             }
             (Ok(_), None) => {}
             (Err(NoDigest::Cancelled), _) => self.is_cancelled = true,
@@ -338,20 +337,21 @@ impl End {
     }
 
     fn done(&self, messages: &[Message], done: Weighed, mut report: CompactionReport) -> CompactionReport {
-        let origins = done.undo.origins(self.prefix.len() - 1);
-        report.folded =
-            self.prefix.len() - 1 - origins.iter().filter(|origin| origin.kept().is_some()).count();
-        report.cut = self.head_cut.unwrap_or_else(|| start_of_the_kept_end(self.prefix.len() - 1, &origins));
-        let new = origins.iter().zip(messages).filter(|(origin, _)| **origin == Origin::New);
-        for (_, message) in new {
-            match restored_file(message) {
-                Some((path, _)) => report.restored.push(path.to_owned()),
-                None if digest_body(message).is_some() && report.digest.is_some() => {
-                    report.digest_tokens = self.counter.message(message);
+        report.folded = done.undo.folded().count();
+        let mut kept_end = 0;
+        for (range, new) in done.undo.new_messages(messages) {
+            kept_end = range.end;
+            for message in new {
+                match restored_file(message) {
+                    Some((path, _)) => report.restored.push(path.to_owned()),
+                    None if digest_body(message).is_some() && report.digest.is_some() => {
+                        report.digest_tokens = self.counter.message(message);
+                    }
+                    None => {}
                 }
-                None => {}
             }
         }
+        report.cut = self.head_cut.unwrap_or(kept_end);
         report.tokens_after = self.total() - done.removed_tokens + done.added_tokens;
         report.messages_after = messages.len();
         report.irreducible = self.budget.irreducible(report.tokens_after, self.is_over);
@@ -369,11 +369,4 @@ fn note_bodies(patch: &Patch, report: &mut CompactionReport) {
             Edit::Fold { .. } => {}
         }
     }
-}
-
-/// Returns the index in the input from which on everything stays; 0 where nothing went.
-fn start_of_the_kept_end(n_before: usize, origins: &[Origin]) -> usize {
-    let from_end = origins.iter().rev().copied().filter_map(Origin::kept);
-    let n_end = from_end.zip((0..n_before).rev()).take_while(|(at, expected)| at == expected).count();
-    n_before - n_end
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use futures::future::{Either, ready};
-use wb_budget::{Budget, WeighedTranscript};
+use wb_budget::{Budget, PolicyError, WeighedTranscript};
 use wb_message::{Message, Turn};
 use wb_summarize::NoDigest;
 
@@ -81,9 +81,24 @@ impl Compactor {
         view: &'a WeighedTranscript<'a>,
         opts: &CondenseOpts,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        let budget = self.budget().map_err(|error| Box::new(CompactionReport::of_bad_policy(view, error)))?;
-        let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
-        let anchored = opts.context_tokens > 0 && refused.is_none();
+        let mut told = (false, None);
+        let budget = self.budget().map(|budget| {
+            let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
+            told = (opts.context_tokens > 0 && refused.is_none(), refused);
+            budget
+        });
+        self.plan_within(view, budget, opts, told)
+    }
+
+    /// Plans within a budget; `told` says whether its figures rest on what a provider counted, or why that was refused.
+    pub(crate) fn plan_within<'a>(
+        &self,
+        view: &'a WeighedTranscript<'a>,
+        budget: Result<Budget, PolicyError>,
+        opts: &CondenseOpts,
+        (anchored, refused): (bool, Option<String>),
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        let budget = budget.map_err(|error| Box::new(CompactionReport::of_bad_policy(view, error)))?;
         match self.pipeline.plan(view, &budget, opts.trigger()) {
             Ok(plan) => Ok(Plan { report: CompactionReport { anchored, refused, ..plan.report }, ..plan }),
             Err(report) => Err(Box::new(CompactionReport { anchored, refused, ..*report })),
@@ -96,10 +111,11 @@ impl Compactor {
         plan: Plan<'_>,
         opts: &CondenseOpts,
     ) -> impl Future<Output = Ready> + Send + 'static + use<> {
-        let cancel = opts.cancel.clone().unwrap_or_default();
         match self.summarizer_for(opts) {
-            Some(summarizer) => Either::Left(plan.ask(&summarizer, &cancel)),
-            None => Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(cancel))),
+            Some(summarizer) => Either::Left(plan.ask(&summarizer, &opts.cancel_token())),
+            None => {
+                Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(opts.cancel_token())))
+            }
         }
     }
 }

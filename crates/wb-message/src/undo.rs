@@ -90,8 +90,8 @@ impl Undo {
         messages.extend(self.before[next..].iter_mut().map(hollow_out));
     }
 
-    /// Visits the folded ranges of the input with the messages that took their place.
-    pub(crate) fn new_messages<'a>(
+    /// Visits the folded ranges of the input, given the output, with the messages that took their place.
+    pub fn new_messages<'a>(
         &'a self,
         messages: &'a [Message],
     ) -> impl Iterator<Item = (Range<usize>, &'a [Message])> {

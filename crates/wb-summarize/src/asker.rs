@@ -1,14 +1,19 @@
 //! The one place that sends a head to a model: in parts, within a time limit, and with its cost counted.
 
+use std::any::Any;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
 use wb_message::{Conversation, Turn};
 
+use crate::compaction_config::{CompactionConfig, CompactionConfigError};
 use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::own_prompts::OwnPrompts;
 use crate::reply::{NoDigest, ReplyCollector, ReplyText};
 use crate::timer::{DEFAULT_TIMEOUT, within};
 
@@ -53,6 +58,7 @@ impl Default for AskOpts {
 pub struct Summarizer {
     invoker: Arc<dyn ModelInvoker>,
     opts: AskOpts,
+    own_prompts: Option<OwnPrompts>,
 }
 
 impl fmt::Debug for Summarizer {
@@ -64,7 +70,7 @@ impl fmt::Debug for Summarizer {
 impl Summarizer {
     /// Builds a summarizer that asks with the default [`AskOpts`].
     pub fn new(invoker: Arc<dyn ModelInvoker>) -> Self {
-        Self { invoker, opts: AskOpts::default() }
+        Self { invoker, opts: AskOpts::default(), own_prompts: None }
     }
 
     /// Sets how long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
@@ -88,6 +94,16 @@ impl Summarizer {
         self
     }
 
+    /// Takes model and prompts from a config where it names them; with a user prompt of one's own, the digest is asked for
+    /// in free form.
+    pub fn configured(mut self, config: &CompactionConfig) -> Result<Self, CompactionConfigError> {
+        let config = config.clone().validated()?;
+        self.own_prompts = OwnPrompts::of(&config);
+        let model = config.summary_model.filter(|model| !model.trim().is_empty());
+        self.opts.model = model.or(self.opts.model);
+        Ok(self)
+    }
+
     /// Returns who is asked.
     pub fn invoker(&self) -> &Arc<dyn ModelInvoker> {
         &self.invoker
@@ -101,6 +117,22 @@ impl Summarizer {
     /// Returns what is known of the model, so that its input can be fitted to its window.
     pub fn card(&self) -> Option<ModelCard> {
         self.invoker.card()
+    }
+
+    pub(crate) fn own_prompts(&self) -> Option<&OwnPrompts> {
+        self.own_prompts.as_ref()
+    }
+
+    /// Returns the card that a request is fitted to: that of the model, else the given one, without what prompts of one's
+    /// own take of the window.
+    pub fn input_card(&self, else_card: Option<ModelCard>) -> Option<ModelCard> {
+        let mut card = self.card().or(else_card)?;
+        // A token has two bytes at the least, on the average of a text.
+        let prompts_tokens = self.own_prompts.as_ref().map_or(0, |own| own.len() as u64 / 2);
+        if card.context_window > 0 {
+            card.context_window = card.context_window.saturating_sub(prompts_tokens).max(1);
+        }
+        Some(card)
     }
 }
 
@@ -156,10 +188,10 @@ pub type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
 
 /// Asks a model once for each part; each request carries what came of the parts before it.
 ///
-/// The first failed, cancelled or refused reply ends it with the reason, as does one that the question cannot use; a
-/// reply that was cut off and can be used does not. What is cancelled before it is asked costs nothing. When the time
-/// limit is over or the future is dropped, the request that is on its way is cancelled and what is known of its cost is
-/// counted.
+/// The first failed, cancelled or refused reply ends it with the reason, as do a panic of the invoker and a reply that
+/// the question cannot use; a reply that was cut off and can be used does not. What is cancelled before it is asked costs
+/// nothing. When the time limit is over or the future is dropped, the request that is on its way is cancelled and what is
+/// known of its cost is counted.
 pub async fn ask_in_parts(
     question: &impl Question,
     invoker: &dyn ModelInvoker,
@@ -169,7 +201,18 @@ pub async fn ask_in_parts(
 ) -> Result<ModelDigest, NoDigest> {
     let limit = (opts.timeout < Duration::MAX).then_some(opts.timeout);
     let asker = Asker { question, invoker, opts, cancel };
-    within(limit, asker.ask(bill)).await.unwrap_or(Err(NoDigest::TimedOut))
+    // What an invoker does wrong must not end the agent.
+    let asking = AssertUnwindSafe(asker.ask(bill)).catch_unwind();
+    match within(limit, asking).await {
+        Some(done) => done.unwrap_or_else(|panic| Err(NoDigest::Failed(panic_message(panic.as_ref())))),
+        None => Err(NoDigest::TimedOut),
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it panicked: {}", text.unwrap_or("no message"))
 }
 
 struct Asker<'a, Q> {

@@ -47,9 +47,10 @@ pub struct CompactionConfig {
     /// Whether and how it runs; the key is `mode`.
     #[serde(rename = "mode")]
     pub execution_mode: CompactionExecutionMode,
-    /// The system text of the request.
+    /// The system text of the request; blank is ours.
     pub summarizer_system_prompt: String,
-    /// The user text of the request; `{messages}` and `{previous_summary}` are filled in.
+    /// The user text of the request; `{messages}` and `{previous_summary}` are filled in. Blank is ours, which asks for
+    /// headings; with one of your own, what comes back stands under the status.
     pub summarizer_user_prompt: String,
     /// The most tokens of a summary; none is [`DEFAULT_SUMMARY_TOKENS`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,11 +66,10 @@ pub struct CompactionConfig {
 
 impl Default for CompactionConfig {
     fn default() -> Self {
-        let prompt = |template: &str| template.trim_ascii_end().to_owned();
         Self {
             execution_mode: CompactionExecutionMode::default(),
-            summarizer_system_prompt: prompt(include_str!("templates/summarizer_system.md")),
-            summarizer_user_prompt: prompt(include_str!("templates/summarizer_user.md")),
+            summarizer_system_prompt: String::new(),
+            summarizer_user_prompt: String::new(),
             summary_max_tokens: None,
             summary_model: None,
             min_savings_ratio: DEFAULT_MIN_SAVINGS_RATIO,
@@ -91,12 +91,6 @@ pub enum CompactionConfigError {
     /// A summary could hold nothing.
     #[error("summary_max_tokens is 0; leave it out for the default of {DEFAULT_SUMMARY_TOKENS}")]
     NoSummaryTokens,
-    /// A prompt is blank.
-    #[error("{key} is blank; leave it out for the default")]
-    BlankPrompt {
-        /// The prompt's key.
-        key: &'static str,
-    },
     /// The transcript has not exactly one place in the user prompt.
     #[error("summarizer_user_prompt holds {MESSAGES_PLACEHOLDER} {found} times; it must hold it once")]
     MessagesNotOnce {
@@ -115,12 +109,8 @@ impl CompactionConfig {
         if self.summary_max_tokens == Some(0) {
             return Err(CompactionConfigError::NoSummaryTokens);
         }
-        let prompts = [
-            ("summarizer_system_prompt", &self.summarizer_system_prompt),
-            ("summarizer_user_prompt", &self.summarizer_user_prompt),
-        ];
-        if let Some((key, _)) = prompts.into_iter().find(|(_, prompt)| prompt.trim().is_empty()) {
-            return Err(CompactionConfigError::BlankPrompt { key });
+        if self.summarizer_user_prompt.trim().is_empty() {
+            return Ok(self);
         }
         match self.summarizer_user_prompt.matches(MESSAGES_PLACEHOLDER).count() {
             1 => Ok(self),
@@ -203,21 +193,14 @@ mod tests {
             "summary_max_tokens is 0; leave it out for the default of 1024",
         );
         says(
-            |c| c.summarizer_system_prompt = " \n".to_owned(),
-            "summarizer_system_prompt is blank; leave it out for the default",
-        );
-        says(
-            |c| c.summarizer_user_prompt.clear(),
-            "summarizer_user_prompt is blank; leave it out for the default",
-        );
-        says(
             |c| c.summarizer_user_prompt = "{previous_summary} {message}".to_owned(),
             "summarizer_user_prompt holds {messages} 0 times; it must hold it once",
         );
         says(
-            |c| c.summarizer_user_prompt.push_str(MESSAGES_PLACEHOLDER),
+            |c| c.summarizer_user_prompt = MESSAGES_PLACEHOLDER.repeat(2),
             "summarizer_user_prompt holds {messages} 2 times; it must hold it once",
         );
+        assert!(with(|c| c.summarizer_user_prompt = " \n".to_owned()).is_ok(), "blank is ours");
         for ratio in [0.0, 1.0] {
             assert!(with(|c| c.min_savings_ratio = ratio).is_ok());
         }

@@ -14,6 +14,7 @@ use crate::digest::{completed, shortened_digest};
 use crate::extractive::{carried_digest, local_sections};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
+use crate::own_prompts::OwnPrompts;
 use crate::prompt::frame_prompt;
 use crate::reply::{NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, heading_at};
@@ -89,7 +90,8 @@ impl DigestRequest {
         Self { scope, prior, max_prior_bytes, parts, n_words, max_output_tokens }
     }
 
-    /// Asks a model for the digest, once per part; each request carries the digest of the parts before it.
+    /// Asks a model for the digest, once per part; each request carries the digest of the parts before it. With a prompt of
+    /// the host's own, what comes back without headings is the status.
     ///
     /// `cost` is added to as it arises, so that it is known if nothing came of it or the future was dropped. A failed,
     /// cancelled, refused, blank or heading-less reply ends it with the reason. Of a reply that was cut off, the
@@ -101,22 +103,39 @@ impl DigestRequest {
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
     ) -> Result<ModelDigest, NoDigest> {
+        let asked = Asked { request: self, own: by.own_prompts() };
         let mut bill = |spent| cost.add(spent);
-        ask_in_parts(self, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
+        ask_in_parts(&asked, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
 }
 
-impl Question for DigestRequest {
+/// Under it stands what comes back in free form.
+const STATUS: &str = "# Status";
+
+/// A request in the words of one summarizer.
+struct Asked<'a> {
+    request: &'a DigestRequest,
+    own: Option<&'a OwnPrompts>,
+}
+
+impl Asked<'_> {
+    /// Returns the host's own prompt, if it has one; what is asked for has no headings then.
+    fn free_form(&self) -> Option<&OwnPrompts> {
+        self.own.filter(|own| own.asks_in_free_form())
+    }
+}
+
+impl Question for Asked<'_> {
     fn system(&self) -> &str {
-        CONDENSER_BRIEF
+        self.own.and_then(OwnPrompts::system).unwrap_or(CONDENSER_BRIEF)
     }
 
     fn parts(&self) -> &[String] {
-        &self.parts
+        &self.request.parts
     }
 
     fn max_output_tokens(&self) -> u64 {
-        self.max_output_tokens
+        self.request.max_output_tokens
     }
 
     fn max_reply_bytes(&self) -> usize {
@@ -124,14 +143,24 @@ impl Question for DigestRequest {
     }
 
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
-        let prior = so_far.or(self.prior.as_deref()).map(|prior| carried(prior, self.max_prior_bytes));
-        frame_prompt(self.scope, prior.as_deref(), part, self.n_words)
+        let DigestRequest { scope, prior, max_prior_bytes, n_words, .. } = self.request;
+        let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
+        match self.free_form() {
+            Some(own) => own.fill(prior.as_deref(), part, *n_words),
+            None => frame_prompt(*scope, prior.as_deref(), part, *n_words),
+        }
     }
 
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
         let is_heading = |line: &str| heading_at(line).is_some();
+        if self.free_form().is_some() && !reply.text.lines().any(is_heading) {
+            return match reply.whole_sentences() {
+                "" => Err(NoDigest::Truncated),
+                text => Ok([STATUS, text].join("\n")),
+            };
+        }
         let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
-        let earlier = so_far.or(self.prior.as_deref()).filter(|_| reply.cut_off);
+        let earlier = so_far.or(self.request.prior.as_deref()).filter(|_| reply.cut_off);
         Ok(earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier)))
     }
 }

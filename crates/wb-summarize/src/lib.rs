@@ -4,7 +4,7 @@
 //! digest is the model's; without one, or where the model fails, it is taken from the transcript itself: last
 //! requests verbatim, constraints, files read and modified, commands with their outcome, errors, open tasks.
 //! What a model is sent is fitted to its window, and text from tools cannot speak as the user in it.
-//! [`DefaultSummarizer`] keeps one cumulative summary in free form instead, with prompts that a host configures.
+//! With prompts of its own ([`Summarizer::configured`]) a host asks for a digest in free form.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -37,11 +37,10 @@ pub mod invoker;
 mod from_fn;
 pub mod timer;
 pub mod reply;
+pub mod compaction_config;
+mod own_prompts;
 pub mod asker;
 pub mod condense;
-pub mod compaction_config;
-pub mod summarizer;
-pub mod default_summarizer;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 
@@ -56,7 +55,6 @@ pub use compaction_config::{
 pub use condense::{
     DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
-pub use default_summarizer::DefaultSummarizer;
 pub use digest::{Section, Sections, shortened_digest};
 pub use extractive::{REQUEST_BYTES, carried_digest, has_news, local_sections};
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
@@ -68,4 +66,3 @@ pub use invoker::{
 pub use prompt::build_summary_prompt;
 pub use reply::{NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
-pub use summarizer::{ContextSummarizer, ContextSummary, SummarizerError, SummaryRequest};

@@ -217,8 +217,8 @@ pub use wb_passes::{
 };
 pub use wb_summarize::{
     CONDENSER_BRIEF, CompactionConfig, CompactionExecutionMode, CompactionRawRetention, CondenseScope,
-    ContextSummarizer, DefaultSummarizer, ModelInvoker, SummarizeDeps, Summary, build_summary_prompt,
-    condense_scope, flatten_transcript, summarize,
+    ModelInvoker, SummarizeDeps, Summary, build_summary_prompt, condense_scope, flatten_transcript,
+    summarize,
 };
 
 /// The README's example, run as a test.

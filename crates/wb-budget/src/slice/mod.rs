@@ -1,11 +1,9 @@
 //! Slicing: where a transcript is cut.
 
 pub mod token_tail;
-pub mod frontier;
 
 use wb_message::Pairing;
 
-pub use frontier::{CompactionCut, plan_compaction};
 pub use token_tail::{CondensePlan, last_user_turn_start, plan_slice};
 
 /// Plans the cut whose tail weighs at most `tail_tokens`, is not empty and separates no pair.

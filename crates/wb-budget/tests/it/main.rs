@@ -5,6 +5,5 @@
 mod vectors;
 mod tracker;
 mod presets;
-mod frontier;
 mod window_policy;
 mod anchor;

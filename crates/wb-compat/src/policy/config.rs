@@ -83,7 +83,7 @@ impl CompactionConfig {
     /// Returns the user text of a request: `{previous_summary}` is filled in first, then `{messages}`.
     ///
     /// Fault: a previous summary that contains `{messages}` gets the transcript spliced in, and nothing is escaped.
-    /// Use `wb_summarize::DefaultSummarizer`.
+    /// Use `wb_summarize::Summarizer`.
     pub fn user_prompt(&self, transcript: &str, previous_summary: Option<&str>) -> String {
         let previous = previous_summary.unwrap_or_default().trim();
         self.summarizer_user_prompt.replace("{previous_summary}", previous).replace("{messages}", transcript)

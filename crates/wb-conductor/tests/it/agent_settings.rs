@@ -63,8 +63,8 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
         (r#"{"pipeline": ["digests"]}"#, "pipeline: step 1: there is no step `digests`"),
         (r#"{"pipeline": "best"}"#, "pipeline: there is no preset `best`; there are window-budget"),
         (
-            r#"{"sections": {"compaction": {"summarizer_system_prompt": "Be short."}}}"#,
-            "sections.compaction.summarizer_system_prompt: digests are asked for under fixed headings",
+            r#"{"sections": {"compaction": {"summarizer_user_prompt": "Be short."}}}"#,
+            "sections.compaction: summarizer_user_prompt holds {messages} 0 times; it must hold it once",
         ),
     ];
     for (json, expected) in ranges {
@@ -85,7 +85,7 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
             "compaction_raw_suffix_messages": 4
         },
         "sections": {
-            "compaction": {"summary_max_tokens": 600, "summary_model": "small"},
+            "compaction": {"summary_max_tokens": 600, "summary_model": "small", "summarizer_system_prompt": "Be short."},
             "context_transform": {"artifact_compaction": {"threshold_tokens": 150, "preview_max_lines": 4}}
         },
         "max_continuation_retries": 1
@@ -105,7 +105,11 @@ async fn one_configuration_makes_a_running_agent() -> Result<(), SettingsError> 
     let [report] = &context.before_request(&mut messages)[..] else { panic!("the digest is there") };
     assert!(report.digest_tokens > 0 && report.digest_tokens <= 600, "{report}");
     assert!(!report.previewed.is_empty() || report.folded > 70, "{report}");
-    assert_eq!(invoker.requests()[0].1.model.as_deref(), Some("small"));
+    let (conversation, options) = &invoker.requests()[0];
+    assert_eq!(
+        (options.model.as_deref(), conversation.system.as_deref()),
+        (Some("small"), Some("Be short."))
+    );
     let kept = &messages[messages.len() - 2..];
     assert_eq!(kept, [session().pop().unwrap(), Message::assistant("Ported.")]);
 

@@ -2,27 +2,21 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use futures::executor::block_on;
-use futures::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, TokenCounter,
-    TokenHeuristic, Usage, WeighedTranscript, estimate_tokens,
+    AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, Usage, WeighedTranscript,
+    estimate_tokens,
 };
 use wb_conductor::{
-    BackgroundCompaction, CompactionEvent, Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer,
-    Trigger, compact_in_place,
+    Compactor, CondenseOpts, Pipeline, ReplyDraft, Step, Summarizer, Trigger, compact_in_place,
 };
 use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
 use wb_passes::Microcompact;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{
-    CompactionConfig, ContextSummarizer, ContextSummary, Emission, Reply, StopReason, SummarizerError,
-    SummaryRequest,
-};
+use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::script;
 
 use crate::support::{flat, run};
@@ -115,51 +109,4 @@ fn taking_back_what_was_rewound_since_makes_nothing_up() {
     messages.truncate(3);
     undo.revert(&mut messages);
     assert_eq!(messages, before[..3]);
-}
-
-struct Says;
-
-impl ContextSummarizer for Says {
-    fn summarize(&self, _: SummaryRequest) -> BoxFuture<'static, Result<ContextSummary, SummarizerError>> {
-        let text = "It was ported.".to_owned();
-        async move { Ok(ContextSummary { text, usage: Usage::EMPTY }) }.boxed()
-    }
-}
-
-fn background() -> BackgroundCompaction {
-    let policy = ContextWindowPolicy {
-        autocompact_threshold: Some(4_000),
-        compaction_raw_suffix_messages: 1,
-        ..CONTEXT_WINDOW_POLICY
-    };
-    BackgroundCompaction::new(policy, CompactionConfig::default()).summarizer(Arc::new(Says))
-}
-
-fn session() -> Vec<Message> {
-    script(r#"s u"port it" [u*200 a*500:read(src/a.rs) t*600 a*20]x6 u"and now?""#)
-}
-
-#[tokio::test]
-async fn a_swap_is_taken_back_after_a_rewind_without_made_up_messages() {
-    let (mut compaction, mut messages) = (background(), session());
-    compaction.maybe_spawn_compaction(&messages, 0).unwrap();
-    compaction.settled().await;
-    let event = compaction.try_consume_compaction_event(&mut messages, 0);
-    let Some(CompactionEvent::Completed { undo, .. }) = event else { panic!("{event:?}") };
-    messages.pop();
-    undo.revert(&mut messages);
-    assert_eq!(messages, session()[..session().len() - 1]);
-}
-
-#[tokio::test]
-async fn two_cancels_are_two_events() {
-    let (mut compaction, mut messages) = (background(), session());
-    let mut started = Vec::new();
-    for _ in 0..2 {
-        started.push(compaction.maybe_spawn_compaction(&messages, 0).unwrap());
-        compaction.settled().await;
-        assert_eq!(compaction.cancel(), started.last().copied());
-    }
-    let told = std::iter::from_fn(|| compaction.try_consume_compaction_event(&mut messages, 0));
-    assert_eq!(told.map(|event| event.task_id()).collect::<Vec<_>>(), started);
 }

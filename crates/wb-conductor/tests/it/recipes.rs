@@ -5,19 +5,16 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use futures::executor::block_on;
 use serde_json::json;
-use wb_budget::{
-    CONTEXT_WINDOW_POLICY, ContextWindowPolicy, ModelCard, TokenCounter, Usage, WeighedTranscript,
-    estimate_tokens,
-};
+use wb_budget::{ModelCard, TokenCounter, Usage, WeighedTranscript, estimate_tokens};
 use wb_conductor::{
-    AgentContext, BackgroundCompaction, CompactionEvent, CompactionState, Compactor, CondenseOpts, Pipeline,
-    Step, compact_locally,
+    AgentContext, Compactor, CondenseOpts, Pipeline, Step, compact_in_place, compact_locally,
 };
 use wb_message::{Block, Conversation, Edit, Message, Pairing, Patch};
 use wb_passes::{Goal, Pass, Repair};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
-use wb_summarize::{CompactionConfig, DefaultSummarizer};
+use wb_summarize::{CompactionConfig, Summarizer};
 use wb_testkit::{pass_laws, script};
 
 use crate::support::good_reply;
@@ -178,31 +175,17 @@ fn a_pass_from_another_crate() {
     assert_eq!(shorter.len(), messages.len());
 }
 
-#[tokio::test]
-async fn one_cumulative_summary() -> Result<(), Box<dyn Error>> {
-    let (mut messages, now_ms, kept_state) = (long_session(), 1_000, CompactionState::default());
+#[test]
+fn prompts_of_your_own() -> Result<(), Box<dyn Error>> {
     let your_model = Arc::new(ScriptedInvoker::new([Script::says("Forty steps were done.")]));
-    let config = CompactionConfig::default();
-    let summarizer = DefaultSummarizer::new(your_model, config.clone())?;
-    let policy = ContextWindowPolicy { autocompact_threshold: Some(100_000), ..CONTEXT_WINDOW_POLICY };
-    let policy = ContextWindowPolicy { autocompact_threshold: Some(10_000), ..policy };
-    let mut compaction =
-        BackgroundCompaction::new(policy, config).summarizer(Arc::new(summarizer)).restored(kept_state);
-    let mut n_completed = 0;
-    for _turn in 0..2 {
-        if let Some(event) = compaction.try_consume_compaction_event(&mut messages, now_ms) {
-            println!("{event}");
-            if let CompactionEvent::Completed { undo, .. } = event {
-                n_completed += undo.folded().count().min(1);
-            }
-        }
-        if let Err(reason) = compaction.maybe_spawn_compaction(&messages, now_ms) {
-            println!("{reason}"); // most often that the transcript is not above the threshold
-        }
-        compaction.settled().await; // may be dropped, as by a time limit of yours, and called again
-    }
-    let event = compaction.try_consume_compaction_event(&mut messages, now_ms);
-    let kept = serde_json::to_string(compaction.state())?;
-    assert_eq!((event.is_some(), n_completed, messages.len() < 10), (false, 1, true), "{kept}");
+    let config = CompactionConfig {
+        summarizer_user_prompt: "So far:\n{previous_summary}\n\nNew:\n{messages}".to_owned(),
+        ..CompactionConfig::default()
+    };
+    let summarizer = Summarizer::new(your_model).configured(&config)?;
+    let compactor = Compactor::new().card(ModelCard::with_window(12_000)).summarizer(summarizer);
+    let mut messages = long_session();
+    let report = block_on(compact_in_place(&mut messages, &compactor, &CondenseOpts::default()));
+    assert!(format!("{messages:?}").contains("Forty steps were done."), "{report}");
     Ok(())
 }

@@ -334,3 +334,19 @@ fn a_question_can_be_asked_from_another_thread() {
     crosses_threads(request(&[]).ask(&summarizer, None, &mut Cost::default()));
     crosses_threads(summarize(&[], SummarizeDeps::default()));
 }
+
+struct Panics;
+
+impl ModelInvoker for Panics {
+    fn invoke(&self, _: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
+        panic!("the client is broken")
+    }
+}
+
+#[test]
+fn a_panic_of_the_invoker_is_a_failure_with_its_message() {
+    let mut cost = Cost::default();
+    let asked = block_on(request(&script("u a")).ask(&Summarizer::new(Arc::new(Panics)), None, &mut cost));
+    assert_eq!(asked, Err(NoDigest::Failed("it panicked: the client is broken".to_owned())));
+    assert_eq!(cost.n_requests, 1);
+}

@@ -3,8 +3,8 @@
 mod caps;
 mod local;
 mod asking;
-mod summarizer;
-mod summarizer_vectors;
+mod own_prompts;
+mod config_vectors;
 mod requests;
 mod snapshots;
 mod vectors;
