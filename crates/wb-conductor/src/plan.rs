@@ -362,6 +362,8 @@ impl End {
 
 /// Notes which bodies were cleared and which were shortened.
 fn note_bodies(patch: &Patch, report: &mut CompactionReport) {
+    let clears = |edit: &&Edit| matches!(edit, Edit::Body { content, .. } if is_cleared(content));
+    report.cleared.reserve_exact(patch.edits.iter().filter(clears).count());
     for edit in &patch.edits {
         match edit {
             Edit::Body { at, content } if is_cleared(content) => report.cleared.push(*at),

@@ -122,9 +122,9 @@ pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CompactionRe
     block_on(compact_in_place(messages, &case.settings, &case.opts))
 }
 
-/// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and the
-/// messages that a step edited are built for the next one.
-const DRAFT_PERCENT: u64 = 20;
+/// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and what
+/// a step clears is told twice, by its patch and by that of the whole run.
+const DRAFT_PERCENT: u64 = 17;
 
 /// Bytes that a compaction allocates: a part of the payload, what is given back, and the marks that stand in place of
 /// cleared bodies.
