@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wb_message::ToolVocabulary;
-use wb_passes::{DropMiddle, Microcompact, PASSES, Pass, Preview, ToolOutput, pass_entry};
+use wb_passes::{Microcompact, PASSES, Pass, Preview, pass_entry};
 
 /// The name of the step that folds the head into a digest, as reports and settings show it.
 pub const DIGEST: &str = "digest";
@@ -207,14 +207,17 @@ pub const PRESETS: [&str; 4] = ["window-budget", "three-level", "policy", "ladde
 impl Pipeline {
     /// Builds a preset by its name, one of [`PRESETS`]; each is a list of steps with their defaults.
     pub fn preset(name: &str) -> Option<Self> {
-        let steps: &[&str] = match name {
+        let steps = match name {
             "window-budget" => return Some(Self::default()),
-            "ladder" => return Some(Self::ladder()),
-            "three-level" => &["tool-output", "collapse", "preview", "drop-middle"],
-            "policy" => &["oversized-result", "truncate", "repair"],
+            "three-level" => json!(["tool-output", "collapse", "preview", "drop-middle"]),
+            "policy" => json!(["oversized-result", "truncate", "repair"]),
+            "ladder" => {
+                let output = json!({"step": "tool-output", "max_lines": LADDER_MAX_LINES});
+                json!(["microcompact", output, "digest", "preview", "drop-middle", "restore"])
+            }
             _ => return None,
         };
-        steps.iter().map(|name| Step::of(&json!(name)).ok()).collect::<Option<_>>().map(Self::new)
+        Self::of(&steps).ok()
     }
 
     /// Builds a pipeline from settings: the name of a preset, or a list of steps.
@@ -249,18 +252,6 @@ impl Pipeline {
     /// Builds a pipeline of these steps under the universal vocabulary.
     pub fn new(steps: Vec<Step>) -> Self {
         Self { steps, vocabulary: ToolVocabulary::default() }
-    }
-
-    /// Builds the preset `ladder`: clears, shortens outputs, writes a digest, and drops the middle as the last resort.
-    fn ladder() -> Self {
-        Self::new(vec![
-            Step::pass(Microcompact::default()),
-            Step::pass(ToolOutput { max_lines: LADDER_MAX_LINES }),
-            Step::Digest(DigestStep::default()),
-            Step::pass(Preview::default()),
-            Step::pass(DropMiddle::default()),
-            Step::Restore(RestoreStep::default()),
-        ])
     }
 
     /// Builds the pipeline of the bare condenser: one digest and nothing beside it.
