@@ -81,16 +81,16 @@ impl Compactor {
         view: &'a WeighedTranscript<'a>,
         opts: &CondenseOpts,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        let mut told = (false, None);
+        let mut usage = (false, None);
         let budget = self.budget().map(|budget| {
             let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
-            told = (opts.context_tokens > 0 && refused.is_none(), refused);
+            usage = (opts.context_tokens > 0 && refused.is_none(), refused);
             budget
         });
-        self.plan_within(view, budget, opts, told)
+        self.plan_within(view, budget, opts, usage)
     }
 
-    /// Plans within a budget; `told` says whether its figures rest on what a provider counted, or why that was refused.
+    /// Plans within a budget; the last says whether its figures rest on what a provider counted, or why that was refused.
     pub(crate) fn plan_within<'a>(
         &self,
         view: &'a WeighedTranscript<'a>,
