@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use wb_message::Turn;
 
+use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::report::CompactionReport;
-use crate::runner::Runner;
+use crate::runner::compact_turns;
 use crate::turns::TurnsUndo;
 
 /// Condenses a host's turns.
@@ -30,10 +31,13 @@ impl CondenseFn for IdentityCondense {
 
 /// Condenses a host's turns with the whole pipeline.
 ///
-/// Turns are projected to messages and back without loss: untouched ones are moved, pairs stay pairs.
+/// Turns are projected to messages and back without loss: untouched ones are moved, pairs stay pairs. After
+/// [`BREAKER_AFTER`](crate::BREAKER_AFTER) runs in a row that did not help, no model is asked for
+/// [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again. Clones share that memory.
 #[derive(Clone, Debug, Default)]
 pub struct WindowBudgetCondense {
-    runner: Runner,
+    settings: Compactor,
+    breaker: Breaker,
 }
 
 impl WindowBudgetCondense {
@@ -44,7 +48,7 @@ impl WindowBudgetCondense {
 
     /// Binds the engine with any settings.
     pub fn with_settings(settings: Compactor) -> Self {
-        Self { runner: Runner::new(settings) }
+        Self { settings, breaker: Breaker::default() }
     }
 
     /// Condenses turns in place and tells what was done; indices and counts of the report are those of the messages
@@ -56,7 +60,16 @@ impl WindowBudgetCondense {
         turns: &mut Vec<Turn>,
         opts: &CondenseOpts,
     ) -> (CompactionReport, Option<TurnsUndo>) {
-        self.runner.compact_turns(turns, opts).await
+        let breaker_open = self.is_breaker_open() && !opts.force;
+        let settings = self.settings.clone();
+        let settings = if breaker_open { settings.without_model() } else { settings };
+        let (report, undo) = compact_turns(turns, &settings, opts).await;
+        (self.breaker.done(report, opts, breaker_open), undo)
+    }
+
+    /// Tells whether no model is asked, since runs in a row did not help.
+    pub fn is_breaker_open(&self) -> bool {
+        self.breaker.is_open()
     }
 }
 

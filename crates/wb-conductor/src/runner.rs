@@ -1,13 +1,10 @@
 //! Compactions of messages that a host owns: planned, asked and applied in one call.
 
-use std::borrow::Cow;
-
 use futures::future::{Either, ready};
 use wb_budget::{Budget, PolicyError, WeighedTranscript};
 use wb_message::{Message, Turn};
 use wb_summarize::NoDigest;
 
-use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};
 use crate::report::CompactionReport;
@@ -144,51 +141,4 @@ pub async fn condense_transcript(
 ) -> Vec<Message> {
     compact_in_place(&mut messages, &Compactor::from(deps.clone()), opts).await;
     messages
-}
-
-/// Settings with a memory: after [`BREAKER_AFTER`](crate::BREAKER_AFTER) runs in a row that did not help, no model is
-/// asked for [`BREAKER_LASTS`](crate::BREAKER_LASTS) runs; then it is tried again.
-#[derive(Clone, Debug, Default)]
-pub struct Runner {
-    settings: Compactor,
-    breaker: Breaker,
-}
-
-impl Runner {
-    /// Starts with a closed breaker.
-    pub fn new(settings: Compactor) -> Self {
-        Self { settings, breaker: Breaker::default() }
-    }
-
-    /// Tells whether the breaker is open.
-    pub fn is_breaker_open(&self) -> bool {
-        self.breaker.is_open()
-    }
-
-    /// Condenses a transcript in place; see [`compact_in_place`].
-    pub async fn condense(&self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        let (settings, breaker_open) = self.settings_for(opts);
-        let report = compact_in_place(messages, &settings, opts).await;
-        self.breaker.done(report, opts, breaker_open)
-    }
-
-    /// Condenses turns in place; see [`compact_turns`].
-    pub async fn compact_turns(
-        &self,
-        turns: &mut Vec<Turn>,
-        opts: &CondenseOpts,
-    ) -> (CompactionReport, Option<TurnsUndo>) {
-        let (settings, breaker_open) = self.settings_for(opts);
-        let (report, undo) = compact_turns(turns, &settings, opts).await;
-        (self.breaker.done(report, opts, breaker_open), undo)
-    }
-
-    /// Returns the settings of the next run, without a model where the breaker is open.
-    fn settings_for(&self, opts: &CondenseOpts) -> (Cow<'_, Compactor>, bool) {
-        let breaker_open = self.is_breaker_open() && !opts.force;
-        if !breaker_open {
-            return (Cow::Borrowed(&self.settings), false);
-        }
-        (Cow::Owned(self.settings.clone().without_model()), true)
-    }
 }

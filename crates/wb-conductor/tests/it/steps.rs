@@ -7,8 +7,8 @@ use futures::executor::block_on;
 use tokio_util::sync::CancellationToken;
 use wb_budget::WeighedTranscript;
 use wb_conductor::{
-    CompactionReport, Compactor, CondenseOpts, DigestSource, Ready, Runner, Summarizer, Unchanged,
-    compact_in_place,
+    CompactionReport, Compactor, CondenseOpts, DigestSource, Ready, Summarizer, Unchanged,
+    WindowBudgetCondense, compact_in_place, message_to_turn,
 };
 use wb_message::markers::{digest_body, is_pinned, restored_file};
 use wb_message::outline::outline;
@@ -215,39 +215,45 @@ fn pinned_messages_survive_and_the_digest_stands_right_before_the_tail() {
 }
 
 /// Runs one compaction of a session that is over budget, and tells whether the model was asked.
-fn asked(runner: &Runner, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
+fn asked(host: &WindowBudgetCondense, invoker: &ScriptedInvoker, force: bool) -> (bool, CompactionReport) {
     let before = invoker.requests().len();
-    let opts = if force { FORCE } else { AUTO };
-    let report = block_on(runner.condense(&mut script("[u*300 a*300]x10 u\"now\""), &opts));
+    let report = run(host, "[u*300 a*300]x10 u\"now\"", if force { &FORCE } else { &AUTO });
     (invoker.requests().len() > before, report)
+}
+
+fn run(host: &WindowBudgetCondense, said: &str, opts: &CondenseOpts) -> CompactionReport {
+    let mut turns = script(said).into_iter().map(message_to_turn).collect();
+    block_on(host.compact_in_place(&mut turns, opts)).0
 }
 
 #[test]
 fn the_breaker_opens_after_two_useless_runs_and_closes_when_one_helps_or_is_forced() {
     let replies = [Script::fails("429"), Script::fails("429"), Script::says(good_reply("x"))];
     let invoker = std::sync::Arc::new(ScriptedInvoker::new(replies));
-    let runner = Runner::new(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let host = WindowBudgetCondense::with_settings(settings);
 
-    let (was_asked, report) = asked(&runner, &invoker, false);
-    assert!(was_asked && !report.breaker_open && !runner.is_breaker_open());
-    let (was_asked, _) = asked(&runner, &invoker, false);
-    assert!(was_asked && runner.is_breaker_open(), "two in a row");
+    let (was_asked, report) = asked(&host, &invoker, false);
+    assert!(was_asked && !report.breaker_open && !host.is_breaker_open());
+    let (was_asked, _) = asked(&host, &invoker, false);
+    assert!(was_asked && host.is_breaker_open(), "two in a row");
 
     // A forced run asks in spite of it, and closes it since it helps.
-    let clone = runner.clone();
+    let clone = host.clone();
     let (was_asked, report) = asked(&clone, &invoker, true);
     assert!(was_asked && !report.breaker_open);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
-    assert!(!runner.is_breaker_open(), "clones share the memory");
+    assert!(!host.is_breaker_open(), "clones share the memory");
 }
 
 #[test]
 fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
     let invoker = model(Script::fails("429"));
-    let runner = Runner::new(window(8_000).policy(keep(1_000)).invoke(invoker.clone()));
+    let settings = window(8_000).policy(keep(1_000)).invoke(invoker.clone());
+    let host = WindowBudgetCondense::with_settings(settings);
     let mut was_asked = Vec::new();
     for _ in 0..11 {
-        let (asked, report) = asked(&runner, &invoker, false);
+        let (asked, report) = asked(&host, &invoker, false);
         assert_eq!(asked, !report.breaker_open, "{report}");
         assert_eq!(report.to_string().ends_with("; breaker open: no model is asked"), report.breaker_open);
         assert!(report.is_changed(), "the local digest helps all the same");
@@ -258,15 +264,15 @@ fn an_open_breaker_asks_no_model_for_a_while_says_so_and_then_tries_it_again() {
 
 #[test]
 fn runs_of_which_nothing_was_asked_do_not_open_the_breaker() {
-    let runner = Runner::new(window(100_000));
+    let host = WindowBudgetCondense::with_settings(window(100_000));
     for _ in 0..4 {
-        let report = block_on(runner.condense(&mut script("u a"), &AUTO));
+        let report = run(&host, "u a", &AUTO);
         assert_eq!(report.unchanged, Some(Unchanged::UnderBudget));
     }
-    assert!(!runner.is_breaker_open());
-    let irreducible = Runner::new(window(3_000));
+    assert!(!host.is_breaker_open());
+    let irreducible = WindowBudgetCondense::with_settings(window(3_000));
     for _ in 0..2 {
-        let report = block_on(irreducible.condense(&mut script("u*2000"), &AUTO));
+        let report = run(&irreducible, "u*2000", &AUTO);
         assert!(report.irreducible.is_some(), "{report}");
     }
     assert!(irreducible.is_breaker_open(), "what cannot be brought down is not tried with a model again");
