@@ -4,15 +4,12 @@ use wb_budget::{ModelCard, TokenHeuristic};
 use wb_message::Message;
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_session::split_file_tags;
-use wb_summarize::chunking::input_bytes;
+use wb_summarize::chunking::Room;
 use wb_summarize::length::most_output_tokens;
 use wb_summarize::{NoDigest, Question, ReplyText, under_headings};
 
 use crate::chunk::{chunks, clip_lines};
 use crate::prompt::{CONVERSATION_TAG, Focus, SUMMARIZER_BRIEF, SummaryTask, prompt};
-
-/// Bytes of a reply per token that it may have: no text has so many, so a longer one did not keep to its limit.
-const MAX_BYTES_PER_TOKEN: u64 = 8;
 
 /// What a model is asked; it owns its text.
 #[derive(Debug)]
@@ -37,11 +34,11 @@ impl<'a> SummaryRequest<'a> {
         focus: &'a Focus,
     ) -> Self {
         let max_output_tokens = max_output_tokens.min(most_output_tokens(card)).max(1);
-        let half = input_bytes(card, max_output_tokens, 0) / 2;
-        let previous = previous.map(|text| clip_lines(text.to_owned(), half));
-        let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens).min(half);
-        let max_previous_bytes = previous.as_ref().map_or(0, String::len).max(reply_bytes);
-        let parts = chunks(messages, input_bytes(card, max_output_tokens, max_previous_bytes));
+        let room = Room::of(card, max_output_tokens);
+        let previous = previous.map(|text| clip_lines(text.to_owned(), room.half()));
+        let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
+        let max_previous_bytes = room.kept_free(previous.as_deref(), reply_bytes);
+        let parts = chunks(messages, room.beside(max_previous_bytes));
         Self { focus, task, parts, previous, max_previous_bytes, max_output_tokens }
     }
 }
@@ -57,10 +54,6 @@ impl Question for SummaryRequest<'_> {
 
     fn max_output_tokens(&self) -> u64 {
         self.max_output_tokens
-    }
-
-    fn max_reply_bytes(&self) -> usize {
-        usize::try_from(self.max_output_tokens.saturating_mul(MAX_BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
     }
 
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String {

@@ -13,6 +13,7 @@ use wb_message::{Conversation, Turn};
 
 use crate::compaction_config::{CompactionConfig, CompactionConfigError};
 use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
+use crate::length::max_reply_bytes;
 use crate::own_prompts::OwnPrompts;
 use crate::reply::{NoDigest, ReplyCollector, ReplyText};
 use crate::timer::{DEFAULT_TIMEOUT, within};
@@ -147,8 +148,10 @@ pub trait Question: Sync {
     /// Returns the most tokens of a reply.
     fn max_output_tokens(&self) -> u64;
 
-    /// Returns after how many bytes of text a reply is no longer listened to.
-    fn max_reply_bytes(&self) -> usize;
+    /// Returns after how many bytes of text a reply is no longer listened to: more than its tokens can have.
+    fn max_reply_bytes(&self) -> usize {
+        max_reply_bytes(self.max_output_tokens())
+    }
 
     /// Writes the prompt for a part; `so_far` is what came of the parts before, nothing for the first one.
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String;

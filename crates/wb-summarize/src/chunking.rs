@@ -22,14 +22,36 @@ const FRAME_BYTES: usize = 2_000;
 /// Longest bodies in bytes that are tried in turn before a transcript is sent in several requests.
 const BODY_STEPS: [usize; 5] = [usize::MAX, 16_000, 8_000, 4_000, 2_000];
 
-/// Returns the bytes of transcript that one request may carry.
-pub fn input_bytes(card: Option<&ModelCard>, max_output_tokens: u64, prior_bytes: usize) -> usize {
-    let window = card.map(|card| card.context_window).filter(|window| *window > 0);
-    let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
-    let tokens = window.saturating_sub(max_output_tokens) / SAFE_RATIO.1 * SAFE_RATIO.0;
-    let frame_bytes = FRAME_BYTES.saturating_add(prior_bytes);
-    let bytes = TokenHeuristic::DEFAULT.chars_within(tokens).saturating_sub(frame_bytes);
-    bytes.max(MIN_BODY_BYTES)
+/// The bytes of input that one request may carry: a transcript, and what is carried from before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    bytes: usize,
+}
+
+impl Room {
+    /// Measures what the model's window has left next to a reply; without a card a window is assumed.
+    pub fn of(card: Option<&ModelCard>, max_output_tokens: u64) -> Self {
+        let window = card.map(|card| card.context_window).filter(|window| *window > 0);
+        let window = window.unwrap_or(ASSUMED_WINDOW_TOKENS);
+        let tokens = window.saturating_sub(max_output_tokens) / SAFE_RATIO.1 * SAFE_RATIO.0;
+        Self { bytes: TokenHeuristic::DEFAULT.chars_within(tokens).saturating_sub(FRAME_BYTES) }
+    }
+
+    /// Returns what is left for the transcript next to so many bytes that are carried; something is always left.
+    pub fn beside(self, carried_bytes: usize) -> usize {
+        self.bytes.saturating_sub(carried_bytes).max(MIN_BODY_BYTES)
+    }
+
+    /// Returns the most bytes that may be carried: half of the room, however much there is to carry.
+    pub fn half(self) -> usize {
+        self.beside(0) / 2
+    }
+
+    /// Returns what is kept free for what each part carries: as much as the first one does, or as a reply of so many
+    /// bytes takes where that is more, but half of the room at the most.
+    pub fn kept_free(self, carried: Option<&str>, reply_bytes: usize) -> usize {
+        carried.map_or(0, str::len).max(reply_bytes.min(self.half()))
+    }
 }
 
 /// Renders messages for a summarizer as one text, or as several where they do not fit into one request of
@@ -113,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_unknown_window_is_assumed_and_a_tiny_one_leaves_room_for_something() {
-        assert!(input_bytes(None, 2_000, 0) > 300_000);
-        assert_eq!(input_bytes(Some(&ModelCard::with_window(100)), 2_000, 0), MIN_BODY_BYTES);
+        assert!(Room::of(None, 2_000).beside(0) > 300_000);
+        assert_eq!(Room::of(Some(&ModelCard::with_window(100)), 2_000).beside(0), MIN_BODY_BYTES);
     }
 }

@@ -9,7 +9,7 @@ use wb_budget::{DIGEST_TOKENS, ModelCard, TokenHeuristic};
 use wb_message::{Message, Pairing, ToolVocabulary, text};
 
 use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
-use crate::chunking::{input_bytes, transcript_parts};
+use crate::chunking::{Room, transcript_parts};
 use crate::digest::{completed, shortened_digest};
 use crate::extractive::{carried_digest, local_sections};
 use crate::invoker::ModelInvoker;
@@ -81,12 +81,11 @@ impl DigestRequest {
     ) -> Self {
         let max_output_tokens = reply_tokens(max_tokens, card);
         let n_words = words_within(max_tokens.min(max_output_tokens));
+        let room = Room::of(card, max_output_tokens);
+        let prior = prior.map(|prior| carried(&prior, room.half()).into_owned());
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
-        // However long an earlier digest is or a model answers, half of the input is left to the transcript.
-        let max_prior_bytes = input_bytes(card, max_output_tokens, 0) / 2;
-        let prior = prior.map(|prior| carried(&prior, max_prior_bytes).into_owned());
-        let max_prior_bytes = prior.as_ref().map_or(0, String::len).max(reply_bytes.min(max_prior_bytes));
-        let parts = transcript_parts(messages, input_bytes(card, max_output_tokens, max_prior_bytes));
+        let max_prior_bytes = room.kept_free(prior.as_deref(), reply_bytes);
+        let parts = transcript_parts(messages, room.beside(max_prior_bytes));
         Self { scope, prior, max_prior_bytes, parts, n_words, max_output_tokens }
     }
 

@@ -26,6 +26,14 @@ pub fn most_output_tokens(card: Option<&ModelCard>) -> u64 {
     known(|card| card.max_output_tokens).unwrap_or(u64::MAX).min(window / 2)
 }
 
+/// Bytes of a reply per token that it may have: no text has so many, so a longer one did not keep to its limit.
+const MAX_BYTES_PER_TOKEN: u64 = 8;
+
+/// Returns the most bytes of a reply that keeps to its limit.
+pub(crate) fn max_reply_bytes(max_output_tokens: u64) -> usize {
+    usize::try_from(max_output_tokens.saturating_mul(MAX_BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

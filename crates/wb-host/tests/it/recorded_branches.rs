@@ -13,7 +13,7 @@ use wb_session::{
     BranchSummarySettings, Entry, FileLists, SESSION_PRESET, collect_entries_for_branch_summary,
     prepare_branch_entries, split_file_tags,
 };
-use wb_summarize::chunking::input_bytes;
+use wb_summarize::chunking::Room;
 use wb_summarize::scripted::ScriptedInvoker;
 use wb_testkit::session_rows::{
     ALL_FILES, JSON, NEWEST, Row, Verdict, branch_files_reason, excluded_message, judge, replay,
@@ -96,7 +96,7 @@ fn compare(row: &Row<'_>, entries: &[&Entry], unseen: &[Message]) -> Verdict {
         (row.params["customInstructions"].as_str(), row.params["replaceInstructions"] == true);
     let replaces = replaces && focus.is_some();
     let asked = Asked { task: SummaryTask::Branch, messages: &messages, previous: None, focus, replaces };
-    let max_bytes = input_bytes(Some(&card), BRANCH_SUMMARY_TOKENS, 0);
+    let max_bytes = Room::of(Some(&card), BRANCH_SUMMARY_TOKENS).beside(0);
     let mut reasons = match &prompts[..] {
         [prompt] if asked.shown().len() <= max_bytes => {
             asked.compare(row, &requests[0]["prompt"], prompt, unseen)?
