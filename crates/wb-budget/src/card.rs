@@ -18,9 +18,6 @@ pub struct ModelCard {
     pub max_output_tokens: u64,
     /// Whether the model can reason before it answers.
     pub reasoning: bool,
-    /// Prices, where known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Prices>,
 }
 
 impl ModelCard {
@@ -28,22 +25,6 @@ impl ModelCard {
     pub fn with_window(context_window: u64) -> Self {
         Self { context_window, ..Self::default() }
     }
-}
-
-/// Prices in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Prices {
-    /// Uncached prompt tokens.
-    pub input_per_m_tok: f64,
-    /// Answer tokens.
-    pub output_per_m_tok: f64,
-    /// Prompt tokens read from the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read_per_m_tok: Option<f64>,
-    /// Prompt tokens written to the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_per_m_tok: Option<f64>,
 }
 
 /// The tokens of one request as the provider counted them; the four parts are disjoint.

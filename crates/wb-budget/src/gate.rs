@@ -25,16 +25,11 @@ pub fn budget_limit(card: &ModelCard, policy: &BudgetPolicy) -> f64 {
 
 /// Returns whether the estimate of a transcript strictly exceeds [`budget_limit`].
 pub fn is_over_budget(messages: &[Message], card: &ModelCard, policy: &BudgetPolicy) -> bool {
-    is_over(estimate_tokens(messages), card, policy)
-}
-
-/// Returns whether a known total, in tokens, strictly exceeds [`budget_limit`].
-pub fn is_over(context_tokens: u64, card: &ModelCard, policy: &BudgetPolicy) -> bool {
-    context_tokens as f64 > budget_limit(card, policy)
+    estimate_tokens(messages) as f64 > budget_limit(card, policy)
 }
 
 /// The most that restored files may weigh.
-pub const RESTORED_TOKENS: u64 = 8000;
+pub(crate) const RESTORED_TOKENS: u64 = 8000;
 /// The most that a digest may weigh.
 pub const DIGEST_TOKENS: u64 = 2000;
 

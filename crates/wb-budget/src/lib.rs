@@ -26,19 +26,17 @@ pub mod slice;
 pub mod tracker;
 
 pub use budget::{Budget, BudgetSplit};
-pub use card::{ModelCard, Prices, Usage};
-pub use count::anchor::{Calibrated, Calibration, UsageRefused};
-pub use count::heuristic::{MessageEstimator, TokenHeuristic};
+pub use card::{ModelCard, Usage};
+pub use count::anchor::UsageRefused;
+pub use count::heuristic::TokenHeuristic;
 pub use count::presets::HeuristicPreset;
 pub use count::{
     TokenCounter, estimate_message_tokens, estimate_text, estimate_tokens, prefix_sums, prefix_tokens,
 };
-pub use gate::{
-    DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, TokenEstimate, budget_limit, is_over, is_over_budget,
-};
+pub use gate::{DIGEST_TOKENS, Irreducible, TokenEstimate, budget_limit, is_over_budget};
 pub use policy::{AUTO_CONDENSE_POLICY, BudgetPolicy, PolicyError};
 pub use slice::{CondensePlan, last_user_turn_start, plan_cut, plan_slice};
-pub use tracker::{ContextTracker, StepError, one_step_errors};
+pub use tracker::ContextTracker;
 pub use transcript::WeighedTranscript;
 pub use window_policy::{
     CONTEXT_WINDOW_POLICY, ContextCompactionMode, ContextWindowPolicy, WindowPolicyError,

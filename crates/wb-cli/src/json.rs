@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use wb_budget::TokenCounter;
 use wb_message::Message;
 
 use crate::outcome::Outcome;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use wb_budget::{Calibrated, ContextTracker, ModelCard, TokenCounter, budget_limit};
+use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{FormatError, Transcript};
 
@@ -38,7 +38,6 @@ impl std::fmt::Display for BadInput {
 impl std::error::Error for BadInput {}
 
 /// A session as the commands see it.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) file: String,
     pub(crate) opened: Transcript,
@@ -54,7 +53,6 @@ pub(crate) struct Session {
 }
 
 /// What a session weighs.
-#[derive(Debug)]
 pub(crate) struct Measure {
     /// Tokens that the context holds.
     pub(crate) context_tokens: u64,
@@ -65,7 +63,7 @@ pub(crate) struct Measure {
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
     /// The heuristic on the provider's scale.
-    pub(crate) counter: Calibrated,
+    pub(crate) counter: Arc<dyn TokenCounter>,
 }
 
 impl Measure {
@@ -135,7 +133,7 @@ impl Session {
             .policy(self.policy.budget())
             .pipeline(self.strategy.pipeline())
             .vocabulary(self.opened.vocabulary)
-            .counter(Arc::new(self.measure.counter.clone()))
+            .counter(self.measure.counter.clone())
             .overhead_tokens(self.measure.overhead_tokens)
     }
 

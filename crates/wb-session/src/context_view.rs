@@ -12,8 +12,7 @@ use crate::id::EntryId;
 /// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
 /// one in a result does, since providers count it. What watches over a session counts with
 /// [`TokenHeuristic::DEFAULT`](wb_budget::TokenHeuristic::DEFAULT).
-pub const SESSION_PRESET: HeuristicPreset =
-    HeuristicPreset { free_user_images: false, ..HeuristicPreset::PI };
+pub const SESSION_PRESET: HeuristicPreset = HeuristicPreset::PI.with_user_images();
 
 /// The entries of a path with the edits that apply to them.
 #[derive(Debug)]

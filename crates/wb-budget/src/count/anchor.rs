@@ -90,7 +90,7 @@ pub enum UsageRefused {
 /// Each growth between two requests counts by its size, held between a quarter and eight times its estimate; it
 /// starts at 1 and forgets by halves. Integers only: the same input gives the same ratio everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Calibration {
+pub(crate) struct Calibration {
     real_tokens: u64,
     estimated_tokens: u64,
 }
@@ -103,19 +103,19 @@ impl Default for Calibration {
 
 impl Calibration {
     /// Returns real tokens per estimated token, 1 as long as nothing is known.
-    pub fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         self.real_tokens as f64 / self.estimated_tokens as f64
     }
 
     /// Turns estimated tokens into the real ones to expect, rounded.
-    pub fn scale(&self, estimated_tokens: u64) -> u64 {
+    pub(crate) fn scale(&self, estimated_tokens: u64) -> u64 {
         let divisor = u128::from(self.estimated_tokens);
         let product = u128::from(estimated_tokens) * u128::from(self.real_tokens);
         u64::try_from((product + divisor / 2) / divisor).unwrap_or(u64::MAX)
     }
 
     /// Learns from a growth that was estimated and then counted, in tokens.
-    pub fn learn(&mut self, grown_tokens: u64, estimated_tokens: u64) {
+    fn learn(&mut self, grown_tokens: u64, estimated_tokens: u64) {
         let most = estimated_tokens.saturating_mul(REAL_PER_ESTIMATED);
         let grown = grown_tokens.clamp(estimated_tokens / ESTIMATED_PER_REAL, most);
         self.real_tokens = self.real_tokens.saturating_add(grown);
@@ -128,18 +128,11 @@ impl Calibration {
 }
 
 /// A counter whose weights are scaled to what the provider counts.
-#[derive(Clone)]
-pub struct Calibrated {
+pub(crate) struct Calibrated {
     /// What estimates.
-    pub counter: Arc<dyn TokenCounter>,
+    pub(crate) counter: Arc<dyn TokenCounter>,
     /// The ratio of real to estimated tokens.
-    pub calibration: Calibration,
-}
-
-impl std::fmt::Debug for Calibrated {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Calibrated").field("calibration", &self.calibration).finish_non_exhaustive()
-    }
+    pub(crate) calibration: Calibration,
 }
 
 impl TokenCounter for Calibrated {

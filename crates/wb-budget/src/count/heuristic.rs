@@ -34,7 +34,7 @@ impl TokenHeuristic {
     /// The recorded rules, poor ones included: images in a `Custom` message are free, one nested in a tool
     /// result's output costs its base64 text, signatures and ids are free.
     pub fn message_tokens(&self, message: &Message) -> u64 {
-        let mut estimator = MessageEstimator::new(*self);
+        let mut estimator = Estimator::new(*self);
         match message {
             Message::User { content: Content::Text(text), .. } => estimator.framed_text(text),
             Message::User { content: Content::Blocks(blocks), .. } => estimator.blocks(blocks),
@@ -72,7 +72,7 @@ impl TokenHeuristic {
         clippy::cast_sign_loss,
         reason = "characters are not negative"
     )]
-    pub fn chars_tokens(&self, n_chars: u64) -> u64 {
+    fn chars_tokens(&self, n_chars: u64) -> u64 {
         (n_chars as f64 / self.chars_per_token).ceil() as u64
     }
 
@@ -89,65 +89,21 @@ impl Default for TokenHeuristic {
     }
 }
 
-/// Estimates a message of a host's own type from its borrowed parts: nothing is converted and nothing
-/// allocated.
-///
-/// ```
-/// use wb_budget::MessageEstimator;
-///
-/// let mut estimator = MessageEstimator::default();
-/// estimator.text("What is in lib.rs?").image();
-/// assert_eq!(estimator.tokens(), 4 + 2 + 5 + 2 + 1024);
-/// ```
+/// The characters, images and frames of one message so far.
 #[derive(Clone, Copy, Debug)]
-pub struct MessageEstimator {
+struct Estimator {
     heuristic: TokenHeuristic,
     n_chars: u64,
     n_images: u64,
     framing_tokens: u64,
 }
 
-impl Default for MessageEstimator {
-    fn default() -> Self {
-        Self::new(TokenHeuristic::DEFAULT)
-    }
-}
-
-impl MessageEstimator {
-    /// Starts one message with a heuristic.
-    pub fn new(heuristic: TokenHeuristic) -> Self {
+impl Estimator {
+    fn new(heuristic: TokenHeuristic) -> Self {
         Self { heuristic, n_chars: 0, n_images: 0, framing_tokens: heuristic.message_framing_tokens }
     }
 
-    /// Adds a block of text or reasoning.
-    pub fn text(&mut self, text: &str) -> &mut Self {
-        self.framed_text(text);
-        self
-    }
-
-    /// Adds an image.
-    pub fn image(&mut self) -> &mut Self {
-        self.n_images += 1;
-        self.framing_tokens += self.heuristic.block_framing_tokens;
-        self
-    }
-
-    /// Adds a tool call with its arguments; JSON `null` is no arguments.
-    pub fn call(&mut self, name: &str, input: &serde_json::Value) -> &mut Self {
-        self.add_call(name, input);
-        self.framing_tokens += self.heuristic.block_framing_tokens + self.heuristic.call_envelope_tokens;
-        self
-    }
-
-    /// Adds the envelope of a tool result; [`text`](Self::text) and [`image`](Self::image) add its body.
-    pub fn result_of(&mut self, tool_name: &str) -> &mut Self {
-        self.add_text(tool_name);
-        self.framing_tokens += self.heuristic.call_envelope_tokens;
-        self
-    }
-
-    /// Returns the tokens of the message so far.
-    pub fn tokens(&self) -> u64 {
+    fn tokens(&self) -> u64 {
         let images = self.n_images * self.heuristic.image_tokens;
         self.heuristic.chars_tokens(self.n_chars) + self.framing_tokens + images
     }

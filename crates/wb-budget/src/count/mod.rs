@@ -30,12 +30,6 @@ pub trait TokenCounter: Send + Sync {
         let system = conversation.system.as_deref().map_or(0, |system| self.text(system));
         conversation.tools.iter().flatten().map(|tool| self.tool(tool)).fold(system, u64::saturating_add)
     }
-
-    /// Returns the weight of a whole conversation in tokens: system text, turns and tools.
-    fn conversation(&self, conversation: &Conversation) -> u64 {
-        let turns = conversation.turns.iter().map(|turn| walk::turn(self, turn));
-        turns.fold(self.overhead(conversation), u64::saturating_add)
-    }
 }
 
 /// A closure over text is a counter, such as a tokenizer of your own.

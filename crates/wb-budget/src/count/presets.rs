@@ -7,7 +7,7 @@ use super::json_len::{block_chars, text_chars};
 
 /// How the length of a text is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextUnit {
+enum TextUnit {
     /// UTF-8 bytes.
     Bytes,
     /// UTF-16 code units.
@@ -16,7 +16,7 @@ pub enum TextUnit {
 
 /// When units are divided into tokens; both round up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
+enum Rounding {
     /// Up, for each text on its own.
     UpEach,
     /// Up, once for the message.
@@ -25,7 +25,7 @@ pub enum Rounding {
 
 /// What an image costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageCost {
+enum ImageCost {
     /// As a text of that many units.
     Units(u64),
     /// A token for so many decoded bytes, within bounds.
@@ -43,23 +43,23 @@ pub enum ImageCost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeuristicPreset {
     /// How texts are measured.
-    pub unit: TextUnit,
+    unit: TextUnit,
     /// Units of one token.
-    pub units_per_token: u64,
+    units_per_token: u64,
     /// How units become tokens.
-    pub rounding: Rounding,
+    rounding: Rounding,
     /// What an image costs.
-    pub image: ImageCost,
+    image: ImageCost,
     /// Whether images in a user's message are free.
-    pub free_user_images: bool,
+    free_user_images: bool,
     /// Tokens of any message's frame, results apart.
-    pub message_tokens: u64,
+    message_tokens: u64,
     /// Tokens of a tool result's frame.
-    pub result_tokens: u64,
+    result_tokens: u64,
     /// Whether the tool's name in a result is measured.
-    pub counts_result_name: bool,
+    counts_result_name: bool,
     /// Tokens of a call on top of its name and arguments.
-    pub call_tokens: u64,
+    call_tokens: u64,
 }
 
 impl HeuristicPreset {
@@ -90,6 +90,12 @@ impl HeuristicPreset {
         counts_result_name: false,
         call_tokens: 0,
     };
+
+    /// Charges an image of the user's as much as one in a result.
+    #[must_use]
+    pub const fn with_user_images(self) -> Self {
+        Self { free_user_images: false, ..self }
+    }
 
     /// Returns the tokens of a plain text without any frame.
     pub fn text_tokens(&self, text: &str) -> u64 {

@@ -1,7 +1,7 @@
-//! The walk over messages, blocks, turns and tools that is the same for every counter of texts.
+//! The walk over messages, blocks and tools that is the same for every counter of texts.
 
 use serde_json::Value;
-use wb_message::{Block, Content, Message, ToolDescriptor, Turn};
+use wb_message::{Block, Content, Message, ToolDescriptor};
 
 use super::TokenCounter;
 use super::heuristic::TokenHeuristic;
@@ -26,10 +26,6 @@ pub(super) fn message<W: TokenCounter + ?Sized>(counter: &W, message: &Message) 
         Message::CompactionSummary { summary, .. } => framed(counter, summary),
     };
     FRAME.message_framing_tokens.saturating_add(texts)
-}
-
-pub(super) fn turn<W: TokenCounter + ?Sized>(counter: &W, turn: &Turn) -> u64 {
-    FRAME.message_framing_tokens.saturating_add(blocks(counter, turn.blocks()))
 }
 
 pub(super) fn tool<W: TokenCounter + ?Sized>(counter: &W, tool: &ToolDescriptor) -> u64 {

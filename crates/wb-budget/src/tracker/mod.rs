@@ -1,11 +1,11 @@
 //! The tracker: the weights of a growing transcript, without its messages.
 //!
-//! A host that appends a message per turn weighs it once, here, and asks as often as it likes: whether the
-//! context is over budget in O(1), where to cut in O(log n). What the provider counts, given by
+//! A host that appends a message per turn weighs it once, here, and asks as often as it likes: how full the
+//! context is in O(1), where to cut in O(log n). What the provider counts, given by
 //! [`ContextTracker::anchor`], takes the place of the estimate.
 //!
 //! ```
-//! use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, Usage};
+//! use wb_budget::{ContextTracker, ModelCard, Usage};
 //! use wb_message::Message;
 //!
 //! let card = ModelCard::with_window(200_000);
@@ -18,12 +18,10 @@
 //! tracker.push(&Message::user("fix it"));
 //! let estimate = tracker.estimate(&card);
 //! assert_eq!((estimate.context_tokens, estimate.anchored), (9_026 + 8, true));
-//! assert!(!tracker.is_over(&card, &AUTO_CONDENSE_POLICY));
 //! # Ok::<(), wb_budget::UsageRefused>(())
 //! ```
 
 mod sums;
-mod replay;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,14 +29,11 @@ use std::sync::Arc;
 
 use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
 
-pub use replay::{StepError, one_step_errors};
-
 use crate::card::{ModelCard, Usage};
 use crate::count::TokenCounter;
 use crate::count::anchor::{Anchors, Calibrated, Calibration, UsageRefused};
 use crate::count::heuristic::TokenHeuristic;
-use crate::gate::{TokenEstimate, is_over};
-use crate::policy::BudgetPolicy;
+use crate::gate::TokenEstimate;
 use crate::transcript::WeighedTranscript;
 use sums::Sums;
 
@@ -147,7 +142,7 @@ impl ContextTracker {
             messages: messages.iter().collect(),
             prefix: if is_scaled { Cow::Owned(scaled()) } else { Cow::Borrowed(sums) },
             pairing: Cow::Borrowed(&self.pairing),
-            counter: Arc::new(Calibrated { counter: self.counter.clone(), calibration }),
+            counter: self.calibrated(),
             turns: None,
             fingerprint: Some(self.fingerprints.last().copied().unwrap_or(0)),
         }
@@ -325,30 +320,21 @@ impl ContextTracker {
         }
     }
 
-    /// Returns whether the context is over budget; O(1).
-    pub fn is_over(&self, card: &ModelCard, policy: &BudgetPolicy) -> bool {
-        is_over(self.context_tokens(), card, policy)
-    }
-
     /// Returns what no message shows (system prompt, tool schemas) in tokens: as learned, else as the host said.
     pub fn overhead_tokens(&self) -> u64 {
         self.anchors.unseen_tokens(self.total_tokens())
     }
 
-    /// Returns the running ratio of real to estimated tokens.
-    pub fn calibration(&self) -> Calibration {
-        self.anchors.calibration()
+    /// Returns the running ratio of real to estimated tokens, 1 as long as nothing is known.
+    pub fn ratio(&self) -> f64 {
+        self.anchors.calibration().ratio()
     }
 
     /// Returns the tracker's counter with the ratio as it is now: what a compaction weighs by, so that its figures
     /// are on the provider's scale.
-    pub fn calibrated(&self) -> Calibrated {
-        Calibrated { counter: self.counter.clone(), calibration: self.calibration() }
-    }
-
-    /// Returns whether the transcript may be cut before message `at`, as [`wb_message::Pairing::is_legal`] does.
-    pub fn is_legal_cut(&self, at: usize) -> bool {
-        at <= self.len() && self.paired().is_legal(at)
+    pub fn calibrated(&self) -> Arc<dyn TokenCounter> {
+        let calibration = self.anchors.calibration();
+        Arc::new(Calibrated { counter: self.counter.clone(), calibration })
     }
 
     /// Plans a cut whose tail weighs at most `tail_tokens`, as [`crate::plan_cut`] does; O(log n), but O(n) right after

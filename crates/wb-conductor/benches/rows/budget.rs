@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, estimate_message_tokens, estimate_tokens, plan_cut,
-    prefix_tokens,
+    AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_message_tokens, estimate_tokens,
+    plan_cut, prefix_tokens,
 };
 use wb_message::{Message, Pairing};
 use wb_testkit::workload::{strings, transcript};
@@ -19,7 +19,8 @@ const SMALL: usize = 100;
 const BATCH: usize = 64;
 
 fn ask(ledger: &ContextTracker, card: &ModelCard) -> (u64, bool) {
-    (ledger.total_tokens(), ledger.is_over(card, &AUTO_CONDENSE_POLICY))
+    let limit = budget_limit(card, &AUTO_CONDENSE_POLICY);
+    (ledger.total_tokens(), ledger.context_tokens() as f64 > limit)
 }
 
 fn card() -> ModelCard {

@@ -2,7 +2,7 @@
 
 use allocation_counter::{AllocationInfo, measure};
 use futures::executor::block_on;
-use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, estimate_tokens};
+use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
 use wb_message::markers::{CLEARED_TOOL_RESULT, restored_file};
 use wb_message::{Block, Content, Message};
@@ -47,7 +47,8 @@ pub(crate) fn appends(messages: &[Message]) -> [Figure; 2] {
     let mut append = || {
         for message in messages {
             ledger.push(message);
-            std::hint::black_box((ledger.total_tokens(), ledger.is_over(&card, &AUTO_CONDENSE_POLICY)));
+            let is_over = ledger.context_tokens() as f64 > budget_limit(&card, &AUTO_CONDENSE_POLICY);
+            std::hint::black_box((ledger.total_tokens(), is_over));
         }
         ledger.truncate(0);
     };

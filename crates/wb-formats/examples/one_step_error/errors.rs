@@ -1,7 +1,20 @@
 //! Replays a session request by request and compares each prompt that was foretold with the one that was counted.
 
-use wb_budget::{ContextTracker, ModelCard, StepError};
+use wb_budget::{ContextTracker, ModelCard};
 use wb_formats::Segment;
+
+/// The prompt tokens of one request, as estimated just before and as the provider counted them.
+pub(crate) struct StepError {
+    predicted_tokens: u64,
+    real_tokens: u64,
+}
+
+impl StepError {
+    /// Returns the error as a fraction of the real prompt, positive where too much was predicted.
+    fn relative(&self) -> f64 {
+        (self.predicted_tokens as f64 - self.real_tokens as f64) / self.real_tokens as f64
+    }
+}
 
 /// Replays the segments of one session. Before each request the tracker tells what the next prompt will hold, from
 /// earlier counts and the messages since; the first request, about which nothing is known, is left out.
@@ -23,7 +36,7 @@ pub(crate) fn one_step_errors(segments: impl Iterator<Item = Segment>) -> Vec<St
             while let Some(request) = requests.next_if(|request| request.at == at) {
                 let real_tokens = request.usage.prompt_tokens();
                 if known {
-                    errors.push(StepError { at, real_tokens, predicted_tokens });
+                    errors.push(StepError { predicted_tokens, real_tokens });
                 }
                 let id = request.model.clone().unwrap_or_default();
                 let card = ModelCard { id, ..ModelCard::default() };
