@@ -91,14 +91,14 @@ impl Block {
 }
 
 /// Stands for an image where only text is shown.
-pub const IMAGE_MARK: &str = "[image]";
+const IMAGE_MARK: &str = "[image]";
 
 /// Joins the texts of blocks, one per line; what is no text is left out.
 pub fn joined_text(blocks: &[Block]) -> Cow<'_, str> {
     joined(blocks.iter().filter_map(Block::as_text))
 }
 
-/// Joins the texts of blocks, one per line, with [`IMAGE_MARK`] for each image.
+/// Joins the texts of blocks, one per line, with `[image]` for each image.
 pub fn shown_text(blocks: &[Block]) -> Cow<'_, str> {
     joined(blocks.iter().filter_map(|block| match block {
         Block::Image { .. } => Some(IMAGE_MARK),

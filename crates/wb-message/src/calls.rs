@@ -28,17 +28,6 @@ impl CallAt {
     }
 }
 
-/// What a result answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A call that was open until now.
-    Open(CallAt),
-    /// A call that has an answer already.
-    Repeat(CallAt),
-    /// No earlier call has this id.
-    Orphan,
-}
-
 const NONE: u32 = u32::MAX;
 
 /// The calls of one id: a stack of runs, a run being the calls of one message.
@@ -46,7 +35,6 @@ const NONE: u32 = u32::MAX;
 struct Slot {
     top: u32,
     run_end: u32,
-    last: CallAt,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +47,7 @@ struct Node {
 ///
 /// Ids are kept as 64-bit hashes under a fixed key, so the book owns no strings.
 #[derive(Clone, Debug, Default)]
-pub struct CallTracker {
+pub(crate) struct CallTracker {
     slots: ByKey<Slot>,
     nodes: Vec<Node>,
 }
@@ -92,10 +80,9 @@ pub fn id_key(id: &str) -> u64 {
 
 impl CallTracker {
     /// Notes a call.
-    pub fn call(&mut self, key: u64, call: CallAt) {
+    pub(crate) fn call(&mut self, key: u64, call: CallAt) {
         let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE, last: call });
-        slot.last = call;
+        let slot = self.slots.entry(key).or_insert(Slot { top: NONE, run_end: NONE });
         let same_run = slot.top != NONE && self.nodes[slot.run_end as usize].call.message == call.message;
         if same_run {
             let end = slot.run_end as usize;
@@ -109,30 +96,21 @@ impl CallTracker {
         slot.run_end = node;
     }
 
-    /// Notes a result and tells what it answers.
-    pub fn answer(&mut self, key: u64) -> Answer {
-        let Some(slot) = self.slots.get_mut(&key) else { return Answer::Orphan };
-        if slot.top == NONE {
-            return Answer::Repeat(slot.last);
-        }
+    /// Notes a result and returns the open call that it answers; the id is forgotten with its last open call.
+    pub(crate) fn answer(&mut self, key: u64) -> Option<CallAt> {
+        let slot = self.slots.get_mut(&key)?;
         let node = self.nodes[slot.top as usize];
         if slot.top == slot.run_end {
             slot.run_end = node.below;
         }
         slot.top = node.below;
-        Answer::Open(node.call)
-    }
-
-    /// Notes a result of an open call and forgets the id with its last open call; nothing if none is open.
-    pub(crate) fn answer_and_forget(&mut self, key: u64) -> Option<CallAt> {
-        let Answer::Open(call) = self.answer(key) else { return None };
-        if self.slots.get(&key).is_some_and(|slot| slot.top == NONE) {
+        if slot.top == NONE {
             self.slots.remove(&key);
         }
         if self.slots.is_empty() {
             self.nodes.clear();
         }
-        Some(call)
+        Some(node.call)
     }
 
     /// Forgets all calls and keeps the room for others.
@@ -142,7 +120,7 @@ impl CallTracker {
     }
 
     /// Returns the calls that no result has answered, in order.
-    pub fn open_calls(&self) -> Vec<CallAt> {
+    pub(crate) fn open_calls(&self) -> Vec<CallAt> {
         let mut open = Vec::new();
         for slot in self.slots.values() {
             let mut at = slot.top;
@@ -157,7 +135,7 @@ impl CallTracker {
 }
 
 /// Visits the ids of a message's calls, each with the index of its block.
-pub fn call_ids(message: &Message) -> impl Iterator<Item = (&str, u32)> {
+pub(crate) fn call_ids(message: &Message) -> impl Iterator<Item = (&str, u32)> {
     let blocks = if matches!(message, Message::Assistant { .. }) { message.blocks() } else { &[] };
     blocks.iter().zip(0..).filter_map(|(block, at)| match block {
         Block::ToolCall { id, .. } => Some((id.as_str(), at)),

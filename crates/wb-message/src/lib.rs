@@ -33,7 +33,7 @@ pub mod markers;
 mod json;
 pub mod text;
 pub mod tools;
-pub mod calls;
+mod calls;
 mod call_ids;
 pub mod pairing;
 pub mod fingerprint;

@@ -8,11 +8,11 @@ use std::borrow::Borrow;
 use std::sync::OnceLock;
 
 use crate::call_ids::{CallIds, Id, Kind, ids, kind};
-use crate::calls::ByKey;
-use crate::markers::{is_pinned, is_prompt};
+use crate::calls::{ByKey, CallTracker};
+use crate::markers::is_prompt;
 use crate::message::Message;
 
-pub use crate::calls::{Answer, CallAt, CallTracker, call_ids, id_key};
+pub use crate::calls::{CallAt, id_key};
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,7 +131,7 @@ impl Pairing {
     }
 
     fn answer(&mut self, key: u64, result: u32) {
-        let open = self.open.answer_and_forget(key);
+        let open = self.open.answer(key);
         let Some(call) = open.or_else(|| self.last_answered(key)) else {
             self.orphans.push(result);
             return;
@@ -235,11 +235,6 @@ fn note_last(answered: &mut ByKey<CallAt>, key: u64, call: CallAt) {
 /// Returns the index of the last message with the user's own words: where a forced compaction cuts.
 pub fn last_prompt_start<M: Borrow<Message>>(messages: &[M]) -> Option<usize> {
     messages.iter().rposition(|message| is_prompt(message.borrow()))
-}
-
-/// Returns the indices of pinned messages.
-pub fn pinned<M: Borrow<Message>>(messages: &[M]) -> Vec<usize> {
-    (0..messages.len()).filter(|&at| is_pinned(messages[at].borrow())).collect()
 }
 
 #[cfg(test)]

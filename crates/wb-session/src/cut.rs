@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use wb_budget::TokenCounter;
-use wb_message::Message;
-use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
+use wb_message::Pairing;
 
 use crate::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
@@ -122,43 +121,25 @@ fn candidates(visible: &VisiblePath<'_>, path: &[&Entry], range: Range<usize>) -
 ///
 /// The calls of the last answer that no result answers are in flight, unless it failed; nothing is cut after them.
 fn whole_places(visible: &VisiblePath<'_>, entries: &[&Entry]) -> Vec<bool> {
+    let shown = entries.iter().enumerate().filter(|(_, entry)| visible.is_visible(entry));
+    let (places, messages): (Vec<_>, Vec<_>) =
+        shown.filter_map(|(at, entry)| Some((at, logged_message(entry)?))).unzip();
+    let pairing = Pairing::of(&messages);
     // How many more pairs lie across the cut before an entry than across the one before.
     let mut change = vec![0_i64; entries.len() + 1];
-    let mut across = |call: CallAt, last: usize| {
-        if let Some(begin) = change.get_mut(call.message as usize + 1) {
-            *begin += 1;
-        }
-        if let Some(end) = change.get_mut(last + 1) {
-            *end -= 1;
-        }
-    };
-    let mut book = CallTracker::default();
-    let mut last_answer = None;
-    for (at, entry) in entries.iter().enumerate() {
-        let Some(message) = logged_message(entry).filter(|_| visible.is_visible(entry)) else { continue };
-        let message_at = u32::try_from(at).unwrap_or(u32::MAX);
-        for (id, block) in call_ids(message) {
-            book.call(id_key(id), CallAt { message: message_at, block });
-        }
-        for id in message.answered_ids() {
-            if let Answer::Open(call) | Answer::Repeat(call) = book.answer(id_key(id)) {
-                across(call, at);
-            }
-        }
-        if matches!(message, Message::Assistant { .. }) {
-            last_answer = Some(at);
-        }
+    for pair in pairing.pairs() {
+        change[places[pair.call.message as usize] + 1] += 1;
+        change[places[pair.result as usize] + 1] -= 1;
     }
-    let in_flight = last_answer.filter(|at| !is_failure(entries[*at]));
-    for call in book.open_calls().into_iter().filter(|call| Some(call.message as usize) == in_flight) {
-        across(call, entries.len());
+    if let Some(answer) = pairing.in_flight().map(|at| places[at]).filter(|at| !is_failure(entries[*at])) {
+        change[answer + 1] += 1;
     }
     let mut n_across = 0;
-    let places = change.into_iter().take(entries.len()).map(|change| {
+    let is_whole = change.into_iter().take(entries.len()).map(|change| {
         n_across += change;
         n_across == 0
     });
-    places.collect()
+    is_whole.collect()
 }
 
 fn is_failure(entry: &Entry) -> bool {

@@ -7,8 +7,8 @@ use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 use serde_json::Value;
-use wb_message::calls::id_key;
 use wb_message::markers::{Visibility, is_pinned, is_prompt, visibility};
+use wb_message::pairing::id_key;
 use wb_message::text::one_line;
 use wb_message::tools::normal_path;
 use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};

@@ -8,8 +8,7 @@ use std::fmt::Debug;
 use std::mem::discriminant;
 
 use wb_message::markers::{is_pinned, is_synthetic};
-use wb_message::pairing::{Answer, CallAt, CallTracker, call_ids, id_key};
-use wb_message::{Edit, Message, Origin, Pairing, Patch};
+use wb_message::{Block, Edit, Message, Origin, Pairing, Patch};
 
 use crate::show::{difference, report};
 
@@ -37,15 +36,14 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     fn of(messages: &'a [Message]) -> Self {
-        let mut book = CallTracker::default();
+        let mut called = HashSet::new();
         let mut orphans = Vec::new();
-        for (message, at) in messages.iter().zip(0..) {
-            for (id, block) in call_ids(message) {
-                book.call(id_key(id), CallAt { message: at, block });
-            }
-            orphans.extend(message.answered_ids().filter(|id| book.answer(id_key(id)) == Answer::Orphan));
+        for message in messages {
+            called.extend(message.calls().map(|(id, _, _)| id));
+            orphans.extend(message.answered_ids().filter(|id| !called.contains(id)));
         }
-        let open = book.open_calls().into_iter();
+        let pairing = Pairing::of(messages);
+        let open = pairing.dangling().iter();
         let unanswered = open.filter_map(|call| call.find(messages)).map(|(id, _, _)| id);
         Self { orphans, unanswered: unanswered.collect() }
     }
@@ -224,11 +222,12 @@ fn pairs_follow(messages: &[Message], patch: &Patch, after: &[Message]) {
 }
 
 /// Visits each pair as message of the call, number of the call in it and message of the result.
-fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, Option<usize>, usize)> {
+fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, usize)> {
     let pairs = Pairing::of(messages).pairs().to_vec();
     pairs.into_iter().map(|pair| {
         let call = pair.call.message as usize;
-        let nth = call_ids(&messages[call]).position(|(_, block)| block == pair.call.block);
+        let before = &messages[call].blocks()[..pair.call.block as usize];
+        let nth = before.iter().filter(|block| matches!(block, Block::ToolCall { .. })).count();
         (call, nth, pair.result as usize)
     })
 }
