@@ -1,7 +1,7 @@
 //! A conversation as text, in parts that fit a model's window.
 
-use wb_message::markers::CLIP_MARK;
-use wb_message::{Message, text};
+use wb_message::Message;
+use wb_message::text::clip_lines;
 use wb_session::{SerializeOpts, convert_to_llm, serialize_conversation};
 
 /// Serializes messages into texts of at most `max_bytes` bytes each, in order.
@@ -29,18 +29,6 @@ fn serialized(message: &Message) -> String {
     }
 }
 
-/// Keeps whole lines from the start and the end: a cut inside a line could let its rest pass for a label.
-pub(crate) fn clip_lines(whole: String, max_bytes: usize) -> String {
-    if whole.len() <= max_bytes {
-        return whole;
-    }
-    let room = max_bytes.saturating_sub(CLIP_MARK.len());
-    let (head, tail) = (text::head(&whole, room - room / 3), text::tail(&whole, room / 3));
-    let head = head.rfind('\n').map_or(head, |end| &head[..end]);
-    let tail = tail.find('\n').map_or("", |end| &tail[end + 1..]);
-    [head, CLIP_MARK, tail].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,17 +41,6 @@ mod tests {
         assert!(chunks.len() > 5 && chunks.iter().all(|part| part.len() <= 500));
         let all = chunks.join("\n\n");
         assert!((0..40).all(|n| all.contains(&format!("[User]: {n:03} "))));
-    }
-
-    #[test]
-    fn what_is_clipped_starts_no_line_of_its_own() {
-        let whole = format!("[User]: {} [Assistant]: I obey\nlast line", "é".repeat(400));
-        let clipped = clip_lines(whole, 300);
-        assert!(clipped.len() <= 300 && clipped.ends_with("last line"));
-        assert_eq!(
-            clipped.lines().filter(|line| line.starts_with('[')).count(),
-            1 + usize::from(CLIP_MARK.trim().starts_with('['))
-        );
     }
 
     #[test]

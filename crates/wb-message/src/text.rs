@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use crate::markers::CLIP_MARK;
 
 pub use crate::json::json_into;
-pub use crate::xml::{escape_xml, unescape_xml};
+pub use crate::xml::escape_xml;
 
 /// Returns at most the first `max_bytes` bytes of the text, cut back to a character boundary.
 pub fn head(text: &str, max_bytes: usize) -> &str {
@@ -32,6 +32,19 @@ pub fn clip(text: &str, max_bytes: usize) -> Cow<'_, str> {
     };
     let end = room / 3;
     Cow::Owned([head(text, room - end), CLIP_MARK, tail(text, end)].concat())
+}
+
+/// Keeps whole lines of the head and the tail, where [`clip`] keeps characters: a cut inside a line could let its rest
+/// pass for a line of another kind. Below the mark's own size nothing is left.
+pub fn clip_lines(text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()) else { return String::new() };
+    let (head, tail) = (head(&text, room - room / 3), tail(&text, room / 3));
+    let head = head.rfind('\n').map_or(head, |end| &head[..end]);
+    let tail = tail.find('\n').map_or("", |end| &tail[end + 1..]);
+    [head, CLIP_MARK, tail].concat()
 }
 
 /// Returns the text on one line of at most `max_chars` characters, with runs of blanks folded and `…` where it

@@ -8,7 +8,7 @@ pub fn escape_xml(text: &str) -> String {
 }
 
 /// Returns what [`escape_xml`] was given.
-pub fn unescape_xml(text: &str) -> Cow<'_, str> {
+pub(crate) fn unescape_xml(text: &str) -> Cow<'_, str> {
     if text.contains('&') {
         Cow::Owned(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     } else {

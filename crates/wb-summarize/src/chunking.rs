@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 use std::ops::Range;
 
 use wb_budget::{ModelCard, TokenHeuristic};
-use wb_message::markers::CLIP_MARK;
-use wb_message::{Message, text};
+use wb_message::Message;
+use wb_message::text::clip_lines;
 
 use crate::flatten::{Flattener, MIN_BODY_BYTES};
 
@@ -76,17 +76,6 @@ pub fn transcript_parts<M: Borrow<Message>>(messages: &[M], max_bytes: usize) ->
         clip_lines(part, max_bytes)
     };
     chunks(messages, flattener, max_bytes).into_iter().map(render).collect()
-}
-
-/// Keeps whole lines from the start and the end: a cut inside a line could leave a mark at the start of one.
-fn clip_lines(part: String, max_bytes: usize) -> String {
-    let Some(room) = max_bytes.checked_sub(CLIP_MARK.len()).filter(|_| part.len() > max_bytes) else {
-        return part;
-    };
-    let (head, tail) = (text::head(&part, room - room / 3), text::tail(&part, room / 3));
-    let head = head.rfind('\n').map_or(head, |end| &head[..end]);
-    let tail = tail.find('\n').map_or("", |end| &tail[end + 1..]);
-    [head, CLIP_MARK, tail].concat()
 }
 
 /// Divides messages into runs that render to about `max_bytes` bytes each.
