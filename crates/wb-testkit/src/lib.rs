@@ -69,5 +69,6 @@ pub mod vectors;
 pub mod shared;
 pub mod session_rows;
 pub mod workload;
+pub mod three_level;
 
 pub use script::{script, script_turns, to_turns};

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::Index;
 use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, TokenCounter, WeighedTranscript, estimate_tokens};
-use wb_compat::three_level::message_tokens;
 use wb_conductor::{CompactionReport, Pipeline, Plan, Trigger};
-use wb_message::markers::{COLLAPSED_PREFIX, DROPPED_MARK, is_prompt};
 use wb_message::{Block, Message};
-use wb_testkit::{laws, script, strategies};
+use wb_testkit::three_level::{QUARTER, aged, ends, few};
+use wb_testkit::{laws, script};
 
 use crate::support::{flat, run};
 
@@ -42,31 +39,14 @@ impl Levels {
     }
 }
 
-/// Four bytes a token, so that the budgets of a test can be read off its texts.
-struct Quarter;
-
-impl TokenCounter for Quarter {
-    fn text(&self, text: &str) -> u64 {
-        text.len().div_ceil(4) as u64
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        message_tokens(message) as u64
-    }
-}
-
 /// Compacts at four bytes a token.
 pub(crate) fn compact(levels: Levels, messages: &mut Vec<Message>, budget: Budget) -> CompactionReport {
-    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
+    let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let ready = {
         let view = WeighedTranscript::new(messages, &counter);
         levels.pipeline().plan(&view, &budget, Trigger::Auto).map(Plan::local)
     };
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
-}
-
-fn few() -> impl Strategy<Value = usize> {
-    prop_oneof![4 => 0..12_usize, 1 => Just(usize::MAX)]
 }
 
 fn options() -> impl Strategy<Value = Levels> {
@@ -84,26 +64,6 @@ fn budgets() -> impl Strategy<Value = Budget> {
     (limit, any::<bool>()).prop_map(|(limit, lands)| {
         if lands { Budget::of_limit(limit, &AUTO_CONDENSE_POLICY, 20) } else { flat(limit, 20) }
     })
-}
-
-/// Makes a transcript in which earlier compactions have left marks and summaries.
-fn aged() -> impl Strategy<Value = Vec<Message>> {
-    let left = prop_oneof![
-        2 => Just(Message::user(DROPPED_MARK)),
-        1 => Just(Message::user(vec![Block::text(DROPPED_MARK)])),
-        2 => (0..300_usize).prop_map(|n| Message::assistant(format!("{COLLAPSED_PREFIX}{}", "x".repeat(n)))),
-    ];
-    (strategies::transcript(), vec((any::<Index>(), left), 0..4)).prop_map(|(mut messages, left)| {
-        for (at, message) in left {
-            messages.insert(at.index(messages.len() + 1), message);
-        }
-        messages
-    })
-}
-
-fn ends<'a>(messages: &'a [Message]) -> Vec<&'a Message> {
-    let prompts: Vec<&'a Message> = messages.iter().filter(|message| is_prompt(message)).collect();
-    prompts.first().into_iter().chain(prompts.last()).copied().collect()
 }
 
 proptest! {

@@ -1,33 +1,14 @@
 //! Inputs on which the published compactions in three levels do badly, by their numbers, and what ours makes of them.
 
-use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, Irreducible};
-use wb_compat::three_level::total_tokens;
 use wb_conductor::CompactionReport;
-use wb_message::markers::{CLIP_MARK, DROPPED_MARK};
-use wb_message::{Block, Message};
+use wb_message::Message;
+use wb_message::markers::CLIP_MARK;
+use wb_testkit::three_level::{big, mark, result, says, tokens as weight};
 use wb_testkit::{laws, script};
 
 use crate::support::flat;
 use crate::three_level::{LEVELS, Levels, compact};
-
-/// Returns a text of so many tokens.
-fn big(n_tokens: usize) -> String {
-    "x".repeat(4 * n_tokens)
-}
-
-fn says(text: impl Into<String>, calls: &[&str]) -> Message {
-    let calls = calls.iter().map(|id| Block::call(*id, "bash", json!({ "cmd": "x" })));
-    Message::assistant_blocks([Block::text(text)].into_iter().chain(calls).collect())
-}
-
-fn result(id: &str, text: impl Into<String>) -> Message {
-    Message::tool_result(id, "bash", text)
-}
-
-fn mark() -> Message {
-    Message::user(DROPPED_MARK)
-}
 
 /// Compacts at four bytes a token, and checks what holds for every input.
 fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message>, CompactionReport) {
@@ -35,7 +16,7 @@ fn compacted(before: &[Message], levels: Levels, budget: Budget) -> (Vec<Message
     let report = compact(levels, &mut after, budget);
     laws::pairs_intact(before, &after);
     laws::order_preserved(before, &after);
-    let (tokens_before, tokens) = (total_tokens(before) as u64, total_tokens(&after) as u64);
+    let (tokens_before, tokens) = (weight(before), weight(&after));
     assert!(tokens <= tokens_before, "never heavier");
     let aim = if tokens_before > budget.limit { budget.target } else { budget.limit };
     assert_eq!(report.irreducible, Irreducible::above(aim, tokens), "{report:?}");
@@ -102,7 +83,7 @@ fn e06_the_mark_is_charged_and_what_is_over_is_said() {
     assert_eq!(after, [messages[0].clone(), mark(), messages[2].clone()]);
     assert_eq!(report.irreducible, Irreducible::above(100, 54 + 23 + 50));
     let (after, _) = within(127, &messages);
-    assert_eq!(total_tokens(&after), 127, "the budget is used to the last token where it must be");
+    assert_eq!(weight(&after), 127, "the budget is used to the last token where it must be");
 }
 
 #[test]

@@ -2,33 +2,18 @@
 
 use std::sync::Arc;
 
-use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::Index;
 use serde_json::json;
 use wb_budget::{TokenCounter, WeighedTranscript};
-use wb_compat::three_level::{message_tokens, total_tokens};
-use wb_message::markers::{COLLAPSED_PREFIX, DROPPED_MARK, is_dropped_mark, is_pinned, is_prompt};
+use wb_message::markers::{COLLAPSED_PREFIX, is_dropped_mark, is_pinned, is_prompt};
 use wb_message::{Block, Message, Pairing};
 use wb_passes::{Collapse, DropMiddle, Goal, Pass, ToolOutput, truncate_head_tail};
+use wb_testkit::three_level::{QUARTER, aged, big, ends, few, mark, result, says, tokens};
 use wb_testkit::{laws, pass_laws, script, strategies};
-
-/// Four bytes a token, so that the budgets of a test can be read off its texts.
-struct Quarter;
-
-impl TokenCounter for Quarter {
-    fn text(&self, text: &str) -> u64 {
-        text.len().div_ceil(4) as u64
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        message_tokens(message) as u64
-    }
-}
 
 /// Returns what one pass makes of a transcript at four bytes a token.
 fn passed(pass: &impl Pass, messages: &[Message], target_tokens: u64) -> Vec<Message> {
-    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
+    let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let patch = pass.plan(&WeighedTranscript::new(messages, &counter), Goal::target(target_tokens));
     let mut after = messages.to_vec();
     if let Some(patch) = patch {
@@ -41,45 +26,8 @@ fn collapsed(messages: &[Message], keep_recent: usize) -> Vec<Message> {
     passed(&Collapse { keep_recent }, messages, 0)
 }
 
-/// Returns a text of so many tokens.
-fn big(n_tokens: usize) -> String {
-    "x".repeat(4 * n_tokens)
-}
-
-fn says(text: impl Into<String>, calls: &[&str]) -> Message {
-    let calls = calls.iter().map(|id| Block::call(*id, "bash", json!({ "cmd": "x" })));
-    Message::assistant_blocks([Block::text(text)].into_iter().chain(calls).collect())
-}
-
-fn result(id: &str, text: impl Into<String>) -> Message {
-    Message::tool_result(id, "bash", text)
-}
-
-fn mark() -> Message {
-    Message::user(DROPPED_MARK)
-}
-
 fn target() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), 1..500_u64, 500..5_000_u64, 5_000..60_000_u64, Just(u64::MAX)]
-}
-
-fn few() -> impl Strategy<Value = usize> {
-    prop_oneof![4 => 0..12_usize, 1 => Just(usize::MAX)]
-}
-
-/// Makes a transcript in which earlier compactions have left marks and summaries.
-fn aged() -> impl Strategy<Value = Vec<Message>> {
-    let left = prop_oneof![
-        2 => Just(Message::user(DROPPED_MARK)),
-        1 => Just(Message::user(vec![Block::text(DROPPED_MARK)])),
-        2 => (0..300_usize).prop_map(|n| Message::assistant(format!("{COLLAPSED_PREFIX}{}", "x".repeat(n)))),
-    ];
-    (strategies::transcript(), vec((any::<Index>(), left), 0..4)).prop_map(|(mut messages, left)| {
-        for (at, message) in left {
-            messages.insert(at.index(messages.len() + 1), message);
-        }
-        messages
-    })
 }
 
 /// Makes a transcript without marks of clips, which the laws of passes take for ones that the pass has set.
@@ -88,11 +36,6 @@ fn unclipped() -> impl Strategy<Value = Vec<Message>> {
         let json = serde_json::to_string(&messages).unwrap().replace("[… clipped …]", "[clipped]");
         serde_json::from_str(&json).unwrap()
     })
-}
-
-fn ends<'a>(messages: &'a [Message]) -> Vec<&'a Message> {
-    let prompts: Vec<&'a Message> = messages.iter().filter(|message| is_prompt(message)).collect();
-    prompts.first().into_iter().chain(prompts.last()).copied().collect()
 }
 
 proptest! {
@@ -166,7 +109,7 @@ fn each_pass_alone_takes_messages_only_by_whole_pairs_and_nothing_that_is_pinned
         (drop(0, 0), 24),
     ] {
         assert_eq!(after.len(), n_expected);
-        assert!(total_tokens(&after) <= total_tokens(&messages));
+        assert!(tokens(&after) <= tokens(&messages));
         assert!(after.iter().filter(|message| is_pinned(message)).eq(&messages[..1]));
         laws::pairs_intact(&messages, &after);
     }
@@ -195,7 +138,7 @@ fn e02_a_head_that_ends_on_a_call_keeps_its_result_or_loses_both() {
         Message::assistant(big(60)),
         Message::user("next"),
     ];
-    for tokens in 30..total_tokens(&messages) as u64 {
+    for tokens in 30..tokens(&messages) {
         let after = passed(&DropMiddle { keep_recent: 1, ..DropMiddle::default() }, &messages, tokens);
         laws::pairs_intact(&messages, &after);
         let whole = after.len() > 3 && after[1..3] == messages[1..3];
@@ -346,7 +289,7 @@ fn the_mark_of_a_drop_never_stands_between_a_call_and_its_result() {
 fn the_first_prompt_after_a_planned_digest_is_not_the_task_and_may_go() {
     let digest = Message::assistant(big(20));
     let messages = [digest, Message::user(big(100)), Message::assistant(big(60)), Message::user(big(10))];
-    let counter: Arc<dyn TokenCounter> = Arc::new(Quarter);
+    let counter: Arc<dyn TokenCounter> = Arc::new(QUARTER);
     let view = WeighedTranscript::new(&messages, &counter);
     let left = |keep| {
         let patch = DropMiddle::default().plan(&view, Goal { keep, ..Goal::target(100) }).unwrap();
