@@ -73,7 +73,7 @@ impl Hasher for KeyHasher {
 /// A map by keys of ids.
 pub(crate) type ByKey<T> = HashMap<u64, T, BuildHasherDefault<KeyHasher>>;
 
-/// Hashes an id for a [`CallTracker`]; equal in every build.
+/// Hashes an id of a call; equal in every build.
 pub fn id_key(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
