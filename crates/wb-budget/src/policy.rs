@@ -27,13 +27,30 @@ impl Default for BudgetPolicy {
     }
 }
 
-/// Why a policy was refused.
+/// Why a policy or other settings of a size were refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// The ratio is not a number in (0, 1].
     #[error("trigger ratio {0} is not in (0, 1]; 0.75 condenses once three quarters of the window are used")]
     Ratio(f64),
+    /// A window holds nothing.
+    #[error("max_context_tokens is 0; a window holds at least one token")]
+    NoWindow,
+    /// The answer leaves nothing of the window.
+    #[error("max_output_tokens {output} leaves nothing of the {window} of max_context_tokens")]
+    NoInput {
+        /// Tokens of the window.
+        window: usize,
+        /// Tokens reserved for the answer.
+        output: usize,
+    },
+    /// A size is 0.
+    #[error("{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field's name.
+        field: &'static str,
+    },
 }
 
 impl BudgetPolicy {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::card::ModelCard;
+use crate::policy::PolicyError;
 
 /// Which part of the history stays raw when a compaction fires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,30 +57,13 @@ impl Default for ContextWindowPolicy {
     }
 }
 
-/// Why a [`ContextWindowPolicy`] was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WindowPolicyError {
-    /// There is no window.
-    #[error("max_context_tokens is 0; a window holds at least one token")]
-    NoWindow,
-    /// The answer leaves nothing of the window.
-    #[error("max_output_tokens {output} leaves nothing of the {window} of max_context_tokens")]
-    NoInput {
-        /// Tokens of the window.
-        window: usize,
-        /// Tokens reserved for the answer.
-        output: usize,
-    },
-}
-
 impl ContextWindowPolicy {
     /// Returns the policy if a transcript can fit it at all.
-    pub fn validated(self) -> Result<Self, WindowPolicyError> {
+    pub fn validated(self) -> Result<Self, PolicyError> {
         let (window, output) = (self.max_context_tokens, self.max_output_tokens);
         match window {
-            0 => Err(WindowPolicyError::NoWindow),
-            _ if output >= window => Err(WindowPolicyError::NoInput { window, output }),
+            0 => Err(PolicyError::NoWindow),
+            _ if output >= window => Err(PolicyError::NoInput { window, output }),
             _ => Ok(self),
         }
     }
@@ -149,8 +133,8 @@ mod tests {
                 ContextWindowPolicy { max_context_tokens, max_output_tokens, ..CONTEXT_WINDOW_POLICY };
             policy.validated()
         };
-        assert_eq!(with(0, 0), Err(WindowPolicyError::NoWindow));
-        assert_eq!(with(10, 10), Err(WindowPolicyError::NoInput { window: 10, output: 10 }));
+        assert_eq!(with(0, 0), Err(PolicyError::NoWindow));
+        assert_eq!(with(10, 10), Err(PolicyError::NoInput { window: 10, output: 10 }));
         assert!(with(10, 9).is_ok());
     }
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use wb_budget::{
-    BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError, WindowPolicyError,
-};
-use wb_passes::{ArtifactCompactionConfig, ArtifactConfigError, OversizedResult};
+use wb_budget::{BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError};
+use wb_passes::{ArtifactCompactionConfig, OversizedResult};
 use wb_summarize::{
     CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
 };
@@ -81,13 +79,13 @@ pub enum SettingsError {
     Budget(#[from] PolicyError),
     /// A value of `context_policy` makes no sense.
     #[error("context_policy: {0}")]
-    ContextPolicy(#[from] WindowPolicyError),
+    ContextPolicy(#[source] PolicyError),
     /// A value of `sections.compaction` makes no sense.
     #[error("sections.compaction: {0}")]
     Compaction(#[from] CompactionConfigError),
     /// A value of `sections.context_transform.artifact_compaction` makes no sense.
     #[error("sections.context_transform.artifact_compaction.{0}")]
-    Artifact(#[from] ArtifactConfigError),
+    Artifact(#[source] PolicyError),
     /// The steps make no sense.
     #[error("pipeline: {0}")]
     Pipeline(#[from] PipelineError),
@@ -126,9 +124,10 @@ impl AgentSettings {
     /// Returns the settings if every value that has a range is within it, and every key is acted on.
     pub fn validated(mut self) -> Result<Self, SettingsError> {
         self.budget = self.budget.validated()?;
-        self.context_policy = self.context_policy.validated()?;
+        self.context_policy = self.context_policy.validated().map_err(SettingsError::ContextPolicy)?;
         self.sections.compaction = self.sections.compaction.validated()?;
-        self.sections.context_transform.artifact_compaction.validated()?;
+        let artifacts = self.sections.context_transform.artifact_compaction.validated();
+        artifacts.map_err(SettingsError::Artifact)?;
         Pipeline::of(&self.pipeline)?;
         Ok(self)
     }

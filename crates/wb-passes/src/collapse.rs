@@ -9,7 +9,7 @@ use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
 
 /// Messages at the end that no reply is collapsed in by default.
-pub const COLLAPSE_KEEP_RECENT: usize = 10;
+const COLLAPSE_KEEP_RECENT: usize = 10;
 
 /// Characters up to which a text is kept as it is.
 const SHORT_CHARS: usize = 200;

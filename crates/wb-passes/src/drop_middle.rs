@@ -11,9 +11,9 @@ use crate::groups::Groups;
 use crate::pass::{Goal, Pass};
 
 /// Messages at the start that are kept before older ones by default.
-pub const DROP_KEEP_FIRST: usize = 2;
+const DROP_KEEP_FIRST: usize = 2;
 /// Messages at the end that are kept before all others by default.
-pub const DROP_KEEP_RECENT: usize = 10;
+const DROP_KEEP_RECENT: usize = 10;
 
 /// Drops messages by whole groups (a reply with the results of its calls, or a message alone) until the transcript
 /// fits, and leaves [`DROPPED_MARK`] at the first gap; an earlier mark goes into the new one.

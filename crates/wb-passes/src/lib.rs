@@ -44,8 +44,7 @@ pub use collapse::Collapse;
 pub use drop_middle::DropMiddle;
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use oversized_result::{
-    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError,
-    OversizedResult,
+    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, OversizedResult,
 };
 pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use wb_budget::{TokenCounter, WeighedTranscript};
+use wb_budget::{PolicyError, TokenCounter, WeighedTranscript};
 use wb_message::block::joined_text;
 use wb_message::{Block, Edit, Message, Patch};
 
@@ -46,28 +46,16 @@ impl Default for ArtifactCompactionConfig {
     }
 }
 
-/// Why an [`ArtifactCompactionConfig`] was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArtifactConfigError {
-    /// A value is 0.
-    #[error("{field} is 0; it must be at least 1")]
-    Zero {
-        /// The field's name.
-        field: &'static str,
-    },
-}
-
 impl ArtifactCompactionConfig {
     /// Returns the configuration if all of its values are at least 1.
-    pub fn validated(self) -> Result<Self, ArtifactConfigError> {
+    pub fn validated(self) -> Result<Self, PolicyError> {
         let fields = [
             ("threshold_tokens", self.threshold_tokens),
             ("preview_max_chars", self.preview_max_chars),
             ("preview_max_lines", self.preview_max_lines),
         ];
         match fields.into_iter().find(|(_, value)| *value == 0) {
-            Some((field, _)) => Err(ArtifactConfigError::Zero { field }),
+            Some((field, _)) => Err(PolicyError::Zero { field }),
             None => Ok(self),
         }
     }

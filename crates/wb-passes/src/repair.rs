@@ -15,9 +15,9 @@ use crate::pass::{Goal, Pass};
 /// What a call is answered with whose result never came.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Opens the note that stands for a result without a call.
-pub const ORPHAN_OPEN: &str = "<tool-result-without-call>";
+const ORPHAN_OPEN: &str = "<tool-result-without-call>";
 /// Closes the note that stands for a result without a call.
-pub const ORPHAN_CLOSE: &str = "</tool-result-without-call>";
+const ORPHAN_CLOSE: &str = "</tool-result-without-call>";
 /// The most bytes that a note takes from an orphan result, about 500 tokens.
 pub const MAX_ORPHAN_BYTES: usize = 2_000;
 /// The most characters of a tool's name in a note, before escapes.

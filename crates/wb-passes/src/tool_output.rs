@@ -9,7 +9,7 @@ use wb_message::{Block, Edit, Message, Patch};
 use crate::pass::{Goal, Pass};
 
 /// Lines that a tool output keeps by default.
-pub const TOOL_OUTPUT_MAX_LINES: usize = 50;
+const TOOL_OUTPUT_MAX_LINES: usize = 50;
 
 /// The fewest lines that a cut output has: one of its head, the marker between two blank lines, one of its tail.
 pub const MIN_LINES: usize = MARK_LINES + 2;

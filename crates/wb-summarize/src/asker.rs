@@ -187,7 +187,7 @@ impl Cost {
 }
 
 /// Takes what is spent, as it is spent.
-pub type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
+type Bill<'a> = &'a mut (dyn FnMut(Cost) + Send);
 
 /// Asks a model once for each part; each request carries what came of the parts before it.
 ///

@@ -68,7 +68,7 @@ impl Flattener {
     }
 
     /// Returns about how many bytes messages render to.
-    pub fn rendered_hint<M: Borrow<Message>>(self, messages: &[M]) -> usize {
+    pub(crate) fn rendered_hint<M: Borrow<Message>>(self, messages: &[M]) -> usize {
         messages.iter().map(|message| self.size_hint(message.borrow())).sum()
     }
 

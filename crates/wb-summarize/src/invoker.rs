@@ -188,6 +188,6 @@ pub async fn collect_text(mut stream: BoxStream<'static, Emission>) -> Option<St
 }
 
 /// Returns a reply's text blocks, joined without a separator.
-pub fn reply_text(reply: &Reply) -> String {
+pub(crate) fn reply_text(reply: &Reply) -> String {
     reply.blocks.iter().filter_map(Block::as_text).collect()
 }

@@ -8,13 +8,13 @@ use crate::chunking::ASSUMED_WINDOW_TOKENS;
 const TOKENS_PER_WORD: u64 = 2;
 
 /// Returns how many words to ask for if there is room for so many tokens, rounded down to tens.
-pub fn words_within(room_tokens: u64) -> u64 {
+pub(crate) fn words_within(room_tokens: u64) -> u64 {
     (room_tokens / TOKENS_PER_WORD / 10 * 10).max(10)
 }
 
 /// Returns the most tokens of a reply for which there is so much room: half as many more, so that a model which keeps
 /// to the words is never cut off, but no more than [`most_output_tokens`].
-pub fn reply_tokens(room_tokens: u64, card: Option<&ModelCard>) -> u64 {
+pub(crate) fn reply_tokens(room_tokens: u64, card: Option<&ModelCard>) -> u64 {
     room_tokens.saturating_add(room_tokens / 2).min(most_output_tokens(card)).max(1)
 }
 

@@ -16,7 +16,12 @@ pub fn build_summary_prompt(messages: &[Message], scope: CondenseScope, prior: O
 
 /// Builds the user turn around a transcript that is rendered and guarded already, with the length that is wanted; the
 /// carried digest is made harmless here.
-pub fn frame_prompt(scope: CondenseScope, prior: Option<&str>, transcript: &str, n_words: u64) -> String {
+pub(crate) fn frame_prompt(
+    scope: CondenseScope,
+    prior: Option<&str>,
+    transcript: &str,
+    n_words: u64,
+) -> String {
     let prior = prior.map(|prior| {
         let mut safe = String::with_capacity(prior.len());
         neutralise_into(&mut safe, prior);

@@ -42,13 +42,13 @@ pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_as
 pub const CONDENSER_BRIEF: &str = include_str!("templates/brief.md").trim_ascii_end();
 
 /// Returns the names of the six headings, in order: their first words.
-pub fn headings() -> impl Iterator<Item = &'static str> {
+pub(crate) fn headings() -> impl Iterator<Item = &'static str> {
     let words = SECTION_TEMPLATE.lines().map(|line| line.trim_start_matches("# "));
     words.map(|words| words.split(' ').next().unwrap_or(words))
 }
 
 /// Returns the position among the six of the heading that a line is, in any form that [`Heading`] knows.
-pub fn heading_at(line: &str) -> Option<usize> {
+pub(crate) fn heading_at(line: &str) -> Option<usize> {
     let heading = Heading::of(line)?;
     headings().position(|name| heading.is(name))
 }

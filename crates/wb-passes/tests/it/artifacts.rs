@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_budget::{TokenCounter, WeighedTranscript};
+use wb_budget::{PolicyError, TokenCounter, WeighedTranscript};
 use wb_message::markers::CLIP_MARK;
 use wb_message::{Block, Message};
 use wb_passes::{
-    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, ArtifactConfigError, Goal,
-    OversizedResult, Pass,
+    ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, Goal, OversizedResult, Pass,
 };
 use wb_testkit::vectors::policy::PolicyCounter;
 use wb_testkit::{pass_laws, script, strategies};
@@ -108,7 +107,7 @@ fn a_value_of_zero_is_refused_by_its_name() {
     assert_eq!(ARTIFACT_COMPACTION.validated(), Ok(ARTIFACT_COMPACTION));
     for field in ["threshold_tokens", "preview_max_chars", "preview_max_lines"] {
         let config: ArtifactCompactionConfig = serde_json::from_value(json!({ field: 0 })).unwrap();
-        assert_eq!(config.validated(), Err(ArtifactConfigError::Zero { field }));
+        assert_eq!(config.validated(), Err(PolicyError::Zero { field }));
         let error = config.validated().unwrap_err().to_string();
         assert_eq!(error, format!("{field} is 0; it must be at least 1"));
         assert_eq!(ARTIFACT_SETTINGS_KEY, "context_transform.artifact_compaction");
