@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr_iter;
 use serde_json::Value;
 
 /// What a tool does to the world, as far as compaction cares.
@@ -21,6 +22,13 @@ pub enum ToolRole {
     Fetch,
     /// Keeps the agent's list of tasks.
     Plan,
+}
+
+impl ToolRole {
+    /// Returns whether the output of such a tool can be had again.
+    pub fn is_repeatable(self) -> bool {
+        self != Self::Plan
+    }
 }
 
 /// The names under which a family of agents knows its tools, and the keys of their arguments.
@@ -142,23 +150,74 @@ impl ToolVocabulary {
 
     /// Returns what the named tool does, nothing for a tool that the vocabulary does not know.
     pub fn role(&self, name: &str) -> Option<ToolRole> {
-        self.tools.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
+        let found = self.tools.iter().find(|(known, _)| is_name(known, name));
+        found.map(|(_, role)| *role)
     }
 
     /// Returns whether the tool's output can be had again, so that a stale one may be cleared.
     pub fn is_compactable(&self, name: &str) -> bool {
-        self.role(name).is_some_and(|role| role != Plan)
+        self.role(name).is_some_and(ToolRole::is_repeatable)
     }
 
     /// Returns the path that a call names: the first path key with a non-blank string.
     pub fn path<'a>(&self, input: &'a Value) -> Option<&'a str> {
-        self.path_keys.iter().filter_map(|key| input.get(key)?.as_str()).find(|path| !path.trim().is_empty())
+        let rank = |key: &str| self.path_keys.iter().position(|known| is_name(known, key));
+        let paths = input.as_object()?.iter().filter_map(|(key, value)| {
+            let path = rank(key).zip(value.as_str())?;
+            (!path.1.trim().is_empty()).then_some(path)
+        });
+        paths.min_by_key(|(rank, _)| *rank).map(|(_, path)| path)
     }
 
     /// Returns whether a read asks for part of a file only.
     pub fn is_partial_read(&self, input: &Value) -> bool {
-        self.part_keys.iter().any(|key| input.get(key).is_some_and(|value| !value.is_null()))
+        self.part_keys.iter().any(|key| field(input, key).is_some_and(|value| !value.is_null()))
     }
+}
+
+/// Compares names that differ in most cases in their length or their first byte.
+fn is_name(known: &str, name: &str) -> bool {
+    known.len() == name.len() && known.as_bytes().first() == name.as_bytes().first() && known == name
+}
+
+/// The roles of tools that were asked for already; a transcript has few names and many calls.
+#[derive(Debug)]
+pub struct Roles<'a, 'v> {
+    vocabulary: &'v ToolVocabulary,
+    known: [(&'a str, Option<ToolRole>); 16],
+    n_known: usize,
+}
+
+impl<'a, 'v> Roles<'a, 'v> {
+    /// Starts without any.
+    pub fn new(vocabulary: &'v ToolVocabulary) -> Self {
+        Self { vocabulary, known: [("", None); 16], n_known: 0 }
+    }
+
+    /// Returns what [`ToolVocabulary::role`] does.
+    pub fn of(&mut self, name: &'a str) -> Option<ToolRole> {
+        if let Some((_, role)) = self.known[..self.n_known].iter().find(|(known, _)| is_name(known, name)) {
+            return *role;
+        }
+        let role = self.vocabulary.role(name);
+        if let Some(free) = self.known.get_mut(self.n_known) {
+            *free = (name, role);
+            self.n_known += 1;
+        }
+        role
+    }
+}
+
+/// Fields of an object that are compared one by one; among more, hashing the key is faster.
+const FEW_FIELDS: usize = 8;
+
+/// Returns a field of an object, as [`Value::get`] does, faster where there are few.
+pub fn field<'a>(input: &'a Value, key: &str) -> Option<&'a Value> {
+    let map = input.as_object()?;
+    if map.len() > FEW_FIELDS {
+        return map.get(key);
+    }
+    map.iter().find(|(known, _)| is_name(known, key)).map(|(_, value)| value)
 }
 
 impl Default for ToolVocabulary {
@@ -170,11 +229,10 @@ impl Default for ToolVocabulary {
 /// Returns the path without `.` segments, doubled slashes and resolved `..`, so that `./a.rs` and `a.rs` are one
 /// file; backslashes are left alone. A path that is so already is borrowed.
 pub fn normal_path(path: &str) -> Cow<'_, str> {
-    let plain = |part: &str| !matches!(part, "" | "." | "..");
-    let rooted = path.starts_with('/');
-    if path.strip_prefix('/').unwrap_or(path).split('/').all(plain) {
+    if is_normal(path) {
         return Cow::Borrowed(path);
     }
+    let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -188,6 +246,17 @@ pub fn normal_path(path: &str) -> Cow<'_, str> {
     }
     let joined = parts.join("/");
     Cow::Owned(if rooted { format!("/{joined}") } else { joined })
+}
+
+/// Looks at the parts of a path only where one may begin with a dot or be empty.
+fn is_normal(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let may_be_odd = |at: usize| matches!(bytes.get(at), None | Some(b'/' | b'.'));
+    let start = usize::from(path.starts_with('/'));
+    if !may_be_odd(start) && memchr_iter(b'/', &bytes[start..]).all(|at| !may_be_odd(start + at + 1)) {
+        return true;
+    }
+    path[start..].split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 #[cfg(test)]

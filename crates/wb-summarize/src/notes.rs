@@ -10,7 +10,7 @@ use serde_json::Value;
 use wb_message::markers::{Visibility, is_pinned, is_prompt, visibility};
 use wb_message::pairing::id_key;
 use wb_message::text::one_line;
-use wb_message::tools::normal_path;
+use wb_message::tools::{Roles, field, normal_path};
 use wb_message::{Block, CallAt, Content, Message, Pair, Pairing, ToolRole, ToolVocabulary};
 
 use crate::digest_merge::{N_ENTRIES, UNRESOLVED, is_acknowledgement};
@@ -184,32 +184,6 @@ fn last_plan<'a>(
         .find_map(|(_, name, input)| (roles.of(name) == Some(ToolRole::Plan)).then_some(input))
 }
 
-/// The roles of tools that were asked for already; a transcript has few names and many calls.
-#[derive(Debug)]
-struct Roles<'a, 'v> {
-    vocabulary: &'v ToolVocabulary,
-    known: [(&'a str, Option<ToolRole>); 16],
-    n_known: usize,
-}
-
-impl<'a, 'v> Roles<'a, 'v> {
-    fn new(vocabulary: &'v ToolVocabulary) -> Self {
-        Self { vocabulary, known: [("", None); 16], n_known: 0 }
-    }
-
-    fn of(&mut self, name: &'a str) -> Option<ToolRole> {
-        if let Some((_, role)) = self.known[..self.n_known].iter().find(|(known, _)| *known == name) {
-            return *role;
-        }
-        let role = self.vocabulary.role(name);
-        if let Some(free) = self.known.get_mut(self.n_known) {
-            *free = (name, role);
-            self.n_known += 1;
-        }
-        role
-    }
-}
-
 /// A call as the digest names it.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
@@ -223,7 +197,7 @@ impl<'a> Call<'a> {
     }
 
     fn command(self) -> &'a str {
-        self.input.get("command").and_then(Value::as_str).unwrap_or(self.name)
+        field(self.input, "command").and_then(Value::as_str).unwrap_or(self.name)
     }
 
     fn path(self, vocabulary: &ToolVocabulary) -> Option<Cow<'a, str>> {
@@ -250,6 +224,8 @@ pub(crate) struct Work<'a, 'v> {
     /// What failed and was not seen to work since.
     pub(crate) errors: Newest<Failure<'a>>,
     failing: Vec<Failing>,
+    /// How many of what failed have an end that was not seen yet.
+    n_unended: usize,
     /// What earlier digests say is in the way, as long as it is.
     pub(crate) unresolved: Vec<&'v str>,
 }
@@ -263,6 +239,7 @@ impl<'a, 'v> Work<'a, 'v> {
     ) -> Self {
         let pairs = pairing.pairs();
         let pairs = &pairs[..pairs.partition_point(|pair| (pair.result as usize) < messages.len())];
+        let failing = failing(messages, pairs, vocabulary);
         let mut work = Self {
             vocabulary,
             roles: Roles::new(vocabulary),
@@ -270,7 +247,8 @@ impl<'a, 'v> Work<'a, 'v> {
             modified: Newest::up_to(N_PATHS),
             commands: Newest::up_to(N_ENTRIES),
             errors: Newest::up_to(N_ERRORS),
-            failing: failing(messages, pairs, vocabulary),
+            n_unended: failing.len(),
+            failing,
             unresolved,
         };
         let mut pairs = pairs.iter().rev().peekable();
@@ -292,7 +270,7 @@ impl<'a, 'v> Work<'a, 'v> {
         self.read.is_full()
             && self.modified.is_full()
             && self.commands.is_full()
-            && (self.errors.is_full() || self.failing.is_empty())
+            && (self.errors.is_full() || self.n_unended == 0)
             && self.unresolved.is_empty()
     }
 
@@ -350,7 +328,7 @@ impl<'a, 'v> Work<'a, 'v> {
 
     /// Notes how something ended, unless a newer end of it is known.
     fn ended(&mut self, what: &'a str, call: Option<Call<'a>>, end: End<'a>) {
-        let counts = !self.errors.is_full() && self.ever_failed(what);
+        let counts = self.n_unended > 0 && !self.errors.is_full() && self.ever_failed(what);
         let is_unresolved = self.unresolved.iter().any(|entry| may_name(entry, what));
         if !counts && !is_unresolved {
             return;
@@ -377,7 +355,7 @@ impl<'a, 'v> Work<'a, 'v> {
     }
 
     fn ever_failed(&self, what: &str) -> bool {
-        !self.failing.is_empty() && self.failing.binary_search_by_key(&id_key(what), |it| it.what).is_ok()
+        self.failing.binary_search_by_key(&id_key(what), |it| it.what).is_ok()
     }
 
     /// Returns whether no newer end of it was seen; always if it never failed.
@@ -386,7 +364,9 @@ impl<'a, 'v> Work<'a, 'v> {
         let Ok(at) = self.failing.binary_search_by_key(&(key.what, key.path), |it| (it.what, it.path)) else {
             return true;
         };
-        !std::mem::replace(&mut self.failing[at].has_ended, true)
+        let is_newest = !std::mem::replace(&mut self.failing[at].has_ended, true);
+        self.n_unended -= usize::from(is_newest);
+        is_newest
     }
 }
 
