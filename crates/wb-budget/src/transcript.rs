@@ -39,8 +39,13 @@ impl fmt::Debug for WeighedTranscript<'_> {
 impl<'a> WeighedTranscript<'a> {
     /// Weighs and pairs a transcript.
     pub fn new(messages: &'a [Message], counter: &Arc<dyn TokenCounter>) -> Self {
-        let prefix = prefix_sums(messages.iter().map(|message| counter.message(message)));
-        let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(Pairing::of(messages)));
+        // A message is paired as long as the processor has it at hand.
+        let mut pairing = Pairing::with_room_for(messages);
+        let prefix = prefix_sums(messages.iter().map(|message| {
+            pairing.push(message);
+            counter.message(message)
+        }));
+        let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(pairing));
         let (messages, counter) = (messages.iter().collect(), counter.clone());
         Self { messages, prefix, pairing, counter, turns: None, fingerprint: None }
     }

@@ -71,17 +71,23 @@ impl Eq for Pairing {}
 impl Pairing {
     /// Pairs the calls and results of a transcript.
     pub fn of<M: Borrow<Message>>(messages: &[M]) -> Self {
-        let n_calls: usize = messages.iter().map(|message| message.borrow().calls().count()).sum();
-        let mut pairing = Self {
-            pairs: Vec::with_capacity(n_calls),
-            keys: Vec::with_capacity(n_calls),
-            cuts: Vec::with_capacity(messages.len().saturating_sub(n_calls) + 1),
-            ..Self::default()
-        };
+        let mut pairing = Self::with_room_for(messages);
         for message in messages {
             pairing.push(message.borrow());
         }
         pairing
+    }
+
+    /// Starts a pairing of no messages that has room for the given ones.
+    pub fn with_room_for<M: Borrow<Message>>(messages: &[M]) -> Self {
+        let is_result = |message: &&M| matches!(kind((*message).borrow()), Kind::Result);
+        let n_results = messages.iter().filter(is_result).count();
+        Self {
+            pairs: Vec::with_capacity(n_results),
+            keys: Vec::with_capacity(n_results),
+            cuts: Vec::with_capacity(messages.len().saturating_sub(n_results) + 1),
+            ..Self::default()
+        }
     }
 
     /// Takes one more message, at a cost that does not grow with the transcript.
