@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
 use wb_message::markers::{CLEARED_TOOL_RESULT, cleared_body, is_cleared};
-use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
+use wb_message::tools::Roles;
+use wb_message::{Block, Edit, Message, Patch, ToolRole, ToolVocabulary};
 
 use crate::pass::{Goal, Pass};
 
@@ -46,11 +47,12 @@ impl Microcompact {
 /// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
 fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<usize> {
     let mut live: Vec<usize> = Vec::with_capacity(view.pairing.pairs().len());
+    let mut roles = Roles::new(vocabulary);
     for pair in view.pairing.pairs() {
         let at = pair.result as usize;
         let Message::ToolResult { content, .. } = view.messages[at] else { continue };
         let tool = pair.call.find(&view.messages).map(|(_, name, _)| name);
-        let compactable = tool.is_some_and(|name| vocabulary.is_compactable(name));
+        let compactable = tool.and_then(|name| roles.of(name)).is_some_and(ToolRole::is_repeatable);
         if compactable && !is_cleared(content) && body_chars_exceed(content, 0) {
             live.push(at);
         }
@@ -58,10 +60,15 @@ fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Ve
     live
 }
 
-/// Returns whether a body shows more than that many characters; an image always does.
+/// Returns whether a body shows more than that many characters; an image always does. Only texts of about the limit are
+/// read, since a character takes one to four bytes.
 fn body_chars_exceed(content: &[Block], limit: usize) -> bool {
-    let chars = content.iter().filter_map(Block::as_text).flat_map(str::chars);
-    chars.take(limit + 1).count() > limit || content.iter().any(|block| matches!(block, Block::Image { .. }))
+    let texts = || content.iter().filter_map(Block::as_text);
+    let n_bytes: usize = texts().map(str::len).sum();
+    let by_chars = || texts().flat_map(str::chars).take(limit + 1).count() > limit;
+    n_bytes > 4 * limit
+        || (n_bytes > limit && by_chars())
+        || content.iter().any(|block| matches!(block, Block::Image { .. }))
 }
 
 impl Pass for Microcompact {
