@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
 use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
-use wb_message::tools::normal_path;
-use wb_message::{Block, Message, ToolRole, ToolVocabulary, text};
+use wb_message::tools::{Roles, normal_path};
+use wb_message::{Block, CallAt, Message, Pair, ToolRole, ToolVocabulary, text};
 
 /// What [`rehydrate_recent_reads`] may give back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,9 +105,8 @@ pub struct RestoreLimits<'a> {
 struct Seen {
     /// The message with the body.
     body_at: u32,
-    /// The message that showed it last, which decides how fresh it is.
-    fresh_at: u32,
-    whole: bool,
+    /// Whether nothing older can say more: the body is whole, or a change stands before it.
+    is_settled: bool,
 }
 
 impl Seen {
@@ -131,9 +130,6 @@ impl Seen {
     }
 }
 
-/// Files by normal path.
-type Files<'a> = HashMap<Cow<'a, str>, Seen>;
-
 /// Room for the files of a long session, so that the map need not grow.
 const N_FILES: usize = 200;
 
@@ -153,17 +149,15 @@ pub fn restore_reads(
     hidden: &[usize],
     limits: RestoreLimits<'_>,
 ) -> Vec<Message> {
-    let mut seen = last_seen(view, hidden, limits.vocabulary);
-    seen.retain(|file| file.body_at() < cut);
-    // A message shows one file, so no two are equally fresh.
-    seen.sort_unstable_by_key(|file| std::cmp::Reverse(file.fresh_at));
+    let mut seen = LastSeen::new(view, cut, hidden, limits.vocabulary);
     let timestamp = view.messages[..cut].iter().rev().find_map(|message| message.timestamp()).unwrap_or(0);
     let mut restored = Vec::new();
     let mut left = limits.max_tokens;
-    for (nth, file) in seen.iter().enumerate() {
+    for nth in 0.. {
         if restored.len() == limits.max_files || left == 0 {
             break;
         }
+        let Some(file) = seen.get(nth) else { break };
         // A restored file weighs about what a result of one text weighed; one far too large is not even built.
         let known = is_one_text(file.body(view));
         if !restored.is_empty() && known && view.weight(file.body_at()) > left.saturating_add(64) {
@@ -174,7 +168,7 @@ pub fn restore_reads(
         let fitting = match weight <= left {
             true => Some((message, weight)),
             false if restored.is_empty() => {
-                let allowed = left - needed_by(view, &seen[nth + 1..], limits, left / 2);
+                let allowed = left - needed_by(&mut seen, nth + 1, limits, left / 2);
                 clipped(&message, weight, allowed, view.counter.as_ref())
             }
             false => None,
@@ -188,19 +182,18 @@ pub fn restore_reads(
     restored
 }
 
-/// Returns about what the freshest of the files that fit into `max_tokens` weigh.
-fn needed_by(
-    view: &WeighedTranscript<'_>,
-    files: &[Seen],
-    limits: RestoreLimits<'_>,
-    max_tokens: u64,
-) -> u64 {
+/// Returns about what the freshest of the files from the `first` on that fit into `max_tokens` weigh.
+fn needed_by(seen: &mut LastSeen<'_, '_>, first: usize, limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
     let (mut needed, mut n_files) = (0, 0);
-    for file in files {
+    for nth in first.. {
+        if n_files + 1 >= limits.max_files {
+            break;
+        }
+        let Some(file) = seen.get(nth) else { break };
         // A restored message carries a mark and the path where a result has its tool's name.
-        let path = file.path(view, limits.vocabulary);
-        let tokens = view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
-        if n_files + 1 < limits.max_files && needed + tokens <= max_tokens {
+        let path = file.path(seen.view, limits.vocabulary);
+        let tokens = seen.view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
+        if needed + tokens <= max_tokens {
             needed += tokens;
             n_files += 1;
         }
@@ -264,74 +257,138 @@ fn scaled(len: usize, part: u64, whole: u64) -> usize {
     usize::try_from(len as u128 * u128::from(part) / u128::from(whole.max(1))).unwrap_or(len)
 }
 
-/// Returns the files whose last known body is true.
-fn last_seen(view: &WeighedTranscript<'_>, hidden: &[usize], vocabulary: &ToolVocabulary) -> Vec<Seen> {
-    let mut files = Files::with_capacity(view.pairing.pairs().len().min(N_FILES));
-    let mut pairs = view.pairing.pairs().iter().peekable();
-    for ((at, message), index) in view.messages.iter().enumerate().zip(0..) {
-        if let Some((path, _)) = restored_file(message) {
-            note(&mut files, path, Seen { body_at: index, fresh_at: index, whole: true });
-        }
-        forget_unanswered(&mut files, view, at, vocabulary);
-        while let Some(pair) = pairs.next_if(|pair| pair.result as usize == at) {
-            let Some((_, name, input)) = pair.call.find(&view.messages) else { continue };
-            let (Some(role), Some(path)) = (vocabulary.role(name), vocabulary.path(input)) else { continue };
-            match role {
-                ToolRole::Read if is_shown(message, at, hidden) => {
-                    let whole = !vocabulary.is_partial_read(input);
-                    note(&mut files, path, Seen { body_at: index, fresh_at: index, whole });
+/// The files whose last known body is true, freshest first; a transcript is read from the newest message back, and no
+/// further than is asked for.
+struct LastSeen<'v, 'a> {
+    view: &'v WeighedTranscript<'a>,
+    /// Only bodies before it are of interest.
+    cut: usize,
+    hidden: &'v [usize],
+    vocabulary: &'v ToolVocabulary,
+    roles: Roles<'v, 'v>,
+    /// How many messages were not read yet, and their pairs and unanswered calls.
+    n_left: usize,
+    pairs: &'v [Pair],
+    open: &'v [CallAt],
+    /// The place of each normal path among those found; none for a file that was changed since it was shown.
+    places: HashMap<Cow<'v, str>, Option<usize>>,
+    found: Vec<Seen>,
+    n_asked: usize,
+    /// Those of the found that are settled and stand before the cut.
+    files: Vec<Seen>,
+}
+
+impl<'v, 'a> LastSeen<'v, 'a> {
+    fn new(
+        view: &'v WeighedTranscript<'a>,
+        cut: usize,
+        hidden: &'v [usize],
+        vocabulary: &'v ToolVocabulary,
+    ) -> Self {
+        let (pairs, open) = (view.pairing.pairs(), view.pairing.dangling());
+        let places = HashMap::with_capacity(pairs.len().min(N_FILES));
+        let (n_left, roles) = (view.messages.len(), Roles::new(vocabulary));
+        let (found, files) = (Vec::new(), Vec::new());
+        Self { view, cut, hidden, vocabulary, roles, n_left, pairs, open, places, found, n_asked: 0, files }
+    }
+
+    fn get(&mut self, nth: usize) -> Option<Seen> {
+        while self.files.len() <= nth {
+            match self.found.get(self.n_asked) {
+                Some(file) if file.is_settled || self.n_left == 0 => {
+                    self.n_asked += 1;
+                    self.files.extend(Some(*file).filter(|file| file.body_at() < self.cut));
                 }
-                ToolRole::Edit | ToolRole::Write
-                    if !matches!(message, Message::ToolResult { is_error: true, .. }) =>
-                {
-                    files.remove(&normal_path(path));
-                }
-                _ => {}
+                None if self.n_left == 0 => return None,
+                _ => self.read_one(),
             }
         }
+        Some(self.files[nth])
     }
-    files.into_values().collect()
-}
 
-/// A change whose result never came may have happened.
-fn forget_unanswered<'a>(
-    files: &mut Files<'a>,
-    view: &'a WeighedTranscript<'a>,
-    at: usize,
-    vocabulary: &ToolVocabulary,
-) {
-    let open = view.pairing.dangling();
-    let first = open.partition_point(|call| (call.message as usize) < at);
-    for call in open[first..].iter().take_while(|call| call.message as usize == at) {
-        let Some((_, name, input)) = call.find(&view.messages) else { continue };
-        let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
-        if let (true, Some(path)) = (changes, vocabulary.path(input)) {
-            files.remove(&normal_path(path));
+    /// Reads the newest message that was not read yet.
+    fn read_one(&mut self) {
+        self.n_left -= 1;
+        let at = self.n_left;
+        while let Some((pair, rest)) = self.pairs.split_last().filter(|(pair, _)| pair.result as usize == at)
+        {
+            self.pairs = rest;
+            self.answered(*pair);
+        }
+        // A change whose result never came may have happened.
+        while let Some((call, rest)) = self.open.split_last().filter(|(call, _)| call.message as usize == at)
+        {
+            self.open = rest;
+            let Some((_, name, input)) = call.find(&self.view.messages) else { continue };
+            if let (true, Some(path)) = (self.changes(name), self.vocabulary.path(input)) {
+                self.changed(path);
+            }
+        }
+        if let Some((path, _)) = restored_file(self.view.messages[at]) {
+            self.shown(path, at, true);
         }
     }
-}
 
-fn is_shown(message: &Message, at: usize, hidden: &[usize]) -> bool {
-    let Message::ToolResult { content, is_error: false, .. } = message else { return false };
-    content.iter().filter_map(Block::as_text).any(is_file_text) && hidden.binary_search(&at).is_err()
+    fn changes(&mut self, tool: &'v str) -> bool {
+        matches!(self.roles.of(tool), Some(ToolRole::Edit | ToolRole::Write))
+    }
+
+    fn answered(&mut self, pair: Pair) {
+        let at = pair.result as usize;
+        let failed = matches!(self.view.messages[at], Message::ToolResult { is_error: true, .. });
+        let Some((_, name, input)) = pair.call.find(&self.view.messages).filter(|_| !failed) else { return };
+        let is_read = self.roles.of(name) == Some(ToolRole::Read);
+        if !is_read && !self.changes(name) {
+            return;
+        }
+        match self.vocabulary.path(input) {
+            Some(path) if is_read => self.shown(path, at, !self.vocabulary.is_partial_read(input)),
+            Some(path) => self.changed(path),
+            None => {}
+        }
+    }
+
+    /// Notes a showing that is older than all that was noted; a path on several lines is none.
+    fn shown(&mut self, path: &'v str, at: usize, whole: bool) {
+        let path = normal_path(path);
+        let known = self.places.get(&path).copied();
+        let says_more = match known {
+            None => true,
+            Some(place) => whole && place.is_some_and(|place| !self.found[place].is_settled),
+        };
+        if !says_more || path.contains(['\n', '\r']) || !self.shows(at) {
+            return;
+        }
+        let seen = Seen { body_at: u32::try_from(at).unwrap_or(u32::MAX), is_settled: whole };
+        if let Some(place) = known.flatten() {
+            self.found[place] = seen;
+        } else {
+            self.places.insert(path, Some(self.found.len()));
+            self.found.push(seen);
+        }
+    }
+
+    /// Returns whether the text of a file can be seen in a message.
+    fn shows(&self, at: usize) -> bool {
+        match self.view.messages[at] {
+            Message::ToolResult { content, .. } => {
+                let shows = content.iter().filter_map(Block::as_text).any(is_file_text);
+                shows && self.hidden.binary_search(&at).is_err()
+            }
+            message => restored_file(message).is_some(),
+        }
+    }
+
+    /// Notes a change that is older than all that was noted.
+    fn changed(&mut self, path: &'v str) {
+        if let Some(place) = self.places.entry(normal_path(path)).or_default() {
+            self.found[*place].is_settled = true;
+        }
+    }
 }
 
 /// Returns whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
 /// logs that were cleaned by hand have it.
 fn is_file_text(text: &str) -> bool {
     !matches!(text.trim(), "" | CLEARED_TOOL_RESULT)
-}
-
-/// Notes a showing; a partial one only refreshes a whole one, and a path on several lines is none.
-fn note<'a>(files: &mut Files<'a>, path: &'a str, seen: Seen) {
-    if path.contains(['\n', '\r']) {
-        return;
-    }
-    match files.get_mut(&normal_path(path)) {
-        Some(known) if known.whole && !seen.whole => known.fresh_at = seen.fresh_at,
-        Some(known) => *known = seen,
-        None => {
-            files.insert(normal_path(path), seen);
-        }
-    }
 }
