@@ -3,7 +3,7 @@
 mod rows;
 
 use criterion::{Bencher, BenchmarkId, Criterion};
-use rows::{Bed, Row, Sample, Target};
+use rows::{Bed, Row, Sample};
 use wb_testkit::workload::Script;
 
 fn main() {
@@ -17,10 +17,7 @@ fn main() {
 
 fn measure(criterion: &mut Criterion, bed: &Bed, row: Row<'_>) {
     let Row { what, limit_is, target, mut subject, mut limit } = row;
-    let group = target.map_or_else(
-        || what.to_owned(),
-        |Target { letter, max_ratio }| format!("{letter} {what} (at most {max_ratio:.1} times its limit)"),
-    );
+    let group = target.map_or_else(|| what.to_owned(), |target| format!("{what} ({target})"));
     let mut group = criterion.benchmark_group(group);
     group.bench_function(BenchmarkId::new("row", bed.n_messages), |b| custom(b, &mut subject));
     let limit_id = BenchmarkId::new(format!("limit: {limit_is}"), bed.n_messages);

@@ -31,7 +31,7 @@ fn gate(bed: &Bed) -> Row<'_> {
     Row {
         what: "total and gate of a ledger (64 times)",
         limit_is: "the same at 100 messages",
-        target: Some(Target { letter: 'a', max_ratio: 1.5 }),
+        target: Some(Target::times('a', 1.5)),
         subject: asked(ContextTracker::of(&bed.messages)),
         limit: asked(ContextTracker::of(&bed.messages[..SMALL])),
     }
@@ -51,7 +51,7 @@ fn append(bed: &Bed) -> Row<'_> {
     Row {
         what: "append, total and gate (64 times)",
         limit_is: "the same at 100 messages",
-        target: Some(Target { letter: 'a', max_ratio: 2.0 }),
+        target: Some(Target::times('a', 2.0)),
         subject: appended(ContextTracker::of(&bed.messages), more.clone()),
         limit: appended(ContextTracker::of(&bed.messages[..SMALL]), more),
     }
@@ -83,7 +83,7 @@ fn appends(bed: &Bed) -> Row<'_> {
     Row {
         what: "up to 10k appends with a gate after each",
         limit_is: "weighing them once",
-        target: Some(Target { letter: 'a', max_ratio: 2.0 }),
+        target: Some(Target::times('a', 2.0)),
         subject: repeated(from_nothing),
         limit: repeated(weighed),
     }
@@ -95,7 +95,7 @@ fn estimate(bed: &Bed) -> Row<'_> {
     Row {
         what: "stateless estimate",
         limit_is: "bytecount::num_chars over the same strings",
-        target: Some(Target { letter: 'b', max_ratio: 3.0 }),
+        target: Some(Target::times('b', 3.0)),
         subject: repeated(|| estimate_tokens(black_box(&bed.messages))),
         limit: repeated(chars),
     }
@@ -107,7 +107,7 @@ fn cut(bed: &Bed) -> Row<'_> {
     Row {
         what: "cut of a ledger (64 times)",
         limit_is: "the same at 100 messages; the target is twice log n / log 100",
-        target: Some(Target { letter: 'c', max_ratio: 2.0 * steps }),
+        target: Some(Target::times('c', 2.0 * steps)),
         subject: cuts(ContextTracker::of(&bed.messages)),
         limit: cuts(ContextTracker::of(&bed.messages[..SMALL])),
     }

@@ -1,8 +1,10 @@
 //! What is measured: one row for each stage, each beside the limit that it is held against in the same run.
 
 mod budget;
+mod compact;
 mod pipeline;
 
+use std::fmt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -12,11 +14,35 @@ use wb_testkit::workload::{Script, transcript};
 /// Does something so many times and tells how long that took, preparations left out.
 pub(crate) type Sample<'a> = Box<dyn FnMut(u64) -> Duration + 'a>;
 
-/// A target: the letter under which it was set, and the largest ratio of the row to its limit.
+/// A target: the letter under which it was set, and the most that the row may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Target {
     pub(crate) letter: char,
-    pub(crate) max_ratio: f64,
+    pub(crate) most: Most,
+}
+
+/// The most that a row may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Most {
+    /// So many times its limit.
+    Times(f64),
+    /// So many milliseconds, whatever its limit takes.
+    Millis(f64),
+}
+
+impl Target {
+    pub(crate) fn times(letter: char, max_ratio: f64) -> Self {
+        Self { letter, most: Most::Times(max_ratio) }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.most {
+            Most::Times(ratio) => write!(f, "{}: ≤ {ratio:.2}", self.letter),
+            Most::Millis(millis) => write!(f, "{}: ≤ {millis:.1} ms", self.letter),
+        }
+    }
 }
 
 /// One measured thing beside its limit.
@@ -43,7 +69,7 @@ impl Bed {
 
     /// Calls `visit` with every row, one after the other so that only one holds its buffers.
     pub(crate) fn each_row(&self, visit: &mut dyn FnMut(Row<'_>)) {
-        for row in budget::ROWS.iter().chain(&pipeline::ROWS) {
+        for row in budget::ROWS.iter().chain(&pipeline::ROWS).chain(&compact::ROWS) {
             visit(row(self));
         }
     }
@@ -84,4 +110,10 @@ fn taken_back<'a, S: 'a, T>(
         }
         spent
     })
+}
+
+/// Counts line ends: every byte is read, and little else is done.
+fn read_all(bed: &Bed) -> Sample<'_> {
+    let strings = wb_testkit::workload::strings(&bed.messages);
+    repeated(move || strings.iter().map(|text| bytecount::count(text.as_bytes(), b'\n')).sum::<usize>())
 }

@@ -1,17 +1,13 @@
-//! Flattening, pairing, patches and whole compactions.
+//! Flattening, pairing and patches.
 
 use std::hint::black_box;
 
-use futures::executor::block_on;
-use wb_budget::{ModelCard, estimate_tokens};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
 use wb_message::{Edit, Message, Pairing, Patch, Undo};
 use wb_summarize::{flatten_into, flatten_transcript};
 
-use super::{Bed, Build, Row, Sample, Target, repeated, taken_back};
+use super::{Bed, Build, Row, Sample, Target, read_all, repeated, taken_back};
 
-pub(super) const ROWS: [Build; 8] =
-    [flatten, flatten_fresh, pair, patch, undo, condense_forced, condense_auto, prefix_fingerprint];
+pub(super) const ROWS: [Build; 5] = [flatten, flatten_fresh, pair, patch, undo];
 
 fn flatten(bed: &Bed) -> Row<'_> {
     let flat = flatten_transcript(&bed.messages);
@@ -20,7 +16,7 @@ fn flatten(bed: &Bed) -> Row<'_> {
     Row {
         what: "flatten into a caller's buffer",
         limit_is: "memcpy of the output",
-        target: Some(Target { letter: 'e', max_ratio: 6.0 }),
+        target: Some(Target::times('e', 6.0)),
         subject: repeated(move || {
             buffer.clear();
             flatten_into(&mut buffer, black_box(&bed.messages));
@@ -43,12 +39,6 @@ fn flatten_fresh(bed: &Bed) -> Row<'_> {
         subject: repeated(|| flatten_transcript(black_box(&bed.messages))),
         limit: repeated(move || black_box(&flat).clone()),
     }
-}
-
-/// Counts line ends: every byte is read, and little else is done.
-fn read_all(bed: &Bed) -> Sample<'_> {
-    let strings = wb_testkit::workload::strings(&bed.messages);
-    repeated(move || strings.iter().map(|text| bytecount::count(text.as_bytes(), b'\n')).sum::<usize>())
 }
 
 fn pair(bed: &Bed) -> Row<'_> {
@@ -111,46 +101,5 @@ fn undo(bed: &Bed) -> Row<'_> {
         target: None,
         subject: taken_back((messages, undo), revert, apply),
         limit: moved(bed),
-    }
-}
-
-fn condensed(bed: &Bed, settings: Compactor, force: bool) -> Sample<'_> {
-    let opts = CondenseOpts { force, ..CondenseOpts::default() };
-    let condense = move |messages: &mut Vec<Message>| block_on(compact_in_place(messages, &settings, &opts));
-    let take_back = |messages: &mut Vec<Message>, report: CompactionReport| {
-        if let Some(undo) = report.undo {
-            undo.revert(messages);
-        }
-    };
-    taken_back(bed.messages.clone(), condense, take_back)
-}
-
-fn condense_forced(bed: &Bed) -> Row<'_> {
-    Row {
-        what: "condense in place, forced, without a model",
-        limit_is: "reading every byte",
-        target: None,
-        subject: condensed(bed, Compactor::new(), true),
-        limit: read_all(bed),
-    }
-}
-
-fn condense_auto(bed: &Bed) -> Row<'_> {
-    Row {
-        what: "condense in place, 32k window, without a model",
-        limit_is: "the stateless estimate",
-        target: None,
-        subject: condensed(bed, Compactor::new().card(ModelCard::with_window(32_000)), false),
-        limit: repeated(|| estimate_tokens(black_box(&bed.messages))),
-    }
-}
-
-fn prefix_fingerprint(bed: &Bed) -> Row<'_> {
-    Row {
-        what: "fingerprint of what was prepared",
-        limit_is: "reading every byte",
-        target: None,
-        subject: repeated(|| wb_message::prefix_fingerprint(black_box(&bed.messages))),
-        limit: read_all(bed),
     }
 }
