@@ -320,7 +320,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         {
             self.open = rest;
             let Some((_, name, input)) = call.find(&self.view.messages) else { continue };
-            if let (true, Some(path)) = (self.changes(name), self.vocabulary.path(input)) {
+            if let Some(path) = self.vocabulary.path(input).filter(|_| changes(self.roles.of(name))) {
                 self.changed(path);
             }
         }
@@ -329,16 +329,13 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         }
     }
 
-    fn changes(&mut self, tool: &'v str) -> bool {
-        matches!(self.roles.of(tool), Some(ToolRole::Edit | ToolRole::Write))
-    }
-
     fn answered(&mut self, pair: Pair) {
         let at = pair.result as usize;
         let failed = matches!(self.view.messages[at], Message::ToolResult { is_error: true, .. });
         let Some((_, name, input)) = pair.call.find(&self.view.messages).filter(|_| !failed) else { return };
-        let is_read = self.roles.of(name) == Some(ToolRole::Read);
-        if !is_read && !self.changes(name) {
+        let role = self.roles.of(name);
+        let is_read = role == Some(ToolRole::Read);
+        if !is_read && !changes(role) {
             return;
         }
         match self.vocabulary.path(input) {
@@ -385,6 +382,10 @@ impl<'v, 'a> LastSeen<'v, 'a> {
             self.found[*place].is_settled = true;
         }
     }
+}
+
+fn changes(role: Option<ToolRole>) -> bool {
+    matches!(role, Some(ToolRole::Edit | ToolRole::Write))
 }
 
 /// Returns whether a text is neither blank nor the mark of a cleared body, possibly with white space around it, as
