@@ -26,8 +26,25 @@ fn commas(n_items: usize) -> u64 {
 
 /// Returns the number of characters of a string as JSON: quotes and escapes included.
 pub(crate) fn string_chars(text: &str) -> u64 {
+    if text.len() < STEP {
+        return 2 + text.bytes().map(|byte| u64::from(CHARS[byte as usize])).sum::<u64>();
+    }
     2 + text_chars(text) + escape_chars(text.as_bytes())
 }
+
+/// The characters that each byte adds to a string as JSON; most keys and values are too short to be read in steps.
+const CHARS: [u8; 256] = {
+    let mut chars = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        // A character is counted with its first byte.
+        chars[byte as usize] = (byte & 0xC0 != 0x80) as u8 + escape_of(byte);
+        if byte == u8::MAX {
+            break chars;
+        }
+        byte += 1;
+    }
+};
 
 /// Returns the number of Unicode scalar values.
 pub(crate) fn text_chars(text: &str) -> u64 {
@@ -50,11 +67,11 @@ fn step_escapes(step: &[u8]) -> u8 {
     step.iter().map(|&byte| escape_of(byte)).fold(0, u8::wrapping_add)
 }
 
-fn escape_of(byte: u8) -> u8 {
-    let control = u8::from(byte < 0x20);
+const fn escape_of(byte: u8) -> u8 {
+    let control = (byte < 0x20) as u8;
     // \b \t \n \f \r have two-character escapes: 8, 9, 10, 12, 13.
-    let short = u8::from(byte.wrapping_sub(8) < 6) & u8::from(byte != 11);
-    control * 5 - short * 4 + u8::from(byte == b'"') + u8::from(byte == b'\\')
+    let short = (byte.wrapping_sub(8) < 6) as u8 & (byte != 11) as u8;
+    control * 5 - short * 4 + (byte == b'"') as u8 + (byte == b'\\') as u8
 }
 
 fn number_chars(number: &Number) -> u64 {
@@ -139,6 +156,8 @@ mod tests {
             let Some(c) = char::from_u32(code) else { continue };
             let text = format!("{c}{}", String::from(c).repeat(40));
             assert_eq!(string_chars(&text), serialized_chars(&text), "U+{code:04X}");
+            let short = format!("a{c}b{c}");
+            assert_eq!(string_chars(&short), serialized_chars(&short), "U+{code:04X}");
         }
     }
 
