@@ -24,8 +24,6 @@ pub struct WeighedTranscript<'a> {
     pub counter: Arc<dyn TokenCounter>,
     /// The turn of a host that each message belongs to, ascending; none if each is its own.
     pub turns: Option<Cow<'a, [usize]>>,
-    /// The fingerprint of all messages, if it is known already.
-    pub fingerprint: Option<u64>,
 }
 
 impl fmt::Debug for WeighedTranscript<'_> {
@@ -47,7 +45,7 @@ impl<'a> WeighedTranscript<'a> {
         }));
         let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(pairing));
         let (messages, counter) = (messages.iter().collect(), counter.clone());
-        Self { messages, prefix, pairing, counter, turns: None, fingerprint: None }
+        Self { messages, prefix, pairing, counter, turns: None }
     }
 
     /// Says which turn of a host each message belongs to, so that what is planned never has more turns.

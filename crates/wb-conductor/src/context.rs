@@ -6,21 +6,22 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, PolicyError, TokenEstimate, Usage, UsageRefused};
-use wb_message::{Conversation, Message, Undo, fingerprint, prefix_fingerprint};
-use wb_summarize::{NoDigest, savings_ratio_ppm};
+use wb_message::{Conversation, Message, Undo, fingerprint};
+use wb_summarize::savings_ratio_ppm;
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::plan::{Plan, Ready};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
-use crate::report::CompactionReport;
+use crate::report::{CompactionReport, Unchanged};
 
 /// Follows an agent's transcript and compacts it.
 ///
 /// The messages stay the host's; each call is handed them and takes in what was appended since the last one, so that
 /// nothing is counted twice. A host that dropped messages, or changed the last one that was known, is noticed at once,
-/// and everything is counted anew; a change further ahead is noticed before a compaction at the latest.
+/// and everything is counted anew. A change further ahead is noticed before a compaction at the latest, unless it leaves
+/// every length as it was.
 ///
 /// ```
 /// use wb_budget::{ModelCard, Usage};
@@ -45,6 +46,8 @@ pub struct AgentContext {
     tracker: ContextTracker,
     breaker: Breaker,
     task: Option<Task>,
+    /// The fingerprint of the last message that is known.
+    last_print: Option<u64>,
     /// Above so many tokens a digest is asked for while turns go on.
     start_above: Option<u64>,
     /// What part of the transcript a digest must save, in millionths.
@@ -98,6 +101,7 @@ impl AgentContext {
             tracker,
             breaker: Breaker::default(),
             task: None,
+            last_print: None,
             start_above: None,
             min_savings_ppm: DEFAULT_MIN_SAVINGS_PPM,
             not_worth_it_at: None,
@@ -172,20 +176,19 @@ impl AgentContext {
     /// Takes in what was appended since the last call. Every other call does that by itself.
     pub fn observe(&mut self, messages: &[Message]) {
         let n_known = self.tracker.len().min(messages.len());
-        self.tracker.truncate(n_known);
-        if !self.ends_as_known(messages, n_known) {
-            return self.tracker.rebuild(messages);
+        let known = &messages[..n_known];
+        let is_same = if n_known < self.tracker.len() {
+            self.tracker.truncate(n_known);
+            self.tracker.knows(known)
+        } else {
+            last_print(known) == self.last_print
+        };
+        if is_same {
+            self.tracker.extend(&messages[n_known..]);
+        } else {
+            self.tracker.rebuild(messages);
         }
-        self.tracker.extend(&messages[n_known..]);
-    }
-
-    /// Tells whether the last message that is known is still the same.
-    fn ends_as_known(&self, messages: &[Message], n_known: usize) -> bool {
-        let Some(last) = n_known.checked_sub(1) else { return true };
-        let before = self.tracker.fingerprint(last);
-        before.is_none_or(|chain| {
-            self.tracker.fingerprint(n_known) == Some(fingerprint(chain, &messages[last]))
-        })
+        self.last_print = last_print(messages);
     }
 
     /// Takes what the provider counted for the request that the last message answers. Counts that cannot be true are
@@ -213,9 +216,9 @@ impl AgentContext {
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        match self.plan(messages, opts, |_, plan| plan.local_because(NoDigest::NoModel)) {
+        match self.plan(messages, opts, |_, plan| plan.held().local()) {
             Err(report) => *report,
-            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
+            Ok(ready) => self.apply(ready, messages),
         }
     }
 
@@ -224,14 +227,16 @@ impl AgentContext {
         let breaker_open = self.breaker.is_open() && !opts.force;
         let asked = self.plan(messages, opts, |compactor, plan| {
             if breaker_open {
-                let local = plan.local_because(NoDigest::NoModel).cancelled_by(opts.cancel_token());
-                return Either::Left(ready(local));
+                return Either::Left(ready(plan.held().local().cancelled_by(opts.cancel_token())));
             }
-            Either::Right(compactor.ask(plan, opts))
+            Either::Right(compactor.ask(plan.held(), opts))
         });
         let report = match asked {
             Err(report) => *report,
-            Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
+            Ok(asked) => {
+                let ready = asked.await;
+                self.apply(ready, messages)
+            }
         };
         self.breaker.done(report, opts, breaker_open)
     }
@@ -312,11 +317,10 @@ impl AgentContext {
         task.cancel = CancellationToken::new();
         self.task = None;
         self.observe(messages);
-        // The host had the messages meanwhile, so that all of them are looked at, and not only the last one.
-        let report = ready?.apply(messages);
-        match &report.undo {
-            Some(undo) => self.tracker.follow(undo, messages),
-            None => self.tracker.rebuild(messages),
+        // The host had the messages meanwhile, so that all of them are read again.
+        let report = self.apply(ready?, messages);
+        if report.unchanged == Some(Unchanged::PrefixChanged) {
+            self.tracker.rebuild(messages);
         }
         Some(self.breaker.done(report, &CondenseOpts::default(), false))
     }
@@ -342,6 +346,13 @@ impl AgentContext {
     pub fn undo(&mut self, messages: &mut Vec<Message>, undo: Undo) {
         undo.revert(messages);
         self.tracker.rebuild(messages);
+        self.last_print = last_print(messages);
+    }
+
+    fn apply(&mut self, ready: Ready, messages: &mut Vec<Message>) -> CompactionReport {
+        let report = ready.apply_tracked(messages, &mut self.tracker);
+        self.last_print = last_print(messages);
+        report
     }
 
     fn plan<R>(
@@ -351,7 +362,7 @@ impl AgentContext {
         then: impl FnOnce(&Compactor, Plan<'_>) -> R,
     ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
-        if self.tracker.fingerprint(messages.len()) != Some(prefix_fingerprint(messages)) {
+        if !self.tracker.knows(messages) {
             self.tracker.rebuild(messages);
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
@@ -361,4 +372,8 @@ impl AgentContext {
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
         compactor.plan_within(&view, budget, opts, (anchored, None)).map(|plan| then(compactor, plan))
     }
+}
+
+fn last_print(messages: &[Message]) -> Option<u64> {
+    messages.last().map(|last| fingerprint(0, last))
 }

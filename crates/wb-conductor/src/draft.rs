@@ -144,7 +144,6 @@ impl<'a> Draft<'a> {
             pairing: Cow::Borrowed(self.pairing()),
             counter: self.input.counter.clone(),
             turns: None,
-            fingerprint: None,
         }
     }
 

@@ -15,7 +15,7 @@ use wb_summarize::{
 
 use crate::draft::Draft;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
-use crate::turns::{TurnsUndo, project};
+use crate::turns::{Projection, TurnsUndo, project};
 
 /// A digest needs about this many tokens to be more than a count; for less no model is asked.
 pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
@@ -187,8 +187,7 @@ impl Plan<'_> {
 
     fn ready(self, digest: Option<(Message, DigestSource)>) -> Ready {
         let input = self.draft.input;
-        let fingerprint =
-            self.is_guarded.then(|| input.fingerprint.unwrap_or_else(|| prefix_fingerprint(&input.messages)));
+        let fingerprint = self.is_guarded.then(|| prefix_fingerprint(&input.messages));
         let (message, source) = digest.unzip();
         let end = End {
             budget: self.budget,
@@ -253,17 +252,13 @@ impl Ready {
         self.apply_if(same, messages)
     }
 
-    /// As [`Self::apply`], for a transcript that a tracker follows: nothing is read, weighed or paired again but what
-    /// is new, and the tracker follows the change.
+    /// As [`Self::apply`], for a transcript that a tracker follows; the tracker follows the change.
     pub fn apply_tracked(
         self,
         messages: &mut Vec<Message>,
         tracker: &mut ContextTracker,
     ) -> CompactionReport {
-        let n_messages = self.n_messages;
-        let same = messages.len() == tracker.len()
-            && self.fingerprint.is_none_or(|known| tracker.fingerprint(n_messages) == Some(known));
-        let report = self.apply_if(same, messages);
+        let report = self.apply(messages);
         if let Some(undo) = &report.undo {
             tracker.follow(undo, messages);
         }
@@ -272,18 +267,25 @@ impl Ready {
 
     /// As [`Self::apply`], for the turns that it was planned on; what takes the change back comes with the report.
     pub fn apply_to_turns(self, turns: &mut Vec<Turn>) -> (CompactionReport, Option<TurnsUndo>) {
-        let mut projection = project(take(turns));
+        let (after, done) = self.apply_to_projection(project(take(turns)));
+        *turns = after;
+        done
+    }
+
+    /// As [`Self::apply_to_turns`], for turns that were taken apart already.
+    pub(crate) fn apply_to_projection(
+        self,
+        mut projection: Projection,
+    ) -> (Vec<Turn>, (CompactionReport, Option<TurnsUndo>)) {
         let n_before = projection.messages.len();
         let mut report = self.apply(&mut projection.messages);
-        let (after, undo) = match report.undo.take() {
-            None => (projection.back(), None),
+        match report.undo.take() {
+            None => (projection.back(), (report, None)),
             Some(undo) => {
                 let (after, undo) = TurnsUndo::of(projection, undo, n_before);
-                (after, Some(undo))
+                (after, (report, Some(undo)))
             }
-        };
-        *turns = after;
-        (report, undo)
+        }
     }
 
     fn apply_if(self, same: bool, messages: &mut Vec<Message>) -> CompactionReport {

@@ -47,27 +47,45 @@ pub async fn compact_turns(
     settings: &Compactor,
     opts: &CondenseOpts,
 ) -> (CompactionReport, Option<TurnsUndo>) {
-    let asked = lend(turns, |projection| {
-        let view = WeighedTranscript::new(&projection.messages, &settings.counter);
-        let view = view.in_turns(projection.turns_of());
-        settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts))
+    let lent = Lent { projection: project(std::mem::take(turns)), turns };
+    let view = WeighedTranscript::new(&lent.projection.messages, &settings.counter);
+    let view = view.in_turns(lent.projection.turns_of());
+    let planned = settings.plan(&view, opts).map(|plan| match settings.summarizer {
+        Some(_) => Either::Left(settings.ask(plan.held(), opts)),
+        None => Either::Right(plan.held().local().cancelled_by(opts.cancel_token())),
     });
-    match asked {
-        Ok(asked) => asked.await.apply_to_turns(turns),
+    drop(view);
+    match planned {
         Err(report) => (*report, None),
+        Ok(Either::Right(ready)) => lent.change(|projection| ready.apply_to_projection(projection)),
+        Ok(Either::Left(asked)) => {
+            // Nothing is taken apart while the host waits.
+            drop(lent);
+            asked.await.apply_to_turns(turns)
+        }
     }
 }
 
-/// Lends turns as messages and puts them back, also where looking at them panics.
-fn lend<R>(turns: &mut Vec<Turn>, look: impl FnOnce(&Projection) -> R) -> R {
-    struct PutsBack<'t>(&'t mut Vec<Turn>, Projection);
-    impl Drop for PutsBack<'_> {
-        fn drop(&mut self) {
-            *self.0 = std::mem::take(&mut self.1).back();
+/// Turns that are taken apart; they are put together again however this ends.
+struct Lent<'t> {
+    projection: Projection,
+    turns: &'t mut Vec<Turn>,
+}
+
+impl Lent<'_> {
+    fn change<R>(mut self, change: impl FnOnce(Projection) -> (Vec<Turn>, R)) -> R {
+        let (after, done) = change(std::mem::take(&mut self.projection));
+        *self.turns = after;
+        done
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if !self.projection.messages.is_empty() {
+            *self.turns = std::mem::take(&mut self.projection).back();
         }
     }
-    let projection = project(std::mem::take(turns));
-    look(&PutsBack(turns, projection).1)
 }
 
 impl Compactor {

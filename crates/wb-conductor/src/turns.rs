@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
+use wb_message::pairing::id_key;
 use wb_message::{Block, Content, Message, Origin, Turn, Undo};
 
 /// The role of a turn.
@@ -32,6 +33,9 @@ struct ResultPart {
     is_error: Option<bool>,
 }
 
+/// The message and the place in it of the last call of each id, by the key of the id.
+type Calls = HashMap<u64, (usize, usize)>;
+
 /// Turns as messages, and what is needed to go back.
 #[derive(Debug, Default)]
 pub struct Projection {
@@ -45,15 +49,17 @@ pub struct Projection {
 /// Result blocks of tool turns and of user turns become tool results under the name of the call that they answer;
 /// what else stands in a tool turn becomes a `toolTurn` custom message.
 pub fn project(turns: Vec<Turn>) -> Projection {
-    let mut projection = Projection { messages: Vec::with_capacity(turns.len()), parts: Vec::new() };
-    let mut names: HashMap<String, String> = HashMap::new();
+    let (messages, parts) = (Vec::with_capacity(turns.len()), Vec::with_capacity(turns.len()));
+    let mut projection = Projection { messages, parts };
+    let mut calls = Calls::default();
     for (turn, taken) in turns.into_iter().enumerate() {
         match taken {
-            Turn::User { blocks } => projection.take_mixed(turn, Role::User, blocks, &names),
-            Turn::Tool { blocks } => projection.take_mixed(turn, Role::Tool, blocks, &names),
+            Turn::User { blocks } => projection.take_mixed(turn, Role::User, blocks, &calls),
+            Turn::Tool { blocks } => projection.take_mixed(turn, Role::Tool, blocks, &calls),
             Turn::Assistant { blocks } => {
                 let message = Message::assistant_blocks(blocks);
-                names.extend(message.calls().map(|(id, name, _)| (id.to_owned(), name.to_owned())));
+                let at = projection.messages.len();
+                calls.extend(message.calls().enumerate().map(|(nth, (id, ..))| (id_key(id), (at, nth))));
                 projection.take(Part { turn, role: Role::Assistant, result: None }, message);
             }
         }
@@ -67,14 +73,14 @@ impl Projection {
         self.messages.push(message);
     }
 
-    fn take_mixed(&mut self, turn: usize, role: Role, blocks: Vec<Block>, names: &HashMap<String, String>) {
+    fn take_mixed(&mut self, turn: usize, role: Role, blocks: Vec<Block>, calls: &Calls) {
         let mut others = Vec::new();
         let is_empty = blocks.is_empty();
         for block in blocks {
             match block {
                 Block::ToolResult { call_id, output, is_error } => {
                     self.take_others(turn, role, &mut others);
-                    self.take_result(turn, role, (call_id, output, is_error), names);
+                    self.take_result(turn, role, (call_id, output, is_error), calls);
                 }
                 other => others.push(other),
             }
@@ -96,16 +102,22 @@ impl Projection {
         turn: usize,
         role: Role,
         (call_id, output, is_error): (String, Value, Option<bool>),
-        names: &HashMap<String, String>,
+        calls: &Calls,
     ) {
         let (content, output) = shown_output(output);
         let message = Message::ToolResult {
-            tool_name: names.get(&call_id).cloned().unwrap_or_default(),
+            tool_name: self.name_of(&call_id, calls).to_owned(),
             tool_call_id: call_id,
             content,
             is_error: is_error.unwrap_or(false),
         };
         self.take(Part { turn, role, result: Some(ResultPart { output, is_error }) }, message);
+    }
+
+    /// Returns the name of the tool that was called last under an id.
+    fn name_of(&self, call_id: &str, calls: &Calls) -> &str {
+        let called = calls.get(&id_key(call_id)).and_then(|(at, nth)| self.messages[*at].calls().nth(*nth));
+        called.map_or("", |(_, name, _)| name)
     }
 
     /// Returns the turn that each message was taken from.

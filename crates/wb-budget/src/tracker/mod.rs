@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, fingerprint};
+use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, shape};
 
 use crate::card::{ModelCard, Usage};
 use crate::count::TokenCounter;
@@ -49,8 +49,8 @@ pub struct ContextTracker {
     ids: CallIds,
     /// It has no messages after some were taken back or changed, until another comes or somebody looks.
     pairing: Pairing,
-    /// Of each message, the fingerprint of the transcript up to it; missing ones are made when somebody looks.
-    fingerprints: Vec<u64>,
+    /// The [`shape`] of each message.
+    shapes: Vec<u64>,
 }
 
 impl Default for ContextTracker {
@@ -91,7 +91,7 @@ impl ContextTracker {
             anchors: Anchors::default(),
             ids: CallIds::default(),
             pairing: Pairing::default(),
-            fingerprints: Vec::new(),
+            shapes: Vec::new(),
         }
     }
 
@@ -114,25 +114,18 @@ impl ContextTracker {
         self.sums.push(self.counter.message(message));
         self.ids.push(message);
         self.pairing.follow(&self.ids);
-        if self.fingerprints.len() + 1 == self.len() {
-            let chain = self.fingerprints.last().copied().unwrap_or(0);
-            self.fingerprints.push(fingerprint(chain, message));
-        }
+        self.shapes.push(shape(message));
         self.len() - 1
     }
 
     /// Returns the transcript that it was given, weighed on the provider's scale; `messages` are that transcript.
     ///
-    /// Nothing is weighed, and nothing is read but messages that were taken back or changed.
+    /// Nothing is weighed and no text is read.
     ///
     /// # Panics
     /// Panics if there are not as many messages as it was given.
     pub fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
         assert_eq!(messages.len(), self.len(), "the tracker was not told of every message");
-        for message in &messages[self.fingerprints.len()..] {
-            let chain = self.fingerprints.last().copied().unwrap_or(0);
-            self.fingerprints.push(fingerprint(chain, message));
-        }
         self.pairing.follow(&self.ids);
         let calibration = self.anchors.calibration();
         let sums = self.sums.prefixes();
@@ -144,16 +137,13 @@ impl ContextTracker {
             pairing: Cow::Borrowed(&self.pairing),
             counter: self.calibrated(),
             turns: None,
-            fingerprint: Some(self.fingerprints.last().copied().unwrap_or(0)),
         }
     }
 
-    /// Returns the fingerprint of the first `n` messages if it is known.
-    pub fn fingerprint(&self, n: usize) -> Option<u64> {
-        match n.checked_sub(1) {
-            None => Some(0),
-            Some(last) => self.fingerprints.get(last).copied(),
-        }
+    /// Tells whether these are the messages that it was given, by their number and [`shape`]s: an edit that leaves every
+    /// length as it was goes unnoticed.
+    pub fn knows(&self, messages: &[Message]) -> bool {
+        self.shapes.iter().copied().eq(messages.iter().map(shape))
     }
 
     /// Takes back the newest message and returns its weight in tokens.
@@ -169,7 +159,8 @@ impl ContextTracker {
         if n < self.len() {
             self.sums.truncate(n);
             self.ids.truncate(n);
-            self.forget_from(n);
+            self.shapes.truncate(n);
+            self.pairing.clear();
             self.anchors.truncated(n);
         }
     }
@@ -180,22 +171,17 @@ impl ContextTracker {
     pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
         self.sums.weight(at)?;
         let old = self.sums.set(at, self.counter.message(message));
+        self.shapes[at] = shape(message);
         if !self.ids.fits(at, message) {
             self.change_ids(at, message);
+            self.pairing.clear();
         }
-        self.forget_from(at);
         if at + 1 == self.len() {
             self.anchors.forget_from(at);
         } else {
             self.anchors.changed(at, self.len(), self.total_tokens());
         }
         Some(old)
-    }
-
-    /// Forgets what was read of the messages from `at` on.
-    fn forget_from(&mut self, at: usize) {
-        self.fingerprints.truncate(at);
-        self.pairing.clear();
     }
 
     fn change_ids(&mut self, at: usize, message: &Message) {
@@ -233,16 +219,19 @@ impl ContextTracker {
             return;
         }
         let (sums, ids) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.ids));
-        self.forget_from(first);
+        let shapes = std::mem::take(&mut self.shapes);
+        self.pairing.clear();
         for (origin, message) in origins.iter().zip(after) {
             match *origin {
                 Origin::Kept(at) if !edited(at) => {
                     self.sums.push(sums.weight(at).unwrap_or(0));
                     self.ids.push_from(&ids, at);
+                    self.shapes.push(shapes[at]);
                 }
                 _ => {
                     self.sums.push(self.counter.message(message));
                     self.ids.push(message);
+                    self.shapes.push(shape(message));
                 }
             }
         }
@@ -256,7 +245,8 @@ impl ContextTracker {
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
         self.ids = CallIds::default();
-        self.forget_from(0);
+        self.shapes.clear();
+        self.pairing.clear();
         self.extend(messages);
         self.follow_change(0);
     }

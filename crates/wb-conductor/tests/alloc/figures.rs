@@ -125,7 +125,7 @@ pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CompactionRe
 
 /// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and what
 /// a step clears is told twice, by its patch and by that of the whole run.
-const DRAFT_PERCENT: u64 = 17;
+const DRAFT_PERCENT: u64 = 18;
 
 /// Bytes that a compaction allocates: a part of the payload, what is given back, and the marks that stand in place of
 /// cleared bodies.
