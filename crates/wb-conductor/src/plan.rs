@@ -173,7 +173,8 @@ impl Plan<'_> {
     }
 
     /// Says that nobody can change the transcript before the result is applied.
-    pub(crate) fn held(self) -> Self {
+    #[must_use]
+    pub fn held(self) -> Self {
         Self { is_guarded: false, ..self }
     }
 

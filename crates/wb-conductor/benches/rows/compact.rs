@@ -5,8 +5,8 @@ use std::hint::black_box;
 use futures::executor::block_on;
 use wb_budget::{ContextTracker, ModelCard, estimate_tokens};
 use wb_conductor::{
-    AgentContext, CompactionReport, Compactor, CondenseOpts, Plan, TurnsUndo, compact_in_place,
-    compact_turns, message_to_turn,
+    AgentContext, CompactionReport, Compactor, CondenseOpts, TurnsUndo, compact_in_place, compact_turns,
+    message_to_turn,
 };
 use wb_message::{Message, Turn};
 use wb_testkit::workload::{Script, transcript};
@@ -80,7 +80,7 @@ fn tracked(bed: &Bed) -> Row<'_> {
     let whole = ContextTracker::of(&bed.messages);
     let state = (bed.messages.clone(), whole.clone());
     let compact = move |(messages, tracker): &mut (Vec<Message>, ContextTracker)| {
-        let ready = compactor.plan(&tracker.view(messages), &FORCED).map(Plan::local);
+        let ready = compactor.plan(&tracker.view(messages), &FORCED).map(|plan| plan.held().local());
         ready.expect("there is a head to fold").apply_tracked(messages, tracker)
     };
     let take_back = move |state: &mut (Vec<Message>, ContextTracker), report| {
