@@ -27,7 +27,7 @@ pub struct AgentSettings {
     /// The steps: the name of a preset, or a list; see [`Pipeline::of`].
     pub pipeline: Value,
     /// The sections of the subsystems.
-    pub sections: Sections,
+    pub sections: AgentSections,
     /// How often an answer that was cut off is continued; with 0 it never is.
     pub max_continuation_retries: u32,
 }
@@ -36,7 +36,7 @@ pub struct AgentSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct Sections {
+pub struct AgentSections {
     /// How older history becomes a digest.
     pub compaction: CompactionConfig,
     /// What is done to a request before it is sent.
@@ -58,7 +58,7 @@ impl Default for AgentSettings {
             budget: BudgetPolicy::default(),
             context_policy: ContextWindowPolicy::default(),
             pipeline: Value::from(crate::pipeline::PRESETS[0]),
-            sections: Sections::default(),
+            sections: AgentSections::default(),
             max_continuation_retries: DEFAULT_MAX_CONTINUATIONS,
         }
     }

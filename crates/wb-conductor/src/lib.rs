@@ -38,7 +38,7 @@ pub mod prompt_cache;
 pub mod context;
 pub mod agent_settings;
 
-pub use agent_settings::{AgentSettings, ContextTransform, Sections, SettingsError};
+pub use agent_settings::{AgentSections, AgentSettings, ContextTransform, SettingsError};
 pub use breaker::{BREAKER_AFTER, BREAKER_LASTS};
 pub use compactor::{Compactor, CondenseOpts, CondenserDeps, DEFAULT_TIMEOUT};
 pub use condenser::{Condenser, condense, create_condenser};

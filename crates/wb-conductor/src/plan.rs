@@ -110,7 +110,7 @@ impl Writer {
 
 impl Plan<'_> {
     /// Returns the most that the result weighs, in tokens.
-    pub fn tokens_at_most(&self) -> u64 {
+    fn tokens_at_most(&self) -> u64 {
         self.draft.total()
     }
 
