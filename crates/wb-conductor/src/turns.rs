@@ -74,13 +74,20 @@ impl Projection {
     }
 
     fn take_mixed(&mut self, turn: usize, role: Role, blocks: Vec<Block>, calls: &Calls) {
+        if let [Block::ToolResult { .. }] = blocks.as_slice() {
+            let mut room = blocks;
+            if let Some(Block::ToolResult { call_id, output, is_error }) = room.pop() {
+                self.take_result(turn, role, (call_id, output, is_error), (calls, room));
+            }
+            return;
+        }
         let mut others = Vec::new();
         let is_empty = blocks.is_empty();
         for block in blocks {
             match block {
                 Block::ToolResult { call_id, output, is_error } => {
                     self.take_others(turn, role, &mut others);
-                    self.take_result(turn, role, (call_id, output, is_error), calls);
+                    self.take_result(turn, role, (call_id, output, is_error), (calls, Vec::new()));
                 }
                 other => others.push(other),
             }
@@ -97,14 +104,15 @@ impl Projection {
         }
     }
 
+    /// Takes a result; its body goes into the given list, which is empty.
     fn take_result(
         &mut self,
         turn: usize,
         role: Role,
         (call_id, output, is_error): (String, Value, Option<bool>),
-        calls: &Calls,
+        (calls, room): (&Calls, Vec<Block>),
     ) {
-        let (content, output) = shown_output(output);
+        let (content, output) = shown_output(output, room);
         let message = Message::ToolResult {
             tool_name: self.name_of(&call_id, calls).to_owned(),
             tool_call_id: call_id,
@@ -141,7 +149,7 @@ impl Projection {
     fn restore_with_rest(self, origins: &[Origin], replaced: impl Fn(usize) -> bool) -> (Vec<Turn>, Rest) {
         let Self { messages, mut parts } = self;
         let mut turns: Vec<Turn> = Vec::new();
-        let mut layout: Vec<Vec<usize>> = Vec::new();
+        let mut layout: Vec<Piece> = Vec::with_capacity(messages.len());
         let mut open = None;
         for (message, origin) in messages.into_iter().zip(origins) {
             let part = origin.kept().and_then(|at| parts.get_mut(at).map(|part| (part, replaced(at))));
@@ -156,15 +164,10 @@ impl Projection {
             open = turn;
             let (new_role, blocks) = blocks;
             let n_blocks = blocks.len();
-            match (turns.last_mut(), layout.last_mut()) {
-                (Some(last), Some(pieces)) if same_turn => {
-                    blocks_mut(last).extend(blocks);
-                    pieces.push(n_blocks);
-                }
-                _ => {
-                    turns.push(turn_of(role.unwrap_or(new_role), blocks));
-                    layout.push(vec![n_blocks]);
-                }
+            layout.push(Piece { opens_turn: !same_turn, n_blocks });
+            match turns.last_mut() {
+                Some(last) if same_turn => blocks_mut(last).extend(blocks),
+                _ => turns.push(turn_of(role.unwrap_or(new_role), blocks)),
             }
         }
         (turns, Rest { parts, layout })
@@ -176,8 +179,15 @@ impl Projection {
 struct Rest {
     /// The parts before, with the outputs of messages that are gone or have another body.
     parts: Vec<Part>,
-    /// For each turn after, the number of blocks of each message in it.
-    layout: Vec<Vec<usize>>,
+    /// What each message after is of its turn.
+    layout: Vec<Piece>,
+}
+
+/// What a message is of its turn.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    opens_turn: bool,
+    n_blocks: usize,
 }
 
 /// Takes a compaction of turns back.
@@ -201,9 +211,11 @@ impl TurnsUndo {
     /// dropped from the end since stays away.
     pub fn revert(self, turns: &mut Vec<Turn>) {
         let Self { undo, origins, rest: Rest { mut parts, layout } } = self;
-        let later = turns.split_off(layout.len().min(turns.len()));
+        let n_turns = layout.iter().filter(|piece| piece.opens_turn).count();
+        let later = turns.split_off(n_turns.min(turns.len()));
         let (mut messages, mut outputs) = (Vec::new(), Vec::new());
-        for (turn, pieces) in std::mem::take(turns).into_iter().zip(&layout) {
+        let pieces = layout.chunk_by(|_, next| !next.opens_turn);
+        for (turn, pieces) in std::mem::take(turns).into_iter().zip(pieces) {
             take_pieces(turn, pieces, &mut messages, &mut outputs);
         }
         let n_left = messages.len();
@@ -224,10 +236,10 @@ impl TurnsUndo {
 }
 
 /// Takes a turn apart into the messages that it was put together from.
-fn take_pieces(turn: Turn, pieces: &[usize], messages: &mut Vec<Message>, outputs: &mut Vec<Option<Value>>) {
+fn take_pieces(turn: Turn, pieces: &[Piece], messages: &mut Vec<Message>, outputs: &mut Vec<Option<Value>>) {
     let (role, blocks) = role_and_blocks(turn);
     let mut blocks = blocks.into_iter();
-    for (nth, n_blocks) in pieces.iter().enumerate() {
+    for (nth, Piece { n_blocks, .. }) in pieces.iter().enumerate() {
         let is_last = nth + 1 == pieces.len();
         let piece: Vec<Block> = blocks.by_ref().take(if is_last { usize::MAX } else { *n_blocks }).collect();
         let (message, output) = message_of(role, piece);
@@ -242,7 +254,7 @@ fn message_of(role: Role, mut piece: Vec<Block>) -> (Message, Option<Value>) {
     }
     match piece.as_mut_slice() {
         [Block::ToolResult { call_id, output, is_error }] => {
-            let (content, output) = shown_output(std::mem::take(output));
+            let (content, output) = shown_output(std::mem::take(output), Vec::new());
             let message = Message::ToolResult {
                 tool_call_id: std::mem::take(call_id),
                 tool_name: String::new(),
@@ -268,9 +280,12 @@ fn blocks_of_new(message: Message) -> (Role, Vec<Block>) {
 }
 
 /// Returns what a model is shown of an output, and the output itself unless it is a string: that was moved.
-fn shown_output(output: Value) -> (Vec<Block>, Option<Value>) {
+fn shown_output(output: Value, mut room: Vec<Block>) -> (Vec<Block>, Option<Value>) {
     match output {
-        Value::String(text) => (vec![Block::Text { text }], None),
+        Value::String(text) => {
+            room.push(Block::Text { text });
+            (room, None)
+        }
         other => (shown_blocks(&other), Some(other)),
     }
 }
@@ -298,13 +313,15 @@ fn blocks_mut(turn: &mut Turn) -> &mut Vec<Block> {
 
 /// Returns the blocks that a message was made of; a replaced body becomes the output.
 fn original_blocks(message: Message, result: Option<&mut ResultPart>, replaced: bool) -> Vec<Block> {
-    let Message::ToolResult { tool_call_id: call_id, content, .. } = message else {
+    let Message::ToolResult { tool_call_id: call_id, mut content, .. } = message else {
         return content_to_blocks(body(message));
     };
     let Some(result) = result else { return content };
     let output = if replaced { None } else { result.output.take() };
-    let output = output.unwrap_or_else(|| output_of(content));
-    vec![Block::ToolResult { call_id, output, is_error: result.is_error }]
+    let output = output.unwrap_or_else(|| output_of(&mut content));
+    content.clear();
+    content.push(Block::ToolResult { call_id, output, is_error: result.is_error });
+    content
 }
 
 fn body(message: Message) -> Content {
@@ -335,10 +352,10 @@ pub fn content_to_blocks(content: Content) -> Vec<Block> {
 pub fn message_to_turn(message: Message) -> Turn {
     match message {
         Message::Assistant { content, .. } => Turn::Assistant { blocks: content },
-        Message::ToolResult { tool_call_id, content, is_error, .. } => Turn::Tool {
+        Message::ToolResult { tool_call_id, mut content, is_error, .. } => Turn::Tool {
             blocks: vec![Block::ToolResult {
                 call_id: tool_call_id,
-                output: output_of(content),
+                output: output_of(&mut content),
                 is_error: Some(is_error),
             }],
         },
@@ -352,8 +369,8 @@ pub fn turn_to_messages(turn: Turn) -> Vec<Message> {
 }
 
 /// Returns a tool's output: a string where the body is one text, else an array of blocks.
-fn output_of(mut content: Vec<Block>) -> Value {
-    match content.as_mut_slice() {
+fn output_of(content: &mut [Block]) -> Value {
+    match content {
         [Block::Text { text }] => Value::String(std::mem::take(text)),
         blocks => Value::Array(blocks.iter().filter_map(|block| serde_json::to_value(block).ok()).collect()),
     }
