@@ -8,7 +8,7 @@ use crate::message::{Content, Message};
 /// Returns a number for the kind of a message and the lengths of what it holds; equal messages have the same one.
 ///
 /// Of most changes it tells that they happened, at a cost that does not grow with the texts. A change that leaves every
-/// length as it is goes unnoticed; [`fingerprint`](crate::fingerprint) notices that too, and reads every byte.
+/// length as it is goes unnoticed; [`fingerprint`](fn@crate::fingerprint) notices that too, and reads every byte.
 ///
 /// ```
 /// use wb_message::{Message, shape};
