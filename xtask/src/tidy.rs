@@ -8,7 +8,7 @@ use crate::{judged, lines, links, manifests, order, sources};
 /// A rule: from the files to what is wrong with them.
 type Rule = fn(&Tree) -> Vec<String>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     lines::long_files,
     lines::leftovers,
     lines::trailing_blanks,
@@ -17,6 +17,7 @@ const RULES: [Rule; 10] = [
     sources::named_sources,
     order::downward_imports,
     links::broken_links,
+    links::missing_tests,
     manifests::bare_manifests,
     manifests::roots_without_docs,
 ];
