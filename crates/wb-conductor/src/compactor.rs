@@ -12,6 +12,7 @@ use wb_message::{Conversation, ToolVocabulary};
 use wb_summarize::{ModelInvoker, Summarizer};
 
 use crate::pipeline::{Pipeline, Trigger};
+use crate::plan::{Plan, Ready};
 
 pub use wb_summarize::timer::DEFAULT_TIMEOUT;
 
@@ -40,6 +41,11 @@ impl CondenseOpts {
     /// Returns the token that cancels this compaction; nobody has it where the host gave none.
     pub(crate) fn cancel_token(&self) -> CancellationToken {
         self.cancel.clone().unwrap_or_default()
+    }
+
+    /// Makes a change without a model, which the host may cancel until it is applied.
+    pub(crate) fn local(&self, plan: Plan<'_>) -> Ready {
+        plan.local().cancelled_by(self.cancel_token())
     }
 }
 

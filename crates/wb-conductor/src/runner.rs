@@ -3,7 +3,6 @@
 use futures::future::{Either, ready};
 use wb_budget::{Budget, PolicyError, WeighedTranscript};
 use wb_message::{Message, Turn};
-use wb_summarize::NoDigest;
 
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};
@@ -34,7 +33,7 @@ pub fn compact_locally(
     opts: &CondenseOpts,
 ) -> CompactionReport {
     let view = WeighedTranscript::new(messages, &settings.counter);
-    let ready = settings.plan(&view, opts).map(|plan| plan.held().local());
+    let ready = settings.plan(&view, opts).map(|plan| opts.local(plan.held()));
     drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
@@ -52,7 +51,7 @@ pub async fn compact_turns(
     let view = view.in_turns(lent.projection.turns_of());
     let planned = settings.plan(&view, opts).map(|plan| match settings.summarizer {
         Some(_) => Either::Left(settings.ask(plan.held(), opts)),
-        None => Either::Right(plan.held().local().cancelled_by(opts.cancel_token())),
+        None => Either::Right(opts.local(plan.held())),
     });
     drop(view);
     match planned {
@@ -128,9 +127,7 @@ impl Compactor {
     ) -> impl Future<Output = Ready> + Send + 'static + use<> {
         match self.summarizer_for(opts) {
             Some(summarizer) => Either::Left(plan.ask(&summarizer, &opts.cancel_token())),
-            None => {
-                Either::Right(ready(plan.local_because(NoDigest::NoModel).cancelled_by(opts.cancel_token())))
-            }
+            None => Either::Right(ready(opts.local(plan))),
         }
     }
 }
