@@ -5,9 +5,9 @@ use futures::future::{Either, ready};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Budget, ContextTracker, PolicyError, TokenEstimate, Usage, UsageRefused};
-use wb_message::{Conversation, Message, Undo, fingerprint};
-use wb_summarize::savings_ratio_ppm;
+use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
+use wb_message::{Conversation, Message, Undo};
+use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
@@ -20,8 +20,8 @@ use crate::report::{CompactionReport, Unchanged};
 ///
 /// The messages stay the host's; each call is handed them and takes in what was appended since the last one, so that
 /// nothing is counted twice. A host that dropped messages, or changed the last one that was known, is noticed at once,
-/// and everything is counted anew. A change further ahead is noticed before a compaction at the latest, unless it leaves
-/// every length as it was.
+/// and everything is counted anew; a change further ahead is noticed before a compaction at the latest. One that leaves
+/// every length as it was goes unnoticed.
 ///
 /// ```
 /// use wb_budget::{ModelCard, Usage};
@@ -46,8 +46,6 @@ pub struct AgentContext {
     tracker: ContextTracker,
     breaker: Breaker,
     task: Option<Task>,
-    /// The fingerprint of the last message that is known.
-    last_print: Option<u64>,
     /// Above so many tokens a digest is asked for while turns go on.
     start_above: Option<u64>,
     /// What part of the transcript a digest must save, in millionths.
@@ -59,10 +57,6 @@ pub struct AgentContext {
     continuation: TruncationState,
     max_continuations: u32,
 }
-
-/// The least that a digest which is asked for above a threshold must save of the transcript, in millionths: what is saved
-/// once is paid for once, and the next one is far off.
-const DEFAULT_MIN_SAVINGS_PPM: u64 = 300_000;
 
 /// A digest that is asked for while turns go on.
 #[derive(Debug)]
@@ -88,7 +82,7 @@ impl Drop for Task {
 
 impl AgentContext {
     /// Follows transcripts for a model of that card; digests are taken from the transcript itself.
-    pub fn new(card: wb_budget::ModelCard) -> Self {
+    pub fn new(card: ModelCard) -> Self {
         Self::with(Compactor::new().card(card))
     }
 
@@ -101,9 +95,8 @@ impl AgentContext {
             tracker,
             breaker: Breaker::default(),
             task: None,
-            last_print: None,
             start_above: None,
-            min_savings_ppm: DEFAULT_MIN_SAVINGS_PPM,
+            min_savings_ppm: CompactionConfig::default().min_savings_ppm(),
             not_worth_it_at: None,
             sent: None,
             continuation: TruncationState::default(),
@@ -128,7 +121,7 @@ impl AgentContext {
         Self { start_above: tokens, ..self }
     }
 
-    /// Asks for no digest that would save less than this part of the transcript, in millionths.
+    /// Asks for no digest that would save less than this part of the transcript, in millionths; 30 % if nothing is said.
     #[must_use]
     pub fn min_savings_ppm(self, min_savings_ppm: u64) -> Self {
         Self { min_savings_ppm, ..self }
@@ -176,19 +169,14 @@ impl AgentContext {
     /// Takes in what was appended since the last call. Every other call does that by itself.
     pub fn observe(&mut self, messages: &[Message]) {
         let n_known = self.tracker.len().min(messages.len());
-        let known = &messages[..n_known];
-        let is_same = if n_known < self.tracker.len() {
-            self.tracker.truncate(n_known);
-            self.tracker.knows(known)
-        } else {
-            last_print(known) == self.last_print
-        };
-        if is_same {
+        // Who shortens a transcript may have changed more of it; who appends has changed the last message at the most.
+        let first = if n_known < self.tracker.len() { 0 } else { n_known.saturating_sub(1) };
+        self.tracker.truncate(n_known);
+        if self.tracker.knows_from(first, &messages[..n_known]) {
             self.tracker.extend(&messages[n_known..]);
         } else {
             self.tracker.rebuild(messages);
         }
-        self.last_print = last_print(messages);
     }
 
     /// Takes what the provider counted for the request that the last message answers. Counts that cannot be true are
@@ -202,9 +190,7 @@ impl AgentContext {
     /// Tells how full the window is; a window of 0 is an unknown one.
     pub fn estimate(&mut self, messages: &[Message]) -> TokenEstimate {
         self.observe(messages);
-        let context_window = self.compactor.card.as_ref().map_or(0, |card| card.context_window);
-        let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
-        TokenEstimate { context_tokens, context_window, anchored }
+        self.tracker.estimate(self.compactor.card.as_ref().unwrap_or(&ModelCard::default()))
     }
 
     /// Tells whether the context is over budget; reads what is new since the last call.
@@ -216,9 +202,9 @@ impl AgentContext {
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
     pub fn compact_locally(&mut self, messages: &mut Vec<Message>, opts: &CondenseOpts) -> CompactionReport {
-        match self.plan(messages, opts, |_, plan| plan.held().local()) {
+        match self.plan(messages, opts, |_, plan| opts.local(plan.held())) {
             Err(report) => *report,
-            Ok(ready) => self.apply(ready, messages),
+            Ok(ready) => ready.apply_tracked(messages, &mut self.tracker),
         }
     }
 
@@ -227,16 +213,13 @@ impl AgentContext {
         let breaker_open = self.breaker.is_open() && !opts.force;
         let asked = self.plan(messages, opts, |compactor, plan| {
             if breaker_open {
-                return Either::Left(ready(plan.held().local().cancelled_by(opts.cancel_token())));
+                return Either::Left(ready(opts.local(plan.held())));
             }
             Either::Right(compactor.ask(plan.held(), opts))
         });
         let report = match asked {
             Err(report) => *report,
-            Ok(asked) => {
-                let ready = asked.await;
-                self.apply(ready, messages)
-            }
+            Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
         };
         self.breaker.done(report, opts, breaker_open)
     }
@@ -271,12 +254,11 @@ impl AgentContext {
     /// is looked at again when enough was added.
     fn start_if_due(&mut self, messages: &[Message]) {
         let total = self.tracker.context_tokens();
-        let has_grown =
-            |at: u64| total < at || total >= at.saturating_add(wb_summarize::MIN_COMPACTION_GAIN_TOKENS);
+        let has_grown = |at: u64| total < at || total >= at.saturating_add(MIN_COMPACTION_GAIN_TOKENS);
         let due = self.start_above.is_some_and(|most| total > most)
             && self.not_worth_it_at.is_none_or(has_grown)
             && self.task.is_none();
-        if !due || self.compactor.summarizer.is_none() {
+        if !due {
             return;
         }
         if self.breaker.is_open() {
@@ -318,7 +300,7 @@ impl AgentContext {
         self.task = None;
         self.observe(messages);
         // The host had the messages meanwhile, so that all of them are read again.
-        let report = self.apply(ready?, messages);
+        let report = ready?.apply_tracked(messages, &mut self.tracker);
         if report.unchanged == Some(Unchanged::PrefixChanged) {
             self.tracker.rebuild(messages);
         }
@@ -346,13 +328,6 @@ impl AgentContext {
     pub fn undo(&mut self, messages: &mut Vec<Message>, undo: Undo) {
         undo.revert(messages);
         self.tracker.rebuild(messages);
-        self.last_print = last_print(messages);
-    }
-
-    fn apply(&mut self, ready: Ready, messages: &mut Vec<Message>) -> CompactionReport {
-        let report = ready.apply_tracked(messages, &mut self.tracker);
-        self.last_print = last_print(messages);
-        report
     }
 
     fn plan<R>(
@@ -362,7 +337,7 @@ impl AgentContext {
         then: impl FnOnce(&Compactor, Plan<'_>) -> R,
     ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
-        if !self.tracker.knows(messages) {
+        if !self.tracker.knows_from(0, messages) {
             self.tracker.rebuild(messages);
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
@@ -372,8 +347,4 @@ impl AgentContext {
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
         compactor.plan_within(&view, budget, opts, (anchored, None)).map(|plan| then(compactor, plan))
     }
-}
-
-fn last_print(messages: &[Message]) -> Option<u64> {
-    messages.last().map(|last| fingerprint(0, last))
 }

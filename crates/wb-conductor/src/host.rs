@@ -61,9 +61,9 @@ impl WindowBudgetCondense {
         opts: &CondenseOpts,
     ) -> (CompactionReport, Option<TurnsUndo>) {
         let breaker_open = self.is_breaker_open() && !opts.force;
-        let settings = self.settings.clone();
-        let settings = if breaker_open { settings.without_model() } else { settings };
-        let (report, undo) = compact_turns(turns, &settings, opts).await;
+        let without_model = breaker_open.then(|| self.settings.clone().without_model());
+        let settings = without_model.as_ref().unwrap_or(&self.settings);
+        let (report, undo) = compact_turns(turns, settings, opts).await;
         (self.breaker.done(report, opts, breaker_open), undo)
     }
 

@@ -10,9 +10,8 @@ use crate::message::{Content, Message};
 
 /// Hashes a message on top of the fingerprint of those before it, 0 if it is the first.
 ///
-/// A tracker that keeps one hash per message thus has the fingerprint of every prefix. Every field counts, as does
-/// the order of keys in JSON. It notices changes; it is no defence against somebody who looks for two messages with
-/// one hash.
+/// Every field counts, as does the order of keys in JSON. It notices changes; it is no defence against somebody who looks
+/// for two messages with one hash.
 ///
 /// ```
 /// use wb_message::{Message, fingerprint, prefix_fingerprint};
@@ -22,9 +21,27 @@ use crate::message::{Content, Message};
 /// assert_eq!(fingerprint(first, &messages[1]), prefix_fingerprint(&messages));
 /// ```
 pub fn fingerprint(chain: u64, message: &Message) -> u64 {
-    let mut sum = Sum(chain);
+    let mut sum = Sum { so_far: chain, is_quick: false };
     sum.message(message);
-    sum.0
+    sum.so_far
+}
+
+/// Hashes a message without reading its texts: of each it takes the length.
+///
+/// Most changes of a message are noticed, at a cost that does not grow with its texts; one that leaves every length as it
+/// is goes unnoticed. It is not to be stored.
+///
+/// ```
+/// use wb_message::{Message, quick_fingerprint};
+///
+/// assert_eq!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::user("run at")));
+/// assert_ne!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::user("run it twice")));
+/// assert_ne!(quick_fingerprint(&Message::user("run it")), quick_fingerprint(&Message::assistant("run it")));
+/// ```
+pub fn quick_fingerprint(message: &Message) -> u64 {
+    let mut sum = Sum { so_far: 0, is_quick: true };
+    sum.message(message);
+    sum.so_far
 }
 
 /// Hashes messages in order; none give 0.
@@ -32,22 +49,33 @@ pub fn prefix_fingerprint<M: Borrow<Message>>(messages: &[M]) -> u64 {
     messages.iter().fold(0, |chain, message| fingerprint(chain, message.borrow()))
 }
 
+/// 2⁶⁴ divided by the golden ratio, an odd number whose multiples are spread evenly.
+const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The hash so far.
 ///
 /// What is added is a number each time: a length, the place of a variant or the hash of a text. Texts are hashed
 /// where they stand, and no two lists of parts run together.
-struct Sum(u64);
+struct Sum {
+    so_far: u64,
+    /// Whether of a text its length is enough, and of a sum a multiplication.
+    is_quick: bool,
+}
 
 impl Sum {
     fn number(&mut self, number: u64) {
+        if self.is_quick {
+            self.so_far = (self.so_far.rotate_left(7) ^ number).wrapping_mul(GOLDEN_RATIO);
+            return;
+        }
         let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.0.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.so_far.to_le_bytes());
         bytes[8..].copy_from_slice(&number.to_le_bytes());
-        self.0 = xxh3_64(&bytes);
+        self.so_far = xxh3_64(&bytes);
     }
 
     fn text(&mut self, text: &str) {
-        self.number(xxh3_64(text.as_bytes()));
+        self.number(if self.is_quick { text.len() as u64 } else { xxh3_64(text.as_bytes()) });
     }
 
     /// Adds how many parts follow.

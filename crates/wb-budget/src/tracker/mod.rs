@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, shape};
+use wb_message::{CallIds, Edit, Message, Origin, Pairing, Patch, Undo, quick_fingerprint};
 
 use crate::card::{ModelCard, Usage};
 use crate::count::TokenCounter;
@@ -49,8 +49,8 @@ pub struct ContextTracker {
     ids: CallIds,
     /// It has no messages after some were taken back or changed, until another comes or somebody looks.
     pairing: Pairing,
-    /// The [`shape`] of each message.
-    shapes: Vec<u64>,
+    /// The [`quick_fingerprint`] of each message.
+    fingerprints: Vec<u64>,
 }
 
 impl Default for ContextTracker {
@@ -91,7 +91,7 @@ impl ContextTracker {
             anchors: Anchors::default(),
             ids: CallIds::default(),
             pairing: Pairing::default(),
-            shapes: Vec::new(),
+            fingerprints: Vec::new(),
         }
     }
 
@@ -114,7 +114,7 @@ impl ContextTracker {
         self.sums.push(self.counter.message(message));
         self.ids.push(message);
         self.pairing.follow(&self.ids);
-        self.shapes.push(shape(message));
+        self.fingerprints.push(quick_fingerprint(message));
         self.len() - 1
     }
 
@@ -140,10 +140,13 @@ impl ContextTracker {
         }
     }
 
-    /// Tells whether these are the messages that it was given, by their number and [`shape`]s: an edit that leaves every
-    /// length as it was goes unnoticed.
-    pub fn knows(&self, messages: &[Message]) -> bool {
-        self.shapes.iter().copied().eq(messages.iter().map(shape))
+    /// Tells whether these are the messages that it was given from `first` on, by their number and their
+    /// [`quick_fingerprint`]s: an edit that leaves every length as it was goes unnoticed.
+    pub fn knows_from(&self, first: usize, messages: &[Message]) -> bool {
+        let same = |from: &[Message]| {
+            self.fingerprints[first..].iter().copied().eq(from.iter().map(quick_fingerprint))
+        };
+        messages.len() == self.len() && messages.get(first..).is_none_or(same)
     }
 
     /// Takes back the newest message and returns its weight in tokens.
@@ -159,7 +162,7 @@ impl ContextTracker {
         if n < self.len() {
             self.sums.truncate(n);
             self.ids.truncate(n);
-            self.shapes.truncate(n);
+            self.fingerprints.truncate(n);
             self.pairing.clear();
             self.anchors.truncated(n);
         }
@@ -171,7 +174,7 @@ impl ContextTracker {
     pub fn replace(&mut self, at: usize, message: &Message) -> Option<u64> {
         self.sums.weight(at)?;
         let old = self.sums.set(at, self.counter.message(message));
-        self.shapes[at] = shape(message);
+        self.fingerprints[at] = quick_fingerprint(message);
         if !self.ids.fits(at, message) {
             self.change_ids(at, message);
             self.pairing.clear();
@@ -219,19 +222,19 @@ impl ContextTracker {
             return;
         }
         let (sums, ids) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.ids));
-        let shapes = std::mem::take(&mut self.shapes);
+        let fingerprints = std::mem::take(&mut self.fingerprints);
         self.pairing.clear();
         for (origin, message) in origins.iter().zip(after) {
             match *origin {
                 Origin::Kept(at) if !edited(at) => {
                     self.sums.push(sums.weight(at).unwrap_or(0));
                     self.ids.push_from(&ids, at);
-                    self.shapes.push(shapes[at]);
+                    self.fingerprints.push(fingerprints[at]);
                 }
                 _ => {
                     self.sums.push(self.counter.message(message));
                     self.ids.push(message);
-                    self.shapes.push(shape(message));
+                    self.fingerprints.push(quick_fingerprint(message));
                 }
             }
         }
@@ -245,7 +248,7 @@ impl ContextTracker {
     pub fn rebuild(&mut self, messages: &[Message]) {
         self.sums = Sums::default();
         self.ids = CallIds::default();
-        self.shapes.clear();
+        self.fingerprints.clear();
         self.pairing.clear();
         self.extend(messages);
         self.follow_change(0);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::executor::block_on;
 use proptest::prelude::*;
+use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage, estimate_tokens};
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Unchanged};
 use wb_message::{Conversation, Message, Pairing, ToolDescriptor};
@@ -147,6 +148,25 @@ fn files_can_be_bounded_and_switched_off() {
     assert_eq!(n_restored(window(60_000)), 3);
     assert_eq!(n_restored(window(60_000).max_restored(1)), 1);
     assert_eq!(n_restored(window(60_000).max_restored(0)), 0);
+}
+
+#[test]
+fn a_compaction_that_was_cancelled_before_changes_nothing_with_and_without_a_model() {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let opts = CondenseOpts { cancel: Some(cancel), ..FORCE };
+    let settings = window(12_000);
+    let mut messages = long_session();
+    let reports = [
+        AgentContext::with(settings.clone()).compact_locally(&mut messages, &opts),
+        block_on(AgentContext::with(settings.clone()).compact(&mut messages, &opts)),
+        wb_conductor::compact_locally(&mut messages, &settings, &opts),
+        block_on(wb_conductor::compact_in_place(&mut messages, &settings, &opts)),
+    ];
+    for report in reports {
+        assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{report}");
+    }
+    assert_eq!(messages, long_session());
 }
 
 /// A drop or a cancel at any time of a request leaves everything as it was.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use wb_message::{Block, Message, fingerprint, prefix_fingerprint};
+use wb_message::{Block, Message, fingerprint, prefix_fingerprint, quick_fingerprint};
 use wb_testkit::strategies;
 
 /// One message of each kind, with each kind of block and of JSON.
@@ -94,4 +94,19 @@ proptest! {
             prop_assert_eq!(chain, prefix_fingerprint(&messages[..=at]));
         }
     }
+}
+
+#[test]
+fn a_quick_fingerprint_tells_kinds_and_lengths_apart_and_reads_no_text() {
+    let every = every_kind();
+    let hashes: Vec<u64> = every.iter().map(quick_fingerprint).collect();
+    for (at, hash) in hashes.iter().enumerate() {
+        assert!(!hashes[..at].contains(hash), "{:?}", every[at]);
+    }
+    let call = |id: &str, path: &str| {
+        quick_fingerprint(&Message::assistant_blocks(vec![Block::call(id, "read", json!({"path": path}))]))
+    };
+    assert_eq!(call("c1", "a.rs"), call("c2", "b.rs"));
+    assert_ne!(call("c1", "a.rs"), call("c12", "a.rs"));
+    assert_ne!(call("c1", "a.rs"), call("c1", "a.toml"));
 }
