@@ -22,6 +22,9 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
+pub mod shell;
+pub mod outcome;
+pub mod words;
 pub mod heading;
 pub mod scope;
 pub mod flatten;

@@ -1,0 +1,203 @@
+//! What a git command does to the repository and to its files.
+
+use std::borrow::Cow;
+
+use super::effects::{Effects, FileEffect, GitEffect};
+use super::words::{Step, Word, inner_body};
+
+/// Options of git itself that take a value.
+const VALUED: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
+
+/// The folder that git is sent to, its subcommand and what follows that.
+pub(crate) type Call<'w, 'a> = (Option<&'w Word<'a>>, &'w str, &'w [Word<'a>]);
+
+/// Reads the words after `git`.
+pub(crate) fn call<'w, 'a>(words: &'w [Word<'a>]) -> Option<Call<'w, 'a>> {
+    let (mut at, mut folder) = (0, None);
+    while let Some(word) = words.get(at) {
+        if !word.text.starts_with('-') {
+            return Some((folder, &word.text, &words[at + 1..]));
+        }
+        if word.text == "-C" {
+            folder = words.get(at + 1);
+        }
+        at += 1 + usize::from(VALUED.contains(&word.text.as_ref()));
+    }
+    None
+}
+
+/// The words of a subcommand.
+struct Args<'w, 'a> {
+    words: &'w [Word<'a>],
+}
+
+impl<'w, 'a> Args<'w, 'a> {
+    fn has(&self, options: &[&str]) -> bool {
+        self.options().any(|word| options.contains(&word.text.as_ref()))
+    }
+
+    fn options(&self) -> impl Iterator<Item = &'w Word<'a>> {
+        self.words.iter().take_while(|word| word.text != "--").filter(|word| word.text.starts_with('-'))
+    }
+
+    /// Visits the words that are neither options nor values of the named ones.
+    fn plain(&self, valued: &'static [&'static str]) -> impl Iterator<Item = &'w Word<'a>> {
+        let mut is_value = false;
+        self.words.iter().take_while(|word| word.text != "--").filter(move |word| {
+            let skip = std::mem::replace(&mut is_value, valued.contains(&word.text.as_ref()));
+            !(skip || word.text.starts_with('-') && word.text.len() > 1)
+        })
+    }
+
+    /// Returns the words after two dashes.
+    fn after_dashes(&self) -> Option<&'w [Word<'a>]> {
+        let at = self.words.iter().position(|word| word.text == "--")?;
+        Some(&self.words[at + 1..])
+    }
+
+    fn name(&self, valued: &'static [&'static str]) -> Option<Cow<'a, str>> {
+        self.plain(valued)
+            .next()
+            .filter(|word| word.is_fixed || word.text.contains('@'))
+            .map(|word| word.text.clone())
+    }
+}
+
+/// Adds what a subcommand does; paths are as they are written, and those that are not fixed are left out.
+pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut Effects<'a>) {
+    let args = Args { words };
+    if args.has(&["--help", "-h", "--dry-run", "--abort", "--quit"]) {
+        return;
+    }
+    match sub {
+        "checkout" | "switch" | "restore" => add_checkout(sub, &args, out),
+        "rm" if !args.has(&["--cached", "-n"]) => {
+            out.files.extend(args.words.iter().filter_map(path).map(FileEffect::Deleted));
+        }
+        "mv" => {
+            if let [from, to] = args.plain(&[]).collect::<Vec<_>>()[..]
+                && let (Some(from), Some(to)) = (path(from), path(to))
+            {
+                out.files.push(FileEffect::Moved { from, to });
+            }
+        }
+        _ => out.git.extend(effect(sub, &args, step)),
+    }
+}
+
+/// Returns the path that a word names.
+fn path<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
+    (word.is_fixed && !word.text.starts_with('-')).then(|| word.text.clone())
+}
+
+fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffect<'a>> {
+    const MESSAGES: &[&str] = &["-m", "-F", "-s", "-X", "--message", "--strategy"];
+    Some(match sub {
+        "commit" => {
+            let message = message(args.words, step);
+            if args.has(&["--amend"]) {
+                GitEffect::Amended { message }
+            } else {
+                GitEffect::Committed { message }
+            }
+        }
+        "push" => GitEffect::Pushed,
+        "pull" => GitEffect::Pulled,
+        "merge" => GitEffect::Merged(args.name(MESSAGES)?),
+        "rebase" if !args.has(&["--skip", "--show-current-patch", "--edit-todo"]) => GitEffect::Rebased,
+        "cherry-pick" => GitEffect::Picked(args.name(&["-m"])?),
+        "revert" => GitEffect::Reverted(args.name(&["-m"])?),
+        "stash" => match args.plain(&["-m"]).next().map_or("push", |word| &word.text) {
+            "push" | "save" => GitEffect::Stashed,
+            "pop" | "apply" => GitEffect::Unstashed,
+            _ => return None,
+        },
+        "reset" => return reset(args),
+        "tag" if !args.has(&["-d", "--delete", "-l", "--list", "-n", "-v", "--verify", "--contains"]) => {
+            GitEffect::Tagged(args.name(&["-m", "-F", "--message"])?)
+        }
+        "branch" => return branch(args),
+        "clean" if args.options().any(|word| word.text.contains('f')) && !args.has(&["-n"]) => {
+            GitEffect::Cleaned
+        }
+        _ => return None,
+    })
+}
+
+fn reset<'a>(args: &Args<'_, 'a>) -> Option<GitEffect<'a>> {
+    let hard = args.has(&["--hard"]);
+    let moves = hard || args.has(&["--soft", "--mixed", "--keep", "--merge"]);
+    let mut plain = args.plain(&[]);
+    let target =
+        plain.next().is_some_and(|word| word.text.starts_with("HEAD~") || word.text.starts_with("HEAD^"));
+    let names_files = plain.next().is_some() || args.after_dashes().is_some();
+    (moves || (target && !names_files)).then_some(GitEffect::Reset { hard })
+}
+
+fn branch<'a>(args: &Args<'_, 'a>) -> Option<GitEffect<'a>> {
+    if args.has(&["-d", "-D", "--delete"]) {
+        return args.name(&[]).map(GitEffect::Unbranched);
+    }
+    let makes = args.options().all(|word| matches!(word.text.as_ref(), "-f" | "--force" | "-t" | "--track"));
+    if makes { args.name(&[]).map(GitEffect::Branched) } else { None }
+}
+
+fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
+    let makes = args.has(&["-b", "-B", "-c", "-C", "--orphan", "--create"]);
+    if makes && sub != "restore" {
+        return out.git.extend(args.name(&[]).map(GitEffect::Branched));
+    }
+    let restores = |word: &&Word<'a>| sub == "restore" || is_file(&word.text);
+    let sides = args.has(&["--ours", "--theirs", "--merge", "-p", "--patch"]);
+    if sub == "restore" && args.has(&["--staged", "-S"]) && !args.has(&["--worktree", "-W"]) {
+        return;
+    }
+    let plain = args.plain(&["-s", "--source"]).filter(restores);
+    let files = plain.chain(args.after_dashes().unwrap_or_default()).filter_map(path);
+    let n_before = out.files.len();
+    out.files
+        .extend(files.map(|file| if sides { FileEffect::Edited(file) } else { FileEffect::Restored(file) }));
+    if out.files.len() == n_before && sub != "restore" && args.after_dashes().is_none() {
+        out.git.extend(args.name(&[]).filter(|name| name != "-").map(GitEffect::CheckedOut));
+    }
+}
+
+/// Returns whether a word after `git checkout` is rather a file than a branch: `.`, or a name with an ending.
+fn is_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    word == "."
+        || (ending.len() <= 5
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+            && ending.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// Returns the first line of a commit's message.
+fn message<'a>(words: &[Word<'a>], step: &Step<'a>) -> Option<Cow<'a, str>> {
+    let is_cluster = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
+    for (at, word) in words.iter().enumerate() {
+        if word.text == "--message" || is_cluster(&word.text) {
+            return text_of(words.get(at + 1)?);
+        }
+        if let Some(raw) = word.raw.strip_prefix("--message=").or_else(|| word.raw.strip_prefix("-m")) {
+            return first_line(Cow::Borrowed(raw.trim_matches(['\'', '"'])));
+        }
+    }
+    let reads = words.iter().any(|word| matches!(word.text.as_ref(), "-F" | "--file" | "--file=-"));
+    step.body.filter(|_| reads).and_then(|body| first_line(Cow::Borrowed(body)))
+}
+
+fn text_of<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
+    match inner_body(word.raw).filter(|_| word.raw.trim_start_matches('"').starts_with("$(cat")) {
+        Some(body) => first_line(Cow::Borrowed(body)),
+        None if word.is_fixed || !word.text.starts_with(['$', '`']) => first_line(word.text.clone()),
+        None => None,
+    }
+}
+
+fn first_line(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    match text {
+        Cow::Borrowed(text) => text.trim().lines().next().map(|line| Cow::Borrowed(line.trim_end())),
+        Cow::Owned(text) => text.trim().lines().next().map(|line| Cow::Owned(line.trim_end().to_owned())),
+    }
+}

@@ -1,0 +1,439 @@
+//! What kind of command a shell command is: whether it merely shows text, whether its exit code is that of the program
+//! that matters, and which program that is.
+
+use super::words::{Joint, Step, Word, steps};
+
+/// Programs that show what is there.
+const VIEWERS: &[&str] = &[
+    "cat",
+    "bat",
+    "less",
+    "more",
+    "head",
+    "tail",
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "rg",
+    "ag",
+    "ack",
+    "sed",
+    "awk",
+    "gawk",
+    "nl",
+    "ls",
+    "tree",
+    "find",
+    "fd",
+    "wc",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "column",
+    "diff",
+    "cmp",
+    "comm",
+    "stat",
+    "file",
+    "du",
+    "df",
+    "jq",
+    "yq",
+    "xxd",
+    "od",
+    "hexdump",
+    "strings",
+    "which",
+    "type",
+    "env",
+    "printenv",
+    "echo",
+    "printf",
+    "date",
+    "ps",
+    "man",
+    "curl",
+    "journalctl",
+    "history",
+    "basename",
+    "dirname",
+    "realpath",
+    "readlink",
+    "id",
+    "whoami",
+    "uname",
+    "hostname",
+    "tac",
+    "rev",
+    "paste",
+    "fold",
+    "fmt",
+    "eza",
+    "exa",
+    "pgrep",
+    "lsof",
+    "md5sum",
+    "sha256sum",
+    "shasum",
+    "base64",
+    "seq",
+    "git-log",
+    "top",
+    "free",
+    "uptime",
+    "tmux",
+    "help",
+    "zcat",
+    "pbpaste",
+    "perldoc",
+    "pydoc",
+];
+
+/// Programs without output of their own and of no interest as an end of a chain.
+const QUIET: &[&str] = &[
+    "cd", "export", "set", "sleep", "source", ".", "true", ":", "false", "mkdir", "pwd", "touch", "cp", "mv",
+    "rm", "rmdir", "chmod", "chown", "ln", "[", "[[", "test", "wait", "kill", "pkill", "ulimit", "unset",
+    "alias", "trap", "exit", "read", "pushd", "popd", "local", "tee", "clear", "return", "shopt", "break",
+    "continue", "declare", "for", "done", "fi", "esac", "case", "}", "",
+];
+
+/// Names before a colon, as in `ls: cannot access …`; no common words.
+const COMPLAINERS: &[&str] = &[
+    "ls",
+    "rg",
+    "cat",
+    "sed",
+    "grep",
+    "head",
+    "tail",
+    "find",
+    "fatal",
+    "gh",
+    "git",
+    "bash",
+    "zsh",
+    "sh",
+    "(eval)",
+    "jq",
+    "curl",
+    "xargs",
+    "awk",
+    "gawk",
+    "egrep",
+    "fgrep",
+    "nl",
+    "wc",
+    "fd",
+    "ag",
+    "diff",
+    "stat",
+    "du",
+    "tree",
+    "lsd",
+    "eza",
+    "bat",
+    "docker",
+    "yq",
+    "xxd",
+    "od",
+    "readlink",
+    "realpath",
+    "cmp",
+    "[bat error]",
+];
+
+const GIT_VIEWS: &[&str] = &[
+    "diff",
+    "log",
+    "show",
+    "status",
+    "blame",
+    "grep",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "remote",
+    "reflog",
+    "rev-parse",
+    "rev-list",
+    "config",
+    "cat-file",
+    "describe",
+    "shortlog",
+    "help",
+    "for-each-ref",
+    "name-rev",
+    "merge-base",
+    "show-ref",
+    "check-ignore",
+    "symbolic-ref",
+    "var",
+    "version",
+    "whatchanged",
+    "range-diff",
+    "diff-tree",
+    "cherry",
+    "annotate",
+];
+
+/// Programs that say by exit code 1 that the answer is no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Whether there are such lines.
+    Match,
+    /// Whether two things are the same.
+    Sameness,
+    /// Whether something holds.
+    Condition,
+    /// Whether there is a program of a name.
+    Program,
+    Nothing,
+}
+
+/// How much of the output of the programs that matter is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// All, or its end, where programs say how they ended.
+    End,
+    /// So many lines at its start.
+    First(usize),
+    /// Lines with words that are not those of a failure.
+    Some,
+}
+
+/// What the shape of a command says about its output and its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// The output is of programs that show what is there.
+    pub(crate) shows: bool,
+    /// It neither shows nor runs anything: folders are made, files moved or written.
+    pub(crate) is_quiet: bool,
+    /// The exit code is not that of all programs that may fail.
+    pub(crate) hides: bool,
+    pub(crate) seen: Seen,
+    pub(crate) asks: Asks,
+}
+
+/// Reads the shape of a command.
+pub(crate) fn kind(command: &str) -> Kind {
+    let steps = steps(command);
+    let acts = |step: &Step| !is_viewer(step) && !is_quiet(step);
+    let has_pipefail = command.contains("pipefail");
+    let has_errexit =
+        steps.first().is_some_and(|step| name(&step.words) == "set" && command.contains("set -e"));
+    let follows = |at: usize| steps.get(at + 1).map(|step| step.before);
+    let is_hidden = |at: usize, step: &Step| {
+        acts(step)
+            && match follows(at) {
+                Some(Joint::Pipe) => !has_pipefail,
+                Some(Joint::Or) => true,
+                Some(Joint::Next) => {
+                    !has_errexit && steps[at + 1..].iter().any(|next| name(&next.words) != "fi")
+                }
+                Some(Joint::And) => false,
+                None => command.trim_end().ends_with('&'),
+            }
+    };
+    let hides = steps.iter().enumerate().any(|(at, step)| is_hidden(at, step));
+    let in_chain = |joint: Joint| matches!(joint, Joint::And | Joint::Or | Joint::Next);
+    let last = steps.iter().rposition(|step| in_chain(step.before)).unwrap_or(0);
+    let shows = (!steps.iter().any(acts) && steps.iter().any(is_viewer))
+        || (!hides && !steps[last..].iter().any(acts) && steps[last..].iter().any(is_viewer));
+    let asks = steps.iter().rfind(|step| name(&step.words) != "echo").map_or(Asks::Nothing, asks);
+    let is_quiet = !shows && !steps.iter().any(acts);
+    let mut seen = steps.iter().filter(|step| step.before == Joint::Pipe).map(seen);
+    let seen = seen.rfind(|seen| *seen != Seen::End).unwrap_or(Seen::End);
+    Kind { shows, is_quiet, hides, seen, asks }
+}
+
+/// Returns what a filter leaves of what is piped into it.
+fn seen(step: &Step) -> Seen {
+    let words = program(&step.words);
+    let says = |word: &str| words.iter().any(|arg| arg.text.contains(word));
+    match name(words) {
+        "head" => Seen::First(n_lines(words)),
+        "wc" => Seen::Some,
+        "grep" | "egrep" | "rg"
+            if !says("-v") && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| says(word)) =>
+        {
+            Seen::Some
+        }
+        _ => Seen::End,
+    }
+}
+
+/// Returns how many lines `head` keeps.
+fn n_lines(words: &[Word]) -> usize {
+    let number = |word: &Word| word.text.trim_start_matches(['-', 'n']).parse().ok();
+    words.iter().skip(1).find_map(number).unwrap_or(10)
+}
+
+fn asks(step: &Step) -> Asks {
+    let words = program(&step.words);
+    let second = words.get(1).map_or("", |word| word.text.as_ref());
+    match name(words) {
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "pgrep" => Asks::Match,
+        "xargs" if inner(words).first().is_some_and(|word| matches!(word.text.as_ref(), "grep" | "rg")) => {
+            Asks::Match
+        }
+        "git" if matches!(second, "grep" | "check-ignore") => Asks::Match,
+        "diff" | "cmp" => Asks::Sameness,
+        "git" if matches!(second, "diff" | "merge-base") => Asks::Sameness,
+        "test" | "[" | "[[" => Asks::Condition,
+        "which" | "type" | "command" => Asks::Program,
+        _ => Asks::Nothing,
+    }
+}
+
+/// Returns whether a simple command shows what is there.
+pub(crate) fn is_viewer(step: &Step) -> bool {
+    !writes(step) && is_reader(step)
+}
+
+/// Returns whether the output goes to a file.
+fn writes(step: &Step) -> bool {
+    step.targets.iter().any(|target| !target.file.text.starts_with("/dev/"))
+}
+
+fn is_reader(step: &Step) -> bool {
+    let words = program(&step.words);
+    let has = |option: &str| words.iter().any(|word| word.text == option);
+    let second = words.iter().skip(1).map(|word| word.text.as_ref()).find(|word| !word.starts_with('-'));
+    let second = second.unwrap_or("");
+    let in_place = |word: &Word| word.text.starts_with("-i") || word.text.starts_with("--in-place");
+    match name(words) {
+        "sed" => !words.iter().any(in_place),
+        "find" => views_found(words),
+        "git" => views_git(words),
+        "gh" => views_github(words),
+        "docker" | "kubectl" => matches!(second, "logs" | "ps" | "images" | "inspect" | "get" | "describe"),
+        "npm" | "pnpm" | "yarn" => {
+            matches!(second, "ls" | "list" | "view" | "info" | "why" | "outdated" | "config")
+        }
+        "pip" | "pip3" => matches!(second, "list" | "show" | "freeze"),
+        "cargo" => matches!(second, "metadata" | "tree" | "search"),
+        "go" => matches!(second, "doc" | "env" | "list" | "version"),
+        "command" => has("-v") || has("-V"),
+        "xargs" => is_viewing(inner(words)),
+        "" => false,
+        program => VIEWERS.contains(&program) || has("--help") || has("--version"),
+    }
+}
+
+/// Returns whether `find` only shows, itself or with the program that it runs.
+fn views_found(words: &[Word]) -> bool {
+    let runs = |word: &Word| matches!(word.text.as_ref(), "-exec" | "-execdir" | "-ok");
+    let deletes = words.iter().any(|word| word.text == "-delete");
+    let run = words.iter().position(runs).map_or(&[][..], |at| &words[at + 1..]);
+    !deletes && is_viewing(run)
+}
+
+/// Returns whether a command that another one runs shows what is there; none does no harm.
+fn is_viewing(words: &[Word]) -> bool {
+    match name(words) {
+        "" => true,
+        "git" => views_git(words),
+        program => program != "sed" && VIEWERS.contains(&program),
+    }
+}
+
+/// Returns whether a call of `gh` only asks.
+fn views_github(words: &[Word]) -> bool {
+    const ASKS: [&str; 7] = ["view", "list", "api", "search", "status", "diff", "checks"];
+    const SENDS: [&str; 6] = ["-f", "-F", "-X", "--field", "--raw-field", "--method"];
+    let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.as_ref()));
+    has(&ASKS) && (!has(&SENDS) || has(&["GET"]))
+}
+
+fn views_git(words: &[Word]) -> bool {
+    let Some((_, sub, rest)) = crate::shell::git::call(&words[1..]) else { return true };
+    let only_lists =
+        |word: &Word| word.text.starts_with('-') && !matches!(word.text.as_ref(), "-d" | "-D" | "-m" | "-M");
+    match sub {
+        "branch" | "tag" => {
+            rest.iter().all(only_lists)
+                || rest
+                    .iter()
+                    .any(|word| matches!(word.text.as_ref(), "--list" | "-l" | "--contains" | "--merged"))
+        }
+        "stash" | "worktree" | "notes" => {
+            rest.first().is_some_and(|word| matches!(word.text.as_ref(), "list" | "show"))
+        }
+        _ => GIT_VIEWS.contains(&sub),
+    }
+}
+
+/// Returns whether a line is a complaint of a program that shows text, or of a shell, and not what it shows.
+pub(crate) fn is_complaint(line: &str) -> bool {
+    let n_bytes = line.bytes().take(24).take_while(|byte| *byte != b':').count();
+    let name = line.get(..n_bytes).unwrap_or_default();
+    line.as_bytes().get(n_bytes) == Some(&b':')
+        && (COMPLAINERS.contains(&name) || (name.starts_with('/') && name.ends_with("sh")))
+}
+
+/// Returns the command that `xargs` runs.
+fn inner<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
+    let at = words.iter().skip(1).position(|word| {
+        !word.text.starts_with('-') && !word.text.contains('{') && word.text.parse::<u8>().is_err()
+    });
+    at.map_or(&[], |at| &words[at + 1..])
+}
+
+/// Returns whether a simple command is of no interest as the end of a chain.
+pub(crate) fn is_quiet(step: &Step) -> bool {
+    let words = program(&step.words);
+    QUIET.contains(&name(words))
+        || (writes(step) && is_reader(step))
+        || (name(words) == "git" && words.get(1).is_some_and(|word| word.text == "add"))
+}
+
+/// Returns the file name of the program that the words run.
+pub(crate) fn name<'w>(words: &'w [Word<'_>]) -> &'w str {
+    words.first().map_or("", |word| base_name(&word.text))
+}
+
+/// Returns the last part of a path.
+pub(crate) fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns the words from the program on that matters: keywords, variables and programs that run another one are skipped.
+pub(crate) fn program<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
+    let mut words = words;
+    while let Some(first) = words.first() {
+        let n_words = match base_name(&first.text) {
+            "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "!" | "{" => 1,
+            "command" if words.get(1).is_some_and(|word| word.text.starts_with('-')) => break,
+            "time" | "nohup" | "exec" | "builtin" | "noglob" | "command" | "setsid" | "caffeinate" => {
+                1 + options(words, &[])
+            }
+            "sudo" | "doas" => 1 + options(words, &["-u", "-g", "-h", "-p"]),
+            "env" if words.len() > 1 => 1 + options(words, &["-u", "-C", "-S"]),
+            "timeout" | "gtimeout" => 2 + options(words, &["-k", "-s"]),
+            "nice" | "ionice" | "stdbuf" => 1 + options(words, &["-n", "-c", "-o", "-e", "-i"]),
+            _ if is_assignment(first) => 1,
+            _ => break,
+        };
+        words = words.get(n_words..).unwrap_or_default();
+    }
+    words
+}
+
+/// Counts the options after the first word, with the values of those that take one.
+fn options(words: &[Word], valued: &[&str]) -> usize {
+    let mut at = 1;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        at += 1 + usize::from(valued.contains(&word.text.as_ref()));
+    }
+    at - 1
+}
+
+/// Returns whether a word sets a variable.
+fn is_assignment(word: &Word) -> bool {
+    let name = word.raw.split_once('=').map_or("", |(name, _)| name.trim_end_matches('+'));
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
