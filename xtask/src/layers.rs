@@ -57,7 +57,7 @@ const ROOMS: [Room; 16] = [
     room("wb-host", 4, Diet::Async(&[])),
     room("wb-formats", 4, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
-    room("wb-lab", 5, Diet::Free),
+    room("wb-replay", 5, Diet::Sync(&["memchr"])),
     room("wb-cli", 6, Diet::Free),
     room("window-budget", 6, Diet::Free),
     dev("wb-testkit"),

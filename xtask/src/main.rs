@@ -12,6 +12,7 @@ mod manifests;
 mod tidy;
 mod layers;
 mod schema;
+mod figures;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
+  figures [FOLDER [DATE]]
+          measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
   tidy    small rules about files: length, order of modules, links, leftovers, words
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(&root),
         ["layers"] => layers::run(&root),
+        ["figures", ref words @ ..] => figures::run(&root, words),
         ["schema"] => schema::run(&root),
         ["tidy"] => tidy::run(&root),
         _ => Err(USAGE.to_owned()),

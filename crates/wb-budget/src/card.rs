@@ -18,6 +18,47 @@ pub struct ModelCard {
     pub max_output_tokens: u64,
     /// Whether the model can reason before it answers.
     pub reasoning: bool,
+    /// What the model costs, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+}
+
+/// What a million tokens cost, by the four parts of a [`Usage`], in US dollars.
+///
+/// ```
+/// use wb_budget::{Prices, Usage};
+///
+/// let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: "2026-01-31".into() };
+/// let usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..Usage::EMPTY };
+/// assert_eq!(prices.cost(&usage), 4.5);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Prices {
+    /// Prompt tokens that come from no cache, and stay out of it.
+    pub input: f64,
+    /// Prompt tokens that are read from the cache.
+    pub cached: f64,
+    /// Prompt tokens that are written to the cache.
+    pub write: f64,
+    /// Tokens of the answer.
+    pub output: f64,
+    /// The day on which these prices held, such as `2026-01-31`; empty if nobody has said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub as_of: String,
+}
+
+impl Prices {
+    /// Returns what these tokens cost, in US dollars.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let parts = [
+            (usage.input_tokens, self.input),
+            (usage.cache_read_tokens.unwrap_or(0), self.cached),
+            (usage.cache_write_tokens.unwrap_or(0), self.write),
+            (usage.output_tokens, self.output),
+        ];
+        parts.into_iter().map(|(tokens, price)| tokens as f64 * price).sum::<f64>() / 1e6
+    }
 }
 
 impl ModelCard {

@@ -26,7 +26,7 @@ pub mod slice;
 pub mod tracker;
 
 pub use budget::{Budget, BudgetSplit};
-pub use card::{ModelCard, Usage};
+pub use card::{ModelCard, Prices, Usage};
 pub use count::anchor::UsageRefused;
 pub use count::heuristic::TokenHeuristic;
 pub use count::presets::HeuristicPreset;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
+use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
 use crate::strategy::Strategy;
 
@@ -29,6 +29,17 @@ pub(crate) enum Command {
     Compact(Compact),
     /// Compacts a session with every strategy in memory and shows them side by side; writes nothing
     Compare(Compare),
+    /// Shows what each strategy would have kept of past sessions, and what they would have cost; changes nothing
+    ///
+    /// At the places where a window would have been full, the history up to there is compacted with each strategy,
+    /// without a model, and compared with what the next messages really needed. A folder stands for all session files
+    /// below it.
+    Replay(Replay),
+    /// Holds every summary in a session against the messages that it stands for, and shows what they do not bear out
+    ///
+    /// Paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
+    /// are missing, approvals that nobody gave. The exit code is 1 if something is found.
+    Audit(Audit),
     /// Looks into a session file of pi, compacts it, takes that back, goes to another branch of it
     ///
     /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
@@ -169,6 +180,44 @@ pub(crate) struct Compare {
     pub(crate) policy: Policy,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Session file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Session files, or folders of them; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Windows that are tried, in tokens: smaller than a model's, so that a session fills them more than once
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values = ["32k", "64k"], value_parser = window)]
+    pub(crate) window: Vec<u64>,
+    /// How many messages after a place tell what was needed
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) future: u32,
+    /// The most places in one segment of a session, for one window
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_cuts: u32,
+    /// Prices in US dollars per million tokens, such as input=3,cached=0.3,write=3.75,output=15
+    ///
+    /// What is left out follows from input: cached and write cost as much, output nothing. Without prices the cost is
+    /// told in tokens.
+    #[arg(long, value_name = "PRICES", value_parser = prices)]
+    pub(crate) price: Option<Prices>,
+    /// Write a page with charts to OUT, one file that needs no other
+    #[arg(long, value_name = "OUT")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Policy {
     /// Context window in tokens, such as 200000, 200k or 1m [default: the file's, else 200k]
@@ -228,6 +277,24 @@ fn ratio(text: &str) -> Result<f64, String> {
     policy.validated().map(|policy| policy.trigger_ratio).map_err(|error| error.to_string())
 }
 
+/// Reads prices such as `input=3,output=15`.
+fn prices(text: &str) -> Result<Prices, String> {
+    let mut told = [None; 4];
+    for part in text.split(',') {
+        let (name, price) = part.split_once('=').ok_or("expected prices such as input=3,output=15")?;
+        let at = ["input", "cached", "write", "output"].iter().position(|known| *known == name.trim());
+        let at =
+            at.ok_or_else(|| format!("there is no price `{name}`; there are input, cached, write, output"))?;
+        let price: f64 = price.trim().parse().map_err(|_| format!("{price} is no price"))?;
+        let is_price = price.is_finite() && price >= 0.0;
+        told[at] = Some(if is_price { price } else { return Err(format!("{price} is no price")) });
+    }
+    let [input, cached, write, output] = told;
+    let input = input.ok_or("the price of input is needed: input=3")?;
+    let (cached, write) = (cached.unwrap_or(input), write.unwrap_or(input));
+    Ok(Prices { input, cached, write, output: output.unwrap_or(0.0), as_of: String::new() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +311,17 @@ mod tests {
         assert_eq!(tokens("1M"), Ok(1_000_000));
         for bad in ["", "k", "-1", "1.5k", "99999999999999999999", "9999999999999999m"] {
             assert!(tokens(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn prices_are_told_by_name_and_what_is_left_out_costs_as_input_does() {
+        let all = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: String::new() };
+        assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));
+        let input = Prices { input: 2.0, cached: 2.0, write: 2.0, ..Prices::default() };
+        assert_eq!(prices("input=2"), Ok(input));
+        for bad in ["", "3", "output=15", "input=x", "input=-1", "input=NaN", "inputs=3"] {
+            assert!(prices(bad).is_err(), "{bad}");
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::markers::is_prompt;
-use wb_message::{Message, Origin, Pairing};
+use wb_message::{Message, Origin};
+use wb_replay::loose_ends;
 
 use crate::args::Compare;
 use crate::number::grouped;
@@ -118,12 +119,6 @@ fn user_bytes(message: &Message) -> usize {
         Message::User { content, .. } if is_prompt(message) => content.texts().map(str::len).sum(),
         _ => 0,
     }
-}
-
-/// Counts results without a call and calls without a result.
-fn loose_ends(messages: &[Message]) -> usize {
-    let pairing = Pairing::of(messages);
-    pairing.orphans().len() + pairing.dangling().len()
 }
 
 fn note(outcome: &Outcome) -> String {

@@ -1,6 +1,7 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, 2 usage.
+//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, or findings of an audit,
+//! 2 usage.
 
 mod number;
 mod escape;
@@ -11,6 +12,8 @@ mod outcome;
 mod json;
 mod show;
 mod compare;
+mod audit;
+mod replay;
 mod session_cmd;
 
 use std::io::{self, IsTerminal, Write};
@@ -32,6 +35,11 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan(&args),
         Command::Compact(args) => compact(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Audit(args) => match audit::audit(&args) {
+            Ok(n_findings) if n_findings > 0 => return ExitCode::from(1),
+            done => done.map(|_| ()),
+        },
         Command::Session(command) => session_cmd::run(&command),
     };
     code_of(&done)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CompactionReport, DigestSource, compact_locally};
+use wb_conductor::{CompactionReport, DigestSource, compact_locally_with};
 use wb_message::outline;
 use wb_message::{Message, Origin, Undo};
 
@@ -47,7 +47,8 @@ impl Outcome {
         let (settings, opts) = (session.settings(), session.opts());
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let mut report = compact_locally(&mut messages, &settings, &opts);
+        let facts = settings.facts_of(&messages);
+        let mut report = compact_locally_with(&mut messages, &settings, &opts, &facts);
         let undo = report.undo.take();
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));

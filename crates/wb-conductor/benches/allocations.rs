@@ -5,7 +5,7 @@ mod figures;
 
 use std::io::{self, Write};
 
-use figures::{Figure, appends, cases, condensed, cut, estimate, flatten};
+use figures::{Figure, appends, cases, condensed, cut, estimate, facts, flatten};
 use wb_testkit::workload::{Script, transcript};
 
 fn main() -> io::Result<()> {
@@ -31,6 +31,9 @@ fn all(n_messages: usize, script: Script) -> Vec<Figure> {
     figures.push(estimate(&messages));
     figures.push(cut(&messages));
     figures.extend(flatten(&messages));
+    if n_messages >= 10_000 {
+        figures.push(facts(&messages));
+    }
     // A hundred messages fit a window, and the fixed cost of a digest is no twentieth of them.
     if n_messages >= 1_000 {
         figures.extend(cases().into_iter().map(|case| condensed(&case, messages.clone())));

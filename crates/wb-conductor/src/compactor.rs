@@ -8,8 +8,8 @@ use wb_budget::{
     AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, DIGEST_TOKENS, ModelCard, PolicyError, TokenCounter,
     TokenHeuristic,
 };
-use wb_message::{Conversation, ToolVocabulary};
-use wb_summarize::{ModelInvoker, Summarizer};
+use wb_message::{Conversation, Message, ToolVocabulary};
+use wb_summarize::{Facts, ModelInvoker, Summarizer};
 
 use crate::pipeline::{Pipeline, Trigger};
 use crate::plan::{Plan, Ready};
@@ -199,6 +199,11 @@ impl Compactor {
     pub fn max_restored(mut self, n: usize) -> Self {
         self.pipeline = self.pipeline.max_restored(n);
         self
+    }
+
+    /// Collects the facts of a whole session with the vocabulary of the steps.
+    pub fn facts_of(&self, messages: &[Message]) -> Facts {
+        Facts::of(messages, &self.pipeline.vocabulary)
     }
 
     /// Returns what messages are weighed with.

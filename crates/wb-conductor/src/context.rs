@@ -6,15 +6,16 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
+use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
-use wb_summarize::{CompactionConfig, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
+use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::plan::{Plan, Ready};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
-use crate::report::{CompactionReport, Unchanged};
+use crate::report::{CompactionReport, DigestSource, Unchanged};
 
 /// Follows an agent's transcript and compacts it.
 ///
@@ -44,6 +45,9 @@ use crate::report::{CompactionReport, Unchanged};
 pub struct AgentContext {
     compactor: Compactor,
     tracker: ContextTracker,
+    facts: Facts,
+    /// Whether the host changed messages that the facts were collected from.
+    facts_are_old: bool,
     breaker: Breaker,
     task: Option<Task>,
     /// Above so many tokens a digest is asked for while turns go on.
@@ -93,6 +97,8 @@ impl AgentContext {
         Self {
             compactor,
             tracker,
+            facts: Facts::default(),
+            facts_are_old: false,
             breaker: Breaker::default(),
             task: None,
             start_above: None,
@@ -166,17 +172,49 @@ impl AgentContext {
         &self.tracker
     }
 
+    /// Returns what the session shows so far, compacted parts included.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Goes on with the facts of a session that was left, which end with the last of these messages.
+    #[must_use]
+    pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
+        self.tracker.rebuild(messages);
+        (self.facts, self.facts_are_old) = (facts, false);
+        self
+    }
+
     /// Takes in what was appended since the last call. Every other call does that by itself.
     pub fn observe(&mut self, messages: &[Message]) {
         let n_known = self.tracker.len().min(messages.len());
         // Who shortens a transcript may have changed more of it; who appends has changed the last message at the most.
         let first = if n_known < self.tracker.len() { 0 } else { n_known.saturating_sub(1) };
+        self.facts_are_old |= n_known < self.tracker.len();
         self.tracker.truncate(n_known);
         if self.tracker.knows_from(first, &messages[..n_known]) {
             self.tracker.extend(&messages[n_known..]);
+            if !self.facts_are_old {
+                let vocabulary = &self.compactor.pipeline.vocabulary;
+                messages[n_known..].iter().for_each(|message| self.facts.take_in(message, vocabulary));
+            }
         } else {
-            self.tracker.rebuild(messages);
+            self.rebuild(messages);
         }
+    }
+
+    /// Keeps what a model said, so that a digest without one can go on from there.
+    fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
+        if let Some(DigestSource::Model { .. }) = report.digest
+            && let Some(digest) = messages.iter().find_map(digest_body)
+        {
+            self.facts.take_in_judgement(&digest);
+        }
+    }
+
+    fn rebuild(&mut self, messages: &[Message]) {
+        self.tracker.rebuild(messages);
+        self.facts_are_old = true;
     }
 
     /// Takes what the provider counted for the request that the last message answers. Counts that cannot be true are
@@ -221,6 +259,7 @@ impl AgentContext {
             Err(report) => *report,
             Ok(asked) => asked.await.apply_tracked(messages, &mut self.tracker),
         };
+        self.note_digest(&report, messages);
         self.breaker.done(report, opts, breaker_open)
     }
 
@@ -302,8 +341,9 @@ impl AgentContext {
         // The host had the messages meanwhile, so that all of them are read again.
         let report = ready?.apply_tracked(messages, &mut self.tracker);
         if report.unchanged == Some(Unchanged::PrefixChanged) {
-            self.tracker.rebuild(messages);
+            self.rebuild(messages);
         }
+        self.note_digest(&report, messages);
         Some(self.breaker.done(report, &CondenseOpts::default(), false))
     }
 
@@ -338,13 +378,19 @@ impl AgentContext {
     ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
         if !self.tracker.knows_from(0, messages) {
-            self.tracker.rebuild(messages);
+            self.rebuild(messages);
+        }
+        if self.facts_are_old {
+            self.facts = Facts::of(messages, &self.compactor.pipeline.vocabulary);
+            self.facts_are_old = false;
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        compactor.plan_within(&view, budget, opts, (anchored, None)).map(|plan| then(compactor, plan))
+        compactor
+            .plan_within(&view, budget, opts, (anchored, None), Some(&self.facts))
+            .map(|plan| then(compactor, plan))
     }
 }

@@ -129,6 +129,19 @@ impl<'a> Draft<'a> {
         (cut..shown.len()).filter(|&at| !shown[at]).collect()
     }
 
+    /// Returns what of the input a reader will still see.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        let mut slots = vec![None; self.input.messages.len()];
+        for slot in &self.slots {
+            match slot {
+                Slot::Kept(at) => slots[*at] = Some(slot),
+                Slot::Edited(edited) => slots[edited.at] = Some(slot),
+                Slot::Cleared(..) | Slot::New(..) | Slot::Hole(..) => {}
+            }
+        }
+        Shown { slots }
+    }
+
     /// Returns the transcript as the steps before have left it.
     pub(crate) fn view(&self) -> WeighedTranscript<'_> {
         let cleared = |at: usize| Box::new(self.input.messages[at].with_body(cleared_body()));
@@ -333,6 +346,23 @@ impl<'a> Draft<'a> {
         }
         folder.fold(n);
         (Patch { edits: folder.edits }, digest_at)
+    }
+}
+
+/// What of an input a reader will still see, by its indices.
+pub(crate) struct Shown<'d> {
+    slots: Vec<Option<&'d Slot>>,
+}
+
+impl Shown<'_> {
+    /// Tells whether a line of a message is still there.
+    pub(crate) fn shows(&self, at: usize, line: &str) -> bool {
+        match self.slots.get(at).copied().flatten() {
+            Some(Slot::Edited(edited)) => {
+                edited.content.iter().filter_map(Block::as_text).any(|text| text.contains(line))
+            }
+            slot => slot.is_some(),
+        }
     }
 }
 

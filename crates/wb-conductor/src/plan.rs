@@ -1,5 +1,6 @@
 //! From a plan to a change: without a model, or with one; applied at once or not at all.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::mem::take;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic}
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
-    CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest, Sections, Summarizer, digest_message,
-    shortened_digest,
+    Addition, CondenseScope, Cost, DigestRequest, Facts, LocalDigest, ModelDigest, NoDigest, Summarizer,
+    digest_message,
 };
 
 use crate::draft::Draft;
@@ -24,7 +25,7 @@ pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
 /// the change is applied.
 pub struct Plan<'a> {
     pub(crate) draft: Draft<'a>,
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<Head<'a>>,
     pub(crate) budget: Budget,
     /// Whether the transcript was over budget.
     pub(crate) is_over: bool,
@@ -36,13 +37,19 @@ pub struct Plan<'a> {
 
 /// The head that becomes one digest: all messages of the input before the cut, whatever earlier steps made of them.
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct Head<'a> {
     /// Index in the input of the first message of the tail.
     pub(crate) cut: usize,
     /// What earlier digests say.
     pub(crate) carried: Option<String>,
-    /// The digest that needs no model.
-    pub(crate) local: Sections,
+    /// What the session shows, to its very end.
+    pub(crate) facts: Cow<'a, Facts>,
+    /// How many messages the digest stands for.
+    pub(crate) n_elided: usize,
+    /// The most tokens of what a model writes.
+    pub(crate) own_tokens: u64,
+    /// The tokens of the lines that are added to it.
+    pub(crate) lines_tokens: u64,
     /// What the shortest digest weighs, in tokens.
     pub(crate) least_tokens: u64,
     pub(crate) timestamp: i64,
@@ -108,6 +115,18 @@ impl Writer {
     }
 }
 
+/// Tells by the number of a message what is told by its index: the last message of the facts is the last one of the
+/// transcript.
+pub(crate) fn within_transcript<R>(
+    facts: &Facts,
+    n_messages: usize,
+    shows: &dyn Fn(usize, &str) -> bool,
+    tell: impl FnOnce(&dyn Fn(u32, &str) -> bool) -> R,
+) -> R {
+    let n_before = i64::from(facts.n_messages()) - i64::try_from(n_messages).unwrap_or(i64::MAX);
+    tell(&|message, line| usize::try_from(i64::from(message) - n_before).is_ok_and(|at| shows(at, line)))
+}
+
 impl Plan<'_> {
     /// Returns the most that the result weighs, in tokens.
     fn tokens_at_most(&self) -> u64 {
@@ -140,10 +159,25 @@ impl Plan<'_> {
 
     pub(crate) fn local_because(self, reason: NoDigest) -> Ready {
         let digest = self.head.as_ref().map(|head| {
-            let message = self.writer().fit(|max_chars| head.local.render(max_chars));
+            let line_chars = TokenHeuristic::DEFAULT.chars_within(head.lines_tokens);
+            let render = |digest: &LocalDigest<'_>, max_chars| match line_chars {
+                0 => digest.render(max_chars),
+                _ => digest.render_with(max_chars, line_chars),
+            };
+            let message =
+                self.beside_shown(head, |digest| self.writer().fit(|max_chars| render(digest, max_chars)));
             (message, DigestSource::Local(reason))
         });
         self.ready(digest)
+    }
+
+    /// Tells a digest beside what a reader will see anyway.
+    fn beside_shown<R>(&self, head: &Head<'_>, tell: impl FnOnce(&LocalDigest<'_>) -> R) -> R {
+        let shown = self.draft.shown();
+        let n_messages = self.draft.input.messages.len();
+        within_transcript(&head.facts, n_messages, &|at, line| shown.shows(at, line), |shows| {
+            tell(&LocalDigest::new(&head.facts, head.n_elided).beside(shows))
+        })
     }
 
     /// Asks a model for the digest, if one is to be written; the local one takes its place where nothing comes of it.
@@ -160,13 +194,18 @@ impl Plan<'_> {
         let card = by.input_card(self.budget.window.map(ModelCard::with_window));
         let request = self.request(card.as_ref());
         let writer = self.writer();
+        let addition = self.head.as_ref().map(|head| {
+            let chars = |tokens| TokenHeuristic::DEFAULT.chars_within(tokens);
+            let (own, lines) = (chars(self.own_tokens(head)), chars(head.lines_tokens));
+            self.beside_shown(head, |digest| digest.addition(own, lines))
+        });
         let mut ready = self.local_because(NoDigest::NoRoom);
         async move {
             if let Some(request) = request {
                 let mut cost = Cost::default();
                 let digest = request.ask(&by, Some(&cancel), &mut cost).await;
                 (ready.report.usage, ready.report.n_requests) = (cost.usage, cost.n_requests);
-                ready.take_reply(digest, &writer);
+                ready.take_reply(digest, &writer, &addition.unwrap_or_default());
             }
             ready.cancelled_by(cancel)
         }
@@ -183,7 +222,11 @@ impl Plan<'_> {
         let head = self.head.as_ref().filter(|_| self.wants_model())?;
         let messages = &self.draft.input.messages[..head.cut];
         let scope = CondenseScope::Session;
-        Some(DigestRequest::new(messages, scope, head.carried.clone(), card, self.digest_tokens()))
+        Some(DigestRequest::new(messages, scope, head.carried.clone(), card, self.own_tokens(head)))
+    }
+
+    fn own_tokens(&self, head: &Head<'_>) -> u64 {
+        self.digest_tokens().min(head.own_tokens)
     }
 
     fn ready(self, digest: Option<(Message, DigestSource)>) -> Ready {
@@ -200,7 +243,11 @@ impl Plan<'_> {
             counter: input.counter.clone(),
         };
         let n_messages = input.messages.len();
-        let report = CompactionReport { digest: source, ..self.report };
+        let facts = self.head.and_then(|head| match head.facts {
+            Cow::Owned(facts) => Some(Box::new(facts)),
+            Cow::Borrowed(_) => None,
+        });
+        let report = CompactionReport { digest: source, facts, ..self.report };
         let (patch, digest_at) = self.draft.into_patch(message);
         Ready {
             patch,
@@ -217,14 +264,14 @@ impl Plan<'_> {
 
 impl Ready {
     /// Puts the model's digest in the place of the local one, or says why the local one stays.
-    fn take_reply(&mut self, reply: Result<ModelDigest, NoDigest>, writer: &Writer) {
+    fn take_reply(&mut self, reply: Result<ModelDigest, NoDigest>, writer: &Writer, addition: &Addition) {
         let place = self.digest_at.and_then(|(edit, nth)| match self.patch.edits.get_mut(edit) {
             Some(Edit::Fold { with, .. }) => with.get_mut(nth),
             _ => None,
         });
         match (reply, place) {
             (Ok(digest), Some(place)) => {
-                *place = writer.fit(|max_chars| shortened_digest(&digest.text, max_chars).into_owned());
+                *place = writer.fit(|max_chars| addition.added_to(&digest.text, max_chars));
                 self.report.digest = Some(DigestSource::Model { cut_off: digest.cut_off });
             }
             (Ok(_), None) => {}

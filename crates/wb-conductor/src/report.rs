@@ -4,7 +4,7 @@ use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript};
 use wb_message::{PatchError, Undo};
-use wb_summarize::NoDigest;
+use wb_summarize::{Facts, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +101,8 @@ pub struct CompactionReport {
     pub digest_tokens: u64,
     /// Who wrote the digest, where there is one.
     pub digest: Option<DigestSource>,
+    /// What the digest was told from, where the run collected it itself; see [`Facts::is_partial`].
+    pub facts: Option<Box<Facts>>,
     /// What the model's requests cost.
     pub usage: Usage,
     /// How many requests were made.

@@ -3,6 +3,7 @@
 use futures::future::{Either, ready};
 use wb_budget::{Budget, PolicyError, WeighedTranscript};
 use wb_message::{Message, Turn};
+use wb_summarize::Facts;
 
 use crate::compactor::{Compactor, CondenseOpts, CondenserDeps};
 use crate::plan::{Plan, Ready};
@@ -34,6 +35,20 @@ pub fn compact_locally(
 ) -> CompactionReport {
     let view = WeighedTranscript::new(messages, &settings.counter);
     let ready = settings.plan(&view, opts).map(|plan| opts.local(plan.held()));
+    drop(view);
+    ready.map_or_else(|report| *report, |ready| ready.apply(messages))
+}
+
+/// As [`compact_locally`], with a digest that is told from the facts of a whole session, which ends with the last of these
+/// messages.
+pub fn compact_locally_with(
+    messages: &mut Vec<Message>,
+    settings: &Compactor,
+    opts: &CondenseOpts,
+    facts: &Facts,
+) -> CompactionReport {
+    let view = WeighedTranscript::new(messages, &settings.counter);
+    let ready = settings.plan_with(&view, opts, Some(facts)).map(|plan| opts.local(plan.held()));
     drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
@@ -95,13 +110,23 @@ impl Compactor {
         view: &'a WeighedTranscript<'a>,
         opts: &CondenseOpts,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        self.plan_with(view, opts, None)
+    }
+
+    /// As [`Self::plan`], with the facts of a session that ends with the transcript's last message.
+    pub fn plan_with<'a>(
+        &self,
+        view: &'a WeighedTranscript<'a>,
+        opts: &CondenseOpts,
+        facts: Option<&'a Facts>,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
         let mut usage = (false, None);
         let budget = self.budget().map(|budget| {
             let (budget, refused) = anchored(budget, opts.context_tokens, view.total_tokens());
             usage = (opts.context_tokens > 0 && refused.is_none(), refused);
             budget
         });
-        self.plan_within(view, budget, opts, usage)
+        self.plan_within(view, budget, opts, usage, facts)
     }
 
     /// Plans within a budget; the last says whether its figures rest on what a provider counted, or why that was refused.
@@ -111,9 +136,10 @@ impl Compactor {
         budget: Result<Budget, PolicyError>,
         opts: &CondenseOpts,
         (anchored, refused): (bool, Option<String>),
+        facts: Option<&'a Facts>,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
         let budget = budget.map_err(|error| Box::new(CompactionReport::of_bad_policy(view, error)))?;
-        match self.pipeline.plan(view, &budget, opts.trigger()) {
+        match self.pipeline.plan_with(view, &budget, opts.trigger(), facts) {
             Ok(plan) => Ok(Plan { report: CompactionReport { anchored, refused, ..plan.report }, ..plan }),
             Err(report) => Err(Box::new(CompactionReport { anchored, refused, ..*report })),
         }

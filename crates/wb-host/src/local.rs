@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use wb_budget::TokenHeuristic;
-use wb_message::{Message, Pairing, ToolVocabulary};
+use wb_message::markers::digest_body;
+use wb_message::{Message, ToolVocabulary};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_summarize::extractive::{ACTIVE, UNRESOLVED};
-use wb_summarize::{Section, Sections, carried_digest, local_sections};
+use wb_summarize::{Section, Sections, carried_digest, local_digest};
 
 use crate::compaction_result::{NO_PRIOR_HISTORY, TURN_CONTEXT};
 
@@ -36,9 +37,10 @@ const BLOCKED: &str = "### Blocked";
 pub(crate) fn local_summary(messages: &[Message], previous: Option<&str>, max_tokens: u64) -> String {
     let carried = carried_digest(messages);
     let prior: String = previous.into_iter().chain(carried.as_deref()).map(as_digest).collect();
-    let sections = local_sections(messages, &Pairing::of(messages), &ToolVocabulary::default(), Some(&prior));
+    let others: Vec<&Message> = messages.iter().filter(|message| digest_body(message).is_none()).collect();
+    let digest = local_digest(&others, &ToolVocabulary::default(), Some(&prior));
     let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens).saturating_sub(FRAME_CHARS);
-    as_summary(&Sections::parse(&sections.render(max_chars)))
+    as_summary(&Sections::parse(&digest.render(max_chars)))
 }
 
 /// Tells that the first request of a turn's start is not that of the session, of which there is a history.
@@ -135,9 +137,11 @@ fn item(line: &str) -> Option<&str> {
 /// Puts the entries of a digest under the headings of a summary.
 fn as_summary(sections: &Sections) -> String {
     let of = |section| sections.entries(section).iter().collect::<Vec<_>>();
-    let (blocked, rest): (Vec<_>, Vec<_>) =
-        of(Section::Status).into_iter().partition(|entry| entry.starts_with(UNRESOLVED));
-    let is_done = |entry: &&String| entry.starts_with("- Shipped") || entry.starts_with("- [x]");
+    // Turns stand oldest first, as they were done.
+    let status = of(Section::Turns).into_iter().rev().chain(of(Section::Status));
+    let (blocked, rest): (Vec<_>, Vec<_>) = status.partition(|entry| entry.starts_with(UNRESOLVED));
+    let is_done =
+        |entry: &&String| ["- Turn ", "- Shipped", "- [x]"].iter().any(|label| entry.starts_with(label));
     let (done, active): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_done);
     // The lists after a summary have the files that were read.
     let context = of(Section::Carryover).into_iter().filter(|entry| !entry.starts_with("- read: ")).collect();

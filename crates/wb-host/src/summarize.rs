@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{DIGEST_TOKENS, TokenCounter};
+use wb_budget::{DIGEST_TOKENS, TokenCounter, TokenHeuristic};
 use wb_message::Message;
 use wb_summarize::timer::DEFAULT_TIMEOUT;
 use wb_summarize::{AskOpts, Cost, ModelInvoker, NoDigest, ThinkingLevel, ask_in_parts};
@@ -65,7 +65,7 @@ impl<'a> SummaryRun<'a> {
             }
             Err(why) => {
                 self.failed.get_or_insert(why);
-                Ok(local_summary(piece.messages, piece.previous, DIGEST_TOKENS))
+                Ok(local_summary(piece.messages, piece.previous, local_tokens(&piece)))
             }
         }
     }
@@ -92,6 +92,18 @@ impl<'a> SummaryRun<'a> {
             Some(why) => SummarySource::Local(why.clone()),
         }
     }
+}
+
+/// A local digest takes one part in so many of what it stands for, and at least so many tokens.
+const LOCAL_PART: u64 = 4;
+const LEAST_LOCAL_TOKENS: u64 = 250;
+
+/// Returns the most tokens of a local digest.
+fn local_tokens(piece: &Piece<'_>) -> u64 {
+    let heuristic = &TokenHeuristic::DEFAULT;
+    let previous = piece.previous.map_or(0, |previous| heuristic.text_tokens(previous));
+    let stands_for = tokens_of(piece.messages, heuristic).saturating_add(previous);
+    (stands_for / LOCAL_PART).clamp(LEAST_LOCAL_TOKENS, DIGEST_TOKENS)
 }
 
 /// A summary that is lighter than what it stands for.

@@ -54,7 +54,7 @@ pub(crate) struct CallTracker {
 
 /// Takes a key as its own hash, which it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyHasher(u64);
+pub struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
@@ -70,8 +70,8 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// A map by keys of ids.
-pub(crate) type ByKey<T> = HashMap<u64, T, BuildHasherDefault<KeyHasher>>;
+/// A map by keys of [`id_key`].
+pub type ByKey<T> = HashMap<u64, T, BuildHasherDefault<KeyHasher>>;
 
 /// Hashes an id of a call; equal in every build.
 pub fn id_key(id: &str) -> u64 {

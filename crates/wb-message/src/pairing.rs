@@ -8,11 +8,11 @@ use std::borrow::Borrow;
 use std::sync::OnceLock;
 
 use crate::call_ids::{CallIds, Id, Kind, ids, kind};
-use crate::calls::{ByKey, CallTracker};
+use crate::calls::CallTracker;
 use crate::markers::is_prompt;
 use crate::message::Message;
 
-pub use crate::calls::{CallAt, id_key};
+pub use crate::calls::{ByKey, CallAt, KeyHasher, id_key};
 
 /// A call and a result that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

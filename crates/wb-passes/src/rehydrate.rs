@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
@@ -90,7 +91,7 @@ fn dropped_reads<'a>(dropped: &'a [Message], tool: &'a str) -> Vec<(usize, &'a s
 }
 
 /// What [`restore_reads`] may give back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RestoreLimits<'a> {
     /// The most files.
     pub max_files: usize,
@@ -98,6 +99,19 @@ pub struct RestoreLimits<'a> {
     pub max_tokens: u64,
     /// Which tools read and which change files.
     pub vocabulary: &'a ToolVocabulary,
+    /// Tells of a path whether what was read does not hold any more, for all that tools do not show: a shell may have
+    /// deleted the file.
+    pub is_stale: &'a dyn Fn(&str) -> bool,
+}
+
+impl fmt::Debug for RestoreLimits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RestoreLimits");
+        shown
+            .field("max_files", &self.max_files)
+            .field("max_tokens", &self.max_tokens)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A file as the transcript last showed it; small, since a transcript shows many.
@@ -158,6 +172,9 @@ pub fn restore_reads(
             break;
         }
         let Some(file) = seen.get(nth) else { break };
+        if (limits.is_stale)(file.path(view, limits.vocabulary)) {
+            continue;
+        }
         // A restored file weighs about what a result of one text weighed; one far too large is not even built.
         let known = is_one_text(file.body(view));
         if !restored.is_empty() && known && view.weight(file.body_at()) > left.saturating_add(64) {
@@ -192,6 +209,9 @@ fn needed_by(seen: &mut LastSeen<'_, '_>, first: usize, limits: RestoreLimits<'_
         let Some(file) = seen.get(nth) else { break };
         // A restored message carries a mark and the path where a result has its tool's name.
         let path = file.path(seen.view, limits.vocabulary);
+        if (limits.is_stale)(path) {
+            continue;
+        }
         let tokens = seen.view.weight(file.body_at()) + 16 + path.len() as u64 / 3;
         if needed + tokens <= max_tokens {
             needed += tokens;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{DIGEST_TOKENS, ModelCard, TokenHeuristic};
-use wb_message::{Message, Pairing, ToolVocabulary, text};
+use wb_message::{Message, ToolVocabulary, text};
 
 use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::chunking::{Room, transcript_parts};
 use crate::digest::{completed, shortened_digest};
-use crate::extractive::{carried_digest, local_sections};
+use crate::extractive::{carried_digest, local_digest};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
 use crate::own_prompts::OwnPrompts;
@@ -194,7 +194,8 @@ pub fn newest_timestamp<M: std::borrow::Borrow<Message>>(messages: &[M]) -> i64 
 /// the local digest stands in. Earlier digests among
 /// the messages are carried along with `prior_digest`. For no messages no model is asked.
 pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
-    let carried: Vec<String> = carried_digest(messages).into_iter().chain(deps.prior_digest).collect();
+    let carried: Vec<String> =
+        carried_digest(messages).into_iter().chain(deps.prior_digest.clone()).collect();
     let prior = (!carried.is_empty()).then(|| carried.join("\n\n"));
     let max_tokens = deps.max_tokens.unwrap_or(DIGEST_TOKENS);
     let digest = match &deps.invoke {
@@ -210,9 +211,8 @@ pub async fn summarize(messages: &[Message], deps: SummarizeDeps) -> Summary {
     let max_chars = TokenHeuristic::DEFAULT.chars_within(max_tokens);
     let digest = digest.map_or_else(
         |_| {
-            let pairing = Pairing::of(messages);
             let vocabulary = ToolVocabulary::default();
-            local_sections(messages, &pairing, &vocabulary, prior.as_deref()).render(max_chars)
+            local_digest(messages, &vocabulary, deps.prior_digest.as_deref()).render(max_chars)
         },
         |digest| shortened_digest(&digest.text, max_chars).into_owned(),
     );

@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line};
 
+use crate::entries::{LISTS, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Section {
     /// What the user wants.
     Objective,
@@ -24,12 +27,14 @@ pub enum Section {
     Carryover,
     /// What earlier digests say that is of none of the other kinds; it ends the carryover.
     Carried,
+    /// The turns, the newest one first; they stand in the status, oldest first.
+    Turns,
 }
 
 /// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; N_SECTIONS] = [34, 9, 20, 7, 6, 10, 14];
+const SHARES: [usize; N_SECTIONS] = [34, 10, 10, 4, 6, 4, 4, 28];
 
-const N_SECTIONS: usize = 7;
+const N_SECTIONS: usize = 8;
 
 /// Entries of a section that are kept; no digest has room for more.
 const MAX_ENTRIES: usize = 400;
@@ -94,7 +99,17 @@ impl Sections {
                 _ => known.push(line.to_owned()),
             }
         }
+        sections.part_turns();
         sections
+    }
+
+    /// Puts the entries on turns apart from the rest of the status, the newest one first.
+    fn part_turns(&mut self) {
+        let status = std::mem::take(&mut self.entries[Section::Status as usize]);
+        let (turns, status) = status.into_iter().partition(|entry| entry.starts_with(TURN));
+        self.entries[Section::Turns as usize] = turns;
+        self.entries[Section::Turns as usize].reverse();
+        self.entries[Section::Status as usize] = status;
     }
 
     /// Renders all six headings with as many entries as fit into that many characters; an empty section says
@@ -110,9 +125,11 @@ impl Sections {
         let chosen = self.chosen(room);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
         let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
-        let [sections @ .., carryover, carried] = &chosen;
+        let [objective, guardrails, status, rationale, plan, carryover, carried, turns] = &chosen;
+        let status = turns.iter().rev().chain(status).cloned().collect();
         let carryover = [carryover.as_slice(), carried].concat();
-        for (heading, entries) in SECTION_TEMPLATE.lines().zip(sections.iter().chain([&carryover])) {
+        let sections = [objective, guardrails, &status, rationale, plan, &carryover];
+        for (heading, entries) in SECTION_TEMPLATE.lines().zip(sections) {
             out.push_str(heading);
             out.push('\n');
             push_entries(&mut out, entries);
@@ -224,12 +241,8 @@ const LEAST_ROOM_CHARS: usize = 80;
 
 /// The characters that even the longest entry may have, so that what is left of it is of use.
 const LEAST_ENTRY_CHARS: usize = 120;
-
-/// How entries begin that are lists, and what separates their items.
-pub(crate) const MODIFIED: &str = "- Shipped: modified ";
-pub(crate) const READ: &str = "- read: ";
-pub(crate) const NAMES: &str = "- names: ";
-const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, " · ")];
+/// The characters that a line of a turn may have at the least where it is cut off.
+const LEAST_LINE_CHARS: usize = 40;
 
 /// Returns how long an entry may be if not all fit.
 fn entry_chars(room: usize, percent: usize) -> usize {
@@ -253,6 +266,9 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if !entry.contains('\n') {
         return Cow::Owned(one_line(entry, max_chars - 1));
     }
+    if let Some((name, body)) = entry.split_once('\n').filter(|_| entry.starts_with(TURN)) {
+        return Cow::Owned(short_turn(name, body, max_chars));
+    }
     // What continues an entry is indented. The clip counts bytes, of which there are never fewer than characters.
     let mark = CLIP_MARK.replace('\n', "\n  ");
     let clipped = clip(entry, max_chars - 1 - (mark.len() - CLIP_MARK.len()));
@@ -260,6 +276,23 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
         Some((head, tail)) => Cow::Owned([head.trim_end(), &mark, tail.trim_start()].concat()),
         None => clipped,
     }
+}
+
+/// Returns a turn with as many of its lines as fit, the last one of them cut off.
+fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
+    let mut out = one_line(name, max_chars - 1);
+    let mut left = (max_chars - 1).saturating_sub(out.chars().count());
+    for line in body.split('\n') {
+        let n_chars = line.chars().count() + 1;
+        if n_chars <= left {
+            out.extend(["\n", line]);
+            left -= n_chars;
+        } else if left > LEAST_LINE_CHARS {
+            out.extend(["\n  ", &one_line(line, left - 3)]);
+            break;
+        }
+    }
+    out
 }
 
 fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {

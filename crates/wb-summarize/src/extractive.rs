@@ -1,126 +1,348 @@
-//! The local digest: what a reader needs to resume, taken from the transcript without a model.
+//! The local digest: what a reader needs to resume, told from the facts of the session without a model.
 
 use std::borrow::{Borrow, Cow};
-use std::fmt::Write;
-use std::iter::{once, repeat};
+use std::fmt;
 
-use serde_json::Value;
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{clip, one_line, one_line_into, tidy};
-use wb_message::{Message, Pairing, ToolVocabulary};
+use wb_message::{Message, ToolVocabulary};
 
-use crate::digest::{MODIFIED, NAMES, READ, Section, Sections};
-pub use crate::digest_merge::{ACTIVE, UNRESOLVED};
-use crate::digest_merge::{EARLIER, ENDED, FIRST, LATEST, N_ENTRIES, carry, elided_line, leading};
-use crate::notes::{Failure, N_PATHS, Newest, Words, Work, place};
+use crate::digest::{Section, Sections, shortened_digest};
+pub use crate::entries::{ACTIVE, UNRESOLVED};
+use crate::entries::{EARLIER, FIRST, GIT, LATEST, MODIFIED, READ, TURN};
+use crate::evidence::{evidence, with_evidence};
+use crate::facts::turns::ASKED_CHARS;
+use crate::facts::{Change, Facts, FileFact, Run, Turn};
+use crate::words::tasks::{Task, TaskState};
+use crate::words::user_text::is_acknowledgement;
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = 1200;
 /// Characters of any other line.
 const LINE_CHARS: usize = 200;
+/// Paths that are told of each kind.
+const N_PATHS: usize = 40;
+/// Bytes of what was concluded in a turn, the last ones and older ones.
+const SAID_BYTES: [usize; 2] = [1_000, 500];
+/// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
+const EVIDENCE_PERCENT: usize = 45;
+const LEAST_FOR_EVIDENCE: usize = 1_600;
 
-/// Takes the local digest of messages from a transcript; the same input gives the same sections.
+/// Tells whether a reader sees a line of the message of a number beside the digest.
+type Shown<'a> = &'a dyn Fn(u32, &str) -> bool;
+
+/// A digest that needs no model, ready to be rendered at any size.
+#[derive(Clone)]
+pub struct LocalDigest<'a> {
+    facts: Cow<'a, Facts>,
+    n_elided: usize,
+    shown: Option<Shown<'a>>,
+}
+
+impl fmt::Debug for LocalDigest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalDigest").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}
+
+/// Takes the local digest of messages; the same input gives the same digest.
 ///
-/// `pairing` is that of the messages or of a transcript that starts with them. System texts, earlier digests
-/// and restored files are not read; `prior` is the text of earlier digests, which is carried section by section.
-/// Messages are read from the newest back, and no further than what the digest has room for.
-pub fn local_sections<M: Borrow<Message>>(
+/// System texts and restored files are not read. What earlier digests say, among the messages or given as `prior`, is
+/// taken over.
+pub fn local_digest<M: Borrow<Message>>(
     messages: &[M],
-    pairing: &Pairing,
     vocabulary: &ToolVocabulary,
     prior: Option<&str>,
-) -> Sections {
-    let prior = prior.map(Sections::parse).unwrap_or_default();
-    let unresolved = prior.entries(Section::Status).iter().map(String::as_str);
-    let unresolved = unresolved.filter(|entry| entry.starts_with(UNRESOLVED)).collect();
-    let notes = Notes {
-        words: Words::of(messages, vocabulary),
-        work: Work::of(messages, pairing, vocabulary, unresolved),
-    };
-    let n_elided = messages.iter().filter(|message| !is_pinned((*message).borrow())).count();
-    notes.sections(n_elided, &prior)
+) -> LocalDigest<'static> {
+    let mut facts = Facts::default();
+    if let Some(prior) = prior {
+        facts.take_in_digest(prior);
+    }
+    for message in messages {
+        facts.take_in(message.borrow(), vocabulary);
+    }
+    LocalDigest { facts: Cow::Owned(facts), n_elided: n_elided(messages), shown: None }
 }
 
-/// What the sections are made of.
-#[derive(Debug)]
-struct Notes<'a, 'p> {
-    words: Words<'a>,
-    work: Work<'a, 'p>,
+/// Returns how many messages a digest stands for: all but system texts, which stay.
+pub fn n_elided<M: Borrow<Message>>(messages: &[M]) -> usize {
+    messages.iter().filter(|message| !is_pinned((*message).borrow())).count()
 }
 
-impl Notes<'_, '_> {
-    fn sections(&self, n_elided: usize, prior: &Sections) -> Sections {
+impl<'a> LocalDigest<'a> {
+    /// Starts from the facts of a session and the count of messages that the digest stands for.
+    pub fn new(facts: &'a Facts, n_elided: usize) -> Self {
+        Self { facts: Cow::Borrowed(facts), n_elided, shown: None }
+    }
+
+    /// Leaves out what a reader sees anyway: `shows` is asked for a line of the message of a number.
+    #[must_use]
+    pub fn beside(self, shows: &'a dyn Fn(u32, &str) -> bool) -> Self {
+        Self { shown: Some(shows), ..self }
+    }
+
+    /// Renders the shortest digest, which says no more than how much is gone.
+    pub fn least(&self) -> String {
+        let mut sections = Sections::default();
+        sections.add(Section::Carryover, self.facts.elided_line(self.n_elided));
+        sections.render(0)
+    }
+
+    /// Renders the digest under its six headings in at most so many characters: first words, turns and what is open, then
+    /// the lines that the next step may need, in the room that is left.
+    pub fn render(&self, max_chars: usize) -> String {
+        self.render_with(max_chars, lines_within(max_chars))
+    }
+
+    /// As [`Self::render`], with so many of the characters for the lines.
+    pub fn render_with(&self, max_chars: usize, line_chars: usize) -> String {
+        let line_chars = if max_chars < LEAST_FOR_EVIDENCE { 0 } else { line_chars.min(max_chars / 4 * 3) };
+        let digest = self.sections(max_chars).render(max_chars - line_chars);
+        if line_chars == 0 {
+            return digest;
+        }
+        let left = max_chars.saturating_sub(digest.chars().count());
+        let lines = self.lines_beside(&digest, left);
+        with_evidence(digest, &lines)
+    }
+
+    /// Returns what is added to a digest of at most so many characters that a model writes: constraints, and lines of at
+    /// most so many.
+    pub fn addition(&self, own_chars: usize, line_chars: usize) -> Addition {
+        let constraints = self.constraints().map(|words| bullet(&words)).collect();
+        Addition { own_chars, constraints, lines: self.lines(line_chars) }
+    }
+
+    /// Renders the lines alone that the next step may need.
+    pub fn lines(&self, max_chars: usize) -> String {
+        self.lines_beside("", max_chars)
+    }
+
+    fn lines_beside(&self, told: &str, max_bytes: usize) -> String {
+        evidence(self.facts.names(), told, max_bytes, |message, line| self.shows(message, line))
+    }
+
+    fn shows(&self, message: u32, line: &str) -> bool {
+        self.shown.is_some_and(|shows| shows(message, line))
+    }
+
+    fn is_shown(&self, message: u32) -> bool {
+        self.shows(message, "")
+    }
+
+    /// Tells all that may have room in so many characters.
+    fn sections(&self, max_chars: usize) -> Sections {
         let mut out = Sections::default();
-        self.objective(&mut out, prior);
-        for line in self.words.constraints.iter() {
-            out.add(Section::Guardrails, bullet(line));
+        self.objective(&mut out, max_chars);
+        for constraint in self.constraints() {
+            out.add(Section::Guardrails, bullet(&constraint));
         }
-        self.status(&mut out, prior);
-        for line in self.words.decided.iter() {
-            out.add(Section::Rationale, bullet(line));
+        self.turns(&mut out, max_chars);
+        self.status(&mut out);
+        for line in self.facts.decided().iter().rev() {
+            out.add(Section::Rationale, labelled("- ", line.text.trim_start_matches("- "), LINE_CHARS));
         }
-        for todo in self.words.todos.map(open_todos).unwrap_or_default() {
-            out.add(Section::Plan, todo);
+        for task in self.facts.tasks().all().iter().filter(|task| task.state != TaskState::Done) {
+            out.add(Section::Plan, task_line(task));
         }
-        self.carryover(&mut out, n_elided, prior);
-        carry(&mut out, prior, |it| it.starts_with(UNRESOLVED) && !self.work.unresolved.contains(&it));
+        let is_planned = !out.entries(Section::Plan).is_empty();
+        out.add(Section::Carryover, self.facts.elided_line(self.n_elided));
+        let read = self.files(|file| file.change.is_none() && file.read_at > 0);
+        path_entries(&mut out, Section::Carryover, READ, read);
+        for (section, entry) in self.facts.foreign() {
+            match section {
+                Section::Objective => {}
+                Section::Plan if is_planned => {}
+                Section::Carryover => out.add(Section::Carried, entry.clone()),
+                section => out.add(*section, entry.clone()),
+            }
+        }
         out
     }
 
-    /// The first request leads, since the digest that carried it may be gone; then the newest.
-    fn objective(&self, out: &mut Sections, prior: &Sections) {
-        let own_first = self.words.first_request.filter(|_| prior.is_empty());
-        if let Some(first) = leading(prior) {
-            out.add(Section::Objective, first.clone());
-        } else if let Some(text) = own_first.and_then(verbatim) {
-            out.add(Section::Objective, [FIRST, " ", &text].concat());
-        }
-        let newest = self.words.requests.iter().filter(|request| Some(**request) != own_first);
-        for (text, label) in
-            newest.filter_map(|request| verbatim(request)).zip(once(LATEST).chain(repeat(EARLIER)))
-        {
-            out.add(Section::Objective, [label, " ", &text].concat());
-        }
+    /// Returns constraints word for word, what forbids first, newest first.
+    fn constraints(&self) -> impl Iterator<Item = String> {
+        let of = |forbids| self.facts.constraints().rev().filter(move |it| it.forbids == forbids);
+        of(true).chain(of(false)).map(|it| it.text.clone())
     }
 
-    fn status(&self, out: &mut Sections, prior: &Sections) {
-        path_entries(out, Section::Status, MODIFIED, &self.work.modified, prior);
-        let carried = prior.entries(Section::Status).iter().find(|entry| entry.starts_with(ACTIVE));
-        let said = self.words.said.map(|said| labelled(ACTIVE, said, LINE_CHARS * 2));
-        if let Some(active) = said.or_else(|| carried.cloned()) {
-            out.add(Section::Status, active);
+    /// The first request leads, or the goal in the words of a model; then the newest.
+    fn objective(&self, out: &mut Sections, max_chars: usize) {
+        let requests: Vec<&Turn> = self.facts.turns().iter().filter(|turn| !turn.asked.is_empty()).collect();
+        let first = requests.first().copied().filter(|_| self.facts.has_first());
+        let mut goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
+        if let Some((_, goal)) = goals.next() {
+            out.add(Section::Objective, goal.clone());
         }
-        for Failure { what, path, line } in self.work.errors.iter() {
-            let line = [&place(what, path.as_ref()), ": ", line].concat();
-            out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS));
+        if let Some(first) = first {
+            out.add(Section::Objective, labelled_words(FIRST, &first.asked));
         }
-    }
-
-    fn carryover(&self, out: &mut Sections, n_elided: usize, prior: &Sections) {
-        out.add(Section::Carryover, elided_line(n_elided, prior));
-        path_entries(out, Section::Carryover, READ, &self.work.read, prior);
-        for (command, outcome) in self.work.commands.iter() {
-            let mut entry = labelled("- `", command, LINE_CHARS / 2);
-            // Writing into a string cannot fail.
-            _ = write!(entry, "{ENDED}{outcome}");
-            out.add(Section::Carryover, entry);
-        }
-        let own = self.words.names.iter().map(|name| one_line(name, LINE_CHARS / 2));
-        let carried = prior.entries(Section::Carryover).iter().filter_map(|entry| entry.strip_prefix(NAMES));
-        let mut names: Vec<String> = Vec::new();
-        for name in own.chain(carried.flat_map(|line| line.split(" · ")).map(str::to_owned)) {
-            if !names.contains(&name) && names.len() < N_ENTRIES {
-                names.push(name);
+        let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
+        let others = requests.iter().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));
+        let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
+        let mut n_bytes = 0;
+        for (age, turn) in others.enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
+            if n_bytes > max_chars {
+                break;
+            }
+            n_bytes += turn.asked.len();
+            if !told.contains(&turn.asked.as_str()) {
+                told.push(&turn.asked);
+                let label = if age == 0 { LATEST } else { EARLIER };
+                let most = if age == 0 { usize::MAX } else { REQUEST_BYTES };
+                out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
             }
         }
-        if !names.is_empty() {
-            out.add(Section::Carryover, [NAMES, &names.join(" · ")].concat());
+        goals.for_each(|(_, goal)| out.add(Section::Objective, goal.clone()));
+    }
+
+    /// Tells each turn: what was asked, done, shown and concluded; the newest one leads in the list.
+    fn turns(&self, out: &mut Sections, max_chars: usize) {
+        let last = self.last_said().map(|turn| turn.number);
+        let mut n_bytes = 0;
+        for (age, turn) in self.facts.turns().iter().rev().enumerate() {
+            if n_bytes > max_chars {
+                break;
+            }
+            let body = self.turn(turn, age, Some(turn.number) == last);
+            if body.is_empty() {
+                continue;
+            }
+            n_bytes += body.len();
+            let asked = one_line(&turn.asked, ASKED_CHARS);
+            let quoted = if asked.is_empty() { String::new() } else { format!(" (“{asked}”)") };
+            out.add(Section::Turns, format!("{TURN}{}{quoted}:{body}", turn.number));
         }
+    }
+
+    fn turn(&self, turn: &Turn, age: usize, is_last: bool) -> String {
+        let mut body = if turn.told.is_empty() { String::new() } else { ["\n", &turn.told].concat() };
+        let changed = turn.changed.iter().map(|it| {
+            let times = if it.times > 1 { format!(" ×{}", it.times) } else { String::new() };
+            format!("{} {}{times}", it.how, it.path)
+        });
+        let changed: Vec<String> = changed.collect();
+        if !changed.is_empty() {
+            body.extend(["\n  files: ", &changed.join(", ")]);
+        }
+        for answer in &turn.answers {
+            body.extend(["\n  ", &one_line(answer, LINE_CHARS * 2)]);
+        }
+        // What was said last is told beside the turns.
+        if !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at) {
+            let said = clip(&turn.said, SAID_BYTES[usize::from(age > 2)]);
+            body.extend(["\n  agent: ", &indented(&tidy(&said))]);
+        }
+        for run in turn.runs.iter().filter(|run| !self.is_shown(run.at)) {
+            run_line(&mut body, run);
+        }
+        body
+    }
+
+    fn status(&self, out: &mut Sections) {
+        let modified = self.files(|file| matches!(file.change, Some(Change::Written | Change::Edited)));
+        path_entries(out, Section::Status, MODIFIED, modified);
+        if let Some(turn) = self.last_said().filter(|turn| !self.is_shown(turn.said_at)) {
+            out.add(Section::Status, [ACTIVE, &indented(&tidy(&clip(&turn.said, SAID_BYTES[0])))].concat());
+        }
+        for failure in self.facts.failures().newest().filter(|it| !self.is_shown(it.at)) {
+            let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
+            out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
+        }
+        let git: Vec<&str> = self.facts.git().iter().map(|noted| noted.text.as_str()).collect();
+        if !git.is_empty() {
+            out.add(Section::Status, [GIT, &git.join("; ")].concat());
+        }
+    }
+
+    /// Returns the last turn that ended with more than a word or two, else the last one that the agent spoke in.
+    fn last_said(&self) -> Option<&Turn> {
+        let mut spoken = self.facts.turns().iter().rev().filter(|turn| !turn.said.is_empty());
+        let last = spoken.next();
+        let tells = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
+        last.filter(tells).or_else(|| spoken.find(tells)).or(last)
+    }
+
+    fn files(&self, is_one: impl Fn(&FileFact) -> bool) -> impl Iterator<Item = &str> {
+        self.facts.files().newest().filter(move |file| is_one(file)).map(|file| file.path.as_str())
     }
 }
 
-fn bullet(line: &str) -> String {
-    labelled("- ", line.trim().trim_start_matches("- "), LINE_CHARS)
+/// Returns how many characters of a digest lines of evidence may take where nobody says.
+fn lines_within(max_chars: usize) -> usize {
+    max_chars * EVIDENCE_PERCENT / 100
+}
+
+/// What must not pass through a model and is added to what it writes: constraints word for word, and the lines that the
+/// next step may need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addition {
+    own_chars: usize,
+    constraints: Vec<String>,
+    lines: String,
+}
+
+/// Parts per hundred of a digest that constraints may take that its model has not told.
+const CONSTRAINTS_PERCENT: usize = 15;
+
+impl Addition {
+    /// Returns the digest of a model with all that is missing in it, within so many characters.
+    pub fn added_to(&self, digest: &str, max_chars: usize) -> String {
+        let for_lines =
+            Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
+        let own_chars = self.own_chars.min(max_chars - for_lines.unwrap_or(0));
+        let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
+        let missing = self.missing_in(digest, own_chars * CONSTRAINTS_PERCENT / 100);
+        if missing.is_empty() {
+            return with_evidence(shortened_digest(digest, own_chars).into_owned(), lines);
+        }
+        let mut sections = Sections::parse(digest);
+        for entry in missing {
+            sections.add(Section::Guardrails, entry);
+        }
+        with_evidence(sections.render(own_chars), lines)
+    }
+
+    /// Returns the constraints that a digest does not tell, as far as they fit.
+    fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<&str> {
+        let mut left = max_chars;
+        let is_missing = |entry: &&String| !digest.contains(entry.trim_start_matches("- "));
+        let missing = self.constraints.iter().filter(is_missing).filter(|entry| {
+            let n_chars = entry.chars().count() + 1;
+            let fits = n_chars <= left;
+            left -= if fits { n_chars } else { 0 };
+            fits
+        });
+        missing.map(String::as_str).collect()
+    }
+}
+
+fn run_line(body: &mut String, run: &Run) {
+    body.push_str("\n  $ ");
+    one_line_into(body, &run.command, LINE_CHARS);
+    body.extend([" → ", &run.outcome]);
+    for (nth, line) in run.lines.iter().enumerate() {
+        body.push_str(if nth == 0 { ": " } else { " | " });
+        one_line_into(body, line, LINE_CHARS);
+    }
+}
+
+fn task_line(task: &Task) -> String {
+    let state = match task.state {
+        TaskState::Open => "pending",
+        TaskState::Active => "in_progress",
+        TaskState::Done => "completed",
+        TaskState::Cancelled => "cancelled",
+        TaskState::Dropped => "dropped, not done",
+    };
+    format!("- [{state}] {}", one_line(&task.text, LINE_CHARS))
+}
+
+/// Puts a sentence of the user on one entry; it is not cut.
+fn bullet(words: &str) -> String {
+    let words = words.trim();
+    let words = words.strip_prefix("- ").unwrap_or(words);
+    ["- ", &indented(words)].concat()
 }
 
 /// Returns a text on one line behind a label.
@@ -131,18 +353,9 @@ fn labelled(label: &str, text: &str, max_chars: usize) -> String {
     line
 }
 
-/// Returns the user's words, clipped, with further lines indented; nothing for a blank request.
-fn verbatim(request: &Message) -> Option<String> {
-    let Message::User { content, .. } = request else { return None };
-    // Twice the bound of each text is more than the clip keeps.
-    let mut texts = content.texts().map(|text| clip(text, REQUEST_BYTES * 2));
-    let mut words = texts.next().unwrap_or_default();
-    for text in texts {
-        words.to_mut().push('\n');
-        words.to_mut().push_str(&text);
-    }
-    let words = tidy(&words);
-    (!words.is_empty()).then(|| indented(&clip(&words, REQUEST_BYTES)))
+/// Returns the user's words behind a label, with further lines indented.
+fn labelled_words(label: &str, words: &str) -> String {
+    [label, " ", &indented(&tidy(words))].concat()
 }
 
 /// Indents all lines but the first and the empty ones.
@@ -157,37 +370,12 @@ fn indented(words: &str) -> String {
     out
 }
 
-/// Adds paths, newest first and then those that earlier digests list, a few per line so that some fit where not
-/// all do.
-fn path_entries(
-    out: &mut Sections,
-    section: Section,
-    label: &str,
-    newest: &Newest<Cow<'_, str>>,
-    prior: &Sections,
-) {
-    let carried = prior.entries(section).iter().filter_map(|entry| entry.strip_prefix(label));
-    let mut paths: Vec<&str> = Vec::with_capacity(N_PATHS);
-    for path in newest.iter().map(Cow::as_ref).chain(carried.flat_map(|line| line.split(", "))) {
-        if !path.is_empty() && !path.contains('\n') && !paths.contains(&path) && paths.len() < N_PATHS {
-            paths.push(path);
-        }
-    }
+/// Adds paths, a few per line so that some fit where not all do.
+fn path_entries<'p>(out: &mut Sections, section: Section, label: &str, paths: impl Iterator<Item = &'p str>) {
+    let paths: Vec<&str> = paths.filter(|path| !path.contains('\n')).take(N_PATHS).collect();
     for some in paths.chunks(8) {
         out.add(section, [label, &some.join(", ")].concat());
     }
-}
-
-/// Returns the tasks of a plan call that are not done: `todos[{content,status}]` or `plan[{step,status}]`.
-fn open_todos(input: &Value) -> Vec<String> {
-    let list = input.get("todos").or_else(|| input.get("plan")).and_then(Value::as_array);
-    let open = list.into_iter().flatten().filter_map(|todo| {
-        let what = ["content", "step", "title"].iter().find_map(|key| todo.get(key)?.as_str())?;
-        let status = todo.get("status").and_then(Value::as_str).unwrap_or("pending");
-        let done = matches!(status, "completed" | "done" | "cancelled");
-        (!done).then(|| format!("- [{status}] {}", one_line(what, LINE_CHARS)))
-    });
-    open.take(N_ENTRIES).collect()
 }
 
 /// Returns what the earlier digests among messages say, oldest first, nothing if there is none.

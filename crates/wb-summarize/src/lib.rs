@@ -30,12 +30,13 @@ pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
+mod entries;
 pub mod digest;
 pub mod prompt;
-mod line_classifier;
-mod digest_merge;
-mod notes;
+pub mod facts;
+mod evidence;
 pub mod extractive;
+pub mod audit;
 pub mod invoker;
 mod from_fn;
 pub mod timer;
@@ -50,6 +51,7 @@ pub mod scripted;
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
 pub use asker::{AskOpts, Cost, DEFAULT_THINKING, ModelDigest, Question, Summarizer, ask_in_parts};
+pub use audit::{Finding, FindingKind, audit};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,
@@ -59,7 +61,10 @@ pub use condense::{
     DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
 pub use digest::{Section, Sections, shortened_digest};
-pub use extractive::{REQUEST_BYTES, carried_digest, has_news, local_sections};
+pub use extractive::{
+    Addition, LocalDigest, REQUEST_BYTES, carried_digest, has_news, local_digest, n_elided,
+};
+pub use facts::Facts;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use from_fn::{FnInvoker, from_fn};
 pub use heading::Heading;

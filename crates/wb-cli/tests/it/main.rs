@@ -7,6 +7,8 @@ mod place;
 mod sessions;
 mod strategies;
 mod commands;
+mod replay;
+mod audit;
 mod session;
 mod session_writes;
 mod session_files;

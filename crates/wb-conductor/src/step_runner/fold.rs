@@ -1,14 +1,17 @@
 //! Where the head ends that becomes a digest, and what may be said of it.
 
-use wb_budget::{plan_cut, prefix_sums};
+use std::borrow::Cow;
+
+use wb_budget::{TokenHeuristic, plan_cut, prefix_sums};
 use wb_message::markers::is_pinned;
 use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
 use wb_summarize::{
-    CondenseScope, REQUEST_BYTES, carried_digest, digest_message, has_news, local_sections, newest_timestamp,
+    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, carried_digest, digest_message, has_news, n_elided,
+    newest_timestamp,
 };
 
 use crate::pipeline::DigestStep;
-use crate::plan::{Head, USEFUL_DIGEST_TOKENS};
+use crate::plan::{Head, within_transcript};
 use crate::step_runner::StepRunner;
 
 /// The weight in tokens of a digest that is only a count, which is never left out.
@@ -36,7 +39,7 @@ impl Places {
     }
 }
 
-impl StepRunner<'_, '_> {
+impl<'a> StepRunner<'a, '_> {
     fn places(&self) -> Places {
         let draft = &self.draft;
         let weights = (0..draft.len()).map(|at| {
@@ -47,7 +50,7 @@ impl StepRunner<'_, '_> {
     }
 
     /// Folds the head of the draft and leaves a place for its digest; nothing where that would gain nothing.
-    pub(crate) fn fold_head(&mut self, step: DigestStep) -> Option<Head> {
+    pub(crate) fn fold_head(&mut self, step: DigestStep) -> Option<Head<'a>> {
         let places = self.places();
         let cut = self.choose_cut(step, &places);
         if cut == 0 {
@@ -61,7 +64,8 @@ impl StepRunner<'_, '_> {
         let gone: u64 =
             ranges.iter().map(|range| self.draft.prefix[range.end] - self.draft.prefix[range.start]).sum();
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - gone);
-        let room = self.split.digest.max(head.least_tokens).min(freed / 2).max(head.least_tokens);
+        let most = self.split.digest.saturating_add(head.lines_tokens);
+        let room = most.min(freed / 2).max(head.least_tokens);
         if room >= freed {
             return None;
         }
@@ -74,16 +78,38 @@ impl StepRunner<'_, '_> {
         Some(head)
     }
 
-    fn head_before(&self, cut: usize) -> Head {
+    fn head_before(&self, cut: usize) -> Head<'a> {
         let input = self.draft.input;
         let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
         let cut = first.unwrap_or(input.messages.len());
         let messages = &input.messages[..cut];
         let carried = carried_digest(messages);
-        let local = local_sections(messages, &input.pairing, self.vocabulary, carried.as_deref());
+        let facts = match self.facts {
+            Some(facts) => Cow::Borrowed(facts),
+            None => Cow::Owned(Facts::of_newest(&input.messages, self.vocabulary)),
+        };
         let timestamp = newest_timestamp(messages);
-        let least = digest_message(CondenseScope::Session, local.render(0), timestamp);
-        Head { cut, carried, local, least_tokens: input.counter.message(&least), timestamp }
+        let n_elided = n_elided(messages);
+        let least = LocalDigest::new(&facts, n_elided).least();
+        let least = input.counter.message(&digest_message(CondenseScope::Session, least, timestamp));
+        let lines_tokens = self.needed_lines(&facts, cut);
+        let own_tokens = self.split.digest;
+        Head { cut, carried, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
+    }
+
+    /// Returns how much room the lines below the digest need, no more than they may have: files get the rest.
+    fn needed_lines(&self, facts: &Facts, cut: usize) -> u64 {
+        let most = self.most_lines();
+        if most == 0 {
+            return 0;
+        }
+        let shown = self.draft.shown();
+        let stays = |at: usize, line: &str| at >= cut && shown.shows(at, line);
+        let n_messages = self.draft.input.messages.len();
+        let lines = within_transcript(facts, n_messages, &stays, |shows| {
+            LocalDigest::new(facts, 0).beside(shows).lines(TokenHeuristic::DEFAULT.chars_within(most))
+        });
+        self.draft.input.counter.text(&lines).min(most)
     }
 
     /// Returns the cut, 0 where folding would say nothing new.
@@ -98,7 +124,7 @@ impl StepRunner<'_, '_> {
         let kept = self.prompt_to_keep(step, places, cut);
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
         // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
-        let one_digest = self.split.digest.max(2 * LEAST_DIGEST_TOKENS);
+        let one_digest = (self.split.digest + self.most_lines()).max(2 * LEAST_DIGEST_TOKENS);
         let sheds = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
         let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.says_something_new(at));
         if news || (sheds && self.budget.has_target()) { cut } else { 0 }
@@ -131,7 +157,7 @@ impl StepRunner<'_, '_> {
     }
 
     fn needed_digest(&self) -> u64 {
-        self.split.digest.clamp(LEAST_DIGEST_TOKENS, USEFUL_DIGEST_TOKENS)
+        (self.split.digest + self.most_lines()).max(LEAST_DIGEST_TOKENS)
     }
 
     /// Returns the latest prompt where the cut would take it, a digest could not hold it word for word, and there is

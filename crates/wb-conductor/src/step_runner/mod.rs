@@ -5,22 +5,36 @@ mod fold;
 use wb_budget::{Budget, BudgetSplit, WeighedTranscript};
 use wb_message::{Edit, Patch, ToolVocabulary};
 use wb_passes::{Goal, Pass, RestoreLimits, restore_reads};
+use wb_summarize::Facts;
 
 use crate::draft::Draft;
 use crate::pipeline::{DigestStep, Pipeline, Step, Trigger};
-use crate::plan::{Head, Plan, USEFUL_DIGEST_TOKENS};
+use crate::plan::{Head, Plan};
 use crate::report::{CompactionReport, StepReport, Unchanged};
 
 impl Pipeline {
     /// Plans all steps over a transcript. Nothing is changed or paid for; a report with the reason comes back where
     /// there is nothing to do.
+    ///
+    /// A digest is told from the newest messages alone; [`Self::plan_with`] tells it from the whole session.
     pub fn plan<'a>(
         &self,
         view: &'a WeighedTranscript<'a>,
         budget: &Budget,
         trigger: Trigger,
     ) -> Result<Plan<'a>, Box<CompactionReport>> {
-        StepRunner::new(view, *budget, trigger, &self.vocabulary).run(&self.steps)
+        self.plan_with(view, budget, trigger, None)
+    }
+
+    /// As [`Self::plan`], with the facts of a session that ends with the transcript's last message.
+    pub fn plan_with<'a>(
+        &self,
+        view: &'a WeighedTranscript<'a>,
+        budget: &Budget,
+        trigger: Trigger,
+        facts: Option<&'a Facts>,
+    ) -> Result<Plan<'a>, Box<CompactionReport>> {
+        StepRunner::new(view, *budget, trigger, &self.vocabulary, facts).run(&self.steps)
     }
 }
 
@@ -46,7 +60,10 @@ pub(crate) struct StepRunner<'a, 'p> {
     pub(crate) is_forced: bool,
     phase: Phase,
     pub(crate) vocabulary: &'p ToolVocabulary,
-    pub(crate) head: Option<Head>,
+    pub(crate) facts: Option<&'a Facts>,
+    /// Whether a step gives things back, so that its share is there.
+    restores: bool,
+    pub(crate) head: Option<Head<'a>>,
     steps: Vec<StepReport>,
     /// Whether a step was run that may add weight.
     may_add: bool,
@@ -58,6 +75,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         budget: Budget,
         trigger: Trigger,
         vocabulary: &'p ToolVocabulary,
+        facts: Option<&'a Facts>,
     ) -> Self {
         let pinned = view.pinned_tokens();
         let split = budget.split(pinned);
@@ -70,6 +88,8 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             is_forced: trigger == Trigger::Forced,
             phase: Phase::NoDigest,
             vocabulary,
+            facts,
+            restores: false,
             head: None,
             steps: Vec::new(),
             may_add: false,
@@ -81,6 +101,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
         let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(added));
         self.reserved = added;
+        self.restores = steps.iter().any(|step| matches!(step, Step::Restore(_)));
         if self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
             self.phase = Phase::Before;
         }
@@ -156,19 +177,13 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         Goal { target_tokens: self.target.saturating_sub(self.reserved), keep, vocabulary: self.vocabulary }
     }
 
-    /// Tells whether the draft is above its target even with the shortest digest that is of use. Without a window a
+    /// Tells whether the draft is above its target, the digest counted with all that it may weigh. Without a window a
     /// digest is all that can be asked for.
     fn is_above_target(&self) -> bool {
         if self.phase == Phase::After && !self.budget.has_target() {
             return false;
         }
-        let to_spare = self.draft.hole().map_or(0, |(_, room)| room.saturating_sub(self.least_digest()));
-        self.draft.total().saturating_sub(to_spare).saturating_add(self.reserved) > self.target
-    }
-
-    fn least_digest(&self) -> u64 {
-        let least = self.head.as_ref().map_or(0, |head| head.least_tokens);
-        self.split.digest.min(USEFUL_DIGEST_TOKENS).max(least)
+        self.draft.total().saturating_add(self.reserved) > self.target
     }
 
     fn take(&mut self, step: &Step, is_over: bool) {
@@ -206,6 +221,15 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         patch.is_some_and(|patch| !patch.is_empty() && self.draft.take_in(patch, may_add).is_ok())
     }
 
+    /// Returns the most tokens of the lines below a digest: most of what may be given back, since a line says more for its
+    /// tokens than a whole file, and no more than twice what the digest itself may weigh. Both figures are measured
+    /// (docs/evaluation/retention.md).
+    pub(crate) fn most_lines(&self) -> u64 {
+        let has_lines = self.restores && !self.split.is_hopeless;
+        let most = (self.split.restored / 8 * 7).min(self.split.digest.saturating_mul(2));
+        if has_lines { most } else { 0 }
+    }
+
     fn digest(&mut self, step: DigestStep) -> bool {
         self.head = self.fold_head(step);
         self.head.is_some()
@@ -225,8 +249,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let room = if has_target { room } else { u64::MAX };
         let limits = RestoreLimits {
             max_files: max_files.min(self.draft.n_free()),
-            max_tokens: self.split.restored.min(room).min(freed / 2),
+            // Lines take room from files twice: both together weigh no more than files alone would.
+            max_tokens: self.split.restored.saturating_sub(head.lines_tokens * 2).min(room).min(freed / 2),
             vocabulary: self.vocabulary,
+            is_stale: &|path| head.facts.files().is_stale(path),
         };
         let files = restore_reads(self.draft.input, head.cut, &self.draft.hidden(head.cut), limits);
         if files.is_empty() {

@@ -1,12 +1,11 @@
 //! What the stages allocate, beside what they may; shared by the tests and by the table.
 
 use allocation_counter::{AllocationInfo, measure};
-use futures::executor::block_on;
 use wb_budget::{AUTO_CONDENSE_POLICY, ContextTracker, ModelCard, budget_limit, estimate_tokens};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
-use wb_message::markers::{CLEARED_TOOL_RESULT, restored_file};
-use wb_message::{Block, Content, Message};
-use wb_summarize::{flatten_into, flatten_transcript};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_locally_with};
+use wb_message::markers::{CLEARED_TOOL_RESULT, digest_body, restored_file};
+use wb_message::{Block, Content, Message, ToolVocabulary};
+use wb_summarize::{Facts, flatten_into, flatten_transcript};
 use wb_testkit::workload::payload_bytes;
 
 /// Bytes, or allocations, beside the most that they may be.
@@ -118,9 +117,25 @@ pub(crate) fn cases() -> [Case; 5] {
     ]
 }
 
-/// Condenses without a model.
-pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>) -> CompactionReport {
-    block_on(compact_in_place(messages, &case.settings, &case.opts))
+/// Condenses without a model, with the facts at hand.
+pub(crate) fn condense(case: &Case, messages: &mut Vec<Message>, facts: &Facts) -> CompactionReport {
+    compact_locally_with(messages, &case.settings, &case.opts, facts)
+}
+
+/// The part of the payload that facts may take, in percent.
+const FACTS_PERCENT: u64 = 10;
+
+/// Bytes that the facts of a transcript hold when all of it was read.
+pub(crate) fn facts(messages: &[Message]) -> Figure {
+    let payload = payload_bytes(messages) as u64;
+    let mut facts = None;
+    let info = measure(|| facts = Some(Facts::of(messages, &ToolVocabulary::default())));
+    Figure {
+        what: "f: facts".to_owned(),
+        found: u64::try_from(info.bytes_current).unwrap_or(0),
+        limit: payload * FACTS_PERCENT / 100,
+        limit_is: format!("{FACTS_PERCENT} % of {payload}"),
+    }
 }
 
 /// The part of the payload that a draft may take, in percent: each step looks at it through a list of its own, and what
@@ -130,19 +145,28 @@ const DRAFT_PERCENT: u64 = 18;
 /// Bytes that a compaction allocates: a part of the payload, what is given back, and the marks that stand in place of
 /// cleared bodies.
 pub(crate) fn condensed(case: &Case, mut messages: Vec<Message>) -> Figure {
-    // The executor's own thread-local state is made before anything is counted.
-    block_on(std::future::ready(()));
     let payload = payload_bytes(&messages) as u64;
-    let (info, report) = of(|| condense(case, &mut messages));
+    let facts = case.settings.facts_of(&messages);
+    let (info, report) = of(|| condense(case, &mut messages, &facts));
     assert!(report.is_changed(), "{report}");
     let restored: u64 = restored_bytes(&report, &messages);
+    let digest: u64 = after_digest(&messages).map_or(0, |text| text.len() as u64);
     let marks = (report.cleared.len() * (size_of::<Block>() + CLEARED_TOOL_RESULT.len())) as u64;
     Figure {
         what: format!("d: {}", case.name),
         found: info.bytes_total,
-        limit: payload * DRAFT_PERCENT / 100 + restored + marks,
-        limit_is: format!("{DRAFT_PERCENT} % of {payload} + {restored} restored + {marks} in marks"),
+        limit: payload * DRAFT_PERCENT / 100 + restored + marks + digest * CHOICE_TIMES,
+        limit_is: format!(
+            "{DRAFT_PERCENT} % of {payload} + {restored} restored + {marks} in marks + {CHOICE_TIMES} × {digest} of digest"
+        ),
     }
+}
+
+/// What a digest is chosen from, beside the digest itself: words, turns and lines of which most have no room.
+const CHOICE_TIMES: u64 = 128;
+
+fn after_digest(after: &[Message]) -> Option<String> {
+    after.iter().find_map(|message| digest_body(message).map(std::borrow::Cow::into_owned))
 }
 
 fn restored_bytes(report: &CompactionReport, after: &[Message]) -> u64 {

@@ -49,6 +49,13 @@ fn a_compaction_allocates_a_fraction_of_the_payload_and_what_it_gives_back() {
     }
 }
 
+#[test]
+fn facts_take_a_tenth_of_a_long_transcript_at_the_most() {
+    for script in [Script::Latin, Script::Cjk] {
+        check(&[figures::facts(&transcript(10_000, script))]);
+    }
+}
+
 /// Where a message keeps its first text or id on the heap.
 fn heap_of(message: &Message) -> *const u8 {
     match message {
@@ -69,7 +76,8 @@ fn heaps(messages: &[Message]) -> Vec<*const u8> {
 fn moves_what_it_keeps(case: &Case) {
     let mut messages = transcript(1_000, Script::Latin);
     let before = heaps(&messages);
-    let report = figures::condense(case, &mut messages);
+    let facts = case.settings.facts_of(&messages);
+    let report = figures::condense(case, &mut messages, &facts);
     let undo = report.undo.expect("it was changed");
     let after = heaps(&messages);
     let mut n_kept = 0;

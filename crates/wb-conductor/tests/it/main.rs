@@ -11,6 +11,7 @@ mod asking;
 mod report_display;
 mod chained;
 mod context;
+mod facts;
 mod background;
 mod examples;
 mod agent_settings;

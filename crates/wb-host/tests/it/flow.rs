@@ -124,7 +124,7 @@ fn a_refused_request_with_a_large_result_is_asked_again_with_that_shortened_and_
     assert_eq!((agent.traced().as_str(), agent.flow.state()), (".xs.", FlowState::Ready));
 
     let mut agent = self::agent();
-    agent.window_tokens = 800;
+    agent.window_tokens = 1_000;
     agent.session.append(&Message::user("Read.").into(), 1).unwrap();
     agent.session.append(&Message::assistant("a".repeat(2_000)).into(), 1).unwrap();
     agent.prompt("Read it.", &[Says::Call(12_000), Says::Text(40)], None);
@@ -149,7 +149,7 @@ fn after_two_compactions_that_do_not_help_it_says_so_and_waits_until_much_was_ad
     assert_eq!(talk(&mut agent, 8), "........");
     // From now on tools and system prompt are over the limit by themselves.
     agent.pending.overhead_tokens = 9_000;
-    assert_eq!(talk(&mut agent, 9), ".t.S.S.S.S.S.S.t.");
+    assert_eq!(talk(&mut agent, 9), ".t.S.S.S.t.S.S.S.");
     assert!(matches!(agent.flow.state(), FlowState::Stopped(Stopped::NoHelp { .. })));
     agent.pending.card.context_window = 200_000;
     agent.prompt("Go on.", &[Says::Text(40)], None);

@@ -166,9 +166,12 @@ fn compare_refused(row: &Row<'_>, outcome: &CompactionOutcome, why: NoDigest) ->
             "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- First request: prefix"
         }
     };
+    // A first request that is told whole may weigh as much as the history; the digest is one of all messages then.
+    let alone = ["## Goal\n- First request: prefix", "## Goal\n- Latest request: prefix"];
+    let stands_alone = alone.iter().any(|start| outcome.summary.starts_with(start));
     let tags = "\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nw\n</modified-files>";
     let is_local = outcome.source == SummarySource::Local(why)
-        && outcome.summary.starts_with(start)
+        && (outcome.summary.starts_with(start) || stands_alone)
         && variant["previousSummary"].as_str().is_none_or(|previous| outcome.summary.contains(previous))
         && outcome.summary.ends_with(tags);
     let is_expected = is_error(row) == (reason == REFUSED || variant["firstKeptEntryId"] == "");

@@ -112,7 +112,7 @@ fn restore(
     max_tokens: u64,
 ) -> Vec<Message> {
     let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS };
+    let limits = RestoreLimits { max_files, max_tokens, vocabulary: &WORDS, is_stale: &|_| false };
     restore_reads(&WeighedTranscript::new(messages, &counter), cut, hidden, limits)
 }
 

@@ -1,4 +1,4 @@
-//! Whose words they are, and what they ask for: users, hosts, constraints, tasks and answers.
+//! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers and reasons.
 
 mod host_words;
 pub mod user_text;
@@ -11,3 +11,4 @@ mod constraint_rules;
 pub mod constraints;
 pub mod tasks;
 pub mod answers;
+pub(crate) mod decisions;

@@ -3,6 +3,8 @@
 mod caps;
 mod local;
 mod asking;
+mod audit;
+mod mutate;
 mod own_prompts;
 mod config_vectors;
 mod requests;

@@ -7,12 +7,12 @@ use futures::executor::block_on;
 use serde_json::json;
 use wb_budget::Usage;
 use wb_message::markers::digest_body;
-use wb_message::{Block, Message, Pairing, ToolVocabulary};
+use wb_message::{Block, Message, ToolVocabulary};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, Emission, Flattener, InvokeError, NoDigest, Reply,
     StopReason, StreamOptions, SummarizeDeps, Summarizer, ThinkingLevel, build_summary_prompt,
-    carried_digest, condense_scope, flatten_transcript, local_sections, summarize,
+    carried_digest, condense_scope, flatten_transcript, local_digest, summarize,
 };
 use wb_testkit::script;
 
@@ -318,6 +318,6 @@ fn the_reasons_why_there_is_no_digest_of_a_model() {
 fn what_is_carried_is_what_earlier_digests_say() {
     let messages = script("d\"one\" u k\"two\" k#e\"three\" r a");
     assert_eq!(carried_digest(&messages).as_deref(), Some("one\n\ntwo\n\nthree"));
-    let sections = local_sections(&messages, &Pairing::of(&messages), &ToolVocabulary::UNIVERSAL, None);
-    assert!(!sections.render(2_000).contains("three"), "they are read only as `prior`");
+    let digest = local_digest(&messages, &ToolVocabulary::UNIVERSAL, None).render(2_000);
+    assert!(["one", "two", "three"].iter().all(|said| digest.contains(said)), "{digest}");
 }

@@ -129,9 +129,13 @@ fn wa6_a_failing_model_does_not_destroy_the_head() {
     let settings = window(8_000).policy(keep(1_000)).invoke(model(Script::fails("429: slow down")));
     let (after, report) = condensed(&messages, &settings, &AUTO);
     let digest = digest_of(&after);
-    for fact in
-        ["port the importer", "never touch the API", "src/import.rs", "`cargo test` → failed", "E0308"]
-    {
+    for fact in [
+        "port the importer",
+        "never touch the API",
+        "src/import.rs",
+        "Stuck? cargo test: error[E0308]",
+        "E0308",
+    ] {
         assert!(digest.contains(fact), "{fact} is lost:\n{digest}");
     }
     assert_eq!(report.degraded(), Some(&NoDigest::Failed("429: slow down".into())));

@@ -1,0 +1,149 @@
+//! Past sessions replayed, as a user runs it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use wb_message::{Block, Message};
+
+use crate::support::{Answer, wb, wb_with};
+
+const STRATEGIES: [&str; 8] = [
+    "window-budget",
+    "three-level",
+    "policy",
+    "ladder",
+    "sliding-window",
+    "masked-window",
+    "mask-last-10",
+    "everything",
+];
+
+/// A session that fills a window of 16k tokens more than once, in which files are read again and again.
+fn session() -> String {
+    let mut messages = vec![Message::user("Speed up the importer. Never touch db/schema.sql, please.")];
+    for step in 0..120 {
+        let (id, file) = (format!("c{step}"), format!("src/part_{}.rs", step * 7 % 60));
+        let body = format!("// {file}\nfn read_part_{step}() {{}}\n").repeat(12);
+        messages.push(Message::assistant_blocks(vec![Block::call(&id, "Read", json!({"file_path": file}))]));
+        messages.push(Message::tool_result(&id, "Read", body));
+    }
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(&messages, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("below")).unwrap();
+    std::fs::write(folder.path().join("below/b.jsonl"), session()).unwrap();
+    std::fs::write(folder.path().join("a.jsonl"), session()).unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "no session").unwrap();
+    folder
+}
+
+fn run(path: &Path, rest: &[&str]) -> Answer {
+    wb(&[&["replay", path.to_str().unwrap(), "--window", "16k"], rest].concat())
+}
+
+fn json_of(answer: &Answer) -> Value {
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert_eq!(answer.stdout.lines().count(), 1, "one object");
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+#[test]
+fn every_strategy_is_measured_beside_its_rivals() {
+    let folder = folder();
+    let replayed = json_of(&run(folder.path(), &["--json"]));
+    let names: Vec<_> = replayed["summary"].as_array().unwrap().iter().map(|row| &row["strategy"]).collect();
+    assert_eq!(names, STRATEGIES);
+    assert_eq!(replayed["sessions"].as_array().unwrap().len(), 2, "the folder below counts too");
+    assert_eq!(replayed["skipped"], json!([]), "a text file is no session");
+    let everything = &replayed["summary"][7];
+    let whole = json!({"mean": 1.0, "range": [1.0, 1.0]});
+    for share in ["size", "names", "lines", "user_words", "constraints"] {
+        assert_eq!(everything[share], whole, "{share}");
+    }
+    let ours = &replayed["summary"][0];
+    assert_eq!((&ours["changed"], &ours["broken"]), (&ours["trials"], &json!(0)));
+    assert!(ours["size"]["mean"].as_f64() < Some(0.9), "{ours}");
+    assert!(replayed["caveat"].as_str().unwrap().contains("necessary, not sufficient"));
+}
+
+#[test]
+fn the_same_sessions_give_the_same_answer() {
+    let folder = folder();
+    assert_eq!(run(folder.path(), &["--json"]).stdout, run(folder.path(), &["--json"]).stdout);
+}
+
+#[test]
+fn people_get_tables_with_what_must_be_said_beside_them() {
+    let folder = folder();
+    let answer = run(&folder.path().join("a.jsonl"), &[]);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+    let mut lines = answer.stdout.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("1 session, ") && first.ends_with(" in 1 of them  windows 16,000"), "{first}");
+    assert!(answer.stdout.contains("containing it is necessary, not sufficient"), "{}", answer.stdout);
+    for name in STRATEGIES {
+        let rows = answer.stdout.lines().filter(|line| line.trim_start().starts_with(name)).count();
+        assert_eq!(rows, 2, "{name} has a row in both tables:\n{}", answer.stdout);
+    }
+    let titles =
+        "  strategy        requests  compacted      fresh         cached      written      output    largest";
+    assert!(lines.any(|line| line == titles), "without prices there is no money:\n{}", answer.stdout);
+}
+
+#[test]
+fn prices_turn_tokens_into_money() {
+    let folder = folder();
+    let replayed = json_of(&run(folder.path(), &["--json", "--price", "input=0,output=10"]));
+    for row in replayed["costs"].as_array().unwrap() {
+        let output = row["output_tokens"].as_f64().unwrap();
+        assert!((row["cost"].as_f64().unwrap() - output / 1e5).abs() < 1e-9, "{row}");
+        assert_eq!(row["requests"], 240, "{row}");
+    }
+    let refused = run(folder.path(), &["--price", "outputs=1"]);
+    assert_eq!(refused.code, 2, "a usage error");
+    assert!(refused.stderr.contains("there is no price `outputs`"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_page_is_written_beside_the_table() {
+    let folder = folder();
+    let out = folder.path().join("replay.html");
+    let answer = run(folder.path(), &["--html", out.to_str().unwrap()]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let page = std::fs::read_to_string(out).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && !page.contains("<script"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_replayed() {
+    let folder = folder();
+    std::fs::write(folder.path().join("broken.json"), "{\"a\": 1}").unwrap();
+    let answer = run(folder.path(), &["--json"]);
+    assert!(answer.stderr.contains("broken.json: not a transcript of a known format"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("hint: formats that are read"), "{}", answer.stderr);
+    let replayed = json_of(&answer);
+    assert_eq!(replayed["sessions"].as_array().unwrap().len(), 2);
+    assert!(replayed["skipped"][0]["file"].as_str().unwrap().ends_with("broken.json"));
+}
+
+#[test]
+fn only_if_nothing_can_be_replayed_the_command_fails() {
+    let answer = wb(&["replay", "no/such/file.jsonl"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
+    assert!(answer.stderr.contains("skipped: no/such/file.jsonl: "), "{}", answer.stderr);
+    assert!(answer.stderr.contains("error: no session could be replayed\nhint: "), "{}", answer.stderr);
+}
+
+#[test]
+fn a_short_session_from_standard_input_has_costs_and_a_hint() {
+    let session = "{\"role\":\"user\",\"content\":\"Hi.\"}\n{\"role\":\"assistant\",\"content\":\"Yes?\"}\n";
+    let answer = wb_with(&["replay", "-"], session.as_bytes());
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stdout.starts_with("1 session, 0 places in 0 of them"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("hint: no place is full enough"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("Cost with a window of 32,000"), "{}", answer.stdout);
+}

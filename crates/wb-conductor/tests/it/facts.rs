@@ -1,0 +1,130 @@
+//! What a context knows of its session, and what its digests tell of it after many compactions.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use wb_conductor::{AgentContext, DigestSource};
+use wb_message::markers::{digest_body, restored_file};
+use wb_message::{Message, ToolVocabulary};
+use wb_summarize::Facts;
+use wb_testkit::script;
+
+use crate::support::{AUTO, FORCE, good_reply, model, window};
+use wb_summarize::scripted::Script;
+
+const FIRST: &str = "Port the importer to cents, but never change its wire format.";
+
+/// One more turn of a long session: a request, a file, a command, and what came of it.
+fn turn(n: usize) -> Vec<Message> {
+    let mut messages = vec![Message::user(if n == 0 {
+        FIRST.to_owned()
+    } else {
+        format!("Step {n}: also look at invoice {n}.")
+    })];
+    messages.extend(script(&format!(
+        "a:read(src/part_{n}.rs) t*900 a:edit(src/part_{n}.rs) t a:bash(cargo test part_{n}) t\"test result: ok. {n} passed\" \
+         a\"Part {n} keeps its totals in cents now.\""
+    )));
+    messages
+}
+
+#[test]
+fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
+    let mut context = AgentContext::with(window(32_000));
+    let (mut messages, mut all) = (Vec::new(), Vec::new());
+    let (mut n_done, mut largest) = (0, 0);
+    for n in 0..1_500 {
+        let more = turn(n);
+        all.extend(more.iter().cloned());
+        messages.extend(more);
+        if !context.is_over(&messages) {
+            continue;
+        }
+        let report = context.compact_locally(&mut messages, &AUTO);
+        if report.cut == 0 {
+            continue;
+        }
+        n_done += 1;
+        let digest = messages.iter().find_map(digest_body).expect("a digest");
+        assert!(digest.contains(&format!("- First request: {FIRST}")), "{digest}");
+        assert!(digest.contains("never change its wire format"), "{digest}");
+        assert!(digest.contains(&format!("Step {n}:")) || messages.len() > 8, "{digest}");
+        assert!(report.facts.is_none() && !context.facts().is_partial());
+        largest = largest.max(report.digest_tokens);
+        if n_done == 20 {
+            break;
+        }
+    }
+    assert_eq!(n_done, 20);
+    assert!(largest <= 2_000 + 4_000, "{largest}");
+    let in_one_go = serde_json::to_value(Facts::of(&all, &ToolVocabulary::default())).expect("plain data");
+    assert_eq!(serde_json::to_value(context.facts()).expect("plain data"), in_one_go);
+}
+
+#[test]
+fn facts_that_were_written_and_read_back_go_on_as_if_nothing_had_happened() {
+    let messages: Vec<Message> = (0..8).flat_map(turn).collect();
+    let (kept, rest) = messages.split_at(30);
+    let facts = Facts::of(kept, &ToolVocabulary::default());
+    let text = serde_json::to_string(&facts).expect("plain data");
+    let mut context = AgentContext::with(window(32_000))
+        .resume(kept, serde_json::from_str(&text).expect("what was written"));
+    context.observe(&messages);
+    let whole = Facts::of(&messages, &ToolVocabulary::default());
+    assert_eq!(serde_json::to_value(context.facts()).unwrap(), serde_json::to_value(&whole).unwrap());
+    assert!(!rest.is_empty() && whole.n_messages() as usize == messages.len());
+}
+
+#[test]
+fn a_run_without_facts_says_that_it_has_those_of_the_newest_messages() {
+    let mut messages: Vec<Message> = (0..200).flat_map(turn).collect();
+    let report = wb_conductor::compact_locally(&mut messages, &window(32_000), &AUTO);
+    let facts = report.facts.expect("it collected them itself");
+    assert!(facts.is_partial() && facts.has_first());
+    let digest = messages.iter().find_map(digest_body).expect("a digest");
+    assert!(digest.contains(FIRST) && digest.contains("src/part_19"), "{digest}");
+}
+
+#[test]
+fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
+    let invoker = model(Script::says(good_reply("All totals are cents by Friday.")));
+    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let mut messages: Vec<Message> = (0..40).flat_map(turn).collect();
+    let report = block_on(context.compact(&mut messages, &FORCE));
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
+    let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
+    assert!(digest.contains("All totals are cents by Friday."), "{digest}");
+    assert!(digest.contains("never change its wire format"), "what the model left out is added:\n{digest}");
+    assert!(digest.contains("- Seen last in "), "{digest}");
+    messages.extend((40..60).flat_map(turn));
+    let report = context.compact_locally(&mut messages, &FORCE);
+    assert!(report.is_changed(), "{report}");
+    let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
+    assert!(digest.contains("All totals are cents by Friday."), "{digest}");
+    drop(Arc::clone(&invoker));
+}
+
+#[test]
+fn a_file_that_a_shell_deleted_is_not_given_back_and_an_old_failure_is_not_told_as_the_last() {
+    let talk = |deletes: &str| {
+        script(&format!(
+            "u\"clean up\" a:read(src/gone.rs) t\"one two three\" a:read(src/kept.rs) t\"four five six\" \
+             a:bash(cargo test 2>&1 | tail -5) t\"test a ... FAILED\ntest result: FAILED. 1 passed; 1 failed\" {deletes} [a*600]x30 u\"go on\""
+        ))
+    };
+    let restored = |messages: &[Message]| -> Vec<String> {
+        messages.iter().filter_map(restored_file).map(|(path, _)| path.to_owned()).collect()
+    };
+    let mut before = talk("");
+    wb_conductor::compact_locally(&mut before, &window(12_000), &FORCE);
+    assert!(restored(&before).contains(&"src/gone.rs".to_owned()));
+    let digest = before.iter().find_map(digest_body).expect("a digest").into_owned();
+    assert!(digest.contains("- Stuck? cargo test"), "its output says so, whatever the pipe did:\n{digest}");
+    let mut after =
+        talk("a:bash(rm src/gone.rs) t\"\" a:bash(cargo test) t\"test result: ok. 2 passed; 0 failed\"");
+    wb_conductor::compact_locally(&mut after, &window(12_000), &FORCE);
+    assert_eq!(restored(&after), ["src/kept.rs"]);
+    let digest = after.iter().find_map(digest_body).expect("a digest").into_owned();
+    assert!(!digest.contains("Stuck?") && !digest.contains("FAILED"), "{digest}");
+    assert!(digest.contains("deleted src/gone.rs"), "{digest}");
+}

@@ -1,0 +1,111 @@
+//! What a message says, as one text; by it names are found, lines are compared and sizes are told.
+
+use wb_message::text::json_into;
+use wb_message::{Block, Content, Message};
+
+use serde_json::Value;
+
+/// What a message weighs beside its text, in [`size`].
+const FRAME: f64 = 12.0;
+/// How many bytes of text are one unit of [`size`].
+const BYTES_PER_UNIT: f64 = 3.0;
+
+/// Returns what a message says: its texts, reasoning, calls and results, one per line.
+pub fn body(message: &Message) -> String {
+    match message {
+        Message::User { content: Content::Text(text), .. }
+        | Message::Custom { content: Content::Text(text), .. } => text.clone(),
+        Message::BashExecution { command, output, .. } => format!("{command}\n{output}"),
+        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+            summary.clone()
+        }
+        _ => joined(message.blocks()),
+    }
+}
+
+/// Returns the bodies of a context as one text.
+pub(crate) fn context_text(messages: &[Message]) -> String {
+    messages.iter().map(body).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the size of a message: a third of the bytes of its [`body`], and 12 for what frames it.
+///
+/// It is coarser than the tokens of the engine and the same for everybody, so that sizes of all strategies compare.
+pub fn size(message: &Message) -> f64 {
+    size_of_text(&body(message))
+}
+
+pub(crate) fn size_of_text(body: &str) -> f64 {
+    body.len() as f64 / BYTES_PER_UNIT + FRAME
+}
+
+/// Returns the size of a context; see [`size`].
+pub fn total_size(messages: &[Message]) -> f64 {
+    messages.iter().map(size).sum()
+}
+
+fn joined(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(said).collect::<Vec<_>>().join("\n")
+}
+
+fn said(block: &Block) -> Option<String> {
+    Some(match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.clone(),
+        Block::ToolCall { name, input, .. } => format!("{name} {}", spaced_json(input)),
+        Block::ToolResult { output, .. } => spaced_json(output),
+        Block::Image { .. } => "[image]".to_owned(),
+        Block::Command { .. } => return None,
+    })
+}
+
+/// Returns JSON on one line, with a blank after each comma and colon, so that names in it stand apart.
+pub(crate) fn spaced_json(value: &Value) -> String {
+    let mut out = String::new();
+    spaced_json_into(&mut out, value);
+    out
+}
+
+fn spaced_json_into(out: &mut String, value: &Value) {
+    match value {
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at == 0 { "[" } else { ", " });
+                spaced_json_into(out, item);
+            }
+            out.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Value::Object(map) => {
+            for (at, (key, value)) in map.iter().enumerate() {
+                out.push_str(if at == 0 { "{" } else { ", " });
+                json_into(out, &Value::from(key.as_str()));
+                out.push_str(": ");
+                spaced_json_into(out, value);
+            }
+            out.push_str(if map.is_empty() { "{}" } else { "}" });
+        }
+        plain => json_into(out, plain),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_is_one_line_with_blanks_between_its_arguments() {
+        let call =
+            Block::call("c", "Edit", json!({"path": "a.rs", "lines": [1, 2], "none": {}, "text": "x\ny"}));
+        let message = Message::assistant_blocks(vec![Block::text("I edit."), call]);
+        let said = "I edit.\nEdit {\"path\": \"a.rs\", \"lines\": [1, 2], \"none\": {}, \"text\": \"x\\ny\"}";
+        assert_eq!(body(&message), said);
+    }
+
+    #[test]
+    fn a_size_is_a_third_of_the_bytes_and_a_frame() {
+        assert!(
+            (total_size(&[Message::user("abc"), Message::bash("ls", "a", Some(0))]) - 26.333_333).abs()
+                < 1e-5
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! The words by which entries of a digest are known again, so that the next digest can take them over.
+
+/// How the entries for requests begin.
+pub(crate) const FIRST: &str = "- First request:";
+pub(crate) const LATEST: &str = "- Latest request:";
+pub(crate) const EARLIER: &str = "- Earlier request:";
+/// How the entry begins that says what the agent said last.
+pub const ACTIVE: &str = "- Active: ";
+/// How an entry begins that names something that failed and has not been seen to work since.
+pub const UNRESOLVED: &str = "- Stuck? ";
+/// How an entry begins that tells a turn; its number follows.
+pub(crate) const TURN: &str = "- Turn ";
+/// How the entry begins that tells what was done with git.
+pub(crate) const GIT: &str = "- Git: ";
+/// How an entry begins that holds lines of a tool, a file or a speaker.
+pub(crate) const SEEN: &str = "- Seen last in ";
+/// How entries begin that are lists, and what separates their items.
+pub(crate) const MODIFIED: &str = "- Shipped: modified ";
+pub(crate) const READ: &str = "- read: ";
+pub(crate) const NAMES: &str = "- names: ";
+pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
+pub(crate) const BETWEEN_NAMES: &str = " · ";
+
+/// How many messages a digest stands for, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Elided {
+    /// What earlier digests tell, if any does.
+    pub(crate) before: Option<usize>,
+    /// Whether there are messages besides, of which no digest tells the count.
+    pub(crate) beside: bool,
+}
+
+const ELIDED: &str = " elided into this digest";
+/// Ends the count where an earlier digest tells none.
+const BESIDE: &str = ", beside those of an earlier one.";
+
+impl Elided {
+    /// Takes over the counts of an earlier digest, given the entries of its carryover.
+    pub(crate) fn take_over<'e>(&mut self, carryover: impl Iterator<Item = &'e str>) {
+        let (mut is_told, mut sum) = (false, self.before.unwrap_or(0));
+        for (entry, total) in carryover.filter_map(|entry| Some((entry, elided_total(entry)?))) {
+            is_told = true;
+            sum = sum.saturating_add(total);
+            self.beside |= entry.ends_with(BESIDE);
+        }
+        self.beside |= !is_told;
+        if is_told {
+            self.before = Some(sum);
+        }
+    }
+
+    /// Returns the line that says how many messages are gone.
+    pub(crate) fn line(self, n_elided: usize) -> String {
+        let plural = if n_elided == 1 { "" } else { "s" };
+        let all = match self.before {
+            None if self.beside => String::new(),
+            before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
+        };
+        format!("{n_elided} message{plural}{ELIDED}{all}{}", if self.beside { BESIDE } else { "." })
+    }
+}
+
+/// Returns how many messages an entry says are gone.
+pub(crate) fn elided_total(entry: &str) -> Option<usize> {
+    let (n_elided, rest) = entry.split_once(ELIDED)?;
+    let total = rest.strip_prefix(" (").unwrap_or(n_elided);
+    total.split(' ').next()?.parse().ok()
+}
+
+/// Returns the text of an entry for a request.
+pub(crate) fn request_text(entry: &str) -> Option<&str> {
+    [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim)
+}

@@ -1,0 +1,125 @@
+//! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
+
+use std::collections::HashSet;
+
+use crate::digest::Section;
+use crate::entries::{BETWEEN_NAMES, NAMES, SEEN};
+use crate::facts::mentions::{Mentions, Named};
+use crate::facts::names::names;
+use crate::scope::heading_at;
+
+/// What a list of bare names may take of the digest that it stands in, as one part of so many.
+const NAMES_PART: usize = 10;
+
+/// Puts lines below a digest, as the end of its carryover.
+pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
+    if evidence.is_empty() {
+        return digest;
+    }
+    let last = digest.lines().rev().find_map(heading_at);
+    if last != Some(Section::Carryover as usize) {
+        digest.push_str("\n# Carryover");
+    }
+    digest.push_str(evidence);
+    digest
+}
+
+/// Renders as many lines as fit, oldest first, below what they come from, each begun with a line end. What is in `told` is
+/// not told again, nor what a reader is shown.
+pub(crate) fn evidence(
+    mentions: &Mentions,
+    told: &str,
+    max_bytes: usize,
+    is_shown: impl Fn(u32, &str) -> bool,
+) -> String {
+    let for_names = (told.len() + max_bytes) / NAMES_PART;
+    let mut choice = Choice {
+        told,
+        names_told: names(told).into_iter().collect(),
+        left: max_bytes.saturating_sub(for_names),
+        left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
+        sources: HashSet::new(),
+        known: HashSet::new(),
+        lines: Vec::new(),
+        bare: Vec::new(),
+    };
+    for named in mentions.ranked() {
+        if !is_shown(named.message, named.line.unwrap_or(named.name)) {
+            choice.take(mentions, named);
+        }
+        if choice.left == 0 && choice.left_for_names == 0 {
+            break;
+        }
+    }
+    choice.written(mentions)
+}
+
+/// The lines that are chosen, and the names without a line.
+struct Choice<'a> {
+    told: &'a str,
+    names_told: HashSet<&'a str>,
+    left: usize,
+    left_for_names: usize,
+    sources: HashSet<u32>,
+    known: HashSet<&'a str>,
+    lines: Vec<Named<'a>>,
+    bare: Vec<&'a str>,
+}
+
+impl<'a> Choice<'a> {
+    /// Takes the line of a name, or the name alone where its line is too long or has no room.
+    fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
+        let is_told = self.names_told.contains(named.name);
+        if let Some(line) = named.line.filter(|_| self.left > 0) {
+            if self.known.contains(line) || (is_told && self.told.contains(line)) {
+                return;
+            }
+            if self.take_line(mentions, named, line) {
+                return;
+            }
+            // From here on lines would be chosen by their length and not by their rank.
+            self.left = 0;
+        }
+        let is_seen = is_told || self.known.iter().any(|line| line.contains(named.name));
+        let n_bytes = named.name.len() + BETWEEN_NAMES.len();
+        if !is_seen && n_bytes <= self.left_for_names {
+            self.left_for_names -= n_bytes;
+            self.bare.push(named.name);
+        } else if !is_seen {
+            self.left_for_names = 0;
+        }
+    }
+
+    fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
+        let source = if self.sources.contains(&named.message) {
+            0
+        } else {
+            SEEN.len() + mentions.label_of(named.message).len() + 2
+        };
+        let n_bytes = line.len() + "\n  ".len() + source;
+        if n_bytes > self.left {
+            return false;
+        }
+        self.left -= n_bytes;
+        self.sources.insert(named.message);
+        self.known.insert(line);
+        self.lines.push(named);
+        true
+    }
+
+    fn written(mut self, mentions: &Mentions) -> String {
+        self.lines.sort_by_key(|named| (named.message, std::cmp::Reverse(named.from_end)));
+        let (mut out, mut open) = (String::new(), None);
+        for named in &self.lines {
+            if open != Some(named.message) {
+                open = Some(named.message);
+                out.extend(["\n", SEEN, mentions.label_of(named.message), ":"]);
+            }
+            out.extend(["\n  ", named.line.unwrap_or_default()]);
+        }
+        if !self.bare.is_empty() {
+            out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);
+        }
+        out
+    }
+}

@@ -1,0 +1,158 @@
+//! What became of the files of a session: read, created, edited, deleted, moved.
+
+use serde::{Deserialize, Serialize};
+
+use crate::shell::FileEffect;
+
+/// Files that are kept, the ones touched last.
+const MOST_FILES: usize = 256;
+
+/// What was done to a file last, beside reading it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It was created or written as a whole.
+    Written,
+    /// A part of it was changed.
+    Edited,
+    /// It is gone.
+    Deleted,
+    /// It has another path now.
+    Moved(String),
+    /// Its changes were taken back.
+    Restored,
+}
+
+/// One file of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileFact {
+    /// Its path, as it was named last.
+    pub path: String,
+    /// What was done to it last, nothing where it was only read.
+    pub change: Option<Change>,
+    /// The number of the message that shows the change, 0 without one.
+    pub changed_at: u32,
+    /// The number of the message that showed it last, 0 without one.
+    pub read_at: u32,
+    /// Whether the last change was seen by what a shell did, which shows no content.
+    pub by_shell: bool,
+}
+
+/// The files of a session, the one touched last at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Files {
+    files: Vec<FileFact>,
+}
+
+impl Files {
+    /// Returns the files, the one touched last first.
+    pub fn newest(&self) -> impl Iterator<Item = &FileFact> {
+        self.files.iter().rev()
+    }
+
+    /// Notes that a file was shown.
+    pub(crate) fn read(&mut self, path: &str, at: u32) {
+        self.touch(path).read_at = at;
+    }
+
+    /// Notes what was done to a file; what lies below a folder that is gone is gone too.
+    pub(crate) fn changed(&mut self, path: &str, change: Change, at: u32, by_shell: bool) {
+        if matches!(change, Change::Deleted | Change::Moved(_)) {
+            let below = |file: &&mut FileFact| is_below(&file.path, path);
+            for file in self.files.iter_mut().filter(below) {
+                (file.change, file.changed_at, file.by_shell) = (Some(Change::Deleted), at, by_shell);
+            }
+        }
+        let file = self.touch(path);
+        (file.change, file.changed_at, file.by_shell) = (Some(change), at, by_shell);
+    }
+
+    /// Notes what a command did.
+    pub(crate) fn take_in(&mut self, effect: &FileEffect<'_>, at: u32, by_shell: bool) {
+        match effect {
+            FileEffect::Wrote(path) => self.changed(path, Change::Written, at, by_shell),
+            FileEffect::Edited(path) => self.changed(path, Change::Edited, at, by_shell),
+            FileEffect::Deleted(path) => self.changed(path, Change::Deleted, at, by_shell),
+            FileEffect::Restored(path) => self.changed(path, Change::Restored, at, by_shell),
+            FileEffect::Moved { from, to } => {
+                self.changed(from, Change::Moved(to.to_string()), at, by_shell);
+                self.changed(to, Change::Written, at, by_shell);
+            }
+        }
+    }
+
+    fn touch(&mut self, path: &str) -> &mut FileFact {
+        let known = self.files.iter().rposition(|file| is_same_file(&file.path, path));
+        let file = match known {
+            Some(at) => self.files.remove(at),
+            None => {
+                FileFact { path: path.to_owned(), change: None, changed_at: 0, read_at: 0, by_shell: false }
+            }
+        };
+        if self.files.len() == MOST_FILES {
+            self.files.remove(0);
+        }
+        self.files.push(file);
+        let last = self.files.len() - 1;
+        &mut self.files[last]
+    }
+
+    /// Tells whether what was read of a file does not hold any more: it is gone, or a shell has changed it since.
+    pub fn is_stale(&self, path: &str) -> bool {
+        let file = self.files.iter().rfind(|file| is_same_file(&file.path, path));
+        file.is_some_and(|file| match file.change {
+            Some(Change::Deleted | Change::Moved(_)) => true,
+            Some(_) => file.by_shell && file.changed_at > file.read_at,
+            None => false,
+        })
+    }
+}
+
+/// Tells whether two paths may name one file: one of them may be relative.
+pub fn is_same_file(one: &str, other: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        !short.is_empty()
+            && long.strip_suffix(short).is_some_and(|front| front.is_empty() || front.ends_with('/'))
+    };
+    if one.len() >= other.len() { ends(one, other) } else { ends(other, one) }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches('/');
+    let inside = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let within = ["/", folder, "/"].concat();
+    inside(path) || (!folder.is_empty() && !folder.starts_with('/') && path.contains(&within))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_gone_or_was_changed_by_a_shell_is_stale() {
+        let mut files = Files::default();
+        for path in ["/repo/src/a.rs", "/repo/src/b.rs", "/repo/src/sub/c.rs", "/repo/d.rs"] {
+            files.read(path, 1);
+        }
+        files.changed("src/a.rs", Change::Deleted, 2, true);
+        files.changed("/repo/src/b.rs", Change::Edited, 3, false);
+        files.changed("src/sub", Change::Deleted, 4, true);
+        files.changed("d.rs", Change::Edited, 5, true);
+        let stale = |path: &str| files.is_stale(path);
+        assert!(stale("/repo/src/a.rs") && stale("/repo/src/sub/c.rs") && stale("/repo/d.rs"));
+        assert!(!stale("/repo/src/b.rs") && !stale("/repo/other.rs"));
+        assert_eq!(files.newest().next().map(|file| file.path.as_str()), Some("/repo/d.rs"));
+    }
+
+    #[test]
+    fn a_moved_file_is_found_under_its_new_path() {
+        let mut files = Files::default();
+        files.read("old.rs", 1);
+        files.take_in(&FileEffect::Moved { from: "old.rs".into(), to: "new.rs".into() }, 2, true);
+        assert!(files.is_stale("old.rs"));
+        let moved: Vec<_> = files.newest().map(|file| (file.path.as_str(), file.change.clone())).collect();
+        let to = Change::Moved("new.rs".to_owned());
+        assert_eq!(moved, [("new.rs", Some(Change::Written)), ("old.rs", Some(to))]);
+    }
+}

@@ -1,0 +1,397 @@
+//! The names of a transcript: who used each, how often, when last, and the last line that holds it.
+//!
+//! Names and lines stand in one text that is cleaned up from time to time, so that a message costs no allocation of its
+//! own. The weight of a mention fades with its age; what has faded most is dropped first.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use wb_message::pairing::{ByKey, id_key};
+use wb_message::text::head;
+
+use crate::facts::names::each_name;
+
+/// Who used a name; it weighs that much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A tool showed it.
+    Tool,
+    /// The agent wrote it.
+    Agent,
+    /// The user wrote it.
+    User,
+    /// The agent called a tool with it.
+    Call,
+}
+
+impl By {
+    fn weight(self) -> f64 {
+        match self {
+            Self::Tool => 1.0,
+            Self::Agent => 2.0,
+            Self::User => 4.0,
+            Self::Call => 5.0,
+        }
+    }
+}
+
+/// What is left of a weight after each message.
+const FADES: f64 = 0.985;
+/// Weights grow instead of fading; from here on they are all divided.
+const MOST_WEIGHT: f64 = 1e100;
+/// Bytes of a line that are read.
+const LINE_BYTES: usize = 2_000;
+/// Longer lines are data: of these the name alone is kept.
+pub(crate) const MOST_LINE_BYTES: usize = 240;
+/// Names that are kept of a short transcript, and of any.
+const LEAST_NAMES: usize = 512;
+const MOST_NAMES: usize = 1_536;
+/// Bytes of a transcript for each name that is kept.
+const BYTES_PER_NAME: u64 = 2_000;
+/// Bytes of text for each name, at which the text is cleaned up.
+const TEXT_PER_NAME: usize = 200;
+
+/// A piece of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Span(u32, u16);
+
+/// A name that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Mention {
+    name: Span,
+    /// Empty where the line is too long.
+    line: Span,
+    /// The message that it was seen in last, and how many bytes of its text begin with the line.
+    message: u32,
+    from_end: u32,
+    by: By,
+    /// In how many messages it was seen.
+    count: u32,
+    score: f64,
+}
+
+/// A mention as it is handed out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Named<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The last line that holds it, nothing where that is too long.
+    pub line: Option<&'a str>,
+    /// The number of the message that holds it last.
+    pub message: u32,
+    /// How many bytes of its text begin with the line: the more, the earlier it stands.
+    pub from_end: u32,
+    /// Who used it last.
+    pub by: By,
+    /// In how many messages it was seen.
+    pub count: u32,
+}
+
+/// The names of a transcript, collected message by message.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Mentions {
+    kept: Vec<Mention>,
+    text: String,
+    /// What the lines of a message come from, by its number, in order.
+    labels: Vec<(u32, Span)>,
+    /// The message that is being read, what a mention in it weighs, and the bytes read so far.
+    message: u32,
+    weight: f64,
+    n_bytes: u64,
+    #[serde(skip)]
+    places: ByKey<u32>,
+    /// Where the names of a text stand, while it is read.
+    #[serde(skip)]
+    found: Vec<Range<usize>>,
+}
+
+impl Mentions {
+    /// Begins to read the message of that number.
+    pub(crate) fn begin(&mut self, message: u32) {
+        self.weight = if self.weight == 0.0 { 1.0 } else { self.weight / FADES };
+        if self.weight > MOST_WEIGHT {
+            self.kept.iter_mut().for_each(|mention| mention.score /= MOST_WEIGHT);
+            self.weight /= MOST_WEIGHT;
+        }
+        self.message = message;
+        let n_most = self.n_most();
+        if self.kept.len() > n_most * 2 || self.text.len() > n_most * TEXT_PER_NAME * 2 {
+            self.clean_up(n_most);
+        }
+        if self.places.len() != self.kept.len() {
+            self.index();
+        }
+    }
+
+    /// Says what the lines of the message come from.
+    pub(crate) fn label(&mut self, label: &str) {
+        let label = self.keep(head(label, MOST_LINE_BYTES));
+        match self.labels.last_mut().filter(|(message, _)| *message == self.message) {
+            Some((_, known)) => *known = label,
+            None => self.labels.push((self.message, label)),
+        }
+    }
+
+    /// Reads a text of the message; of a name that stands in it more than once the last line counts.
+    pub(crate) fn read(&mut self, text: &str, by: By) {
+        self.n_bytes += text.len() as u64;
+        let mut found = std::mem::take(&mut self.found);
+        each_name(text, |at| found.push(at));
+        let (mut line, mut kept) = (text.len() + 1..text.len() + 1, None);
+        for at in found.drain(..).rev() {
+            if at.start < line.start {
+                let start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
+                let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
+                (line, kept) = (start..end, None);
+            }
+            if at.start - line.start < LINE_BYTES {
+                let from_end = count(text.len() - line.start);
+                self.note(&text[at], text[line.clone()].trim(), &mut kept, from_end, by);
+            }
+        }
+        self.found = found;
+    }
+
+    /// Reads an argument of a call, whose line is the call as a whole.
+    pub(crate) fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<Kept>) {
+        self.n_bytes += text.len() as u64;
+        each_name(text, |at| self.note(&text[at], call, kept, 0, By::Call));
+    }
+
+    /// Forgets the lines of a message that do not hold any more; the names stay.
+    pub(crate) fn overtake(&mut self, message: u32) {
+        for mention in self.kept.iter_mut().filter(|mention| mention.message == message) {
+            if mention.line.1 > 0 {
+                mention.line = Span::default();
+            }
+        }
+    }
+
+    fn note(&mut self, name: &str, line: &str, kept: &mut Option<Kept>, from_end: u32, by: By) {
+        let key = id_key(name);
+        let known = self.places.get(&key).copied();
+        let place = known.and_then(|at| self.kept.get(at as usize));
+        if let Some(place) = place.filter(|place| place.message == self.message && place.count > 0) {
+            // The last line of a message was read first; an argument weighs more than a word beside it.
+            let more = by.weight() - place.by.weight();
+            if more > 0.0 {
+                let weight = self.weight;
+                self.with(known, |mention| {
+                    mention.score += more * weight;
+                    mention.by = by;
+                });
+            }
+            return;
+        }
+        let line_at = kept.get_or_insert_with(|| self.keep_line(line)).0;
+        let within = (line_at.1 > 0).then(|| line.find(name)).flatten();
+        let name_at = match within {
+            Some(at) => Span(line_at.0 + count(at), length(name.len())),
+            None => self.keep(name),
+        };
+        let new = Mention {
+            name: name_at,
+            line: line_at,
+            message: self.message,
+            from_end,
+            by,
+            count: 1,
+            score: by.weight() * self.weight,
+        };
+        if known.is_some() {
+            self.with(known, |mention| {
+                let (count, score) = (mention.count.saturating_add(1), mention.score + new.score);
+                *mention = Mention { count, score, ..new };
+            });
+        } else {
+            self.places.insert(key, count(self.kept.len()));
+            self.kept.push(new);
+        }
+    }
+
+    fn with(&mut self, at: Option<u32>, change: impl FnOnce(&mut Mention)) {
+        if let Some(mention) = at.and_then(|at| self.kept.get_mut(at as usize)) {
+            change(mention);
+        }
+    }
+
+    fn keep_line(&mut self, line: &str) -> Kept {
+        Kept(if line.len() > MOST_LINE_BYTES { Span::default() } else { self.keep(line) })
+    }
+
+    fn keep(&mut self, text: &str) -> Span {
+        let at = Span(count(self.text.len()), length(text.len()));
+        self.text.push_str(text);
+        at
+    }
+
+    fn at(&self, Span(start, n_bytes): Span) -> &str {
+        let start = start as usize;
+        self.text.get(start..start + usize::from(n_bytes)).unwrap_or_default()
+    }
+
+    fn n_most(&self) -> usize {
+        usize::try_from(self.n_bytes / BYTES_PER_NAME).unwrap_or(MOST_NAMES).clamp(LEAST_NAMES, MOST_NAMES)
+    }
+
+    /// Drops what has faded most, and all text that nothing refers to.
+    fn clean_up(&mut self, n_most: usize) {
+        if self.kept.len() > n_most {
+            self.kept.select_nth_unstable_by(n_most, |one, other| {
+                other.score.total_cmp(&one.score).then(other.message.cmp(&one.message))
+            });
+            self.kept.truncate(n_most);
+        }
+        self.kept.sort_unstable_by_key(|mention| (mention.message, mention.line.0, mention.name.0));
+        let old = std::mem::take(&mut self.text);
+        let read = |Span(start, n_bytes): Span| {
+            old.get(start as usize..start as usize + usize::from(n_bytes)).unwrap_or_default()
+        };
+        let (mut last, mut moved) = (Span::default(), Span::default());
+        for at in 0..self.kept.len() {
+            let Mention { name, line, .. } = self.kept[at];
+            if line != last {
+                (last, moved) = (line, self.keep(read(line)));
+            }
+            let is_within =
+                line.1 > 0 && name.0 >= line.0 && name.0 + u32::from(name.1) <= line.0 + u32::from(line.1);
+            let name =
+                if is_within { Span(moved.0 + name.0 - line.0, name.1) } else { self.keep(read(name)) };
+            (self.kept[at].name, self.kept[at].line) = (name, if line.1 > 0 { moved } else { line });
+        }
+        let labels = std::mem::take(&mut self.labels);
+        for (message, label) in labels {
+            if self.kept.binary_search_by_key(&message, |mention| mention.message).is_ok() {
+                let label = self.keep(read(label));
+                self.labels.push((message, label));
+            }
+        }
+        self.index();
+    }
+
+    fn index(&mut self) {
+        self.places.clear();
+        for at in 0..self.kept.len() {
+            let key = id_key(self.at(self.kept[at].name));
+            self.places.insert(key, count(at));
+        }
+    }
+
+    /// Returns the names, the one that is needed most likely first.
+    pub fn ranked(&self) -> impl Iterator<Item = Named<'_>> {
+        let mut order: Vec<&Mention> = self.kept.iter().collect();
+        order.sort_unstable_by(|one, other| {
+            let newest = other.message.cmp(&one.message);
+            other.score.total_cmp(&one.score).then(newest).then(one.name.0.cmp(&other.name.0))
+        });
+        order.into_iter().map(|mention| self.named(mention))
+    }
+
+    /// Returns what is known of a name.
+    pub fn get(&self, name: &str) -> Option<Named<'_>> {
+        let found = self.kept.iter().find(|mention| self.at(mention.name) == name);
+        found.map(|mention| self.named(mention))
+    }
+
+    fn named(&self, mention: &Mention) -> Named<'_> {
+        Named {
+            name: self.at(mention.name),
+            line: (mention.line.1 > 0).then(|| self.at(mention.line)),
+            message: mention.message,
+            from_end: mention.from_end,
+            by: mention.by,
+            count: mention.count,
+        }
+    }
+
+    /// Returns what the lines of a message come from.
+    pub fn label_of(&self, message: u32) -> &str {
+        let at = self.labels.binary_search_by_key(&message, |(message, _)| *message);
+        at.map_or("", |at| self.at(self.labels[at].1))
+    }
+
+    /// Returns about how many bytes of memory are taken.
+    pub fn n_bytes(&self) -> usize {
+        let entry = size_of::<Mention>() + 2 * size_of::<(u64, u32)>();
+        self.kept.len() * entry + self.text.len() + self.labels.len() * size_of::<(u32, Span)>()
+    }
+}
+
+/// A line that was kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept(Span);
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn length(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(messages: &[&str]) -> Mentions {
+        let mut mentions = Mentions::default();
+        for (at, text) in messages.iter().enumerate() {
+            mentions.begin(count(at));
+            mentions.label(&format!("message {at}"));
+            mentions.read(text, By::Tool);
+        }
+        mentions
+    }
+
+    #[test]
+    fn the_last_line_of_a_name_is_the_last_one_of_its_last_message() {
+        let mentions = of(&["one src/a.rs\ntwo src/a.rs", "x", "three src/a.rs\nfour src/a.rs\nno name"]);
+        let named = mentions.get("src/a.rs").expect("it is there");
+        assert_eq!(
+            (named.line, named.message, named.from_end, named.count),
+            (Some("four src/a.rs"), 2, 21, 2)
+        );
+        assert_eq!(mentions.label_of(2), "message 2");
+    }
+
+    #[test]
+    fn what_the_agent_calls_a_tool_with_ranks_above_what_a_tool_shows() {
+        let mut mentions = of(&["src/shown.rs", "src/other.rs"]);
+        mentions.read_argument("src/called.rs", "Read src/called.rs", &mut None);
+        let ranked: Vec<_> = mentions.ranked().map(|named| named.name).collect();
+        assert_eq!(ranked, ["src/called.rs", "src/other.rs", "src/shown.rs"]);
+        assert_eq!(mentions.get("src/called.rs").and_then(|named| named.line), Some("Read src/called.rs"));
+    }
+
+    #[test]
+    fn names_stay_bounded_and_readable_however_long_a_session_goes_on() {
+        let texts: Vec<String> =
+            (0..6_000).map(|n| format!("see src/file_{n}.rs and lib/kept.rs for fn call_{n}()")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mentions = of(&texts);
+        assert!(mentions.kept.len() <= LEAST_NAMES * 2 + 3, "{}", mentions.kept.len());
+        for named in mentions.ranked() {
+            let line = named.line.expect("a short line");
+            assert!(line.contains(named.name), "{line} {}", named.name);
+            assert_eq!(mentions.label_of(named.message), format!("message {}", named.message));
+        }
+        assert_eq!(mentions.get("lib/kept.rs").map(|named| named.count), Some(6_000));
+        assert!(mentions.get("src/file_5999.rs").is_some() && mentions.get("src/file_10.rs").is_none());
+    }
+
+    #[test]
+    fn a_long_line_gives_its_name_alone_and_what_is_read_back_goes_on() {
+        let long = format!("src/long.rs {}", "x".repeat(MOST_LINE_BYTES));
+        let mentions = of(&[&long]);
+        let text = serde_json::to_string(&mentions).expect("plain data");
+        let mut again: Mentions = serde_json::from_str(&text).expect("what was written");
+        assert_eq!(again.get("src/long.rs").map(|named| named.line), Some(None));
+        again.begin(1);
+        again.read("src/long.rs here", By::User);
+        assert_eq!(
+            again.get("src/long.rs").map(|named| (named.line, named.count)),
+            Some((Some("src/long.rs here"), 2))
+        );
+    }
+}

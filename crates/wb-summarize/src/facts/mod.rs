@@ -1,0 +1,254 @@
+//! What a session shows, collected as its messages arrive: what the user said, what was done and how it ended, what is
+//! open, and the names that a next step may need.
+//!
+//! The cost of a message depends on its own size alone, and a compaction reads nothing twice. Everything is replayed to
+//! the very end, so that what was overtaken is not told as current.
+
+pub(crate) mod names;
+pub mod mentions;
+mod failures;
+pub mod files;
+pub mod turns;
+pub mod ledger;
+mod phrases;
+mod calls;
+mod reading;
+mod earlier;
+
+use std::borrow::Borrow;
+
+use serde::{Deserialize, Serialize};
+use wb_message::markers::is_prompt;
+use wb_message::{Message, ToolVocabulary};
+
+use self::calls::OpenCall;
+pub use self::failures::{Failure, Failures};
+pub use self::files::{Change, FileFact, Files};
+use self::ledger::Ledger;
+pub use self::ledger::{Deed, Ends};
+pub use self::turns::{Changed, Run, Turn, Turns};
+use crate::digest::Section;
+use crate::entries::Elided;
+use crate::facts::mentions::Mentions;
+use crate::words::tasks::Tasks;
+
+/// The version of the form in which facts are written.
+pub const FACTS_VERSION: u32 = 1;
+
+/// Messages and bytes that are read, from the newest back, where nobody has collected facts, and how many requests before
+/// them.
+const PARTIAL_MESSAGES: usize = 300;
+const PARTIAL_BYTES: usize = 256 << 10;
+const PARTIAL_REQUESTS: usize = 64;
+
+/// What a session shows; plain data that a host may keep beside the session.
+///
+/// ```
+/// use wb_message::{Message, ToolVocabulary};
+/// use wb_summarize::Facts;
+///
+/// let mut facts = Facts::default();
+/// for message in [Message::user("Port src/cart.rs, but never touch its API."), Message::assistant("Now I read it.")] {
+///     facts.take_in(&message, &ToolVocabulary::default());
+/// }
+/// assert_eq!(facts.constraints().next().map(|it| it.text.as_str()), Some("Port src/cart.rs, but never touch its API."));
+/// assert!(facts.names().get("src/cart.rs").is_some() && !facts.is_partial());
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    version: u32,
+    /// Whether messages were not read that the session has.
+    is_partial: bool,
+    n_messages: u32,
+    n_bytes: u64,
+    turns: Turns,
+    constraints: Vec<Constraint>,
+    failures: Failures,
+    files: Files,
+    git: Vec<Noted>,
+    tasks: Tasks,
+    decided: Vec<Noted>,
+    mentions: Mentions,
+    open_calls: Vec<OpenCall>,
+    /// What commands and files showed last, by the message that shows it.
+    sources: Vec<(u64, u32)>,
+    elided: Elided,
+    /// Whether the first request of the session is among the turns.
+    has_first: bool,
+    /// What earlier digests say in words of others.
+    foreign: Vec<(Section, String)>,
+    /// What a summary can be held against.
+    #[serde(default)]
+    ledger: Ledger,
+}
+
+/// Something the user asks for or forbids in all that is done, in the user's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The whole sentence.
+    pub text: String,
+    /// Whether it forbids something.
+    pub forbids: bool,
+    /// The number of the message that says it.
+    pub at: u32,
+}
+
+/// A line, and the number of the message that shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The line.
+    pub text: String,
+    /// The number of the message.
+    pub at: u32,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            version: FACTS_VERSION,
+            is_partial: false,
+            n_messages: 0,
+            n_bytes: 0,
+            turns: Turns::default(),
+            constraints: Vec::new(),
+            failures: Failures::default(),
+            files: Files::default(),
+            git: Vec::new(),
+            tasks: Tasks::default(),
+            decided: Vec::new(),
+            mentions: Mentions::default(),
+            open_calls: Vec::new(),
+            sources: Vec::new(),
+            elided: Elided::default(),
+            has_first: false,
+            foreign: Vec::new(),
+            ledger: Ledger::default(),
+        }
+    }
+}
+
+impl Facts {
+    /// Collects the facts of a whole session.
+    pub fn of<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        let mut facts = Self::default();
+        for message in messages {
+            facts.take_in(message.borrow(), vocabulary);
+        }
+        facts
+    }
+
+    /// Collects the facts of the newest messages alone, and of the requests before them; [`Self::is_partial`] where there
+    /// are more.
+    pub fn of_newest<M: Borrow<Message>>(messages: &[M], vocabulary: &ToolVocabulary) -> Self {
+        let mut n_bytes = 0;
+        let fits = |message: &&M| {
+            n_bytes += reading::size(Borrow::<Message>::borrow(*message));
+            n_bytes < PARTIAL_BYTES
+        };
+        let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();
+        let mut facts = Self { is_partial: n_read < messages.len(), ..Self::default() };
+        let (older, newest) = messages.split_at(messages.len() - n_read);
+        let n_requests = older.iter().filter(|message| is_prompt((*message).borrow())).count();
+        let mut nth = 0;
+        for message in older.iter().map(Borrow::borrow) {
+            nth += usize::from(is_prompt(message));
+            let is_far = is_prompt(message) && nth > 1 && nth + PARTIAL_REQUESTS <= n_requests;
+            if is_far {
+                facts.n_messages += 1;
+            } else {
+                facts.take_in_words(message);
+            }
+        }
+        for message in newest {
+            facts.take_in(message.borrow(), vocabulary);
+        }
+        facts
+    }
+
+    /// Returns the version of the form in which they were written.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Tells whether the session has messages that were not read.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns how many messages were taken in; a message's number is its place among them, from 0 on.
+    pub fn n_messages(&self) -> u32 {
+        self.n_messages
+    }
+
+    /// Returns the turns.
+    pub fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// Returns what the user asks for or forbids in all that is done, oldest first.
+    pub fn constraints(&self) -> impl DoubleEndedIterator<Item = &Constraint> {
+        self.constraints.iter()
+    }
+
+    /// Returns what failed and was not seen to work since.
+    pub fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// Returns what became of files.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Returns what was done with git, oldest first.
+    pub fn git(&self) -> &[Noted] {
+        &self.git
+    }
+
+    /// Returns the list of tasks.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Returns the reasons that the agent gave, oldest first.
+    pub fn decided(&self) -> &[Noted] {
+        &self.decided
+    }
+
+    /// Returns the names.
+    pub fn names(&self) -> &Mentions {
+        &self.mentions
+    }
+
+    /// Tells whether the first request of the session is among the turns.
+    pub fn has_first(&self) -> bool {
+        self.has_first
+    }
+
+    /// Returns what earlier digests say in words of others, such as a model, by section.
+    pub(crate) fn foreign(&self) -> &[(Section, String)] {
+        &self.foreign
+    }
+
+    /// Returns how something of a kind ended last.
+    pub fn ends(&self, deed: Deed) -> Ends {
+        self.ledger.deeds.ends(deed)
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(crate) fn elided_line(&self, n_elided: usize) -> String {
+        self.elided.line(n_elided)
+    }
+
+    /// Returns about how many bytes of memory they take.
+    pub fn n_bytes(&self) -> u64 {
+        let constraints: usize =
+            self.constraints.iter().map(|it| size_of::<Constraint>() + it.text.len()).sum();
+        let noted = self.git.iter().chain(&self.decided).map(|it| size_of::<Noted>() + it.text.len());
+        self.turns.n_bytes()
+            + (constraints + noted.sum::<usize>() + self.mentions.n_bytes() + self.ledger.n_bytes()) as u64
+    }
+}

@@ -1,0 +1,267 @@
+//! The turns of a session: what was asked, done, shown and concluded in each.
+
+use serde::{Deserialize, Serialize};
+use wb_message::text::{clip, clip_lines, head, one_line};
+
+/// Bytes of a request that are kept, of the first one and of any other.
+const FIRST_BYTES: usize = 8_000;
+const ASKED_BYTES: usize = 2_400;
+/// Characters of a request that its turn is named by.
+pub(crate) const ASKED_CHARS: usize = 80;
+/// Bytes of what the agent said, of a command, and of a line that a tool showed.
+const SAID_BYTES: usize = 1_500;
+const COMMAND_BYTES: usize = 300;
+const LINE_BYTES: usize = 240;
+/// Commands, files and answers that are kept of a turn.
+const MOST_RUNS: usize = 6;
+const MOST_FILES: usize = 30;
+const MOST_ANSWERS: usize = 12;
+/// Bytes that all turns may take; of a long session, as a part of what was read.
+const LEAST_BYTES: u64 = 64 << 10;
+const PART_OF_READ: u64 = 24;
+/// Turns that are kept whole however long they are.
+const WHOLE_TURNS: usize = 4;
+/// Bytes of a request and of a conclusion that are kept of an old turn.
+const SHORT_BYTES: usize = 320;
+/// Of the turns that are short already, the oldest one in so many goes when that is not enough.
+const DROPPED_PART: usize = 4;
+
+/// A command and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The command.
+    pub command: String,
+    /// What the same command is known by when it is run again.
+    pub subject: u64,
+    /// How it ended, as a digest tells it.
+    pub outcome: String,
+    /// The lines that say why it failed, or what came out.
+    pub lines: Vec<String>,
+    /// The number of the message that shows the end.
+    pub at: u32,
+    /// Whether it did more than show something.
+    pub tells: bool,
+}
+
+/// A file that was changed in a turn, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The path.
+    pub path: String,
+    /// What was done, in the past tense.
+    pub how: String,
+    /// How often.
+    pub times: u32,
+}
+
+/// One turn: a request of the user and all until the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The number of the request, from 1 on; 0 for what stands before the first.
+    pub number: u32,
+    /// The number of the message that it begins with.
+    pub start: u32,
+    /// The user's own words.
+    pub asked: String,
+    /// Files that were changed.
+    pub changed: Vec<Changed>,
+    /// What was run last.
+    pub runs: Vec<Run>,
+    /// What the agent said last that says something, and the number of its message.
+    pub said: String,
+    /// The number of the message that it was said in.
+    pub said_at: u32,
+    /// Questions with their answers, approvals and refusals.
+    pub answers: Vec<String>,
+    /// What an earlier digest tells of the turn, as lines of an entry.
+    pub told: String,
+}
+
+impl Turn {
+    fn n_bytes(&self) -> usize {
+        let runs = self.runs.iter().map(|run| {
+            size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
+        });
+        let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
+        let answers = self.answers.iter().map(|answer| answer.len() + 24);
+        let lists = runs.chain(changed).chain(answers).sum::<usize>();
+        size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + lists
+    }
+
+    fn shorten(&mut self) {
+        self.runs = Vec::new();
+        self.answers.truncate(2);
+        self.changed.truncate(8);
+        self.said = clip(&self.said, SHORT_BYTES).into_owned();
+        self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
+        self.told = clip_lines(std::mem::take(&mut self.told), SHORT_BYTES);
+    }
+}
+
+/// The turns of a session, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turns {
+    kept: Vec<Turn>,
+    n_requests: u32,
+    /// How many of the oldest turns beside the first are short already, and how many are gone.
+    n_short: usize,
+    n_gone: u32,
+    n_bytes: u64,
+}
+
+impl Turns {
+    /// Returns the turns, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Turn> + ExactSizeIterator {
+        self.kept.iter()
+    }
+
+    /// Returns how many requests were read, those that are gone included.
+    pub fn n_requests(&self) -> u32 {
+        self.n_requests
+    }
+
+    /// Returns about how many bytes of memory are taken.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_bytes + self.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
+    }
+
+    /// Begins a turn with what the user said.
+    pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
+        self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
+        self.n_requests += 1;
+        let most = if self.kept.is_empty() { FIRST_BYTES } else { ASKED_BYTES };
+        let asked = clip(asked, most).into_owned();
+        self.kept.push(Turn { number: self.n_requests, start: at, asked, ..Turn::default() });
+        self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
+    }
+
+    /// Shortens the oldest turns but the first, then drops them, until the rest takes no more than it may.
+    fn shed(&mut self, most: u64) {
+        while self.n_bytes > most && self.n_short + 1 + WHOLE_TURNS < self.kept.len() {
+            self.n_short += 1;
+            let turn = &mut self.kept[self.n_short];
+            let before = turn.n_bytes();
+            turn.shorten();
+            self.n_bytes -= (before - turn.n_bytes()) as u64;
+        }
+        if self.n_bytes > most && self.n_short >= DROPPED_PART {
+            let n = self.n_short / DROPPED_PART;
+            let gone = self.kept.drain(1..=n).map(|turn| turn.n_bytes() as u64).sum::<u64>();
+            self.n_bytes -= gone;
+            self.n_short -= n;
+            self.n_gone += u32::try_from(n).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Notes what an earlier digest tells of a turn, which it names by the start of its request.
+    pub(crate) fn told(&mut self, number: u32, named: &str, body: &str) {
+        let is_open = |turn: &Turn| turn.told.is_empty() && !named.is_empty();
+        let is_named = |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS) == named;
+        if let Some(turn) = self.kept.iter_mut().find(is_named) {
+            (turn.number, turn.told) = (number, body.to_owned());
+        } else {
+            let at = self.kept.partition_point(|turn| turn.number < number);
+            let asked = if named.ends_with('…') { String::new() } else { named.to_owned() };
+            self.kept.insert(at, Turn { number, asked, told: body.to_owned(), ..Turn::default() });
+        }
+        self.n_requests = self.n_requests.max(number);
+    }
+
+    /// Returns the turn that is going on; what stands before the first request is one without a request.
+    pub(crate) fn current(&mut self) -> &mut Turn {
+        if self.kept.is_empty() {
+            self.kept.push(Turn::default());
+        }
+        let last = self.kept.len() - 1;
+        &mut self.kept[last]
+    }
+}
+
+impl Turn {
+    /// Notes what the agent said; a word or two does not replace what says more.
+    pub(crate) fn says(&mut self, text: &str, at: u32) {
+        let says_something = text.split_whitespace().nth(2).is_some();
+        if says_something || self.said.is_empty() {
+            (self.said, self.said_at) = (clip(text.trim(), SAID_BYTES).into_owned(), at);
+        }
+    }
+
+    /// Notes a command; of the same one the last end counts.
+    pub(crate) fn ran(&mut self, run: Run) {
+        self.runs.retain(|known| known.subject != run.subject);
+        if self.runs.len() == MOST_RUNS {
+            let least = self.runs.iter().position(|known| !known.tells).unwrap_or(0);
+            self.runs.remove(least);
+        }
+        self.runs.push(run);
+    }
+
+    /// Notes a change of a file.
+    pub(crate) fn changes(&mut self, path: &str, how: &str) {
+        if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
+            known.times += 1;
+            // A file that was written as a whole stays a new one.
+            if how != "edited" {
+                how.clone_into(&mut known.how);
+            }
+        } else if self.changed.len() < MOST_FILES {
+            self.changed.push(Changed { path: path.to_owned(), how: how.to_owned(), times: 1 });
+        }
+    }
+
+    /// Notes what the user answered, approved or refused.
+    pub(crate) fn answered(&mut self, answer: String) {
+        if self.answers.len() < MOST_ANSWERS {
+            self.answers.push(answer);
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn new(command: &str, subject: u64, at: u32) -> Self {
+        let command = clip(command.trim(), COMMAND_BYTES).into_owned();
+        Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
+    }
+
+    pub(crate) fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
+        let lines: Vec<_> = lines.into_iter().map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
+        Self { outcome, lines, ..self }
+    }
+}
+
+/// Returns the words of an entry without the blanks that continue it.
+pub(super) fn unindented(entry: &str) -> String {
+    let lines: Vec<&str> = entry.trim().lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_session_keeps_its_first_request_and_its_last_turns_whole() {
+        let mut turns = Turns::default();
+        for n in 0..2_000_u32 {
+            turns.begin(&format!("Request {n}: {}", "do it ".repeat(200)), n, 0);
+            turns.current().says(&format!("Answer {n}: {}", "done ".repeat(200)), n);
+        }
+        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        let kept: Vec<_> = turns.iter().collect();
+        assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
+        let last = kept[kept.len() - 1];
+        assert!((last.number, last.said.len() > 900) == (2_000, true) && last.asked.len() > 1_000);
+        assert_eq!((turns.n_requests(), turns.n_gone as usize + kept.len()), (2_000, 2_000));
+    }
+
+    #[test]
+    fn of_a_command_that_is_run_again_the_last_end_counts() {
+        let mut turn = Turn::default();
+        for n in 0..10 {
+            turn.ran(Run::new(&format!("make {n}"), n, 0).ended("ok".to_owned(), []));
+        }
+        turn.ran(Run::new("make 9", 9, 1).ended("failed".to_owned(), ["error: a"]));
+        assert_eq!(turn.runs.len(), MOST_RUNS);
+        assert_eq!((turn.runs[5].outcome.as_str(), turn.runs[5].at), ("failed", 1));
+    }
+}
