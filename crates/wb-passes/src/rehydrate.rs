@@ -147,6 +147,9 @@ impl Seen {
 /// Room for the files of a long session, so that the map need not grow.
 const N_FILES: usize = 200;
 
+/// Files that are looked at, the freshest ones: where hardly any room is left, few would fit of however many.
+const MOST_LOOKED_AT: usize = 64;
+
 /// A restored file is clipped rather than left out only if this many tokens of it remain.
 const MIN_CLIPPED_TOKENS: u64 = 200;
 
@@ -154,7 +157,7 @@ const MIN_CLIPPED_TOKENS: u64 = 200;
 /// messages, oldest first.
 ///
 /// Not restored are cleared, failed and empty bodies, bodies older than a later edit of their path, and files
-/// that the tail still shows. `hidden` are results of the tail that are about to be cleared (ascending). A full
+/// that the tail still shows, and all but the 64 freshest. `hidden` are results of the tail that are about to be cleared (ascending). A full
 /// read is preferred to a later partial one. The freshest file is clipped to what is allowed, up to half of which
 /// it leaves to smaller, older ones; a later one that does not fit makes room for those too.
 pub fn restore_reads(
@@ -167,7 +170,7 @@ pub fn restore_reads(
     let timestamp = view.messages[..cut].iter().rev().find_map(|message| message.timestamp()).unwrap_or(0);
     let mut restored = Vec::new();
     let mut left = limits.max_tokens;
-    for nth in 0.. {
+    for nth in 0..MOST_LOOKED_AT {
         if restored.len() == limits.max_files || left == 0 {
             break;
         }
@@ -202,7 +205,7 @@ pub fn restore_reads(
 /// Returns about what the freshest of the files from the `first` on that fit into `max_tokens` weigh.
 fn needed_by(seen: &mut LastSeen<'_, '_>, first: usize, limits: RestoreLimits<'_>, max_tokens: u64) -> u64 {
     let (mut needed, mut n_files) = (0, 0);
-    for nth in first.. {
+    for nth in first..MOST_LOOKED_AT {
         if n_files + 1 >= limits.max_files {
             break;
         }

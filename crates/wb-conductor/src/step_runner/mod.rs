@@ -247,10 +247,15 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let has_target = self.budget.has_target();
         let room = self.target.saturating_sub(self.reserved.saturating_add(total));
         let room = if has_target { room } else { u64::MAX };
+        // Lines take room from files twice: both together weigh no more than files alone would.
+        let left = self.split.restored.saturating_sub(head.lines_tokens * 2);
+        let max_tokens = left.min(room).min(freed / 2);
+        if max_tokens == 0 {
+            return false;
+        }
         let limits = RestoreLimits {
             max_files: max_files.min(self.draft.n_free()),
-            // Lines take room from files twice: both together weigh no more than files alone would.
-            max_tokens: self.split.restored.saturating_sub(head.lines_tokens * 2).min(room).min(freed / 2),
+            max_tokens,
             vocabulary: self.vocabulary,
             is_stale: &|path| head.facts.files().is_stale(path),
         };

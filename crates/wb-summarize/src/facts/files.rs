@@ -100,12 +100,17 @@ impl Files {
 
     /// Tells whether what was read of a file does not hold any more: it is gone, or a shell has changed it since.
     pub fn is_stale(&self, path: &str) -> bool {
-        let file = self.files.iter().rfind(|file| is_same_file(&file.path, path));
-        file.is_some_and(|file| match file.change {
+        self.files.iter().any(|file| file.is_stale() && is_same_file(&file.path, path))
+    }
+}
+
+impl FileFact {
+    fn is_stale(&self) -> bool {
+        match self.change {
             Some(Change::Deleted | Change::Moved(_)) => true,
-            Some(_) => file.by_shell && file.changed_at > file.read_at,
+            Some(_) => self.by_shell && self.changed_at > self.read_at,
             None => false,
-        })
+        }
     }
 }
 
