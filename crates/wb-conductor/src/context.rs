@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, Usage, UsageRefused};
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
+use wb_summarize::facts::FACTS_VERSION;
 use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
@@ -177,11 +178,13 @@ impl AgentContext {
         &self.facts
     }
 
-    /// Goes on with the facts of a session that was left, which end with the last of these messages.
+    /// Goes on with the facts of a session that was left, which end with the last of these messages. Facts of another
+    /// version are collected again from the messages.
     #[must_use]
     pub fn resume(mut self, messages: &[Message], facts: Facts) -> Self {
         self.tracker.rebuild(messages);
-        (self.facts, self.facts_are_old) = (facts, false);
+        self.facts_are_old = facts.version() != FACTS_VERSION;
+        self.facts = facts;
         self
     }
 

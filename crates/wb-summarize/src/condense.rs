@@ -11,6 +11,7 @@ use wb_message::{Message, ToolVocabulary, text};
 use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
 use crate::chunking::{Room, transcript_parts};
 use crate::digest::{completed, shortened_digest};
+use crate::evidence::without_evidence;
 use crate::extractive::{carried_digest, local_digest};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
@@ -82,7 +83,7 @@ impl DigestRequest {
         let max_output_tokens = reply_tokens(max_tokens, card);
         let n_words = words_within(max_tokens.min(max_output_tokens));
         let room = Room::of(card, max_output_tokens);
-        let prior = prior.map(|prior| carried(&prior, room.half()).into_owned());
+        let prior = prior.map(|prior| carried(&without_evidence(&prior), room.half()).into_owned());
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
         let max_prior_bytes = room.kept_free(prior.as_deref(), reply_bytes);
         let parts = transcript_parts(messages, room.beside(max_prior_bytes));

@@ -24,6 +24,17 @@ pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
     digest
 }
 
+/// Returns a digest without such lines, which are put below the next one anew and need not pass through a model.
+pub(crate) fn without_evidence(digest: &str) -> String {
+    let mut is_evidence = false;
+    let stays = |line: &&str| {
+        let continues = is_evidence && (line.starts_with("  ") || line.is_empty());
+        is_evidence = continues || [SEEN, NAMES].iter().any(|label| line.starts_with(label));
+        !is_evidence
+    };
+    digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")
+}
+
 /// Renders as many lines as fit, oldest first, below what they come from, each begun with a line end. What is in `told` is
 /// not told again, nor what a reader is shown.
 pub(crate) fn evidence(
@@ -80,12 +91,15 @@ impl<'a> Choice<'a> {
             // From here on lines would be chosen by their length and not by their rank.
             self.left = 0;
         }
-        let is_seen = is_told || self.known.iter().any(|line| line.contains(named.name));
+        // A line may have taken the name along since it was looked up.
+        if self.names_told.contains(named.name) {
+            return;
+        }
         let n_bytes = named.name.len() + BETWEEN_NAMES.len();
-        if !is_seen && n_bytes <= self.left_for_names {
+        if n_bytes <= self.left_for_names {
             self.left_for_names -= n_bytes;
             self.bare.push(named.name);
-        } else if !is_seen {
+        } else {
             self.left_for_names = 0;
         }
     }
@@ -103,6 +117,7 @@ impl<'a> Choice<'a> {
         self.left -= n_bytes;
         self.sources.insert(named.message);
         self.known.insert(line);
+        self.names_told.extend(names(line));
         self.lines.push(named);
         true
     }
@@ -121,5 +136,22 @@ impl<'a> Choice<'a> {
             out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_without_its_lines_is_the_rest_of_it() {
+        let digest = "# Plan\n- go on\n# Carryover\n3 messages.";
+        let below = "\n- Seen last in Read src/a.rs:\n  fn a()\n  # Plan\n- names: parse_cart · src/b.rs";
+        let whole = with_evidence(digest.to_owned(), below);
+        assert_eq!(without_evidence(&whole), digest);
+        assert_eq!(
+            without_evidence(&[&whole, "\n\n# Objective\n- port it"].concat()),
+            [digest, "\n# Objective\n- port it"].concat()
+        );
     }
 }

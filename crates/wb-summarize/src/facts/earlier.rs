@@ -4,6 +4,7 @@ use wb_message::pairing::id_key;
 
 use super::calls::base_name;
 use super::files::Change;
+use super::reading::{MOST_DECIDED, MOST_GIT, push_newest};
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
@@ -12,6 +13,7 @@ use crate::entries::{
 };
 use crate::facts::mentions::By;
 use crate::shell::subject;
+use crate::words::constraints::{Kind, constraints};
 
 /// Entries of others that are kept.
 const MOST_FOREIGN: usize = 200;
@@ -34,10 +36,15 @@ impl Facts {
         self.is_partial = true;
         self.elided.take_over(digest.entries(Section::Carryover).iter().map(String::as_str));
         self.requests(digest.entries(Section::Objective));
+        // Only our own digests hold nothing but the user's words there.
+        let is_ours = digest.entries(Section::Carryover).iter().any(|entry| elided_total(entry).is_some());
         for entry in digest.entries(Section::Guardrails) {
-            let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
-            if self.constraints.iter().all(|known| known.text != text) {
-                self.constraints.push(Constraint { text, forbids: true, at: self.n_messages });
+            if is_ours {
+                let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
+                let forbids = constraints(&text).iter().any(|found| found.kind == Kind::Forbids);
+                self.keep_constraint(Constraint { text, forbids, at: self.n_messages });
+            } else {
+                self.keep(Section::Guardrails, entry);
             }
         }
         digest.entries(Section::Turns).iter().rev().for_each(|entry| self.turn_told(entry));
@@ -46,7 +53,7 @@ impl Facts {
         }
         for entry in digest.entries(Section::Rationale).iter().rev() {
             let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
-            self.decided.push(Noted { text, at: self.n_messages });
+            push_newest(&mut self.decided, Noted { text, at: self.n_messages }, MOST_DECIDED);
         }
         for entry in digest.entries(Section::Plan) {
             self.keep(Section::Plan, entry);
@@ -119,7 +126,9 @@ impl Facts {
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
             self.failures.failed([subject(what), by_tool], what, why.split(" | "), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {
-            self.git.extend(done.split("; ").map(|text| Noted { text: text.to_owned(), at }));
+            for text in done.split("; ") {
+                push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);
+            }
         } else {
             self.keep(Section::Status, entry);
         }

@@ -28,8 +28,8 @@ use crate::words::user_text::{is_rejection, rejected_words, user_words};
 const MOST_OPEN: usize = 64;
 /// Entries of each list that are kept, the newest ones.
 const MOST_CONSTRAINTS: usize = 200;
-const MOST_GIT: usize = 12;
-const MOST_DECIDED: usize = 24;
+pub(super) const MOST_GIT: usize = 12;
+pub(super) const MOST_DECIDED: usize = 24;
 const MOST_SOURCES: usize = 256;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
@@ -145,18 +145,22 @@ impl Facts {
 
     fn constrain(&mut self, words: &str, at: u32) {
         for found in constraints(words) {
-            if found.text.len() > CONSTRAINT_BYTES
-                || self.constraints.iter().any(|known| known.text == found.text)
-            {
-                continue;
-            }
-            if self.constraints.len() == MOST_CONSTRAINTS {
-                let oldest = self.constraints.iter().position(|known| !known.forbids).unwrap_or(0);
-                self.constraints.remove(oldest);
-            }
             let forbids = found.kind == Kind::Forbids;
-            self.constraints.push(Constraint { text: found.text.to_owned(), forbids, at });
+            self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, at });
         }
+    }
+
+    /// Keeps a constraint unless it is known; of too many the oldest that forbids nothing goes.
+    pub(super) fn keep_constraint(&mut self, new: Constraint) {
+        let is_known = self.constraints.iter().any(|known| known.text == new.text);
+        if is_known || new.text.len() > CONSTRAINT_BYTES {
+            return;
+        }
+        if self.constraints.len() == MOST_CONSTRAINTS {
+            let oldest = self.constraints.iter().position(|known| !known.forbids).unwrap_or(0);
+            self.constraints.remove(oldest);
+        }
+        self.constraints.push(new);
     }
 
     fn decide(&mut self, line: &str, at: u32) {
@@ -417,7 +421,7 @@ impl Facts {
     }
 }
 
-fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
+pub(super) fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
     list.retain(|known| known.text != new.text);
     if list.len() == most {
         list.remove(0);

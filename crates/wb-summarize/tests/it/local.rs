@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::local_digest;
+use wb_summarize::{Facts, local_digest};
 use wb_testkit::script;
 
 fn digest(messages: &[Message], prior: Option<&str>) -> String {
@@ -160,4 +160,20 @@ fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_car
         objective,
         "# Objective\n- First request: port it\n- Latest request: please fix the tests\n- Earlier request: fix the tests\n"
     );
+}
+
+#[test]
+fn what_a_model_wrote_as_guardrails_is_told_on_and_never_taken_for_the_users_words() {
+    let by_model = "# Objective\nPort it.\n# Guardrails\n- Never rename the table.";
+    let mut facts = Facts::default();
+    facts.take_in_digest(by_model);
+    facts.take_in(&Message::user("Never touch the schema."), &ToolVocabulary::default());
+    let words: Vec<_> = facts.constraints().map(|it| it.text.as_str()).collect();
+    assert_eq!(words, ["Never touch the schema."]);
+    let first = digest(&[Message::user("Never touch the schema.")], Some(by_model));
+    assert_eq!(lines(&first, "- Never").len(), 2, "{first}");
+    let mut again = Facts::default();
+    again.take_in_digest(&digest(&[Message::user("Never touch the schema. It must stay fast.")], None));
+    let words: Vec<_> = again.constraints().map(|it| (it.text.as_str(), it.forbids)).collect();
+    assert!(words.contains(&("Never touch the schema.", true)), "{words:?}");
 }
