@@ -72,8 +72,7 @@ fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>) {
     let (mut facts, mut said, mut out) = (Facts::default(), Vec::new(), Vec::new());
     let mut known = std::collections::HashSet::new();
     for segment in &session.segments {
-        let n_digests = segment.messages.iter().take_while(|it| markers::digest_body(it).is_some()).count();
-        let n_kept = segment.n_seen.saturating_sub(n_digests);
+        let n_kept = segment.n_seen.saturating_sub(segment.n_digests());
         for (at, message) in segment.messages.iter().enumerate() {
             let digest =
                 markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));

@@ -1,9 +1,7 @@
 //! A session as it was: its segments between native compactions, and the messages that it would have without any.
 
-use std::collections::HashSet;
-
 use wb_formats::FormatError;
-use wb_message::{Message, ToolVocabulary, markers};
+use wb_message::{Block, Message, ToolVocabulary, markers};
 
 /// A session that was read whole.
 #[derive(Clone, Debug)]
@@ -28,6 +26,18 @@ pub struct Stretch {
     pub n_seen: usize,
 }
 
+impl Stretch {
+    /// Returns how many digests it begins with.
+    pub fn n_digests(&self) -> usize {
+        n_digests(&self.messages)
+    }
+
+    /// Returns the messages that no segment before has shown.
+    pub(crate) fn new_messages(&self) -> &[Message] {
+        &self.messages[self.n_seen..]
+    }
+}
+
 impl Session {
     /// Reads a session of any format that `wb-formats` knows from the bytes of its file.
     pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Self, FormatError> {
@@ -45,7 +55,7 @@ impl Session {
 
     /// Visits what was said in order, as if nothing had ever been compacted.
     pub fn said(&self) -> impl Iterator<Item = &Message> {
-        self.segments.iter().flat_map(|segment| &segment.messages[segment.n_seen..])
+        self.segments.iter().flat_map(Stretch::new_messages)
     }
 
     /// Returns how often the agent itself has compacted the session, as far as the file tells.
@@ -55,32 +65,55 @@ impl Session {
 }
 
 fn stretches(segments: impl Iterator<Item = Vec<Message>>) -> Vec<Stretch> {
-    let (mut all, mut known) = (Vec::new(), HashSet::new());
+    let mut all: Vec<Stretch> = Vec::new();
     for messages in segments {
-        let n_seen = if all.is_empty() { 0 } else { n_seen(&messages, &known) };
-        known.extend(messages.iter().flat_map(ids).map(str::to_owned));
+        let n_seen = if all.is_empty() { 0 } else { n_seen(&messages, &all) };
         all.push(Stretch { messages, n_seen });
     }
     all
 }
 
-/// Returns how many messages stand up to the last one that was there before, or the digest of such.
-fn n_seen(messages: &[Message], known: &HashSet<String>) -> usize {
-    let n_digests = messages.iter().take_while(|message| markers::digest_body(message).is_some()).count();
-    let was_there = |message: &Message| ids(message).any(|id| known.contains(id));
-    messages.iter().rposition(was_there).map_or(n_digests, |at| n_digests.max(at + 1))
+/// Returns how many messages are the digest of earlier ones or were kept: the longest run behind the digest with which
+/// what was said before ends. A call that was in flight then may be gone with its message.
+fn n_seen(messages: &[Message], before: &[Stretch]) -> usize {
+    let n_digests = n_digests(messages);
+    let rest = &messages[n_digests..];
+    let said: Vec<&Message> = before.iter().flat_map(Stretch::new_messages).collect();
+    let in_flight = usize::from(said.last().is_some_and(|last| last.calls().next().is_some()));
+    n_digests + n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest))
 }
 
-/// Visits the ids of the calls that a message makes or answers.
-fn ids(message: &Message) -> impl Iterator<Item = &str> {
-    message.calls().map(|(id, _, _)| id).chain(message.answered_ids())
+/// Returns the length of the longest run with which `said` ends and `rest` begins.
+fn n_kept(said: &[&Message], rest: &[Message]) -> usize {
+    let is_kept = |n: &usize| said[said.len() - n..].iter().zip(rest).all(|(old, new)| is_same(old, new));
+    (1..=said.len().min(rest.len())).rev().find(is_kept).unwrap_or(0)
+}
+
+fn n_digests(messages: &[Message]) -> usize {
+    messages.iter().take_while(|message| markers::digest_body(message).is_some()).count()
+}
+
+/// Returns whether a message is an earlier one; since then a result may have been cleared, or a call without a result
+/// may have been left out.
+fn is_same(old: &Message, new: &Message) -> bool {
+    let is_cleared = || markers::is_cleared(old.blocks()) || markers::is_cleared(new.blocks());
+    old == new
+        || match (old, new) {
+            (Message::ToolResult { .. }, Message::ToolResult { .. }) => {
+                old.answered_ids().eq(new.answered_ids()) && is_cleared()
+            }
+            (Message::Assistant { .. }, Message::Assistant { .. }) => {
+                let without_calls = old.blocks().iter().filter(|it| !matches!(it, Block::ToolCall { .. }));
+                without_calls.eq(new.blocks())
+            }
+            _ => false,
+        }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-    use wb_message::Block;
+    use serde_json::{Value, json};
 
     fn step(id: &str) -> [Message; 2] {
         let call = Block::call(id, "Read", json!({}));
@@ -108,5 +141,73 @@ mod tests {
         second[2] = Message::tool_result("a", "Read", markers::CLEARED_TOOL_RESULT);
         let segments = stretches([first, second].into_iter());
         assert_eq!(segments[1].n_seen, 3);
+    }
+    /// A session file of pi whose compaction keeps all from the entry `kept` on.
+    fn pi(before: &[Value], kept: usize, after: &[Value]) -> Session {
+        let said = |(at, message): (usize, &Value)| json!({"type": "message", "id": format!("m{at}"), "parentId": parent(at), "message": message});
+        let n = before.len();
+        let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/"});
+        let compaction = json!({"type": "compaction", "id": format!("m{n}"), "parentId": parent(n), "summary": "Done.",
+            "firstKeptEntryId": format!("m{kept}"), "tokensBefore": 9});
+        let all = before.iter().enumerate().map(said);
+        let rest = after.iter().enumerate().map(|(at, message)| said((n + 1 + at, message)));
+        let lines = std::iter::once(header).chain(all).chain([compaction]).chain(rest);
+        let file: String = lines.map(|line| format!("{line}\n")).collect();
+        Session::read("s", file.as_bytes()).unwrap()
+    }
+
+    fn parent(at: usize) -> Option<String> {
+        at.checked_sub(1).map(|before| format!("m{before}"))
+    }
+
+    fn user(text: &str) -> Value {
+        json!({"role": "user", "content": text, "timestamp": 0})
+    }
+
+    /// A call and its result, with an id that the agent uses again for each.
+    fn call_0(file: &str) -> [Value; 2] {
+        let call = json!({"type": "toolCall", "id": "call_0", "name": "read", "arguments": {"path": file}});
+        let result = json!([{"type": "text", "text": file}]);
+        [
+            json!({"role": "assistant", "content": [call], "timestamp": 0}),
+            json!({"role": "toolResult", "toolCallId": "call_0", "toolName": "read", "content": result, "timestamp": 0}),
+        ]
+    }
+
+    #[test]
+    fn a_call_id_that_is_used_again_does_not_make_a_new_prompt_seen() {
+        let before = [vec![user("old")], call_0("a").into()].concat();
+        let after = [vec![user("brand new")], call_0("b").into()].concat();
+        let session = pi(&before, 99, &after);
+        assert_eq!((session.segments[1].messages.len(), session.segments[1].n_seen), (4, 1));
+    }
+
+    #[test]
+    fn a_kept_message_without_tool_calls_is_said_once() {
+        let session = pi(&[user("old"), user("kept one")], 1, &[user("new")]);
+        let said: Vec<_> = session.said().map(crate::body).collect();
+        assert_eq!(said, ["old", "kept one", "new"]);
+    }
+
+    #[test]
+    fn what_was_kept_of_two_compactions_was_seen_before() {
+        let summary = || Message::CompactionSummary { summary: "They read.".into(), tokens_before: 9 };
+        let first = [Message::user("one"), Message::user("two")];
+        let second = [summary(), first[1].clone(), Message::user("three")];
+        let third = [summary(), first[1].clone(), second[2].clone(), Message::user("four")];
+        let segments = stretches([first.to_vec(), second.to_vec(), third.to_vec()].into_iter());
+        assert_eq!((segments[1].n_seen, segments[2].n_seen, segments[2].n_digests()), (2, 3, 1));
+    }
+    #[test]
+    fn a_kept_answer_may_have_lost_a_call_that_was_in_flight() {
+        let call = Block::call("a", "Read", json!({}));
+        let said = |blocks: &[Block]| Message::assistant_blocks(blocks.to_vec());
+        let (full, bare) = (said(&[Block::text("Well."), call.clone()]), said(&[Block::text("Well.")]));
+        for (last, left) in [(full, vec![bare]), (said(&[call]), vec![])] {
+            let first = vec![Message::user("go"), last];
+            let second = [vec![Message::user("go")], left, vec![Message::user("and?")]].concat();
+            let segments = stretches([first, second.clone()].into_iter());
+            assert_eq!(segments[1].n_seen, second.len() - 1);
+        }
     }
 }
