@@ -210,7 +210,7 @@ pub(crate) struct Replay {
     /// told in tokens.
     #[arg(long, value_name = "PRICES", value_parser = prices)]
     pub(crate) price: Option<Prices>,
-    /// Write a page with charts to OUT, one file that needs no other
+    /// Write a page with charts to OUT, one file that needs no other; `-` is standard output
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
     /// Print one JSON object

@@ -1,7 +1,6 @@
 //! Every summary in a session, held against the messages that it stands for.
 
-use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
@@ -12,6 +11,7 @@ use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
 use crate::number::grouped;
+use crate::session::bytes_of;
 use crate::show::style::{BAD, DIM, GOOD, HEAD};
 
 /// The answer of `wb audit --json`.
@@ -57,13 +57,7 @@ pub(crate) fn audit(args: &Audit) -> Result<usize> {
 }
 
 fn read(path: &Path, file: &str) -> Result<Session> {
-    let mut bytes = Vec::new();
-    let done = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
-    } else {
-        fs::read(path).map(|read| bytes = read)
-    };
-    done.map_err(|error| anyhow!("{file}: {error}\nhint: name a session file"))?;
+    let bytes = bytes_of(path).map_err(|error| anyhow!("{file}: {error}\nhint: name a session file"))?;
     Session::read(file, &bytes).map_err(|error| anyhow!("{file}: {error}\nhint: {}", error.hint()))
 }
 

@@ -118,7 +118,7 @@ fn compact(args: &Compact) -> Result<()> {
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let path = args.out.as_deref().filter(|_| !to_stdout);
     if let Some(path) = path {
-        refuse_same(&args.file, path)?;
+        refuse_same(&args.file, path, "-o")?;
     }
     let outcome = Outcome::of(&mut session);
     if let Some(path) = path {
@@ -143,11 +143,11 @@ fn compact(args: &Compact) -> Result<()> {
 }
 
 /// The session that was read is never written over: its format holds more than messages.
-fn refuse_same(input: &Path, out: &Path) -> Result<()> {
+pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<()> {
     let same =
         input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
     if same {
-        bail!("{}: is the session itself\nhint: write to another file with -o", out.display());
+        bail!("{}: is the session itself\nhint: write to another file with {option}", out.display());
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Opening a session and measuring it.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -184,6 +184,16 @@ fn progress(path: &Path, file: &File) -> Option<ProgressBar> {
     bar.set_style(style);
     bar.set_message(format!("reading {}", path.display()));
     Some(bar)
+}
+
+/// Reads a whole file; `-` is standard input.
+pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a whole file or none: to a neighbour first, which then takes the place of the target. A link is followed,

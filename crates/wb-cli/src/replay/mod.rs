@@ -4,6 +4,7 @@ mod sources;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -25,6 +26,8 @@ struct Replayed<'a> {
 
 /// Replays all sessions and prints what came out; one that cannot be read is named and left out.
 pub(crate) fn replay(args: &args::Replay) -> Result<()> {
+    let sources = sources::all(&args.files);
+    let page = page_of(args, &sources)?;
     let mut windows = args.window.clone();
     windows.sort_unstable();
     windows.dedup();
@@ -34,7 +37,7 @@ pub(crate) fn replay(args: &args::Replay) -> Result<()> {
         max_cuts: args.max_cuts as usize,
         prices: args.price.clone(),
     };
-    let (reports, skipped) = replay_all(&sources::all(&args.files), &options);
+    let (reports, skipped) = replay_all(&sources, &options);
     name_skipped(&skipped);
     if reports.is_empty() {
         bail!(
@@ -42,14 +45,38 @@ pub(crate) fn replay(args: &args::Replay) -> Result<()> {
         );
     }
     let replay = Replay::of(options, reports);
-    if let Some(path) = &args.html {
+    if let Page::File(path) = page {
         write_whole(path, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
+    }
+    if let Page::Stdout = page {
+        io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;
+        return Ok(table::write(&mut anstream::stderr().lock(), &replay)?);
     }
     let mut out = anstream::stdout().lock();
     if args.json {
         return Ok(crate::print_json(&mut out, &Replayed { replay: &replay, skipped: &skipped })?);
     }
     Ok(table::write(&mut out, &replay)?)
+}
+
+/// Where the page goes.
+enum Page<'a> {
+    Nowhere,
+    Stdout,
+    File(&'a Path),
+}
+
+/// Says where the page goes; no session that is read is ever written over.
+fn page_of<'a>(args: &'a args::Replay, sources: &[Source]) -> Result<Page<'a>> {
+    let Some(path) = args.html.as_deref() else { return Ok(Page::Nowhere) };
+    if path == Path::new("-") {
+        if args.json {
+            bail!("the page and the object would both go to standard output\nhint: name a file with --html");
+        }
+        return Ok(Page::Stdout);
+    }
+    sources.iter().try_for_each(|source| crate::refuse_same(source.path(), path, "--html"))?;
+    Ok(Page::File(path))
 }
 
 fn replay_all(sources: &[Source], options: &Options) -> (Vec<SessionReport>, Vec<Skipped>) {

@@ -1,12 +1,14 @@
 //! The files that are replayed.
 
+use std::collections::HashSet;
 use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use wb_formats::FormatError;
 use wb_replay::Session;
+
+use crate::session::bytes_of;
 
 /// Endings of the files of a folder that are taken for sessions.
 const ENDINGS: [&str; 2] = ["jsonl", "json"];
@@ -26,7 +28,7 @@ pub(crate) struct Skipped {
     pub(crate) hint: String,
 }
 
-/// Returns the files that were named, and those in named folders and below, in order of their names.
+/// Returns the files that were named, and those in named folders and below, in order of their names, each once.
 pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
     let mut files = Vec::new();
     for path in paths {
@@ -36,6 +38,8 @@ pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
             files.push(path.clone());
         }
     }
+    let mut known = HashSet::new();
+    files.retain(|path| known.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
     let source = |path: PathBuf| Source { name: path.display().to_string(), path };
     files.into_iter().map(source).collect()
 }
@@ -58,6 +62,10 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 impl Source {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -72,13 +80,4 @@ impl Source {
         let bytes = bytes_of(&self.path).map_err(|error| skipped(error.into()))?;
         Session::read(&self.name, &bytes).map_err(skipped)
     }
-}
-
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -12,8 +12,11 @@ use crate::show::style::{BAD, DIM, GOOD, HEAD};
 pub(crate) fn write(out: &mut dyn Write, replay: &Replay) -> io::Result<()> {
     heading(out, replay)?;
     if replay.summary.is_empty() && replay.native.is_empty() {
-        let why = "no place is full enough with enough to come; --window tries smaller windows";
-        writeln!(out, "  {DIM}hint: {why}{DIM:#}")?;
+        writeln!(
+            out,
+            "  {DIM}hint: no place is full enough with enough to come, or fewer than five names were needed"
+        )?;
+        writeln!(out, "  of the history there; --window tries smaller windows{DIM:#}\n")?;
     } else {
         kept(out, replay)?;
     }

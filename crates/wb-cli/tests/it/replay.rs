@@ -145,5 +145,39 @@ fn a_short_session_from_standard_input_has_costs_and_a_hint() {
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     assert!(answer.stdout.starts_with("1 session, 0 places in 0 of them"), "{}", answer.stdout);
     assert!(answer.stdout.contains("hint: no place is full enough"), "{}", answer.stdout);
-    assert!(answer.stdout.contains("Cost with a window of 32,000"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("fewer than five names were needed"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("\n\nCost with a window of 32,000"), "{}", answer.stdout);
+}
+
+#[test]
+fn the_page_never_takes_the_place_of_a_session() {
+    let folder = folder();
+    let (file, below) = (folder.path().join("a.jsonl"), folder.path().join("below/b.jsonl"));
+    for (named, page) in [(file.as_path(), &file), (folder.path(), &below)] {
+        let answer = run(named, &["--html", page.to_str().unwrap()]);
+        assert_eq!((answer.code, answer.stdout.as_str()), (1, ""));
+        assert!(answer.stderr.contains("is the session itself\nhint: "), "{}", answer.stderr);
+        assert!(answer.stderr.contains("with --html"), "{}", answer.stderr);
+        assert_eq!(std::fs::read_to_string(page).unwrap(), session());
+    }
+}
+
+#[test]
+fn a_page_to_standard_output_leaves_the_tables_to_the_other_stream() {
+    let session = "{\"role\":\"user\",\"content\":\"Hi.\"}\n{\"role\":\"assistant\",\"content\":\"Yes?\"}\n";
+    let answer = wb_with(&["replay", "-", "--html", "-"], session.as_bytes());
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stdout.starts_with("<!doctype html>") && answer.stdout.ends_with("</html>\n"));
+    assert!(answer.stderr.contains("Cost with a window of 32,000"), "{}", answer.stderr);
+    let both = wb_with(&["replay", "-", "--html", "-", "--json"], session.as_bytes());
+    assert_eq!((both.code, both.stdout.as_str()), (1, ""));
+    assert!(both.stderr.contains("hint: name a file with --html"), "{}", both.stderr);
+}
+
+#[test]
+fn a_file_that_is_named_twice_counts_once() {
+    let folder = folder();
+    let file = folder.path().join("below/../a.jsonl");
+    let replayed = json_of(&run(folder.path(), &[file.to_str().unwrap(), "--json"]));
+    assert_eq!(replayed["sessions"].as_array().unwrap().len(), 2);
 }
