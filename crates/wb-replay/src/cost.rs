@@ -2,9 +2,10 @@
 //!
 //! The model of cost: each message of the assistant is the answer to one request, whose prompt is the whole context
 //! before it. The longest part of the prompt, from its start, that is unchanged since the last request is read from the
-//! cache. The rest is written to it, since the next request reads it again. A prompt below [`MIN_CACHED_TOKENS`] is not
-//! cached at all, and is fresh input. A compaction breaks the prefix at the first message that it changes. The cache never
-//! expires. The system prompt and the tools, which files do not hold, are left out for all strategies alike.
+//! cache, unless it has fewer than [`MIN_CACHED_TOKENS`]. The rest is written to it, since the next request reads it
+//! again. A prompt below [`MIN_CACHED_TOKENS`] is not cached at all, and is fresh input. A compaction breaks the prefix at
+//! the first message that it changes. The cache never expires. The system prompt and the tools, which files do not hold,
+//! are left out for all strategies alike.
 //!
 //! A strategy compacts before the request that would be above the limit of the engine's budget, without a model and so
 //! for nothing. If it could not get below the limit, it is asked again when a sixteenth of the window has come in. The
@@ -19,7 +20,7 @@ use crate::body::total_size;
 use crate::session::Session;
 use crate::strategy::{Engine, Strategy, mask_in_place};
 
-/// Prompts below this are not cached by providers, in tokens.
+/// Prompts, and unchanged parts of them, below this are not cached by providers, in tokens.
 pub const MIN_CACHED_TOKENS: u64 = 1024;
 
 /// What a strategy would have spent on a session.
@@ -35,9 +36,6 @@ pub struct Spent {
     pub usage: Tally,
     /// The largest prompt, in tokens.
     pub max_prompt_tokens: u64,
-    /// The mean size after a compaction; see [`crate::size`].
-    #[serde(skip)]
-    pub(crate) mean_size: f64,
     /// What each request added up to.
     #[serde(skip)]
     pub points: Vec<Point>,
@@ -99,9 +97,7 @@ impl Spent {
         self.max_prompt_tokens = self.max_prompt_tokens.max(prompt_tokens);
         self.points.push(Point { prompt_tokens, usage: self.usage });
     }
-}
 
-impl Spent {
     pub(crate) fn without_points(&self) -> Self {
         Self { points: Vec::new(), ..self.clone() }
     }
@@ -125,6 +121,8 @@ struct Growing {
     /// How many messages the last request sent and are still the same.
     n_cached: usize,
     cached_tokens: u64,
+    /// The sum of the sizes after compactions to another context; see [`crate::size`].
+    compacted_size: f64,
     spent: Spent,
 }
 
@@ -159,22 +157,31 @@ impl Growing {
         self.tokens = self.weights.iter().sum();
     }
 
-    fn compact(&mut self, strategy: Strategy, engine: &Engine, rival_size: f64) {
+    /// Compacts with a strategy; a rival that has no size leaves the context as it is.
+    fn compact(&mut self, strategy: Strategy, engine: &Engine, rival_size: Option<f64>) {
         match strategy {
             Strategy::Everything => {}
             Strategy::MaskLast10 => self.mask(),
-            _ => self.compact_to(strategy.compact(&self.messages, engine, rival_size)),
+            Strategy::Preset(name) => self.compact_to(engine.compact(name, self.messages.clone())),
+            Strategy::SlidingWindow | Strategy::MaskedWindow => {
+                if let Some(size) = rival_size {
+                    self.compact_to(strategy.at_size(&self.messages, size));
+                }
+            }
         }
     }
 
     fn compact_to(&mut self, compacted: Vec<Message>) {
-        if compacted == self.messages {
-            return;
+        if compacted != self.messages {
+            self.compacted_size += total_size(&compacted);
+            self.spent.compactions += 1;
+            self.replace(compacted);
         }
-        let n = self.spent.compactions as f64;
-        self.spent.mean_size = (self.spent.mean_size * n + total_size(&compacted)) / (n + 1.0);
-        self.spent.compactions += 1;
-        self.replace(compacted);
+    }
+
+    /// Returns the mean size after a compaction to another context; none if there was none.
+    fn mean_size(&self) -> Option<f64> {
+        (self.compacted_size > 0.0).then(|| self.compacted_size / self.spent.compactions as f64)
     }
 
     /// Clears stale results where they stand: this never gets small, so it must not be copied each time.
@@ -194,14 +201,15 @@ fn is_answer(message: &Message) -> bool {
     matches!(message, Message::Assistant { .. })
 }
 
-/// Goes through a session with a strategy that compacts it whenever it is above the limit of a window.
+/// Goes through a session with a strategy that compacts it whenever it is above the limit of a window; returns
+/// what that costs, and the mean size after a compaction.
 pub(crate) fn spend(
     session: &Session,
     strategy: Strategy,
     window: u64,
     engine: &Engine,
-    rival_size: f64,
-) -> Spent {
+    rival_size: Option<f64>,
+) -> (Spent, Option<f64>) {
     let (limit, patience) = (engine.limit_tokens(), window / 16);
     let (mut context, mut ask_above) = (Growing::default(), limit);
     for message in session.said() {
@@ -215,7 +223,8 @@ pub(crate) fn spend(
         context.push(message.clone());
         ask_above = if context.tokens <= limit { limit } else { ask_above };
     }
-    context.spent
+    let mean_size = context.mean_size();
+    (context.spent, mean_size)
 }
 
 /// Goes through a session as its agent compacted it.
@@ -256,7 +265,7 @@ mod tests {
 
     fn spent(messages: Vec<Message>, strategy: Strategy, window: u64) -> Spent {
         let engine = Engine::new(window, ToolVocabulary::UNIVERSAL);
-        spend(&Session::of("s", messages), strategy, window, &engine, 0.0)
+        spend(&Session::of("s", messages), strategy, window, &engine, None).0
     }
 
     #[test]

@@ -33,8 +33,8 @@ impl CutRule {
         let (mut cuts, mut total, mut next) = (Vec::new(), 0.0, self.first);
         for (at, (message, size)) in messages.iter().zip(sizes).enumerate() {
             total += size;
-            let may_cut =
-                at + self.n_future < messages.len() && !matches!(message, Message::Assistant { .. });
+            let may_cut = at.saturating_add(self.n_future) < messages.len()
+                && !matches!(message, Message::Assistant { .. });
             if total >= next && may_cut {
                 next = total + self.step;
                 if at >= n_seen {
@@ -62,5 +62,6 @@ mod tests {
         assert_eq!(CutRule { max_cuts: 2, ..rule }.cuts(&messages, &sizes, 0), [9, 15]);
         assert_eq!(rule.cuts(&messages, &sizes, 20), [21, 27, 33]);
         assert_eq!(CutRule { n_future: 20, ..rule }.cuts(&messages, &sizes, 0), [9, 15]);
+        assert!(CutRule { n_future: usize::MAX, ..rule }.cuts(&messages, &sizes, 0).is_empty());
     }
 }

@@ -33,7 +33,7 @@ pub fn at_sizes(sessions: &[Session], preset: &'static str, parts: &[f64], rule:
         for stretch in &session.segments {
             let names = Names::of(&stretch.messages);
             for (_, asked) in places(stretch, &names, rule) {
-                let forced = Forced::new(asked.history);
+                let forced = Forced::new(asked.history, &session.vocabulary);
                 for at in &mut gathered {
                     at.take(forced.to(at.part, &pipeline), &asked);
                 }

@@ -37,10 +37,10 @@ pub struct Forced<'a> {
 }
 
 impl<'a> Forced<'a> {
-    /// Weighs a history.
-    pub fn new(history: &'a [Message]) -> Self {
+    /// Weighs a history of an agent that calls its tools like this.
+    pub fn new(history: &'a [Message], vocabulary: &ToolVocabulary) -> Self {
         let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
-        let facts = Facts::of(history, &ToolVocabulary::default());
+        let facts = Facts::of(history, vocabulary);
         Self { history, view: WeighedTranscript::new(history, &counter), facts, size: total_size(history) }
     }
 
@@ -132,7 +132,7 @@ fn floor(limit: f64) -> u64 {
 pub(crate) mod tests {
     use super::*;
     use serde_json::json;
-    use wb_message::Block;
+    use wb_message::{Block, ToolRole};
 
     pub(crate) fn history() -> Vec<Message> {
         let step = |n: usize| {
@@ -149,7 +149,7 @@ pub(crate) mod tests {
     #[test]
     fn a_history_is_compacted_to_the_part_that_is_asked_for() {
         let history = history();
-        let forced = Forced::new(&history);
+        let forced = Forced::new(&history, &ToolVocabulary::UNIVERSAL);
         for preset in digesting() {
             for part in [0.10, 0.15, 0.25] {
                 let compacted = forced.to(part, &pipeline(preset, ToolVocabulary::UNIVERSAL)).unwrap();
@@ -162,5 +162,23 @@ pub(crate) mod tests {
     #[test]
     fn the_presets_with_a_digest_are_known() {
         assert_eq!(digesting(), ["window-budget", "ladder"]);
+    }
+    #[test]
+    fn what_an_agents_own_tools_did_is_told() {
+        let own =
+            ToolVocabulary { tools: &[("put", ToolRole::Write)], path_keys: &["target"], part_keys: &[] };
+        let step = |n: usize| {
+            let call = Block::call(format!("c{n}"), "put", json!({"target": format!("src/part_{n}.rs")}));
+            let said = Block::text("Others need it. ".repeat(20));
+            [
+                Message::assistant_blocks(vec![said, call]),
+                Message::tool_result(format!("c{n}"), "put", "done"),
+            ]
+        };
+        let history: Vec<Message> =
+            [Message::user("Make all.")].into_iter().chain((0..200).flat_map(step)).collect();
+        let told =
+            |vocabulary| Forced::new(&history, vocabulary).nearest(0.2, &pipeline("window-budget", own));
+        assert_ne!(told(&own), told(&ToolVocabulary::UNIVERSAL));
     }
 }

@@ -264,7 +264,7 @@ fn native_trial(
 
 fn beside_native(asked: &Asked<'_>, left: &[Message], session: &Session) -> Vec<Outcome> {
     let native = asked.kept_in(left);
-    let forced = Forced::new(asked.history);
+    let forced = Forced::new(asked.history, &session.vocabulary);
     let preset = |strategy| {
         let compacted = forced.nearest(native.size, &pipeline(strategy, session.vocabulary));
         Outcome { strategy, kept: asked.kept_in(&compacted) }
@@ -285,11 +285,11 @@ fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
     let mut rows = Vec::new();
     for &window in &options.windows {
         let engine = Engine::new(window, session.vocabulary);
-        let mut rival_size = 0.0;
+        let mut rival_size = None;
         for strategy in STRATEGIES {
-            let spent = spend(session, strategy, window, &engine, rival_size);
+            let (spent, mean_size) = spend(session, strategy, window, &engine, rival_size);
             if strategy == STRATEGIES[0] {
-                rival_size = spent.mean_size;
+                rival_size = mean_size;
             }
             rows.push(row(Some(window), strategy.name(), spent));
         }
@@ -393,5 +393,16 @@ mod tests {
         let native = totals.last().map(|row| (row.strategy, row.spent.requests, row.spent.compactions));
         assert_eq!(native, Some((NATIVE, 80 + 1 + 1, 1)), "the digest is a request");
         assert_eq!(total_costs(&reports[1..]).len(), STRATEGIES.len());
+    }
+
+    #[test]
+    fn where_the_engine_changes_nothing_its_rivals_leave_the_context_alone() {
+        let messages = vec![Message::user("x".repeat(400_000)), Message::assistant("Well.")];
+        let options = Options { windows: vec![32_000], ..Options::default() };
+        let report = replay(&Session::of("s", messages), &options);
+        let spent = |name: &str| report.costs.iter().find(|row| row.strategy == name).map(|row| &row.spent);
+        for name in ["window-budget", "sliding-window", "masked-window"] {
+            assert_eq!(spent(name), spent("everything"), "{name}");
+        }
     }
 }

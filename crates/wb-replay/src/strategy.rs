@@ -91,7 +91,7 @@ impl Engine {
     }
 
     /// Compacts with a preset, without a model.
-    fn compact(&self, preset: &str, mut messages: Vec<Message>) -> Vec<Message> {
+    pub(crate) fn compact(&self, preset: &str, mut messages: Vec<Message>) -> Vec<Message> {
         let pipeline = pipeline(preset, self.vocabulary);
         let compactor = self.compactor.clone().pipeline(pipeline);
         let facts = compactor.facts_of(&messages);
