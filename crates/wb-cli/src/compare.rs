@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::markers::is_prompt;
 use wb_message::{Message, Origin};
-use wb_replay::loose_ends;
+use wb_replay::{LooseEnds, prompt_texts};
 
 use crate::args::Compare;
 use crate::number::grouped;
@@ -48,13 +47,13 @@ struct Compared<'a> {
 #[derive(Debug)]
 struct Before {
     user_bytes: usize,
-    loose_ends: usize,
+    loose_ends: LooseEnds,
 }
 
 impl Before {
     fn of(messages: &[Message]) -> Self {
         let user_bytes = messages.iter().map(user_bytes).sum();
-        Self { user_bytes, loose_ends: loose_ends(messages) }
+        Self { user_bytes, loose_ends: LooseEnds::of(messages) }
     }
 }
 
@@ -98,7 +97,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
         tokens_after: outcome.tokens_after,
         messages_after: outcome.messages.len(),
         user_text_kept: if before.user_bytes == 0 { 1.0 } else { kept as f64 / before.user_bytes as f64 },
-        pairs_intact: loose_ends(&outcome.messages) <= before.loose_ends,
+        pairs_intact: LooseEnds::of(&outcome.messages).are_among(&before.loose_ends),
         irreducible: outcome.report.irreducible.is_some(),
         changed: outcome.report.is_changed(),
         note: note(&outcome),
@@ -115,10 +114,7 @@ fn kept_messages(outcome: &Outcome) -> impl Iterator<Item = &Message> {
 
 /// Returns the bytes of the user's own words in a message.
 fn user_bytes(message: &Message) -> usize {
-    match message {
-        Message::User { content, .. } if is_prompt(message) => content.texts().map(str::len).sum(),
-        _ => 0,
-    }
+    prompt_texts(message).map(str::len).sum()
 }
 
 fn note(outcome: &Outcome) -> String {

@@ -1,14 +1,17 @@
 //! What a compacted history still holds, and what it weighs.
 
+use std::collections::HashMap;
+
 use memchr::memmem;
 use serde::Serialize;
 use wb_budget::estimate_tokens;
 use wb_message::markers::is_prompt;
-use wb_message::text::head;
-use wb_message::{Content, Message, Pairing};
+use wb_message::text::one_line;
+use wb_message::{Block, Content, Message, Pairing};
 use wb_summarize::words::constraints::constraints;
 
 use crate::body::{context_text, total_size};
+use crate::entity::is_word;
 use crate::needs::Need;
 
 /// How much of a user's text is looked for, in characters.
@@ -33,7 +36,7 @@ pub struct Kept {
     pub tokens: u64,
     /// The messages.
     pub messages: usize,
-    /// Whether there is no more result without a call, and no more call without a result, than in the history.
+    /// Whether every result without a call, and every call without a result, is such in the history too.
     pub pairs_intact: bool,
     /// Whether anything was changed.
     pub changed: bool,
@@ -44,29 +47,29 @@ pub struct Kept {
 pub(crate) struct Asked<'a> {
     pub(crate) history: &'a [Message],
     pub(crate) needs: Vec<Need<'a>>,
-    user_words: Vec<String>,
-    constraints: Vec<String>,
+    user_words: Vec<Probe>,
+    constraints: Vec<Probe>,
     pub(crate) size: f64,
-    loose_ends: usize,
+    loose_ends: LooseEnds,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(history: &'a [Message], needs: Vec<Need<'a>>) -> Self {
-        let prompts = || history.iter().filter(|message| is_prompt(message)).flat_map(texts);
+        let prompts = || history.iter().flat_map(prompt_texts);
         Self {
             history,
             needs,
-            user_words: prompts().map(probe).filter(|text| !text.is_empty()).collect(),
-            constraints: prompts().flat_map(constraints).map(|it| probe(it.text)).collect(),
+            user_words: prompts().filter_map(Probe::of).collect(),
+            constraints: prompts().flat_map(constraints).filter_map(|it| Probe::of(it.text)).collect(),
             size: total_size(history),
-            loose_ends: loose_ends(history),
+            loose_ends: LooseEnds::of(history),
         }
     }
 
     /// Measures what a context keeps.
     pub(crate) fn kept_in(&self, context: &[Message]) -> Kept {
         let text = context_text(context);
-        let folded = folded(&text);
+        let folded = one_line(&text, usize::MAX);
         let (names, lines) = retained(&text, &self.needs);
         Kept {
             names,
@@ -76,7 +79,7 @@ impl<'a> Asked<'a> {
             size: total_size(context) / self.size,
             tokens: estimate_tokens(context),
             messages: context.len(),
-            pairs_intact: loose_ends(context) <= self.loose_ends,
+            pairs_intact: LooseEnds::of(context).are_among(&self.loose_ends),
             changed: context != self.history,
         }
     }
@@ -91,47 +94,87 @@ pub fn retained(text: &str, needs: &[Need<'_>]) -> (f64, f64) {
     (n_names as f64 / all, n_lines as f64 / all)
 }
 
-/// Counts results without a call and calls without a result.
-pub fn loose_ends(messages: &[Message]) -> usize {
-    let pairing = Pairing::of(messages);
-    pairing.orphans().len() + pairing.dangling().len()
+/// Results without a call and calls without a result, by their ids.
+#[derive(Clone, Debug, Default)]
+pub struct LooseEnds {
+    results: HashMap<String, usize>,
+    calls: HashMap<String, usize>,
 }
 
-fn texts(message: &Message) -> impl Iterator<Item = &str> {
+impl LooseEnds {
+    /// Finds what is loose in a transcript.
+    pub fn of(messages: &[Message]) -> Self {
+        let pairing = Pairing::of(messages);
+        let results = pairing.orphans().iter().filter_map(|at| messages.get(*at as usize));
+        let calls = pairing.dangling().iter().filter_map(|call| {
+            match messages.get(call.message as usize)?.blocks().get(call.block as usize)? {
+                Block::ToolCall { id, .. } => Some(id.as_str()),
+                _ => None,
+            }
+        });
+        Self { results: counted(results.flat_map(Message::answered_ids)), calls: counted(calls) }
+    }
+
+    /// Returns whether all of it is loose in another transcript too.
+    pub fn are_among(&self, others: &Self) -> bool {
+        let among = |few: &HashMap<String, usize>, many: &HashMap<String, usize>| {
+            few.iter().all(|(id, n)| many.get(id).is_some_and(|n_many| n <= n_many))
+        };
+        among(&self.results, &others.results) && among(&self.calls, &others.calls)
+    }
+}
+
+fn counted<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
+    let mut all = HashMap::new();
+    for id in ids {
+        *all.entry(id.to_owned()).or_default() += 1;
+    }
+    all
+}
+
+/// Visits the texts of a message if it is a user's prompt.
+pub fn prompt_texts(message: &Message) -> impl Iterator<Item = &str> {
     let content = match message {
-        Message::User { content, .. } => Some(content),
+        Message::User { content, .. } if is_prompt(message) => Some(content),
         _ => None,
     };
     content.into_iter().flat_map(Content::texts)
 }
 
-/// Returns what of a text is looked for.
-fn probe(text: &str) -> String {
-    // No character is longer than four bytes, and what is folded away is not counted.
-    let folded = folded(head(text, PROBE_CHARS * 8));
-    folded
-        .char_indices()
-        .nth(PROBE_CHARS)
-        .map_or(folded.as_str(), |(end, _)| &folded[..end])
-        .trim_end()
-        .to_owned()
+/// What of a text is looked for.
+#[derive(Debug)]
+struct Probe {
+    text: String,
+    /// Whether the text was longer, so that a word may go on where this ends.
+    is_cut: bool,
 }
 
-/// Returns the words of a text with one blank between them.
-fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
+impl Probe {
+    /// Builds what is looked for; none of a text without words.
+    fn of(text: &str) -> Option<Self> {
+        let line = one_line(text, PROBE_CHARS + 1);
+        let (text, is_cut) = line.strip_suffix('…').map_or((line.as_str(), false), |text| (text, true));
+        let text = text.trim_end().to_owned();
+        (!text.is_empty()).then_some(Self { text, is_cut })
     }
-    out
+
+    /// Returns whether a text holds it and not only as a part of longer words, as `cargo` holds `go`.
+    fn is_in(&self, text: &str) -> bool {
+        let ends = |at: usize| !text[..at].ends_with(is_word) || !text[at..].starts_with(is_word);
+        let is_whole = |at: usize| ends(at) && (self.is_cut || ends(at + self.text.len()));
+        let mut from = 0;
+        while let Some(found) = memmem::find(&text.as_bytes()[from..], self.text.as_bytes()) {
+            if is_whole(from + found) {
+                return true;
+            }
+            from += found + 1;
+        }
+        false
+    }
 }
 
-fn share(probes: &[String], folded: &str) -> Option<f64> {
-    let is_kept = |probe: &&String| memmem::find(folded.as_bytes(), probe.as_bytes()).is_some();
-    let n_kept = probes.iter().filter(is_kept).count();
+fn share(probes: &[Probe], text: &str) -> Option<f64> {
+    let n_kept = probes.iter().filter(|probe| probe.is_in(text)).count();
     (!probes.is_empty()).then(|| n_kept as f64 / probes.len() as f64)
 }
 
@@ -189,6 +232,34 @@ mod tests {
     fn a_result_whose_call_went_is_a_broken_pair() {
         assert!(!kept(&session()[2..4]).pairs_intact);
         assert!(kept(&session()[3..4]).pairs_intact);
+    }
+
+    #[test]
+    fn another_pair_that_is_broken_does_not_make_up_for_one_that_was() {
+        let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "Read", json!({}))]);
+        let history =
+            [call("lost"), Message::user("go"), call("a"), Message::tool_result("a", "Read", "body")];
+        let of = |messages: &[Message]| LooseEnds::of(messages).are_among(&LooseEnds::of(&history));
+        assert!(of(&history) && of(&history[1..]) && of(&history[..2]));
+        assert!(!of(&history[1..3]) && !of(&history[3..]));
+    }
+
+    #[test]
+    fn a_short_prompt_is_not_found_inside_of_a_word() {
+        let messages = [Message::user("go")];
+        let asked = Asked::new(&messages, Vec::new());
+        let kept = |text: &str| asked.kept_in(&[Message::user(text)]).user_words;
+        assert_eq!((kept("cargo"), kept("gone"), kept("go_on")), (Some(0.0), Some(0.0), Some(0.0)));
+        assert_eq!((kept("cargo: go."), kept("“go”"), kept("go")), (Some(1.0), Some(1.0), Some(1.0)));
+        assert!(Probe::of("go go").unwrap().is_in("cargo go go"));
+    }
+
+    #[test]
+    fn of_a_long_prompt_the_first_200_characters_are_looked_for() {
+        let words = "ä".repeat(150) + "  " + &"b".repeat(100);
+        let probe = Probe::of(&words).unwrap();
+        assert_eq!((probe.text.chars().count(), probe.is_cut), (200, true));
+        assert!(probe.is_in(&one_line(&words, usize::MAX)));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use cuts::CutRule;
 pub use entity::entities;
 pub use equal::{AtSize, at_sizes};
 pub use forced::{Forced, TOLERANCE, digesting};
-pub use kept::{Kept, loose_ends, retained};
+pub use kept::{Kept, LooseEnds, prompt_texts, retained};
 pub use needs::{Names, Need};
 pub use replay::{
     CAVEAT, CostRow, MIN_NEEDS, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay,
