@@ -1,5 +1,7 @@
 //! What a message says, as one text; by it names are found, lines are compared and sizes are told.
 
+use std::borrow::Cow;
+
 use wb_message::text::json_into;
 use wb_message::{Block, Content, Message};
 
@@ -12,14 +14,18 @@ const BYTES_PER_UNIT: f64 = 3.0;
 
 /// Returns what a message says: its texts, reasoning, calls and results, one per line.
 pub fn body(message: &Message) -> String {
+    parts(message).join("\n")
+}
+
+/// Returns the lines of a [`body`].
+fn parts(message: &Message) -> Vec<Cow<'_, str>> {
     match message {
         Message::User { content: Content::Text(text), .. }
-        | Message::Custom { content: Content::Text(text), .. } => text.clone(),
-        Message::BashExecution { command, output, .. } => format!("{command}\n{output}"),
-        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
-            summary.clone()
-        }
-        _ => joined(message.blocks()),
+        | Message::Custom { content: Content::Text(text), .. }
+        | Message::BranchSummary { summary: text, .. }
+        | Message::CompactionSummary { summary: text, .. } => vec![Cow::Borrowed(text)],
+        Message::BashExecution { command, output, .. } => vec![Cow::Borrowed(command), Cow::Borrowed(output)],
+        _ => message.blocks().iter().filter_map(said).collect(),
     }
 }
 
@@ -32,11 +38,13 @@ pub(crate) fn context_text(messages: &[Message]) -> String {
 ///
 /// It is coarser than the tokens of the engine and the same for everybody, so that sizes of all strategies compare.
 pub fn size(message: &Message) -> f64 {
-    size_of_text(&body(message))
+    let parts = parts(message);
+    size_of_bytes(parts.iter().map(|part| part.len()).sum::<usize>() + parts.len().saturating_sub(1))
 }
 
-pub(crate) fn size_of_text(body: &str) -> f64 {
-    body.len() as f64 / BYTES_PER_UNIT + FRAME
+/// Returns the size of a message whose body has so many bytes.
+pub(crate) fn size_of_bytes(n_bytes: usize) -> f64 {
+    n_bytes as f64 / BYTES_PER_UNIT + FRAME
 }
 
 /// Returns the size of a context; see [`size`].
@@ -44,16 +52,12 @@ pub fn total_size(messages: &[Message]) -> f64 {
     messages.iter().map(size).sum()
 }
 
-fn joined(blocks: &[Block]) -> String {
-    blocks.iter().filter_map(said).collect::<Vec<_>>().join("\n")
-}
-
-fn said(block: &Block) -> Option<String> {
+fn said(block: &Block) -> Option<Cow<'_, str>> {
     Some(match block {
-        Block::Text { text } | Block::Thinking { text, .. } => text.clone(),
-        Block::ToolCall { name, input, .. } => format!("{name} {}", spaced_json(input)),
-        Block::ToolResult { output, .. } => spaced_json(output),
-        Block::Image { .. } => "[image]".to_owned(),
+        Block::Text { text } | Block::Thinking { text, .. } => Cow::Borrowed(text),
+        Block::ToolCall { name, input, .. } => Cow::Owned(format!("{name} {}", spaced_json(input))),
+        Block::ToolResult { output, .. } => Cow::Owned(spaced_json(output)),
+        Block::Image { .. } => Cow::Borrowed("[image]"),
         Block::Command { .. } => return None,
     })
 }
@@ -107,5 +111,14 @@ mod tests {
             (total_size(&[Message::user("abc"), Message::bash("ls", "a", Some(0))]) - 26.333_333).abs()
                 < 1e-5
         );
+    }
+    #[test]
+    fn a_size_is_that_of_the_body() {
+        let blocks = vec![Block::text("I edit."), Block::call("c", "Edit", json!({"path": "ä.rs"}))];
+        for message in
+            [Message::assistant_blocks(blocks), Message::assistant_blocks(vec![]), Message::user("ä")]
+        {
+            assert!((size(&message) - size_of_bytes(body(&message).len())).abs() < 1e-9);
+        }
     }
 }

@@ -18,9 +18,10 @@ pub struct AtSize {
     pub part: f64,
     /// How many places were left out since no budget led near that size.
     pub missed: usize,
-    /// How many results are within [`TOLERANCE`] of it.
+    /// How many results are within a hundredth of the history of it.
     pub within: usize,
-    /// The preset, then the sliding and the masked window of the very size that it reached.
+    /// The preset, then the sliding and the masked window that get the size that it reached; they end at the first
+    /// message that does not fit, and so below it.
     pub summaries: Vec<Summary>,
 }
 
@@ -29,57 +30,50 @@ pub fn at_sizes(sessions: &[Session], preset: &'static str, parts: &[f64], rule:
     let mut gathered: Vec<Gathered> = parts.iter().map(|part| Gathered::new(*part)).collect();
     for session in sessions {
         let pipeline = pipeline(preset, session.vocabulary);
-        gathered.iter_mut().for_each(Gathered::begin);
+        let mut kept = vec![Vec::new(); parts.len()];
         for stretch in &session.segments {
             let names = Names::of(&stretch.messages);
             for (_, asked) in places(stretch, &names, rule) {
                 let forced = Forced::new(asked.history, &session.vocabulary);
-                for at in &mut gathered {
-                    at.take(forced.to(at.part, &pipeline), &asked);
+                for (at, kept) in gathered.iter_mut().zip(&mut kept) {
+                    kept.extend(at.take(forced.to(at.part, &pipeline), &asked));
                 }
             }
         }
+        gathered.iter_mut().zip(kept).for_each(|(at, kept)| at.sessions.push(kept));
     }
     gathered.into_iter().map(|at| at.summed_up(preset)).collect()
 }
 
-/// What was kept at one size: by the preset and by each rival, session by session.
+/// What was kept at one size, session by session and place by place: by the preset and by each rival.
 struct Gathered {
     part: f64,
     missed: usize,
     within: usize,
-    kept: [Vec<Vec<Kept>>; 3],
+    sessions: Vec<Vec<[Kept; 3]>>,
 }
 
 impl Gathered {
     fn new(part: f64) -> Self {
-        Self { part, missed: 0, within: 0, kept: [const { Vec::new() }; 3] }
+        Self { part, missed: 0, within: 0, sessions: Vec::new() }
     }
 
-    fn begin(&mut self) {
-        self.kept.iter_mut().for_each(|sessions| sessions.push(Vec::new()));
-    }
-
-    fn take(&mut self, compacted: Option<Vec<Message>>, asked: &Asked<'_>) {
-        let Some(compacted) = compacted else {
-            self.missed += 1;
-            return;
-        };
-        let ours = asked.kept_in(&compacted);
+    fn take(&mut self, compacted: Option<Vec<Message>>, asked: &Asked<'_>) -> Option<[Kept; 3]> {
+        self.missed += usize::from(compacted.is_none());
+        let ours = asked.kept_in(&compacted?);
         self.within += usize::from((ours.size - self.part).abs() <= TOLERANCE);
         let rival =
             |strategy: Strategy| asked.kept_in(&strategy.at_size(asked.history, ours.size * asked.size));
         let [sliding, masked] = RIVALS.map(rival);
-        for (sessions, kept) in self.kept.iter_mut().zip([ours, sliding, masked]) {
-            if let Some(session) = sessions.last_mut() {
-                session.push(kept);
-            }
-        }
+        Some([ours, sliding, masked])
     }
 
     fn summed_up(self, preset: &'static str) -> AtSize {
         let names = [preset, RIVALS[0].name(), RIVALS[1].name()];
-        let summaries = names.into_iter().zip(&self.kept).filter_map(|(name, kept)| summary_of(name, kept));
+        let of = |nth: usize| -> Vec<Vec<Kept>> {
+            self.sessions.iter().map(|places| places.iter().map(|kept| kept[nth]).collect()).collect()
+        };
+        let summaries = names.into_iter().enumerate().filter_map(|(nth, name)| summary_of(name, &of(nth)));
         AtSize { part: self.part, missed: self.missed, within: self.within, summaries: summaries.collect() }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use wb_message::Message;
 
-use crate::body::{body, spaced_json};
+use crate::body::{body, size_of_bytes, spaced_json};
 use crate::entity::{entities, is_space};
 
 /// A line is looked at up to this many characters.
@@ -47,8 +47,7 @@ impl Names {
         let mut ids = HashMap::new();
         for (at, message) in messages.iter().enumerate() {
             let body = body(message);
-            names.hold(at, &body, &mut ids);
-            let said = names.ids(entities(&body), &mut ids);
+            let said = names.hold(at, &body, &mut ids);
             names.said.push(said);
             let inputs: Vec<String> = message.calls().map(|(_, _, input)| spaced_json(input)).collect();
             let used = names.ids(inputs.iter().flat_map(|input| entities(input)), &mut ids);
@@ -75,7 +74,7 @@ impl Names {
 
     /// Returns the size of each message; see [`crate::size`].
     pub fn sizes(&self) -> Vec<f64> {
-        self.bodies.iter().map(|body| crate::body::size_of_text(body)).collect()
+        self.bodies.iter().map(|body| size_of_bytes(body.len())).collect()
     }
 
     fn need(&self, id: u32, cut: usize) -> Option<Need<'_>> {
@@ -86,20 +85,26 @@ impl Names {
         Some(Need { name: &self.all[id], line })
     }
 
-    /// Notes which lines of a message hold which names.
-    fn hold(&mut self, message: usize, body: &str, ids: &mut HashMap<Box<str>, u32>) {
-        let mut start = 0;
+    /// Notes which lines of a message hold which names, and returns which names it says; none goes over a line's end.
+    fn hold(&mut self, message: usize, body: &str, ids: &mut HashMap<Box<str>, u32>) -> Vec<u32> {
+        let (mut start, mut said) = (0, Vec::new());
         for line in body.split('\n') {
             let place = Place { message, start, end: start + line.len() };
-            for id in self.ids(entities(first_chars(line)), ids) {
-                let places = &mut self.held[id as usize];
+            let looked_at = first_chars(line);
+            let held = self.ids(entities(looked_at), ids);
+            for id in &held {
+                let places = &mut self.held[*id as usize];
                 match places.last_mut() {
                     Some(last) if last.message == message => *last = place,
                     _ => places.push(place),
                 }
             }
+            said.extend(if looked_at.len() < line.len() { self.ids(entities(line), ids) } else { held });
             start = place.end + 1;
         }
+        said.sort_unstable();
+        said.dedup();
+        said
     }
 
     /// Returns the numbers of names, each once; a new name gets the next number.
@@ -188,5 +193,14 @@ mod tests {
             call(json!({"a": "src/parser.rs"})),
         ];
         assert_eq!(needed(&messages, 1), []);
+    }
+
+    #[test]
+    fn a_name_is_said_wherever_in_a_line_it_stands() {
+        let long = format!("{} src/lexer.rs\nsrc/parser.rs", "ä ".repeat(1000));
+        let names = Names::of(&[Message::user(long.as_str())]);
+        let mut said: Vec<&str> = names.said[0].iter().map(|id| &*names.all[*id as usize]).collect();
+        said.sort_unstable();
+        assert_eq!(said, entities(&long).collect::<Vec<_>>());
     }
 }
