@@ -21,7 +21,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let shared = folder.or_else(|| std::env::var_os("WB_SHARED").map(PathBuf::from));
     let folders = folders_of(&root.join(shared.unwrap_or_else(|| "../shared".into())))?;
     let date = date.map_or_else(|| date_of_head(root), Ok)?;
-    let arguments = std::iter::once(OsStr::new(&date)).chain(folders.iter().map(|folder| folder.as_os_str()));
+    let commit = commit_of_head(root)?;
+    let words = [&date, &commit].map(OsStr::new);
+    let arguments = words.into_iter().chain(folders.iter().map(|folder| folder.as_os_str()));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let text = output(Command::new(cargo).args(WORDS.split(' ')).args(arguments).current_dir(root))?;
     std::fs::write(root.join(FILE), text).map_err(|error| format!("{FILE}: {error}"))?;
@@ -29,18 +31,31 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the folders of sessions, or what to do if they are not there.
+/// Returns the folders of sessions that are there, or what to do if none is.
 fn folders_of(shared: &Path) -> Result<Vec<PathBuf>, String> {
     let folders = FOLDERS.map(|folder| shared.join(folder));
-    match folders.iter().find(|folder| !folder.is_dir()) {
-        None => Ok(folders.into()),
-        Some(missing) => Err(format!(
+    let there: Vec<PathBuf> = folders.iter().filter(|folder| folder.is_dir()).cloned().collect();
+    if there.is_empty() {
+        return Err(format!(
             "there is no {}\nhint: put session files of Claude Code and pi into {} of a folder, and name that folder: cargo xtask \
              figures FOLDER, or WB_SHARED=FOLDER",
-            missing.display(),
+            folders[0].display(),
             FOLDERS.join(" and ")
-        )),
+        ));
     }
+    Ok(there)
+}
+
+/// Returns the last commit, and whether there are changes on top of it.
+fn commit_of_head(root: &Path) -> Result<String, String> {
+    let git = |words: &str| output(Command::new("git").args(words.split(' ')).current_dir(root));
+    let changes = git("status --porcelain --untracked-files=no")?;
+    Ok(named(git("rev-parse --short HEAD")?.trim(), &changes))
+}
+
+fn named(commit: &str, changes: &str) -> String {
+    let is_other = |line: &str| !line.ends_with(FILE);
+    if changes.lines().any(is_other) { format!("{commit} with changes") } else { commit.to_owned() }
 }
 
 /// Returns the day of the last commit.
@@ -72,5 +87,20 @@ mod tests {
             why.starts_with("there is no no such folder/sessions/claude-code\nhint: put session files"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn one_folder_of_sessions_is_enough() {
+        let shared = std::env::temp_dir().join(format!("wb-figures-{}", std::process::id()));
+        let pi = shared.join(FOLDERS[1]);
+        std::fs::create_dir_all(&pi).unwrap();
+        assert_eq!(folders_of(&shared), Ok(vec![pi]));
+        std::fs::remove_dir_all(shared).unwrap();
+    }
+
+    #[test]
+    fn a_commit_with_changes_says_so_but_for_the_figures_themselves() {
+        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n"), "0a1b2c3");
+        assert_eq!(named("0a1b2c3", " M README.md\n"), "0a1b2c3 with changes");
     }
 }

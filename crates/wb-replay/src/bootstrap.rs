@@ -27,6 +27,20 @@ impl Interval {
         let range = (sums.len() > 1).then(|| range(&sums));
         (!sums.is_empty()).then(|| Self { mean: mean(sums.iter().copied()), range })
     }
+
+    /// Writes the mean in per cent, and the interval behind it in brackets.
+    pub fn percent(&self) -> String {
+        self.percent_with(" (", ")")
+    }
+
+    /// Writes the mean in per cent, and the interval behind it between such texts.
+    pub(crate) fn percent_with(&self, open: &str, close: &str) -> String {
+        let mean = self.mean * 100.0;
+        match self.range {
+            Some((low, high)) => format!("{mean:.1}{open}{:.0}–{:.0}{close}", low * 100.0, high * 100.0),
+            None => format!("{mean:.1}"),
+        }
+    }
 }
 
 fn mean(sums: impl Iterator<Item = (f64, usize)>) -> f64 {
@@ -76,5 +90,7 @@ mod tests {
         assert_eq!((equal.mean, equal.range), (0.5, Some((0.5, 0.5))));
         assert_eq!(Interval::of(&[vec![1.0, 0.0]]), Some(Interval { mean: 0.5, range: None }));
         assert_eq!(Interval::of(&[Vec::new()]), None);
+        let shown = Interval { mean: 0.123_4, range: Some((0.1, 0.15)) };
+        assert_eq!((shown.percent().as_str(), equal.percent().as_str()), ("12.3 (10–15)", "50.0 (50–50)"));
     }
 }

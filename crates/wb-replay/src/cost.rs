@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::strategy::{Engine, Strategy, mask_in_place};
 
 /// Prompts, and unchanged parts of them, below this are not cached by providers, in tokens.
-pub const MIN_CACHED_TOKENS: u64 = 1024;
+const MIN_CACHED_TOKENS: u64 = 1024;
 
 /// What a strategy would have spent on a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -13,7 +13,7 @@ use crate::body::total_size;
 use crate::strategy::pipeline;
 
 /// How far a result may be from the size that it was to have, as a part of the history.
-pub const TOLERANCE: f64 = 0.01;
+pub(crate) const TOLERANCE: f64 = 0.01;
 /// How often a range is halved before the nearest result is taken.
 const MAX_TRIES: usize = 12;
 /// A budget's target is this part of its limit.
@@ -46,7 +46,7 @@ impl<'a> Forced<'a> {
 
     /// Compacts the history to about a part of its size, without a model; none if nothing near it can be reached.
     ///
-    /// Budgets are tried until the result is within [`TOLERANCE`]; else the nearest is returned. The caps in tokens of
+    /// Budgets are tried until the result is within a hundredth of the history; else the nearest is returned. The caps in tokens of
     /// tail, digest and restored files are lifted, so that the budget's shares alone divide the room. Where that leads
     /// from too small to too large at once, files take less than their share. Everything else has its default.
     pub fn to(&self, part: f64, pipeline: &Pipeline) -> Option<Vec<Message>> {

@@ -3,8 +3,8 @@
 use wb_message::text::escape_xml;
 
 use crate::bootstrap::Interval;
-use crate::cost::{Spent, Tally};
-use crate::replay::{CostRow, NATIVE, Replay, SessionReport, Summary};
+use crate::cost::Tally;
+use crate::replay::{CAVEAT, CostRow, NATIVE, Replay, SessionReport, Summary};
 use crate::strategy::STRATEGIES;
 use crate::svg::{Chart, Series};
 
@@ -22,7 +22,7 @@ pub fn page(replay: &Replay) -> String {
         replay.n_trials(),
         windows.join(" and "),
         options.n_future,
-        replay.caveat
+        CAVEAT
     );
     page.push_str(&legend());
     if !replay.summary.is_empty() {
@@ -78,26 +78,20 @@ fn kept(replay: &Replay) -> String {
     let mut out =
         format!("<h2>Kept against size</h2>\n<div class=\"two\">{charts}</div>\n{}", rows(&replay.summary));
     if !replay.native.is_empty() {
-        out.push_str("<h2>Beside native digests, at their size</h2>\n");
+        out.push_str("<h2>Beside native digests, at most as large</h2>\n");
         out.push_str(&rows(&replay.native));
     }
     out
 }
 
 fn kept_row(summary: &Summary) -> Vec<String> {
-    let shares = [Some(summary.size), Some(summary.names), Some(summary.lines), summary.user_words];
-    let shares =
-        shares.into_iter().chain([summary.constraints]).map(|share| share.map_or("–".to_owned(), percent));
+    let shares = summary.shares().map(|share| share.map_or("–".to_owned(), percent));
     let ends = [summary.strategy.to_owned(), format!("{} of {}", summary.changed, summary.trials)];
     ends.into_iter().chain(shares).chain([summary.broken.to_string()]).collect()
 }
 
 fn percent(share: Interval) -> String {
-    let mean = share.mean * 100.0;
-    match share.range {
-        Some((low, high)) => format!("{mean:.1} <small>{:.0}–{:.0}</small>", low * 100.0, high * 100.0),
-        None => format!("{mean:.1}"),
-    }
+    share.percent_with(" <small>", "</small>")
 }
 
 /// Renders what all sessions would have cost with a window.
@@ -119,12 +113,9 @@ fn costs(replay: &Replay, window: u64) -> String {
 }
 
 fn cost_row(row: &CostRow) -> Vec<String> {
-    let Spent { requests, compactions, usage, max_prompt_tokens, .. } = &row.spent;
-    let Tally { fresh_tokens, cached_tokens, written_tokens, output_tokens } = usage;
-    let counts = [*fresh_tokens, *cached_tokens, *written_tokens, *output_tokens, *max_prompt_tokens];
-    let first = [row.strategy.to_owned(), requests.to_string(), compactions.to_string()];
     let cost = row.cost.map_or("–".to_owned(), |cost| format!("{cost:.2}"));
-    first.into_iter().chain(counts.map(|count| count.to_string())).chain([cost]).collect()
+    let counts = row.counts().map(|count| count.to_string());
+    [row.strategy.to_owned()].into_iter().chain(counts).chain([cost]).collect()
 }
 
 /// Renders one session: its window and its cost over time, for each window.

@@ -3,8 +3,9 @@
 //! A session has a past and, at each place in it, a future that really happened. [`replay()`] compacts the past at the places
 //! where a window would have been full, with every preset of the engine and with simple rivals of the same size, asks
 //! no model, and looks at what the next messages really needed: which [`entities`] their tool calls use that the history
-//! held ([`Names::needs`]), and whether they are still there ([`Kept`]). Beside that it tells what the whole session
-//! would have cost ([`cost`]). [`summarize`] sums up over sessions, with intervals.
+//! held ([`Names::needs`]), and whether they are still there ([`Kept`]). The past is always the whole history so far, not
+//! what a compaction at an earlier place has left. Beside that it tells what the whole session would have cost
+//! ([`Spent`]). [`summarize`] sums up over sessions, with intervals.
 //!
 //! ```
 //! use serde_json::json;
@@ -26,18 +27,18 @@
 //!
 //! It knows no terminal and no file: sessions come as bytes, reports go as values ([`html`] renders them as a page).
 
-pub mod entity;
-pub mod body;
-pub mod needs;
-pub mod kept;
-pub mod cuts;
-pub mod session;
-pub mod strategy;
-pub mod cost;
-pub mod bootstrap;
-pub mod forced;
-pub mod replay;
-pub mod equal;
+mod entity;
+mod body;
+mod needs;
+mod kept;
+mod cuts;
+mod session;
+mod strategy;
+mod cost;
+mod bootstrap;
+mod forced;
+mod replay;
+mod equal;
 mod svg;
 pub mod html;
 
@@ -47,12 +48,11 @@ pub use cost::{Point, Spent, Tally};
 pub use cuts::CutRule;
 pub use entity::entities;
 pub use equal::{AtSize, at_sizes};
-pub use forced::{Forced, TOLERANCE, digesting};
+pub use forced::{Forced, digesting};
 pub use kept::{Kept, LooseEnds, prompt_texts, retained};
 pub use needs::{Names, Need};
 pub use replay::{
-    CAVEAT, CostRow, MIN_NEEDS, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay,
-    summarize, summarize_native, total_costs,
+    CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
 };
 pub use session::{Session, Stretch};
 pub use strategy::{STRATEGIES, Strategy};

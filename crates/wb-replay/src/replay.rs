@@ -5,7 +5,7 @@ use wb_budget::Prices;
 use wb_message::{Message, markers};
 
 use crate::bootstrap::Interval;
-use crate::cost::{Spent, spend, spend_native};
+use crate::cost::{Spent, Tally, spend, spend_native};
 use crate::cuts::CutRule;
 use crate::forced::{Forced, digesting};
 use crate::kept::{Asked, Kept};
@@ -13,12 +13,12 @@ use crate::needs::Names;
 use crate::session::{Session, Stretch};
 use crate::strategy::{Engine, RIVALS, STRATEGIES, Strategy, pipeline};
 
-/// What must be said beside the figures.
+/// What must be said beside the figures of a [`Replay`].
 pub const CAVEAT: &str = "A name or line that is still there can be used, but may be overlooked: containing it is \
     necessary, not sufficient.";
 
 /// A place whose future needs fewer names than this says too little.
-pub const MIN_NEEDS: usize = 5;
+const MIN_NEEDS: usize = 5;
 
 /// How sessions are replayed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -130,6 +130,13 @@ pub struct Summary {
     pub constraints: Option<Interval>,
 }
 
+impl Summary {
+    /// Returns the shares in the order of the tables: size, names, lines, user words, constraints.
+    pub fn shares(&self) -> [Option<Interval>; 5] {
+        [Some(self.size), Some(self.names), Some(self.lines), self.user_words, self.constraints]
+    }
+}
+
 /// Sessions that were replayed, and what they have in common.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -144,8 +151,6 @@ pub struct Replay {
     pub costs: Vec<CostRow>,
     /// What each session gave.
     pub sessions: Vec<SessionReport>,
-    /// What must be said beside the figures.
-    pub caveat: &'static str,
 }
 
 impl Replay {
@@ -153,7 +158,7 @@ impl Replay {
     pub fn of(options: Options, sessions: Vec<SessionReport>) -> Self {
         let (summary, native) = (summarize(&sessions), summarize_native(&sessions));
         let costs = total_costs(&sessions);
-        Self { options, summary, native, costs, sessions, caveat: CAVEAT }
+        Self { options, summary, native, costs, sessions }
     }
 
     /// Returns how many places there are in all.
@@ -164,7 +169,7 @@ impl Replay {
 
 /// Adds up what each strategy would have spent on several sessions; what the agents themselves did is told if one of
 /// them has compacted.
-pub fn total_costs(reports: &[SessionReport]) -> Vec<CostRow> {
+fn total_costs(reports: &[SessionReport]) -> Vec<CostRow> {
     let mut totals: Vec<CostRow> = Vec::new();
     for row in reports.iter().flat_map(|report| &report.costs) {
         match totals.iter_mut().find(|total| (total.window, total.strategy) == (row.window, row.strategy)) {
@@ -178,6 +183,22 @@ pub fn total_costs(reports: &[SessionReport]) -> Vec<CostRow> {
 }
 
 impl CostRow {
+    /// Returns requests, compactions, fresh, cached, written and output tokens and the largest prompt, as tables have them.
+    pub fn counts(&self) -> [u64; 7] {
+        let Spent { requests, compactions, usage, max_prompt_tokens, .. } = &self.spent;
+        let Tally { fresh_tokens, cached_tokens, written_tokens, output_tokens } = *usage;
+        let (requests, compactions) = (*requests as u64, *compactions as u64);
+        [
+            requests,
+            compactions,
+            fresh_tokens,
+            cached_tokens,
+            written_tokens,
+            output_tokens,
+            *max_prompt_tokens,
+        ]
+    }
+
     fn add(&mut self, other: &Self) {
         self.spent.add(&other.spent);
         self.cost = self.cost.zip(other.cost).map(|(one, two)| one + two);
@@ -305,7 +326,7 @@ pub fn summarize(reports: &[SessionReport]) -> Vec<Summary> {
 }
 
 /// Sums up what was kept where the agents themselves have written a digest.
-pub fn summarize_native(reports: &[SessionReport]) -> Vec<Summary> {
+fn summarize_native(reports: &[SessionReport]) -> Vec<Summary> {
     let names = std::iter::once(NATIVE).chain(digesting()).chain(RIVALS.map(Strategy::name));
     names.filter_map(|name| summary(reports, name, |report| &report.native_trials)).collect()
 }

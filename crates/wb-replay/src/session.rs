@@ -152,7 +152,7 @@ mod tests {
         let all = before.iter().enumerate().map(said);
         let rest = after.iter().enumerate().map(|(at, message)| said((n + 1 + at, message)));
         let lines = std::iter::once(header).chain(all).chain([compaction]).chain(rest);
-        let file: String = lines.map(|line| format!("{line}\n")).collect();
+        let file = lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
         Session::read("s", file.as_bytes()).unwrap()
     }
 

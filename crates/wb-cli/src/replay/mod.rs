@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use wb_replay::{Options, Replay, SessionReport};
+use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use self::sources::{Skipped, Source};
 use crate::args;
@@ -21,6 +21,7 @@ use crate::session::write_whole;
 struct Replayed<'a> {
     #[serde(flatten)]
     replay: &'a Replay,
+    caveat: &'static str,
     skipped: &'a [Skipped],
 }
 
@@ -54,7 +55,10 @@ pub(crate) fn replay(args: &args::Replay) -> Result<()> {
     }
     let mut out = anstream::stdout().lock();
     if args.json {
-        return Ok(crate::print_json(&mut out, &Replayed { replay: &replay, skipped: &skipped })?);
+        return Ok(crate::print_json(
+            &mut out,
+            &Replayed { replay: &replay, caveat: CAVEAT, skipped: &skipped },
+        )?);
     }
     Ok(table::write(&mut out, &replay)?)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use wb_replay::{CostRow, Interval, Replay, Summary};
+use wb_replay::{CAVEAT, CostRow, Replay, Summary};
 
 use crate::number::{count, grouped};
 use crate::show::style::{BAD, DIM, GOOD, HEAD};
@@ -40,14 +40,14 @@ fn kept(out: &mut dyn Write, replay: &Replay) -> io::Result<()> {
     kept_table(out, &replay.summary)?;
     if let Some(native) = replay.native.first() {
         let digests = count(native.trials, "native digest", "native digests");
-        writeln!(out, "\n{HEAD}Beside {digests}{HEAD:#}  {DIM}what else has the same size there{DIM:#}")?;
+        writeln!(out, "\n{HEAD}Beside {digests}{HEAD:#}  {DIM}what else is at most as large there{DIM:#}")?;
         kept_table(out, &replay.native)?;
     }
     writeln!(
         out,
         "\n  {DIM}per cent of the history; in brackets a 95 % interval, by a bootstrap over sessions{DIM:#}"
     )?;
-    writeln!(out, "  {DIM}{}{DIM:#}\n", replay.caveat)
+    writeln!(out, "  {DIM}{CAVEAT}{DIM:#}\n")
 }
 
 fn kept_table(out: &mut dyn Write, rows: &[Summary]) -> io::Result<()> {
@@ -63,21 +63,11 @@ fn kept_line(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     let Summary { strategy, changed, trials, broken, .. } = summary;
     let changed = format!("{changed}/{trials}");
     write!(out, "  {strategy:<15}{changed:>9}")?;
-    let shares = [Some(summary.size), Some(summary.names), Some(summary.lines), summary.user_words];
-    for share in shares.into_iter().chain([summary.constraints]) {
-        write!(out, "{:>16}", share.map_or_else(|| "–".to_owned(), |share| percent(&share)))?;
+    for share in summary.shares() {
+        write!(out, "{:>16}", share.map_or_else(|| "–".to_owned(), |share| share.percent()))?;
     }
     let (style, pairs) = if *broken == 0 { (GOOD, "intact") } else { (BAD, "broken") };
     writeln!(out, "{style}{pairs:>8}{style:#}")
-}
-
-/// Writes a mean and its interval in per cent.
-fn percent(share: &Interval) -> String {
-    let mean = share.mean * 100.0;
-    match share.range {
-        Some((low, high)) => format!("{mean:.1} ({:.0}–{:.0})", low * 100.0, high * 100.0),
-        None => format!("{mean:.1}"),
-    }
 }
 
 fn costs(out: &mut dyn Write, replay: &Replay) -> io::Result<()> {
@@ -101,16 +91,7 @@ fn costs(out: &mut dyn Write, replay: &Replay) -> io::Result<()> {
 }
 
 fn cost_line(out: &mut dyn Write, row: &CostRow) -> io::Result<()> {
-    let usage = row.spent.usage;
-    let [fresh, cached, written, output, largest] = [
-        usage.fresh_tokens,
-        usage.cached_tokens,
-        usage.written_tokens,
-        usage.output_tokens,
-        row.spent.max_prompt_tokens,
-    ]
-    .map(grouped);
-    let (requests, compactions) = (row.spent.requests, row.spent.compactions);
+    let [requests, compactions, fresh, cached, written, output, largest] = row.counts().map(grouped);
     write!(out, "  {:<15}{requests:>9}{compactions:>11}{fresh:>11}{cached:>15}{written:>13}", row.strategy)?;
     let fits = row.window.is_none_or(|window| row.spent.max_prompt_tokens <= window);
     let style = if fits { Style::new() } else { BAD };

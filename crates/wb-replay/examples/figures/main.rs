@@ -1,7 +1,7 @@
 //! Prints, as Markdown, what each strategy keeps of session files; `cargo xtask figures` writes it into the documentation.
 //!
 //! ```text
-//! cargo run --release -p wb-replay --example figures -- DATE FOLDER…
+//! cargo run --release -p wb-replay --example figures -- DATE COMMIT FOLDER…
 //! ```
 #![expect(
     clippy::print_stdout,
@@ -15,7 +15,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wb_replay::{CutRule, Options, Replay, Session, at_sizes, digesting, replay};
+use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, at_sizes, digesting, replay};
 
 /// The parts of a history that it is compacted to.
 const PARTS: [f64; 3] = [0.10, 0.15, 0.25];
@@ -29,8 +29,8 @@ const NOTES: &str = include_str!("notes.md");
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let Some((date, folders)) = words.split_first() else {
-        eprintln!("usage: figures DATE FOLDER…");
+    let [date, commit, folders @ ..] = &words[..] else {
+        eprintln!("usage: figures DATE COMMIT FOLDER…");
         return ExitCode::from(2);
     };
     let sessions: Vec<Session> =
@@ -39,12 +39,12 @@ fn main() -> ExitCode {
         eprintln!("no sessions in {}", folders.join(", "));
         return ExitCode::FAILURE;
     }
-    print(date, &sessions);
+    print(date, commit, &sessions);
     ExitCode::SUCCESS
 }
 
-fn print(date: &str, sessions: &[Session]) {
-    println!("{}", HEAD.replace("DATE", date));
+fn print(date: &str, commit: &str, sessions: &[Session]) {
+    println!("{}", HEAD.replace("DATE", date).replace("COMMIT", commit));
     for preset in digesting() {
         println!("{}", tables::at_sizes(preset, &at_sizes(sessions, preset, &PARTS, &RULE)));
     }
@@ -55,7 +55,7 @@ fn print(date: &str, sessions: &[Session]) {
     println!("{}", tables::native(&replay));
     println!("{}", tables::costs(&replay));
     println!("{}", tables::sessions(&replay));
-    println!("{}\n\n{}", replay.caveat, NOTES.trim_end());
+    println!("{}\n\n{}", CAVEAT, NOTES.trim_end());
 }
 
 /// Returns the session files of a folder in order, without copies of others.
