@@ -1,7 +1,7 @@
 //! The budget as one value: resolved once from model, policy and overhead, and handed to every stage.
 
 use crate::card::ModelCard;
-use crate::gate::{DIGEST_TOKENS, Irreducible, RESTORED_TOKENS, budget_limit};
+use crate::gate::{DIGEST_TOKENS, Irreducible, MOST_DIGEST_TOKENS, RESTORED_TOKENS, budget_limit};
 use crate::policy::{BudgetPolicy, PolicyError};
 
 /// What a transcript may weigh, and what each part of a compacted one may; all figures are tokens.
@@ -40,8 +40,8 @@ pub struct Budget {
 
 /// How the room of a budget is divided once the weight of a transcript's pinned messages is known; in tokens.
 ///
-/// Overhead and pinned messages leave a part of the target. Of that part, the tail takes at most four sevenths, restored
-/// files two, the digest one. If they leave nothing, no result can fit; an eighth of the limit is divided then, so that
+/// Overhead and pinned messages leave a part of the target. Of that part, the tail takes at most three sevenths, restored
+/// files and the lines of a digest three, the rest of the digest one (measured: `docs/evaluation/retention.md`). If they leave nothing, no result can fit; an eighth of the limit is divided then, so that
 /// the result is still of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSplit {
@@ -60,6 +60,11 @@ pub struct BudgetSplit {
 /// Returns the target of a limit: seven eighths of it, so that the next message does not trigger again.
 fn target_below(limit_tokens: u64) -> u64 {
     limit_tokens - limit_tokens.div_ceil(8)
+}
+
+/// Returns the most that a digest may weigh under a limit: a thirtieth of it, within bounds.
+fn digest_within(limit_tokens: u64) -> u64 {
+    (limit_tokens / 30).clamp(DIGEST_TOKENS, MOST_DIGEST_TOKENS)
 }
 
 impl Budget {
@@ -87,6 +92,7 @@ impl Budget {
         let limit = floor(budget_limit(card, &policy));
         Ok(Self {
             window: Some(card.context_window),
+            digest: digest_within(limit),
             limit,
             target: target_below(limit),
             lands: true,
@@ -96,7 +102,7 @@ impl Budget {
 
     /// Builds the budget of a limit that is known otherwise, such as a request's; it lands at seven eighths.
     pub fn of_limit(limit: u64, policy: &BudgetPolicy, overhead: u64) -> Self {
-        let (tail, digest, restored) = (policy.keep_recent, DIGEST_TOKENS, RESTORED_TOKENS);
+        let (tail, digest, restored) = (policy.keep_recent, digest_within(limit), RESTORED_TOKENS);
         let target = target_below(limit);
         Self { window: None, limit, target, overhead, tail, digest, restored, lands: true, surplus: 0 }
     }
@@ -160,8 +166,8 @@ impl Budget {
         let left = self.target.saturating_sub(self.overhead.saturating_add(pinned_tokens));
         let is_hopeless = left == 0;
         let room = if is_hopeless { self.limit / 8 } else { left };
-        let (tail, digest) = (self.tail.min(sevenths(room, 4)), self.digest.min(room / 7));
-        BudgetSplit { room, tail, digest, restored: self.restored.min(sevenths(room, 2)), is_hopeless }
+        let (tail, digest) = (self.tail.min(sevenths(room, 3)), self.digest.min(room / 7));
+        BudgetSplit { room, tail, digest, restored: self.restored.min(sevenths(room, 3)), is_hopeless }
     }
 }
 
@@ -186,12 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_a_half_a_quarter_and_an_eighth_of_the_limit_and_sum_to_the_target() {
+    fn the_parts_are_three_three_and_one_eighth_of_the_limit_and_sum_to_the_target() {
         let policy = BudgetPolicy { trigger_ratio: 1.0, keep_recent: u64::MAX, reserve_tokens: None };
         for window in 1..20_000 {
             let budget = of(window, &policy, 0);
             let BudgetSplit { tail, digest, restored, .. } = budget.split(0);
-            assert!(tail <= window / 2 && restored <= window / 4 && digest <= window / 8, "{window}");
+            let most = window * 3 / 8;
+            assert!(tail <= most && restored <= most && digest <= window / 8, "{window}");
             assert!(tail + restored + digest <= budget.target && budget.target <= window * 7 / 8);
         }
     }
@@ -199,7 +206,7 @@ mod tests {
     #[test]
     fn a_large_window_is_held_to_the_caps() {
         let BudgetSplit { tail, digest, restored, .. } = of(200_000, &AUTO_CONDENSE_POLICY, 0).split(0);
-        assert_eq!((tail, restored, digest), (6000, RESTORED_TOKENS, DIGEST_TOKENS));
+        assert_eq!((tail, restored, digest), (6000, RESTORED_TOKENS, 148_464 / 30));
     }
 
     #[test]
@@ -210,7 +217,7 @@ mod tests {
         assert!(3_000 + tail + restored + digest <= budget.target);
         let hopeless = of(10_000, &policy, u64::MAX).split(u64::MAX);
         assert!(hopeless.is_hopeless);
-        assert_eq!((hopeless.tail, hopeless.digest), (7_500 / 8 * 4 / 7, 7_500 / 8 / 7));
+        assert_eq!((hopeless.tail, hopeless.digest), (7_500 / 8 * 3 / 7, 7_500 / 8 / 7));
     }
 
     #[test]

@@ -71,7 +71,11 @@ impl<'a> WeighedTranscript<'a> {
 
     /// Returns the weight of the pinned messages in tokens.
     pub fn pinned_tokens(&self) -> u64 {
-        let pinned = (0..self.messages.len()).filter(|&at| is_pinned(self.messages[at]));
-        pinned.map(|at| self.weight(at)).fold(0, u64::saturating_add)
+        self.pinned().into_iter().map(|at| self.weight(at)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the indices of the pinned messages.
+    pub fn pinned(&self) -> Vec<usize> {
+        (0..self.messages.len()).filter(|&at| is_pinned(self.messages[at])).collect()
     }
 }

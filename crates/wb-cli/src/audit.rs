@@ -5,11 +5,13 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
+use wb_message::text::one_line;
 use wb_message::{Message, markers, outline};
 use wb_replay::Session;
 use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
+use crate::escape::escaped;
 use crate::number::grouped;
 use crate::session::bytes_of;
 use crate::show::style::{BAD, DIM, GOOD, HEAD};
@@ -46,6 +48,7 @@ pub(crate) fn audit(args: &Audit) -> Result<usize> {
         return Ok(n_findings);
     }
     let n = grouped(said.len() as u64);
+    let file = escaped(&file);
     writeln!(out, "{HEAD}{file}{HEAD:#}  {DIM}{} · {n} messages{DIM:#}", session.format)?;
     if summaries.is_empty() {
         writeln!(out, "  no summaries: the session was never compacted, or what was before is gone")?;
@@ -111,10 +114,12 @@ fn show(out: &mut dyn Write, nth: usize, summary: &Summary, said: &[&Message]) -
     }
     for finding in &summary.findings {
         let place = if finding.line == 0 { "missing".to_owned() } else { format!("line {}", finding.line) };
-        writeln!(out, "  {place:<9} {}", wb_message::text::one_line(&finding.text, 160))?;
-        writeln!(out, "            {DIM}{}{DIM:#}", wb_message::text::one_line(&finding.why, 200))?;
+        let (text, why) = (one_line(&finding.text, 160), one_line(&finding.why, 200));
+        writeln!(out, "  {place:<9} {}", escaped(&text))?;
+        writeln!(out, "            {DIM}{}{DIM:#}", escaped(&why))?;
         if let Some((at, message)) = finding.message.and_then(|at| Some((at, said.get(at as usize)?))) {
-            writeln!(out, "            {DIM}message {at}: {}{DIM:#}", outline::line(message))?;
+            let line = outline::line(message);
+            writeln!(out, "            {DIM}message {at}: {}{DIM:#}", escaped(&line))?;
         }
     }
     Ok(())

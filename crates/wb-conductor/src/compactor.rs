@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, DIGEST_TOKENS, ModelCard, PolicyError, TokenCounter,
-    TokenHeuristic,
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, TokenCounter, TokenHeuristic,
 };
 use wb_message::{Conversation, Message, ToolVocabulary};
 use wb_summarize::{Facts, ModelInvoker, Summarizer};
@@ -89,7 +88,7 @@ impl Default for Compactor {
             policy: AUTO_CONDENSE_POLICY,
             counter: Arc::new(TokenHeuristic::DEFAULT),
             overhead_tokens: 0,
-            digest_tokens: DIGEST_TOKENS,
+            digest_tokens: u64::MAX,
             pipeline: Pipeline::default(),
         }
     }

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::mem::take;
 use std::ops::Range;
 
@@ -41,6 +40,9 @@ impl Edited {
     }
 }
 
+/// Tools whose cleared results are weighed once.
+const MOST_TOOLS: usize = 16;
+
 /// The input with all that the steps so far have planned.
 pub(crate) struct Draft<'a> {
     pub(crate) input: &'a WeighedTranscript<'a>,
@@ -49,14 +51,14 @@ pub(crate) struct Draft<'a> {
     pub(crate) prefix: Cow<'a, [u64]>,
     /// None as long as the input's own is right, since edits of bodies separate nothing.
     pairing: Option<Pairing>,
-    /// What a cleared result weighs, by tool: nothing else of it is left.
-    cleared: HashMap<String, u64>,
+    /// What a cleared result weighs, by tool: nothing else of it is left. A transcript has few tools and many results.
+    cleared: Vec<(String, u64)>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(input: &'a WeighedTranscript<'a>) -> Self {
         let slots = (0..input.messages.len()).map(Slot::Kept).collect();
-        Self { input, slots, prefix: Cow::Borrowed(&input.prefix), pairing: None, cleared: HashMap::new() }
+        Self { input, slots, prefix: Cow::Borrowed(&input.prefix), pairing: None, cleared: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -94,8 +96,16 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn originals(&self) -> Vec<&Message> {
-        (0..self.len()).map(|at| self.original(at)).collect()
+    fn originals(&self) -> Cow<'_, [&Message]> {
+        if self.has_only_input() {
+            return Cow::Borrowed(&self.input.messages);
+        }
+        Cow::Owned((0..self.len()).map(|at| self.original(at)).collect())
+    }
+
+    /// Tells whether it has each message of the input and no other, whatever became of their bodies.
+    pub(crate) fn has_only_input(&self) -> bool {
+        self.pairing.is_none()
     }
 
     /// Returns the place of the digest and the most that it may weigh.
@@ -173,7 +183,8 @@ impl<'a> Draft<'a> {
         if folds {
             self.splice(patch, brought);
             self.sum();
-            self.pairing = Some(Pairing::of(&self.originals()));
+            let originals: Vec<&Message> = (0..self.len()).map(|at| self.original(at)).collect();
+            self.pairing = Some(Pairing::of(&originals));
         } else {
             self.edit(patch, brought);
             self.sum();
@@ -209,12 +220,13 @@ impl<'a> Draft<'a> {
             Message::ToolResult { tool_name, .. } if is_cleared(content) => Some(tool_name),
             _ => None,
         };
-        if let Some(weight) = tool.and_then(|tool| self.cleared.get(tool)) {
+        let is_same = |known: &&(String, u64)| tool.is_some_and(|tool| known.0 == *tool);
+        if let Some((_, weight)) = self.cleared.iter().find(is_same) {
             return *weight;
         }
         let weight = self.input.counter.message(&message.with_body(content.to_vec()));
-        if let Some(tool) = tool.cloned() {
-            self.cleared.insert(tool, weight);
+        if let Some(tool) = tool.cloned().filter(|_| self.cleared.len() < MOST_TOOLS) {
+            self.cleared.push((tool, weight));
         }
         weight
     }

@@ -11,7 +11,7 @@ use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
     Addition, CondenseScope, Cost, DigestRequest, Facts, LocalDigest, ModelDigest, NoDigest, Summarizer,
-    digest_message,
+    audit, carried_digest, corrected, digest_message,
 };
 
 use crate::draft::Draft;
@@ -40,8 +40,6 @@ pub struct Plan<'a> {
 pub(crate) struct Head<'a> {
     /// Index in the input of the first message of the tail.
     pub(crate) cut: usize,
-    /// What earlier digests say.
-    pub(crate) carried: Option<String>,
     /// What the session shows, to its very end.
     pub(crate) facts: Cow<'a, Facts>,
     /// How many messages the digest stands for.
@@ -192,20 +190,24 @@ impl Plan<'_> {
         let (by, cancel) = (by.clone(), cancel.clone());
         // A model that tells no window is taken for the one whose window is budgeted.
         let card = by.input_card(self.budget.window.map(ModelCard::with_window));
-        let request = self.request(card.as_ref());
         let writer = self.writer();
         let addition = self.head.as_ref().map(|head| {
             let chars = |tokens| TokenHeuristic::DEFAULT.chars_within(tokens);
             let (own, lines) = (chars(self.own_tokens(head)), chars(head.lines_tokens));
             self.beside_shown(head, |digest| digest.addition(own, lines))
         });
+        let addition = addition.unwrap_or_default();
+        let request = self.request(card.as_ref(), addition.kept());
+        // The reply is held against the facts when it comes, and the turns may have gone on by then.
+        let facts =
+            self.head.as_ref().filter(|_| request.is_some()).map(|head| head.facts.clone().into_owned());
         let mut ready = self.local_because(NoDigest::NoRoom);
         async move {
             if let Some(request) = request {
                 let mut cost = Cost::default();
                 let digest = request.ask(&by, Some(&cancel), &mut cost).await;
                 (ready.report.usage, ready.report.n_requests) = (cost.usage, cost.n_requests);
-                ready.take_reply(digest, &writer, &addition.unwrap_or_default());
+                ready.take_reply(digest, &writer, &addition, &facts.unwrap_or_default());
             }
             ready.cancelled_by(cancel)
         }
@@ -218,11 +220,12 @@ impl Plan<'_> {
     }
 
     /// Renders what a model is asked; nothing where no digest is written, or one that is too short for its price.
-    fn request(&self, card: Option<&ModelCard>) -> Option<DigestRequest> {
+    fn request(&self, card: Option<&ModelCard>, kept: String) -> Option<DigestRequest> {
         let head = self.head.as_ref().filter(|_| self.wants_model())?;
         let messages = &self.draft.input.messages[..head.cut];
         let scope = CondenseScope::Session;
-        Some(DigestRequest::new(messages, scope, head.carried.clone(), card, self.own_tokens(head)))
+        let carried = carried_digest(messages);
+        Some(DigestRequest::beside(messages, scope, carried, kept, card, self.own_tokens(head)))
     }
 
     fn own_tokens(&self, head: &Head<'_>) -> u64 {
@@ -263,15 +266,25 @@ impl Plan<'_> {
 }
 
 impl Ready {
-    /// Puts the model's digest in the place of the local one, or says why the local one stays.
-    fn take_reply(&mut self, reply: Result<ModelDigest, NoDigest>, writer: &Writer, addition: &Addition) {
+    /// Puts the model's digest in the place of the local one, or says why the local one stays. What the session does not
+    /// bear out is struck, and what is missing is added.
+    fn take_reply(
+        &mut self,
+        reply: Result<ModelDigest, NoDigest>,
+        writer: &Writer,
+        addition: &Addition,
+        facts: &Facts,
+    ) {
         let place = self.digest_at.and_then(|(edit, nth)| match self.patch.edits.get_mut(edit) {
             Some(Edit::Fold { with, .. }) => with.get_mut(nth),
             _ => None,
         });
         match (reply, place) {
             (Ok(digest), Some(place)) => {
-                *place = writer.fit(|max_chars| addition.added_to(&digest.text, max_chars));
+                let findings = audit(&digest.text, facts);
+                let text = corrected(&digest.text, &findings);
+                *place = writer.fit(|max_chars| addition.added_to(&text, max_chars));
+                self.report.findings = findings;
                 self.report.digest = Some(DigestSource::Model { cut_off: digest.cut_off });
             }
             (Ok(_), None) => {}

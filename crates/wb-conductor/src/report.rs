@@ -4,7 +4,7 @@ use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript};
 use wb_message::{PatchError, Undo};
-use wb_summarize::{Facts, NoDigest};
+use wb_summarize::{Facts, Finding, FindingKind, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,9 @@ pub struct CompactionReport {
     pub digest: Option<DigestSource>,
     /// What the digest was told from, where the run collected it itself; see [`Facts::is_partial`].
     pub facts: Option<Box<Facts>>,
+    /// What in the model's digest the session does not bear out, which was struck, and which constraints were missing, which
+    /// were added as far as they fit.
+    pub findings: Vec<Finding>,
     /// What the model's requests cost.
     pub usage: Usage,
     /// How many requests were made.
@@ -154,6 +157,7 @@ impl CompactionReport {
         self.folded = 0;
         self.digest = None;
         self.digest_tokens = 0;
+        self.findings.clear();
         self.tokens_after = self.tokens_before;
         self.messages_after = self.messages_before;
         self.unchanged = Some(reason);
@@ -204,10 +208,17 @@ impl CompactionReport {
             }
         }
         match &self.digest {
-            Some(DigestSource::Model { cut_off: false }) => f.write_str("; digest by the model"),
-            Some(DigestSource::Model { cut_off: true }) => f.write_str("; digest by the model, cut off"),
-            Some(DigestSource::Local(reason)) => write!(f, "; local digest: {reason}"),
-            None => Ok(()),
+            Some(DigestSource::Model { cut_off: false }) => f.write_str("; digest by the model")?,
+            Some(DigestSource::Model { cut_off: true }) => f.write_str("; digest by the model, cut off")?,
+            Some(DigestSource::Local(reason)) => write!(f, "; local digest: {reason}")?,
+            None => {}
         }
+        let n_missing = self.findings.iter().filter(|it| it.kind == FindingKind::MissingConstraint).count();
+        for (what, count) in [("struck", self.findings.len() - n_missing), ("added", n_missing)] {
+            if count > 0 {
+                write!(f, ", {what} {count}")?;
+            }
+        }
+        Ok(())
     }
 }

@@ -140,8 +140,9 @@ fn as_summary(sections: &Sections) -> String {
     // Turns stand oldest first, as they were done.
     let status = of(Section::Turns).into_iter().rev().chain(of(Section::Status));
     let (blocked, rest): (Vec<_>, Vec<_>) = status.partition(|entry| entry.starts_with(UNRESOLVED));
-    let is_done =
-        |entry: &&String| ["- Turn ", "- Shipped", "- [x]"].iter().any(|label| entry.starts_with(label));
+    let is_done = |entry: &&String| {
+        ["- Turn ", "- Changed files", "- [x]"].iter().any(|label| entry.starts_with(label))
+    };
     let (done, active): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_done);
     // The lists after a summary have the files that were read.
     let context = of(Section::Carryover).into_iter().filter(|entry| !entry.starts_with("- read: ")).collect();
@@ -212,7 +213,7 @@ mod tests {
             "",
             "長い行です",
             "[… clipped …]",
-            "- Shipped: modified a.rs, b.rs",
+            "- Changed files: a.rs, b.rs",
             "-",
             "- ",
             "#",

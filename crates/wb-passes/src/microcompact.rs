@@ -39,22 +39,26 @@ impl Microcompact {
     pub fn stale(&self, view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<usize> {
         let results = live_results(view, vocabulary);
         let n_stale = results.len().saturating_sub(self.keep_recent_results.max(1));
-        let worth = |at: &usize| body_chars_exceed(view.messages[*at].blocks(), WORTH_CHARS);
-        results.into_iter().take(n_stale).filter(worth).collect()
+        results.into_iter().take(n_stale).filter(|(_, is_worth)| *is_worth).map(|(at, _)| at).collect()
     }
 }
 
-/// Returns the results of compactable tools whose body is neither empty nor cleared, in order.
-fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<usize> {
-    let mut live: Vec<usize> = Vec::with_capacity(view.pairing.pairs().len());
+/// Returns the results of compactable tools whose body is neither empty nor cleared, in order, and whether each is longer
+/// than the mark that would replace it.
+fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Vec<(usize, bool)> {
+    let mut live = Vec::with_capacity(view.pairing.pairs().len());
     let mut roles = Roles::new(vocabulary);
     for pair in view.pairing.pairs() {
         let at = pair.result as usize;
         let Message::ToolResult { content, .. } = view.messages[at] else { continue };
         let tool = pair.call.find(&view.messages).map(|(_, name, _)| name);
         let compactable = tool.and_then(|name| roles.of(name)).is_some_and(ToolRole::is_repeatable);
-        if compactable && !is_cleared(content) && body_chars_exceed(content, 0) {
-            live.push(at);
+        if !compactable {
+            continue;
+        }
+        let is_worth = body_chars_exceed(content, WORTH_CHARS);
+        if is_worth || (!is_cleared(content) && body_chars_exceed(content, 0)) {
+            live.push((at, is_worth));
         }
     }
     live

@@ -1,12 +1,13 @@
 //! Gives back the files that the agent was just reading.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::BuildHasherDefault;
 
 use wb_budget::{TokenCounter, WeighedTranscript, estimate_message_tokens};
 use wb_message::block::joined_text;
 use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX, restored_file};
+use wb_message::pairing::{ByKey, id_key};
 use wb_message::tools::{Roles, normal_path};
 use wb_message::{Block, CallAt, Message, Pair, ToolRole, ToolVocabulary, text};
 
@@ -150,6 +151,9 @@ const N_FILES: usize = 200;
 /// Files that are looked at, the freshest ones: where hardly any room is left, few would fit of however many.
 const MOST_LOOKED_AT: usize = 64;
 
+/// Messages before the cut that are looked at: what was read earlier is hardly what the agent works on.
+const MOST_READ_BACK: usize = 1_000;
+
 /// A restored file is clipped rather than left out only if this many tokens of it remain.
 const MIN_CLIPPED_TOKENS: u64 = 200;
 
@@ -157,7 +161,7 @@ const MIN_CLIPPED_TOKENS: u64 = 200;
 /// messages, oldest first.
 ///
 /// Not restored are cleared, failed and empty bodies, bodies older than a later edit of their path, and files
-/// that the tail still shows, and all but the 64 freshest. `hidden` are results of the tail that are about to be cleared (ascending). A full
+/// that the tail still shows, and all but the 64 freshest of the last 1 000 messages. `hidden` are results of the tail that are about to be cleared (ascending). A full
 /// read is preferred to a later partial one. The freshest file is clipped to what is allowed, up to half of which
 /// it leaves to smaller, older ones; a later one that does not fit makes room for those too.
 pub fn restore_reads(
@@ -175,12 +179,13 @@ pub fn restore_reads(
             break;
         }
         let Some(file) = seen.get(nth) else { break };
-        if (limits.is_stale)(file.path(view, limits.vocabulary)) {
+        // A restored file weighs about what a result of one text weighed; one far too large is not even built.
+        let is_too_large = view.weight(file.body_at()) > left.saturating_add(64);
+        let may_be_clipped = restored.is_empty() && left >= MIN_CLIPPED_TOKENS;
+        if is_too_large && !may_be_clipped && is_one_text(file.body(view)) {
             continue;
         }
-        // A restored file weighs about what a result of one text weighed; one far too large is not even built.
-        let known = is_one_text(file.body(view));
-        if !restored.is_empty() && known && view.weight(file.body_at()) > left.saturating_add(64) {
+        if (limits.is_stale)(file.path(view, limits.vocabulary)) {
             continue;
         }
         let message = restored_from(file.body(view), file.path(view, limits.vocabulary), timestamp);
@@ -289,12 +294,13 @@ struct LastSeen<'v, 'a> {
     hidden: &'v [usize],
     vocabulary: &'v ToolVocabulary,
     roles: Roles<'v, 'v>,
-    /// How many messages were not read yet, and their pairs and unanswered calls.
+    /// How many messages were not read yet, their pairs and unanswered calls, and how many are not read at all.
     n_left: usize,
+    n_unread: usize,
     pairs: &'v [Pair],
     open: &'v [CallAt],
     /// The place of each normal path among those found; none for a file that was changed since it was shown.
-    places: HashMap<Cow<'v, str>, Option<usize>>,
+    places: ByKey<Option<usize>>,
     found: Vec<Seen>,
     n_asked: usize,
     /// Those of the found that are settled and stand before the cut.
@@ -309,20 +315,33 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         vocabulary: &'v ToolVocabulary,
     ) -> Self {
         let (pairs, open) = (view.pairing.pairs(), view.pairing.dangling());
-        let places = HashMap::with_capacity(pairs.len().min(N_FILES));
+        let places = ByKey::with_capacity_and_hasher(pairs.len().min(N_FILES), BuildHasherDefault::default());
         let (n_left, roles) = (view.messages.len(), Roles::new(vocabulary));
-        let (found, files) = (Vec::new(), Vec::new());
-        Self { view, cut, hidden, vocabulary, roles, n_left, pairs, open, places, found, n_asked: 0, files }
+        Self {
+            view,
+            cut,
+            hidden,
+            vocabulary,
+            roles,
+            n_left,
+            n_unread: cut.saturating_sub(MOST_READ_BACK),
+            pairs,
+            open,
+            places,
+            found: Vec::new(),
+            n_asked: 0,
+            files: Vec::new(),
+        }
     }
 
     fn get(&mut self, nth: usize) -> Option<Seen> {
         while self.files.len() <= nth {
             match self.found.get(self.n_asked) {
-                Some(file) if file.is_settled || self.n_left == 0 => {
+                Some(file) if file.is_settled || self.n_left <= self.n_unread => {
                     self.n_asked += 1;
                     self.files.extend(Some(*file).filter(|file| file.body_at() < self.cut));
                 }
-                None if self.n_left == 0 => return None,
+                None if self.n_left <= self.n_unread => return None,
                 _ => self.read_one(),
             }
         }
@@ -371,7 +390,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
     /// Notes a showing that is older than all that was noted; a path on several lines is none.
     fn shown(&mut self, path: &'v str, at: usize, whole: bool) {
         let path = normal_path(path);
-        let known = self.places.get(&path).copied();
+        let known = self.places.get(&id_key(&path)).copied();
         let says_more = match known {
             None => true,
             Some(place) => whole && place.is_some_and(|place| !self.found[place].is_settled),
@@ -383,7 +402,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
         if let Some(place) = known.flatten() {
             self.found[place] = seen;
         } else {
-            self.places.insert(path, Some(self.found.len()));
+            self.places.insert(id_key(&path), Some(self.found.len()));
             self.found.push(seen);
         }
     }
@@ -401,7 +420,7 @@ impl<'v, 'a> LastSeen<'v, 'a> {
 
     /// Notes a change that is older than all that was noted.
     fn changed(&mut self, path: &'v str) {
-        if let Some(place) = self.places.entry(normal_path(path)).or_default() {
+        if let Some(place) = self.places.entry(id_key(&normal_path(path))).or_default() {
             self.found[*place].is_settled = true;
         }
     }

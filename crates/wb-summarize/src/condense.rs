@@ -62,6 +62,8 @@ pub struct DigestRequest {
     pub prior: Option<String>,
     /// The most bytes of a carried digest; what exceeds them is shortened by its entries.
     pub max_prior_bytes: usize,
+    /// What is put below the digest as it is, so that the model need not tell it.
+    pub kept: String,
     /// The rendered transcript, in as many parts as requests.
     pub parts: Vec<String>,
     /// How long the digest is asked to be, in words.
@@ -80,14 +82,27 @@ impl DigestRequest {
         card: Option<&ModelCard>,
         max_tokens: u64,
     ) -> Self {
+        Self::beside(messages, scope, prior, String::new(), card, max_tokens)
+    }
+
+    /// As [`Self::new`], for a digest below which `kept` is put as it is.
+    pub fn beside<M: Borrow<Message>>(
+        messages: &[M],
+        scope: CondenseScope,
+        prior: Option<String>,
+        kept: String,
+        card: Option<&ModelCard>,
+        max_tokens: u64,
+    ) -> Self {
         let max_output_tokens = reply_tokens(max_tokens, card);
         let n_words = words_within(max_tokens.min(max_output_tokens));
         let room = Room::of(card, max_output_tokens);
         let prior = prior.map(|prior| carried(&without_evidence(&prior), room.half()).into_owned());
         let reply_bytes = TokenHeuristic::DEFAULT.chars_within(max_output_tokens);
         let max_prior_bytes = room.kept_free(prior.as_deref(), reply_bytes);
-        let parts = transcript_parts(messages, room.beside(max_prior_bytes));
-        Self { scope, prior, max_prior_bytes, parts, n_words, max_output_tokens }
+        let kept = if kept.len() > room.half() / 2 { String::new() } else { kept };
+        let parts = transcript_parts(messages, room.beside(max_prior_bytes + kept.len() * 2));
+        Self { scope, prior, max_prior_bytes, kept, parts, n_words, max_output_tokens }
     }
 
     /// Asks a model for the digest, once per part; each request carries the digest of the parts before it. With a prompt of
@@ -143,11 +158,11 @@ impl Question for Asked<'_> {
     }
 
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
-        let DigestRequest { scope, prior, max_prior_bytes, n_words, .. } = self.request;
+        let DigestRequest { scope, prior, max_prior_bytes, kept, n_words, .. } = self.request;
         let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
         match self.free_form() {
             Some(own) => own.fill(prior.as_deref(), part, *n_words),
-            None => frame_prompt(*scope, prior.as_deref(), part, *n_words),
+            None => frame_prompt(*scope, prior.as_deref(), kept, part, *n_words),
         }
     }
 

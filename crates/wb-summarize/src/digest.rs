@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line};
 
-use crate::entries::{LISTS, TURN};
+use crate::entries::{LEFT_OUT, LISTS, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
@@ -32,7 +32,7 @@ pub enum Section {
 }
 
 /// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; N_SECTIONS] = [34, 10, 10, 4, 6, 4, 4, 28];
+const SHARES: [usize; N_SECTIONS] = [32, 10, 8, 4, 6, 4, 8, 28];
 
 const N_SECTIONS: usize = 8;
 
@@ -157,15 +157,31 @@ impl Sections {
         );
         let claimed = self.entries.iter().zip(SHARES).filter(|(entries, _)| !entries.is_empty());
         let whole: usize = claimed.map(|(_, percent)| percent).sum();
-        for ((entries, chosen), percent) in self.entries.iter().zip(&mut chosen).zip(SHARES) {
-            let mut share = room * percent / whole.max(1);
-            take_fitting(entries, chosen, entry_chars(room, percent), &mut share, &mut left);
+        for is_rest in [false, true] {
+            for (at, percent) in SHARES.into_iter().enumerate() {
+                let mut share = if is_rest { left } else { room * percent / whole.max(1) };
+                let (entries, chosen) = (&self.entries[at], &mut chosen[at]);
+                if at == Section::Guardrails as usize {
+                    take_whole(entries, chosen, &mut share, &mut left);
+                } else {
+                    // More turns in short say more than two at length.
+                    let part = if at == Section::Turns as usize { percent / 3 } else { percent };
+                    take_fitting(entries, chosen, entry_chars(room, part), &mut share, &mut left);
+                }
+            }
         }
-        for ((entries, chosen), percent) in self.entries.iter().zip(&mut chosen).zip(SHARES) {
-            let mut rest = left;
-            take_fitting(entries, chosen, entry_chars(room, percent), &mut rest, &mut left);
-        }
+        let guardrails = Section::Guardrails as usize;
+        self.count_left_out(&mut chosen[guardrails], left);
         chosen
+    }
+
+    /// Says how many constraints found no room, if that finds some.
+    fn count_left_out(&self, chosen: &mut Vec<Cow<'_, str>>, left: usize) {
+        let n_left_out = self.entries(Section::Guardrails).len() - chosen.len();
+        let entry = format!("{LEFT_OUT}{n_left_out}");
+        if n_left_out > 0 && size(&entry) <= left {
+            chosen.push(Cow::Owned(entry));
+        }
     }
 
     fn render_carryover(&self, max_chars: usize) -> String {
@@ -302,6 +318,23 @@ fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {
     for entry in entries {
         out.push_str(entry);
         out.push('\n');
+    }
+}
+
+/// Takes those of the entries that fit as they are: a rule that is cut says another thing.
+fn take_whole<'a>(
+    entries: &'a [String],
+    chosen: &mut Vec<Cow<'a, str>>,
+    share: &mut usize,
+    left: &mut usize,
+) {
+    for entry in entries {
+        let n_chars = size(entry);
+        if n_chars <= (*share).min(*left) && !chosen.iter().any(|known| known == entry) {
+            *share -= n_chars;
+            *left -= n_chars;
+            chosen.push(Cow::Borrowed(entry));
+        }
     }
 }
 

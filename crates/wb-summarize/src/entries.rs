@@ -10,12 +10,27 @@ pub const ACTIVE: &str = "- Active: ";
 pub const UNRESOLVED: &str = "- Stuck? ";
 /// How an entry begins that tells a turn; its number follows.
 pub(crate) const TURN: &str = "- Turn ";
+/// How a line of a turn begins that tells a command, and what stands before its end.
+pub(crate) const COMMAND: &str = "$ ";
+pub(crate) const ARROW: &str = " → ";
 /// How the entry begins that tells what was done with git.
-pub(crate) const GIT: &str = "- Git: ";
+pub(crate) const GIT: &str = "- Git, newest first: ";
+pub(crate) const ON_BRANCH: &str = "on branch ";
+/// How what was done with git is told, and what the last commit does not hold.
+pub(crate) const COMMITTED: &str = "committed";
+pub(crate) const PUSHED: &str = "pushed";
+pub(crate) const CHECKED_OUT: &str = "checked out ";
+pub(crate) const SINCE_COMMIT: &str = "- Since the last commit: ";
+/// Says that no list of tasks tells what comes next.
+pub(crate) const NO_TASKS: &str =
+    "- No list of tasks was kept with a tool; the turns tell what is planned in words.";
+pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";
+/// How the entry begins that counts the constraints that found no room.
+pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";
 /// How an entry begins that holds lines of a tool, a file or a speaker.
 pub(crate) const SEEN: &str = "- Seen last in ";
 /// How entries begin that are lists, and what separates their items.
-pub(crate) const MODIFIED: &str = "- Shipped: modified ";
+pub(crate) const MODIFIED: &str = "- Changed files: ";
 pub(crate) const READ: &str = "- read: ";
 pub(crate) const NAMES: &str = "- names: ";
 pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];

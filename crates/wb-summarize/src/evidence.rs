@@ -1,6 +1,9 @@
 //! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
 
 use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
+
+use wb_message::pairing::{KeyHasher, id_key};
 
 use crate::digest::Section;
 use crate::entries::{BETWEEN_NAMES, NAMES, SEEN};
@@ -46,11 +49,11 @@ pub(crate) fn evidence(
     let for_names = (told.len() + max_bytes) / NAMES_PART;
     let mut choice = Choice {
         told,
-        names_told: names(told).into_iter().collect(),
+        names_told: names(told).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
         sources: HashSet::new(),
-        known: HashSet::new(),
+        known: Keys::default(),
         lines: Vec::new(),
         bare: Vec::new(),
     };
@@ -65,14 +68,17 @@ pub(crate) fn evidence(
     choice.written(mentions)
 }
 
+/// Texts that are known, by their keys.
+type Keys = HashSet<u64, BuildHasherDefault<KeyHasher>>;
+
 /// The lines that are chosen, and the names without a line.
 struct Choice<'a> {
     told: &'a str,
-    names_told: HashSet<&'a str>,
+    names_told: Keys,
     left: usize,
     left_for_names: usize,
-    sources: HashSet<u32>,
-    known: HashSet<&'a str>,
+    sources: HashSet<(u32, u16)>,
+    known: Keys,
     lines: Vec<Named<'a>>,
     bare: Vec<&'a str>,
 }
@@ -80,9 +86,10 @@ struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// Takes the line of a name, or the name alone where its line is too long or has no room.
     fn take(&mut self, mentions: &'a Mentions, named: Named<'a>) {
-        let is_told = self.names_told.contains(named.name);
+        let name_key = id_key(named.name);
+        let is_told = self.names_told.contains(&name_key);
         if let Some(line) = named.line.filter(|_| self.left > 0) {
-            if self.known.contains(line) || (is_told && self.told.contains(line)) {
+            if self.known.contains(&id_key(line)) || (is_told && self.told.contains(line)) {
                 return;
             }
             if self.take_line(mentions, named, line) {
@@ -92,7 +99,7 @@ impl<'a> Choice<'a> {
             self.left = 0;
         }
         // A line may have taken the name along since it was looked up.
-        if self.names_told.contains(named.name) {
+        if self.names_told.contains(&name_key) {
             return;
         }
         let n_bytes = named.name.len() + BETWEEN_NAMES.len();
@@ -105,30 +112,30 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
-        let source = if self.sources.contains(&named.message) {
+        let source = if self.sources.contains(&named.place()) {
             0
         } else {
-            SEEN.len() + mentions.label_of(named.message).len() + 2
+            SEEN.len() + mentions.label_of(&named).len() + 2
         };
         let n_bytes = line.len() + "\n  ".len() + source;
         if n_bytes > self.left {
             return false;
         }
         self.left -= n_bytes;
-        self.sources.insert(named.message);
-        self.known.insert(line);
-        self.names_told.extend(names(line));
+        self.sources.insert(named.place());
+        self.known.insert(id_key(line));
+        self.names_told.extend(names(line).into_iter().map(id_key));
         self.lines.push(named);
         true
     }
 
     fn written(mut self, mentions: &Mentions) -> String {
-        self.lines.sort_by_key(|named| (named.message, std::cmp::Reverse(named.from_end)));
+        self.lines.sort_by_key(|named| (named.place(), std::cmp::Reverse(named.from_end)));
         let (mut out, mut open) = (String::new(), None);
         for named in &self.lines {
-            if open != Some(named.message) {
-                open = Some(named.message);
-                out.extend(["\n", SEEN, mentions.label_of(named.message), ":"]);
+            if open != Some(named.place()) {
+                open = Some(named.place());
+                out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
             }
             out.extend(["\n  ", named.line.unwrap_or_default()]);
         }

@@ -9,7 +9,10 @@ use wb_message::{Message, ToolVocabulary};
 
 use crate::digest::{Section, Sections, shortened_digest};
 pub use crate::entries::{ACTIVE, UNRESOLVED};
-use crate::entries::{EARLIER, FIRST, GIT, LATEST, MODIFIED, READ, TURN};
+use crate::entries::{
+    ALL_DONE, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED, NO_TASKS,
+    ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
+};
 use crate::evidence::{evidence, with_evidence};
 use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Facts, FileFact, Run, Turn};
@@ -17,13 +20,15 @@ use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
 
 /// Bytes of a user's request that are kept verbatim.
-pub const REQUEST_BYTES: usize = 1200;
+pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
 /// Characters of any other line.
 const LINE_CHARS: usize = 200;
 /// Paths that are told of each kind.
 const N_PATHS: usize = 40;
 /// Bytes of what was concluded in a turn, the last ones and older ones.
-const SAID_BYTES: [usize; 2] = [1_000, 500];
+const SAID_BYTES: [usize; 2] = [1_000, 400];
+/// The newest turns, of which also those commands are told that merely show something.
+const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
 const EVIDENCE_PERCENT: usize = 45;
 const LEAST_FOR_EVIDENCE: usize = 1_600;
@@ -106,11 +111,21 @@ impl<'a> LocalDigest<'a> {
         with_evidence(digest, &lines)
     }
 
-    /// Returns what is added to a digest of at most so many characters that a model writes: constraints, and lines of at
-    /// most so many.
+    /// Returns what is added to a digest of at most so many characters that a model writes: constraints and what is known
+    /// for certain, and lines of at most so many.
     pub fn addition(&self, own_chars: usize, line_chars: usize) -> Addition {
-        let constraints = self.constraints().map(|words| bullet(&words)).collect();
-        Addition { own_chars, constraints, lines: self.lines(line_chars) }
+        let mut kept = Sections::default();
+        for constraint in self.constraints() {
+            kept.add(Section::Guardrails, bullet(&constraint));
+        }
+        for task in self.open_tasks() {
+            kept.add(Section::Plan, task_line(task));
+        }
+        self.certain(&mut kept);
+        let entries = [Section::Guardrails, Section::Plan, Section::Status]
+            .into_iter()
+            .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())));
+        Addition { own_chars, entries: entries.collect(), lines: self.lines(line_chars) }
     }
 
     /// Renders the lines alone that the next step may need.
@@ -140,14 +155,15 @@ impl<'a> LocalDigest<'a> {
         self.turns(&mut out, max_chars);
         self.status(&mut out);
         for line in self.facts.decided().iter().rev() {
-            out.add(Section::Rationale, labelled("- ", line.text.trim_start_matches("- "), LINE_CHARS));
+            out.add(Section::Rationale, labelled("- ", &line.text, LINE_CHARS));
         }
-        for task in self.facts.tasks().all().iter().filter(|task| task.state != TaskState::Done) {
+        let tasks = self.facts.tasks().all();
+        for task in self.open_tasks() {
             out.add(Section::Plan, task_line(task));
         }
         let is_planned = !out.entries(Section::Plan).is_empty();
         out.add(Section::Carryover, self.facts.elided_line(self.n_elided));
-        let read = self.files(|file| file.change.is_none() && file.read_at > 0);
+        let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
         path_entries(&mut out, Section::Carryover, READ, read);
         for (section, entry) in self.facts.foreign() {
             match section {
@@ -156,6 +172,11 @@ impl<'a> LocalDigest<'a> {
                 Section::Carryover => out.add(Section::Carried, entry.clone()),
                 section => out.add(*section, entry.clone()),
             }
+        }
+        if out.entries(Section::Plan).is_empty() {
+            // That nothing is planned is not known: many agents plan in words alone.
+            let line = if tasks.is_empty() { NO_TASKS } else { ALL_DONE };
+            out.add(Section::Plan, line);
         }
         out
     }
@@ -198,7 +219,7 @@ impl<'a> LocalDigest<'a> {
 
     /// Tells each turn: what was asked, done, shown and concluded; the newest one leads in the list.
     fn turns(&self, out: &mut Sections, max_chars: usize) {
-        let last = self.last_said().map(|turn| turn.number);
+        let last = self.active().map(|turn| turn.number);
         let mut n_bytes = 0;
         for (age, turn) in self.facts.turns().iter().rev().enumerate() {
             if n_bytes > max_chars {
@@ -233,34 +254,67 @@ impl<'a> LocalDigest<'a> {
             let said = clip(&turn.said, SAID_BYTES[usize::from(age > 2)]);
             body.extend(["\n  agent: ", &indented(&tidy(&said))]);
         }
-        for run in turn.runs.iter().filter(|run| !self.is_shown(run.at)) {
+        let is_told = |run: &&Run| !self.is_shown(run.at) && (age < WHOLE_TURNS || run.tells);
+        for run in turn.runs.iter().filter(is_told) {
             run_line(&mut body, run);
         }
         body
     }
 
+    fn open_tasks(&self) -> impl Iterator<Item = &Task> {
+        self.facts.tasks().all().iter().filter(|task| task.state != TaskState::Done)
+    }
+
     fn status(&self, out: &mut Sections) {
-        let modified = self.files(|file| matches!(file.change, Some(Change::Written | Change::Edited)));
-        path_entries(out, Section::Status, MODIFIED, modified);
-        if let Some(turn) = self.last_said().filter(|turn| !self.is_shown(turn.said_at)) {
+        if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
             out.add(Section::Status, [ACTIVE, &indented(&tidy(&clip(&turn.said, SAID_BYTES[0])))].concat());
         }
+        self.certain(out);
+    }
+
+    /// Tells what no model needs to judge: what fails, what git holds, which files were changed.
+    fn certain(&self, out: &mut Sections) {
         for failure in self.facts.failures().newest().filter(|it| !self.is_shown(it.at)) {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
-        let git: Vec<&str> = self.facts.git().iter().map(|noted| noted.text.as_str()).collect();
+        let git: Vec<&str> = self.facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
         if !git.is_empty() {
             out.add(Section::Status, [GIT, &git.join("; ")].concat());
         }
+        if let Some(since) = self.since_commit() {
+            out.add(Section::Status, [SINCE_COMMIT, &since].concat());
+        }
+        let modified = self.files(|file| matches!(file.change, Some(Change::Written | Change::Edited)));
+        path_entries(out, Section::Status, MODIFIED, modified);
     }
 
-    /// Returns the last turn that ended with more than a word or two, else the last one that the agent spoke in.
-    fn last_said(&self) -> Option<&Turn> {
-        let mut spoken = self.facts.turns().iter().rev().filter(|turn| !turn.said.is_empty());
-        let last = spoken.next();
+    /// Says what the last commit that was seen does not hold, and whether it was pushed.
+    fn since_commit(&self) -> Option<String> {
+        let git = self.facts.git();
+        let last = git.iter().rposition(|it| it.text.starts_with(COMMITTED))?;
+        // Elsewhere another commit is the last one.
+        let is_left = |text: &str| {
+            let branch = text.strip_prefix(ON_BRANCH);
+            branch.map_or(text.starts_with(CHECKED_OUT), |branch| !git[last].text.contains(branch))
+        };
+        if git[last..].iter().any(|it| is_left(&it.text)) {
+            return None;
+        }
+        let pushed = git[last..].iter().any(|it| it.text == PUSHED);
+        let changed = self.files(|file| file.change.is_some() && file.changed_at > git[last].at);
+        let changed: Vec<&str> = changed.take(N_PATHS).collect();
+        let mut said = vec![if pushed { "pushed" } else { "no push seen" }.to_owned()];
+        if !changed.is_empty() {
+            said.push(["changed ", &changed.join(", ")].concat());
+        }
+        Some(said.join("; "))
+    }
+
+    /// Returns the turn that is going on if the agent has said something in it that tells more than a word or two.
+    fn active(&self) -> Option<&Turn> {
         let tells = |turn: &&Turn| turn.said.split_whitespace().nth(2).is_some();
-        last.filter(tells).or_else(|| spoken.find(tells)).or(last)
+        self.facts.turns().iter().next_back().filter(tells)
     }
 
     fn files(&self, is_one: impl Fn(&FileFact) -> bool) -> impl Iterator<Item = &str> {
@@ -273,17 +327,17 @@ fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
 }
 
-/// What must not pass through a model and is added to what it writes: constraints word for word, and the lines that the
-/// next step may need.
+/// What must not pass through a model and is added to what it writes: constraints word for word, open tasks, what is known
+/// for certain, and the lines that the next step may need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addition {
     own_chars: usize,
-    constraints: Vec<String>,
+    entries: Vec<(Section, String)>,
     lines: String,
 }
 
-/// Parts per hundred of a digest that constraints may take that its model has not told.
-const CONSTRAINTS_PERCENT: usize = 15;
+/// Parts per hundred of a digest that entries may take that its model has not told.
+const ENTRIES_PERCENT: usize = 25;
 
 impl Addition {
     /// Returns the digest of a model with all that is missing in it, within so many characters.
@@ -292,35 +346,41 @@ impl Addition {
             Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
         let own_chars = self.own_chars.min(max_chars - for_lines.unwrap_or(0));
         let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
-        let missing = self.missing_in(digest, own_chars * CONSTRAINTS_PERCENT / 100);
+        let missing = self.missing_in(digest, own_chars * ENTRIES_PERCENT / 100);
         if missing.is_empty() {
             return with_evidence(shortened_digest(digest, own_chars).into_owned(), lines);
         }
         let mut sections = Sections::parse(digest);
-        for entry in missing {
-            sections.add(Section::Guardrails, entry);
+        for (section, entry) in missing {
+            sections.add(section, entry);
         }
         with_evidence(sections.render(own_chars), lines)
     }
 
-    /// Returns the constraints that a digest does not tell, as far as they fit.
-    fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<&str> {
+    /// Returns the entries, as far as they fit into a digest of that model.
+    pub fn kept(&self) -> String {
+        let entries = self.missing_in("", self.own_chars * ENTRIES_PERCENT / 100);
+        entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the entries that a digest does not tell, as far as they fit.
+    fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<(Section, &str)> {
         let mut left = max_chars;
-        let is_missing = |entry: &&String| !digest.contains(entry.trim_start_matches("- "));
-        let missing = self.constraints.iter().filter(is_missing).filter(|entry| {
+        let is_missing = |(_, entry): &&(Section, String)| !digest.contains(entry.trim_start_matches("- "));
+        let missing = self.entries.iter().filter(is_missing).filter(|(_, entry)| {
             let n_chars = entry.chars().count() + 1;
             let fits = n_chars <= left;
             left -= if fits { n_chars } else { 0 };
             fits
         });
-        missing.map(String::as_str).collect()
+        missing.map(|(section, entry)| (*section, entry.as_str())).collect()
     }
 }
 
 fn run_line(body: &mut String, run: &Run) {
-    body.push_str("\n  $ ");
+    body.extend(["\n  ", COMMAND]);
     one_line_into(body, &run.command, LINE_CHARS);
-    body.extend([" → ", &run.outcome]);
+    body.extend([ARROW, &run.outcome]);
     for (nth, line) in run.lines.iter().enumerate() {
         body.push_str(if nth == 0 { ": " } else { " | " });
         one_line_into(body, line, LINE_CHARS);
@@ -328,14 +388,7 @@ fn run_line(body: &mut String, run: &Run) {
 }
 
 fn task_line(task: &Task) -> String {
-    let state = match task.state {
-        TaskState::Open => "pending",
-        TaskState::Active => "in_progress",
-        TaskState::Done => "completed",
-        TaskState::Cancelled => "cancelled",
-        TaskState::Dropped => "dropped, not done",
-    };
-    format!("- [{state}] {}", one_line(&task.text, LINE_CHARS))
+    format!("- [{}] {}", task.state.word(), one_line(&task.text, LINE_CHARS))
 }
 
 /// Puts a sentence of the user on one entry; it is not cut.

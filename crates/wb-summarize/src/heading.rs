@@ -9,6 +9,7 @@ pub struct Heading<'a> {
     words: &'a str,
     has_hash: bool,
     is_marked: bool,
+    is_framed: bool,
 }
 
 /// No heading is longer, in bytes.
@@ -25,7 +26,19 @@ impl<'a> Heading<'a> {
             return None;
         }
         let (words, is_marked) = without_marks(trimmed);
-        (!words.is_empty()).then(|| Self { words, has_hash: trimmed.starts_with('#'), is_marked })
+        let is_bold = trimmed.starts_with("**") && trimmed.ends_with("**");
+        let is_framed = is_bold || trimmed.trim_end_matches('*').ends_with(':');
+        (!words.is_empty()).then(|| Self { words, has_hash: trimmed.starts_with('#'), is_marked, is_framed })
+    }
+
+    /// Returns its words, without marks and without what stands in parentheses behind them.
+    pub(crate) fn words(self) -> &'a str {
+        self.words
+    }
+
+    /// Returns whether the line as a whole is marked: by a `#`, by emphasis around it or by a colon behind it.
+    pub(crate) fn is_title(self) -> bool {
+        self.has_hash || self.is_framed
     }
 
     /// Returns whether it is the heading of that name, in upper or lower case.

@@ -51,7 +51,7 @@ pub mod scripted;
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
 pub use asker::{AskOpts, Cost, DEFAULT_THINKING, ModelDigest, Question, Summarizer, ask_in_parts};
-pub use audit::{Finding, FindingKind, audit};
+pub use audit::{Finding, FindingKind, audit, corrected};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,

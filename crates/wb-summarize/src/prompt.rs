@@ -3,43 +3,52 @@
 use wb_message::{Message, text};
 
 use crate::flatten::{flatten_into, neutralise_into};
-use crate::scope::{CondenseScope, LENGTH_NOTE, SECTION_TEMPLATE};
+use crate::scope::{CondenseScope, KEPT_NOTE, LENGTH_NOTE, SECTION_TEMPLATE};
 
 /// Builds the user turn for a summarizer from messages as recorded, blocks separated by an empty line.
 ///
 /// `prior` is an earlier digest to be carried; a blank one is left out.
 pub fn build_summary_prompt(messages: &[Message], scope: CondenseScope, prior: Option<&str>) -> String {
-    let mut out = head(scope, prior, |out| flatten_into(out, messages));
+    let mut out = head(scope, prior, "", |out| flatten_into(out, messages));
     out.push_str(SECTION_TEMPLATE);
     out
 }
 
 /// Builds the user turn around a transcript that is rendered and guarded already, with the length that is wanted; the
-/// carried digest is made harmless here.
+/// carried digest and what is kept beside the new one are made harmless here.
 pub(crate) fn frame_prompt(
     scope: CondenseScope,
     prior: Option<&str>,
+    kept: &str,
     transcript: &str,
     n_words: u64,
 ) -> String {
-    let prior = prior.map(|prior| {
-        let mut safe = String::with_capacity(prior.len());
-        neutralise_into(&mut safe, prior);
+    let safe = |text: &str| {
+        let mut safe = String::with_capacity(text.len());
+        neutralise_into(&mut safe, text);
         safe
-    });
-    let mut out = head(scope, prior.as_deref(), |out| out.push_str(transcript));
+    };
+    let mut out = head(scope, prior.map(safe).as_deref(), &safe(kept), |out| out.push_str(transcript));
     out.push_str(&LENGTH_NOTE.replace("{n_words}", &n_words.to_string()));
     out.extend(["\n\n", SECTION_TEMPLATE]);
     out
 }
 
 /// Writes all that stands before the headings.
-fn head(scope: CondenseScope, prior: Option<&str>, transcript: impl FnOnce(&mut String)) -> String {
+fn head(
+    scope: CondenseScope,
+    prior: Option<&str>,
+    kept: &str,
+    transcript: impl FnOnce(&mut String),
+) -> String {
     let mut out = String::from(scope.framing());
     if let Some(prior) = prior.filter(|prior| !prior.trim().is_empty()) {
         out.push_str("\n\n<carried-digest>\n");
         text::tidy_into(&mut out, prior);
         out.push_str("\n</carried-digest>");
+    }
+    if !kept.is_empty() {
+        out.extend(["\n\n", KEPT_NOTE, "\n\n<kept>\n", kept, "\n</kept>"]);
     }
     out.push_str("\n\n<scrollback>\n");
     transcript(&mut out);

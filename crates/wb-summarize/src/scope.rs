@@ -38,6 +38,9 @@ pub const SECTION_TEMPLATE: &str = include_str!("templates/sections.md").trim_as
 /// Says how long a digest may be, in place of `{n_words}`; it stands before the headings.
 pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_ascii_end();
 
+/// Says what is kept beside a digest; it stands before the block that shows it.
+pub(crate) const KEPT_NOTE: &str = include_str!("templates/kept.md").trim_ascii_end();
+
 /// The system text that makes the model a recorder and not a partner.
 pub const CONDENSER_BRIEF: &str = include_str!("templates/brief.md").trim_ascii_end();
 

@@ -54,7 +54,7 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
             let digest = grouped(report.digest_tokens);
             format!("folded {} messages into a digest of {digest} tokens, {by}", report.folded)
         }
-        RESTORE => counted(report.restored.len(), "files"),
+        RESTORE => counted(report.restored.len(), if report.restored.len() == 1 { "file" } else { "files" }),
         _ => does.to_owned(),
     }
 }

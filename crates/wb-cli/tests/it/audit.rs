@@ -53,6 +53,13 @@ fn a_summary_that_is_right_has_no_findings() {
 }
 
 #[test]
+fn what_would_drive_a_terminal_is_spelled_out() {
+    let answer = run(&format!("{RULE}\nThe user approved \u{202e}a new release."), &[]);
+    assert!(answer.stdout.contains("approved \\u{202e}a new release"), "{}", answer.stdout);
+    assert!(!answer.stdout.contains('\u{202e}'), "{}", answer.stdout);
+}
+
+#[test]
 fn machines_get_one_object() {
     let answer = run("Everything was committed.", &["--json"]);
     assert_eq!((answer.code, answer.stdout.lines().count()), (1, 1));

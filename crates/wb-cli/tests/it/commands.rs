@@ -80,10 +80,10 @@ fn weigh_tells_machines_how_full_the_window_is() {
 fn plan_shows_what_condense_does_and_writes_nothing() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
-    let plan = json_of(&run("plan", &file, &["--window", "8k", "--json"]));
+    let plan = json_of(&run("plan", &file, &["--window", "10k", "--json"]));
     assert_eq!(folder.n_files(), 1);
     let out = folder.0.path().join("out.jsonl");
-    let done = json_of(&run("compact", &file, &["--window", "8k", "--json", "-o", out.to_str().unwrap()]));
+    let done = json_of(&run("compact", &file, &["--window", "10k", "--json", "-o", out.to_str().unwrap()]));
     assert_eq!(plan, done, "preview = apply");
     let promised = [
         "file",
@@ -104,7 +104,7 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
     assert!(done["tokens_after"].as_u64() <= done["target"].as_u64());
     assert!(done["cleared"].as_u64() > Some(0) && done["restored"].as_u64() > Some(0), "{done}");
 
-    let again = json_of(&run("weigh", &out, &["--window", "8k", "--json"]));
+    let again = json_of(&run("weigh", &out, &["--window", "10k", "--json"]));
     assert_eq!(again["tokens"], done["tokens_after"]);
     assert_eq!(again["messages"], done["messages_after"]);
 }

@@ -1,13 +1,13 @@
 //! Where the head ends that becomes a digest, and what may be said of it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use wb_budget::{TokenHeuristic, plan_cut, prefix_sums};
-use wb_message::markers::is_pinned;
-use wb_message::{Edit, Message, Patch, last_prompt_start, runs};
+use wb_message::markers::{is_pinned, is_prompt};
+use wb_message::{Edit, Message, Patch, runs};
 use wb_summarize::{
-    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, carried_digest, digest_message, has_news, n_elided,
-    newest_timestamp,
+    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, digest_message, has_news, newest_timestamp,
 };
 
 use crate::pipeline::DigestStep;
@@ -18,14 +18,14 @@ use crate::step_runner::StepRunner;
 const LEAST_DIGEST_TOKENS: u64 = 45;
 
 /// The places of a draft as the cut sees them.
-struct Places {
+struct Places<'d> {
     /// Running sums of the weights in which pinned messages are 0.
-    light: Vec<u64>,
+    light: Cow<'d, [u64]>,
     /// The last message with the user's own words.
     prompt: Option<usize>,
 }
 
-impl Places {
+impl Places<'_> {
     fn total(&self) -> u64 {
         self.light.last().copied().unwrap_or(0)
     }
@@ -40,13 +40,35 @@ impl Places {
 }
 
 impl<'a> StepRunner<'a, '_> {
-    fn places(&self) -> Places {
+    fn places(&self) -> Places<'_> {
         let draft = &self.draft;
-        let weights = (0..draft.len()).map(|at| {
-            if is_pinned(draft.original(at)) { 0 } else { draft.prefix[at + 1] - draft.prefix[at] }
-        });
-        let originals: Vec<&Message> = (0..draft.len()).map(|at| draft.original(at)).collect();
-        Places { light: prefix_sums(weights), prompt: last_prompt_start(&originals) }
+        let weights = (0..draft.len())
+            .map(|at| if self.is_pinned(at) { 0 } else { draft.prefix[at + 1] - draft.prefix[at] });
+        let light = if self.has_no_pinned() {
+            Cow::Borrowed(draft.prefix.as_ref())
+        } else {
+            Cow::Owned(prefix_sums(weights))
+        };
+        Places { light, prompt: (0..draft.len()).rev().find(|at| is_prompt(draft.original(*at))) }
+    }
+
+    fn is_pinned(&self, at: usize) -> bool {
+        is_pinned(self.draft.original(at))
+    }
+
+    /// Tells whether no message of the draft needs to be asked whether it is pinned.
+    fn has_no_pinned(&self) -> bool {
+        self.pinned.is_empty() && self.draft.has_only_input()
+    }
+
+    /// Returns what goes of the head: all but pinned messages and the prompt that is kept.
+    fn going(&self, cut: usize, kept: Option<usize>) -> Vec<Range<usize>> {
+        if self.has_no_pinned() {
+            let kept = kept.filter(|at| *at < cut).unwrap_or(cut);
+            let parts = [0..kept, (kept + 1).min(cut)..cut];
+            return parts.into_iter().filter(|part| !part.is_empty()).collect();
+        }
+        runs((0..cut).filter(|at| !self.is_pinned(*at) && Some(*at) != kept))
     }
 
     /// Folds the head of the draft and leaves a place for its digest; nothing where that would gain nothing.
@@ -57,8 +79,7 @@ impl<'a> StepRunner<'a, '_> {
             return None;
         }
         let kept = self.prompt_to_keep(step, &places, cut);
-        let goes = |at: &usize| !is_pinned(self.draft.original(*at)) && Some(*at) != kept;
-        let ranges = runs((0..cut).filter(goes));
+        let ranges = self.going(cut, kept);
         let last = ranges.last()?.clone();
         let head = self.head_before(cut);
         let gone: u64 =
@@ -83,18 +104,17 @@ impl<'a> StepRunner<'a, '_> {
         let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
         let cut = first.unwrap_or(input.messages.len());
         let messages = &input.messages[..cut];
-        let carried = carried_digest(messages);
         let facts = match self.facts {
             Some(facts) => Cow::Borrowed(facts),
             None => Cow::Owned(Facts::of_newest(&input.messages, self.vocabulary)),
         };
         let timestamp = newest_timestamp(messages);
-        let n_elided = n_elided(messages);
+        let n_elided = cut - self.pinned.partition_point(|at| *at < cut);
         let least = LocalDigest::new(&facts, n_elided).least();
         let least = input.counter.message(&digest_message(CondenseScope::Session, least, timestamp));
         let lines_tokens = self.needed_lines(&facts, cut);
         let own_tokens = self.split.digest;
-        Head { cut, carried, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
+        Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
     }
 
     /// Returns how much room the lines below the digest need, no more than they may have: files get the rest.

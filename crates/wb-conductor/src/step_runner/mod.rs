@@ -38,6 +38,9 @@ impl Pipeline {
     }
 }
 
+/// The tokens of the lines below a digest, besides half of what the digest itself may weigh.
+const LINES_TOKENS: u64 = 1400;
+
 /// Where the steps stand to the digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -51,6 +54,8 @@ enum Phase {
 /// A draft on its way down.
 pub(crate) struct StepRunner<'a, 'p> {
     pub(crate) draft: Draft<'a>,
+    /// The pinned messages of the input, in order.
+    pub(crate) pinned: Vec<usize>,
     pub(crate) budget: Budget,
     pub(crate) split: BudgetSplit,
     /// What the transcript may weigh at the end, pinned messages included.
@@ -77,13 +82,15 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         vocabulary: &'p ToolVocabulary,
         facts: Option<&'a Facts>,
     ) -> Self {
-        let pinned = view.pinned_tokens();
-        let split = budget.split(pinned);
+        let pinned = view.pinned();
+        let pinned_tokens = pinned.iter().map(|at| view.weight(*at)).fold(0, u64::saturating_add);
+        let split = budget.split(pinned_tokens);
         Self {
             draft: Draft::new(view),
+            pinned,
             budget,
             split,
-            target: split.room.saturating_add(pinned),
+            target: split.room.saturating_add(pinned_tokens),
             reserved: 0,
             is_forced: trigger == Trigger::Forced,
             phase: Phase::NoDigest,
@@ -222,11 +229,13 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     /// Returns the most tokens of the lines below a digest: most of what may be given back, since a line says more for its
-    /// tokens than a whole file, and no more than twice what the digest itself may weigh. Both figures are measured
-    /// (docs/evaluation/retention.md).
+    /// tokens than a whole file, and no more than a half of what the digest itself may weigh and a bit. All figures are chosen
+    /// by measurement (docs/evaluation/retention.md).
     pub(crate) fn most_lines(&self) -> u64 {
         let has_lines = self.restores && !self.split.is_hopeless;
-        let most = (self.split.restored / 8 * 7).min(self.split.digest.saturating_mul(2));
+        let most = (self.split.restored / 8 * 7)
+            .min(self.budget.digest / 2 + LINES_TOKENS)
+            .min(self.budget.digest.saturating_mul(2));
         if has_lines { most } else { 0 }
     }
 
@@ -247,8 +256,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let has_target = self.budget.has_target();
         let room = self.target.saturating_sub(self.reserved.saturating_add(total));
         let room = if has_target { room } else { u64::MAX };
-        // Lines take room from files twice: both together weigh no more than files alone would.
-        let left = self.split.restored.saturating_sub(head.lines_tokens * 2);
+        // Lines and files compete for the same room: where there are as many lines as may be, no file is given back.
+        let restored = u128::from(self.split.restored);
+        let taken = restored * u128::from(head.lines_tokens) / u128::from(self.most_lines().max(1));
+        let left = self.split.restored.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
         let max_tokens = left.min(room).min(freed / 2);
         if max_tokens == 0 {
             return false;

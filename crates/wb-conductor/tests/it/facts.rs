@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use wb_conductor::{AgentContext, DigestSource};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::{Message, ToolVocabulary};
-use wb_summarize::Facts;
+use wb_summarize::{Facts, FindingKind};
 use wb_testkit::script;
 
 use crate::support::{AUTO, FORCE, good_reply, model, window};
@@ -102,6 +102,39 @@ fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
     let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
     assert!(digest.contains("All totals are cents by Friday."), "{digest}");
     drop(Arc::clone(&invoker));
+}
+
+#[test]
+fn what_a_model_says_is_held_against_the_session_struck_where_it_is_false_and_completed_where_it_lacks() {
+    let mut messages = script(
+        "u\"Make src/cart.rs count cents. Never touch migrations/.\" a:edit(src/cart.rs) t \
+         a:bash(cargo test) t!\"test total ... FAILED\" [a*2000]x12 u\"go on\"",
+    );
+    let said = "# Objective\n- Count cents.\n# Status\n- `src/cart.rs` is edited. All tests pass.\n- See `src/basket.rs`.";
+    let invoker = model(Script::says(said));
+    let mut context = AgentContext::with(window(12_000).invoke(invoker.clone()));
+    let report = block_on(context.compact(&mut messages, &FORCE));
+    assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{report}");
+    let found: Vec<_> = report.findings.iter().map(|it| (it.kind, it.text.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            (FindingKind::FailedSince, "All tests pass"),
+            (FindingKind::UnknownPath, "src/basket.rs"),
+            (FindingKind::MissingConstraint, "Never touch migrations/."),
+        ]
+    );
+    assert!(report.to_string().contains("struck 2, added 1"), "{report}");
+    let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
+    assert!(digest.contains("- `src/cart.rs` is edited.\n") && !digest.contains("basket"), "{digest}");
+    assert!(
+        !digest.contains("All tests pass") && digest.contains("- Never touch migrations/.\n"),
+        "{digest}"
+    );
+    let prompt = invoker.prompts().concat();
+    let (_, kept) = prompt.split_once("<kept>").expect("what is kept is shown");
+    let (kept, _) = kept.split_once("</kept>").expect("its end");
+    assert!(kept.contains("- Never touch migrations/.") && kept.contains("- Stuck? cargo test"), "{prompt}");
 }
 
 #[test]

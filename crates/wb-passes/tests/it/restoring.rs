@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::json;
 use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript, estimate_message_tokens};
 use wb_message::markers::{CLEARED_TOOL_RESULT, CLIP_MARK, restored_file};
 use wb_message::tools::normal_path;
@@ -218,4 +219,17 @@ fn a_file_whose_result_held_an_image_weighs_only_its_text() {
     content.push(Block::image("image/png", "AAAA"));
     let restored = restore(&messages, messages.len(), &[], 5, 300);
     assert_eq!(restored.len(), 2, "{restored:?}");
+}
+
+#[test]
+fn what_was_read_more_than_a_thousand_messages_before_the_cut_is_not_given_back() {
+    let read = [
+        Message::assistant_blocks(vec![Block::call("r", "read", json!({"path": "src/a.rs"}))]),
+        Message::tool_result("r", "read", "fn a() {}"),
+    ];
+    for (n_since, expected) in [(998, 1), (999, 1), (1_000, 0), (9_000, 0)] {
+        let since = (0..n_since).map(|n| Message::user(format!("Step {n}.")));
+        let messages: Vec<Message> = read.iter().cloned().chain(since).collect();
+        assert_eq!(restore(&messages, messages.len(), &[], 5, 8_000).len(), expected, "{n_since}");
+    }
 }

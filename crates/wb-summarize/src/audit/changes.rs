@@ -5,6 +5,7 @@ use super::text::{Line, Topic, is_unreal, sentences, words};
 use super::{Finding, FindingKind};
 use crate::facts::files::is_same_file;
 use crate::facts::{Change, Facts, FileFact};
+use crate::shell::base_name;
 
 /// What a summary says was done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,25 +94,29 @@ fn claim_after(rest: &str) -> Option<Claim> {
 
 fn judge(line: &Line<'_>, path: &str, claim: Claim, facts: &Facts, out: &mut Vec<Finding>) {
     let mut same = facts.files().newest().filter(|file| is_same_file(&file.path, path));
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = base_name(path);
     let may_be = facts.is_partial() || facts.ledger().known.is_full() || facts.ledger().known.has_acted(name);
     let has = |change: fn(&FileFact) -> bool| {
         facts.files().newest().any(|file| is_same_file(&file.path, path) && change(file))
     };
+    let swept = facts.ledger().deeds.swept();
+    let may_sweep = |since: u32| swept.is_some_and(|at| at > since);
     let (why, at) = match claim {
         Claim::Changed if may_be || has(|file| file.change.is_some()) => return,
-        Claim::Changed => {
-            let at = same.next().filter(|file| file.read_at > 0).map(|file| file.read_at);
-            (if at.is_some() { "the file was only read" } else { "no message changes the file" }, at)
-        }
+        Claim::Changed => match same.find_map(|file| file.read_at) {
+            Some(at) if may_sweep(at) => return,
+            Some(at) => ("the file was only read", Some(at)),
+            None => ("no message changes the file", None),
+        },
         Claim::Deleted
             if has(|file| !matches!(file.change, None | Some(Change::Edited | Change::Written))) =>
         {
             return;
         }
         Claim::Deleted => match same.find(|file| file.change.is_some() && !file.by_shell) {
+            Some(file) if may_sweep(file.changed_at) => return,
             Some(file) => ("the file was written last and not deleted", Some(file.changed_at)),
-            None if may_be => return,
+            None if may_be || swept.is_some() => return,
             None => ("no message deletes the file", None),
         },
     };

@@ -4,7 +4,9 @@ use wb_message::text::one_line;
 
 use super::text::{Line, Word, is_unreal, sentences, words};
 use super::{Finding, FindingKind};
+use crate::entries::{ARROW, COMMAND, TURN};
 use crate::facts::{Deed, Facts, Run};
+use crate::outcome::Outcome;
 use crate::shell::subject;
 
 const WELL: [&str; 11] = [
@@ -59,11 +61,11 @@ const SUBJECTS: [(Deed, &[&str]); 3] = [
 pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let mut turn = None;
     for line in lines.iter().filter(|line| line.is_told()) {
-        if let Some(begun) = line.text.strip_prefix("- Turn ") {
+        if let Some(begun) = line.text.strip_prefix(TURN) {
             let digits = begun.bytes().take_while(u8::is_ascii_digit).count();
             turn = begun[..digits].parse().ok();
         }
-        if let Some(told) = line.text.strip_prefix("$ ") {
+        if let Some(told) = line.text.strip_prefix(COMMAND) {
             run(line, told, turn, facts, out);
             continue;
         }
@@ -81,31 +83,35 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
 
 /// Holds a line of our own digests, a command and its end, against the runs of that command.
 fn run(line: &Line<'_>, told: &str, turn: Option<u32>, facts: &Facts, out: &mut Vec<Finding>) {
-    let ends = ["ok", "failed", "not there", "end unknown"];
-    let mut arrows = told.match_indices(" → ").map(|(at, arrow)| (&told[..at], &told[at + arrow.len()..]));
-    let Some((command, end)) = arrows.find(|(_, end)| ends.iter().any(|known| end.starts_with(known))) else {
+    let mut arrows = told.match_indices(ARROW).map(|(at, arrow)| (&told[..at], &told[at + arrow.len()..]));
+    let Some((command, end)) = arrows.find_map(|(told, end)| Some((told, Outcome::of_told(end)?))) else {
         return;
     };
-    let start = command.trim_end_matches('…');
-    let is_same = |run: &&Run| one_line(&run.command, usize::MAX).starts_with(start);
+    let is_same = |run: &&Run| {
+        let own = one_line(&run.command, usize::MAX);
+        command.strip_suffix('…').map_or(own == command, |start| own.starts_with(start))
+    };
     let of = |only: Option<u32>| -> Vec<&Run> {
         let turns = facts.turns().iter().filter(|turn| only.is_none_or(|only| turn.number == only));
         turns.flat_map(|turn| &turn.runs).filter(is_same).collect()
     };
     let own = turn.map_or_else(Vec::new, |_| of(turn));
     let runs = if own.is_empty() { of(None) } else { own };
-    let agrees = |run: &&Run| end.starts_with(run.outcome.as_str());
+    let agrees = |run: &&Run| Outcome::of_told(&run.outcome) == Some(end);
     let Some(last) = runs.last().filter(|_| !runs.iter().any(agrees)) else { return };
+    let has_failed = Outcome::of_told(&last.outcome) == Some(Outcome::Failed);
+    let kind =
+        if has_failed && end == Outcome::Ok { FindingKind::FailedSince } else { FindingKind::UnshownEnd };
     let why = format!("the command ended otherwise: {}", last.outcome);
-    out.push(Finding::new(FindingKind::FailedSince, line, line.text, why, Some(last.at)));
+    out.push(Finding::new(kind, line, line.text, why, Some(last.at)));
 }
 
 /// Holds `all tests pass` against the last runs of tests.
 fn passed(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
     for (deed, names) in SUBJECTS {
         let found = all.iter().enumerate().find_map(|(at, word)| {
-            let well = names.contains(&word.text.as_str()).then(|| well_after(all, at))?;
-            Some((at, well?))
+            let well = names.contains(&word.text.as_str()).then(|| well_after(all, at))??;
+            (!has_exception(all, at, well)).then_some((at, well))
         });
         let Some((start, end)) = found else { continue };
         let ends = facts.ends(deed);
@@ -138,10 +144,40 @@ fn well_after(all: &[Word], at: usize) -> Option<usize> {
     (end <= at + 5 && !word.is_code && WELL.contains(&word.text.as_str())).then_some(end)
 }
 
+/// Words behind a claim that take a part of it back.
+const EXCEPTIONS: [&str; 13] = [
+    "fail",
+    "fails",
+    "failed",
+    "failing",
+    "failure",
+    "failures",
+    "error",
+    "errors",
+    "except",
+    "excepting",
+    "but",
+    "though",
+    "although",
+];
+
+/// Tells whether a sentence says besides that something failed: `3 tests passed, 1 failed`.
+fn has_exception(all: &[Word], start: usize, end: usize) -> bool {
+    let is_number = |word: &Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_zero = |word: &Word| matches!(word.text.as_str(), "0" | "zero");
+    let takes_back = |(at, word): (usize, &Word)| {
+        let before = &all[at.saturating_sub(2)..at];
+        let is_counted = before.iter().any(is_number) && !before.last().is_some_and(is_zero);
+        let is_behind = at > end && !before.last().is_some_and(is_zero);
+        EXCEPTIONS.contains(&word.text.as_str()) && (is_behind || (at < start && is_counted))
+    };
+    all.iter().enumerate().any(takes_back)
+}
+
 /// Holds `` `make x` passes `` against the last end of that command.
 fn command(line: &Line<'_>, sentence: &str, all: &[Word], facts: &Facts, out: &mut Vec<Finding>) {
     for (at, word) in all.iter().enumerate().filter(|(_, word)| word.is_code && word.text.contains(' ')) {
-        let Some(end) = well_after(all, at) else { continue };
+        let Some(end) = well_after(all, at).filter(|end| !has_exception(all, at, *end)) else { continue };
         let subject = subject(&word.text);
         let failure = facts.failures().newest().find(|failure| failure.subjects.contains(&subject));
         if let Some(failure) = failure {

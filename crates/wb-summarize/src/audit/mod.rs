@@ -9,9 +9,11 @@ mod changes;
 mod ends;
 mod tasks;
 mod words;
+mod correct;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::correct::corrected;
 use self::text::Line;
 use crate::facts::Facts;
 
@@ -26,7 +28,7 @@ pub enum FindingKind {
     UnknownName,
     /// It says that a file was changed or deleted, and no event shows that.
     UnshownChange,
-    /// It says that something was run, passed or was committed, and no event shows that.
+    /// It says that something was run, ended in some way or was committed, and no event shows that.
     UnshownEnd,
     /// It says that something works that failed last.
     FailedSince,
@@ -92,6 +94,6 @@ pub fn audit(summary: &str, facts: &Facts) -> Vec<Finding> {
     out.sort_by_key(|finding| finding.line);
     words::constraints(&lines, facts, &mut out);
     let mut seen = std::collections::HashSet::new();
-    out.retain(|finding| seen.insert((finding.kind, finding.text.clone())));
+    out.retain(|finding| seen.insert((finding.kind, finding.line, finding.text.clone())));
     out
 }

@@ -3,15 +3,16 @@
 use super::text::{Line, Topic, words};
 use super::{Finding, FindingKind};
 use crate::facts::Facts;
-use crate::facts::ledger::known::{Known, components};
+use crate::facts::ledger::known::Known;
+use crate::facts::ledger::tokens::{MOST_BYTES, components, tokens};
 use crate::facts::mentions::Mentions;
+use crate::facts::names::{has_file_ending, has_inner_capital, has_inner_underscore, is_hash};
+use crate::shell::base_name;
 
-/// Endings of files, beside those that any name of a path may have.
-const ENDINGS: [&str; 44] = [
-    "rs", "toml", "lock", "md", "mdx", "txt", "json", "jsonl", "yml", "yaml", "py", "ts", "tsx", "js", "jsx",
-    "mjs", "cjs", "go", "sh", "css", "scss", "html", "sql", "c", "h", "cpp", "hpp", "cc", "java", "kt",
-    "swift", "rb", "php", "snap", "csv", "xml", "ini", "cfg", "env", "proto", "vue", "svelte", "ipynb",
-    "log",
+/// Endings of files, beside those that sessions name most.
+const MORE_ENDINGS: [&str; 18] = [
+    "mdx", "cjs", "scss", "hpp", "cc", "kt", "swift", "php", "csv", "xml", "ini", "cfg", "env", "proto",
+    "vue", "svelte", "ipynb", "log",
 ];
 /// Names of products that look like those of files.
 const PRODUCTS: [&str; 14] = [
@@ -42,50 +43,53 @@ pub(super) struct Name<'a> {
 
 /// Visits the words of a line that may be names; parts of patterns and addresses are left out.
 pub(super) fn names(line: &str) -> Vec<Name<'_>> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '~' | '@' | '+');
-    let (mut out, mut at, mut is_code) = (Vec::new(), 0, false);
-    while let Some(c) = line[at..].chars().next() {
-        if !is_part(c) {
-            is_code ^= c == '`';
-            at += c.len_utf8();
+    let (mut out, mut read_to, mut is_code) = (Vec::new(), 0, false);
+    for token in tokens(line) {
+        if token.start < read_to {
             continue;
         }
-        let n = line[at..].find(|c| !is_part(c)).unwrap_or(line.len() - at);
-        let (before, after) = (line[..at].chars().next_back(), line[at + n..].chars().next());
-        if line[at + n..].starts_with("://") {
-            at += line[at..]
-                .find(|c: char| c.is_whitespace() || matches!(c, ')' | '`' | '>'))
-                .unwrap_or(line.len() - at);
+        is_code ^= line[read_to..token.start].matches('`').count() % 2 == 1;
+        read_to = token.end;
+        let (before, after) = (line[..token.start].chars().next_back(), line[token.end..].chars().next());
+        if line[token.end..].starts_with("://") {
+            read_to = address_end(line, token.start);
             continue;
         }
-        let is_pattern = |c: Option<char>| {
-            c.is_some_and(|c| matches!(c, '*' | '{' | '}' | '<' | '>' | '$' | '%' | '…' | '\\'))
-        };
-        let text = &line[at..at + n];
-        let is_bold = before == Some('*') && line[..at].ends_with("**") || after == Some('*');
+        let text = &line[token.clone()];
+        let is_bold = before == Some('*') && line[..token.start].ends_with("**") || after == Some('*');
         if (is_bold || !(is_pattern(before) || is_pattern(after))) && !text.contains("...") {
-            out.push(Name {
-                text: trimmed(text),
-                at: at + (text.len() - text.trim_start_matches("./").len()),
-                is_code,
-            });
+            let is_home = before == Some('~') && text.starts_with('/');
+            let start =
+                token.start + (text.len() - text.trim_start_matches("./").len()) - usize::from(is_home);
+            out.push(Name { text: trimmed(&line[start..token.end]), at: start, is_code });
         }
-        at += n;
     }
-    out.retain(|name| name.text.len() > 2);
+    out.retain(|name| (3..=MOST_BYTES).contains(&name.text.len()));
     out
 }
 
+/// Returns where an address ends that begins at a place.
+fn address_end(line: &str, start: usize) -> usize {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ')' | '`' | '>');
+    line[start..].find(ends).map_or(line.len(), |n_bytes| start + n_bytes)
+}
+
+/// Tells whether a sign makes a pattern of the name that it stands beside.
+fn is_pattern(sign: Option<char>) -> bool {
+    sign.is_some_and(|c| matches!(c, '*' | '{' | '}' | '<' | '>' | '$' | '%' | '…' | '\\'))
+}
+
 fn trimmed(text: &str) -> &str {
-    text.trim_start_matches("./").trim_end_matches(['.', '-', '/', '+'])
+    text.trim_end_matches(['.', '-', '/', '+'])
 }
 
 /// Tells whether a name is that of a file.
 pub(super) fn is_file(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
+    let last = base_name(name);
     let Some((stem, ending)) = last.rsplit_once('.') else { return false };
     let is_stem = !stem.is_empty() && stem.chars().any(char::is_alphabetic);
-    is_stem && ENDINGS.contains(&ending) && !PRODUCTS.contains(&last.to_lowercase().as_str())
+    let has_ending = has_file_ending(last) || MORE_ENDINGS.contains(&ending);
+    is_stem && has_ending && !PRODUCTS.contains(&last.to_lowercase().as_str())
 }
 
 fn is_path(name: &Name<'_>) -> bool {
@@ -99,27 +103,18 @@ fn identifiers<'a>(name: &Name<'a>) -> impl Iterator<Item = &'a str> {
     let is_code = name.is_code;
     name.text.split(['.', '-', '/', '@', '+', '~']).filter(move |word| {
         let bytes = word.as_bytes();
-        let has_bar =
-            bytes.iter().skip(1).any(|byte| *byte == b'_') && !word.ends_with('_') && bytes.len() > 4;
-        let has_hump =
-            bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-        word.is_ascii() && (has_bar || (is_code && has_hump && bytes.len() > 5) || is_hash(bytes))
+        let has_hump = || is_code && has_inner_capital(bytes) && bytes.len() > 5;
+        let has_bar = has_inner_underscore(bytes) && !word.ends_with('_');
+        has_bar || has_hump() || is_hash(bytes)
     })
-}
-
-fn is_hash(word: &[u8]) -> bool {
-    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    (7..=40).contains(&word.len())
-        && word.iter().all(is_hex)
-        && word.iter().any(u8::is_ascii_digit)
-        && word.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Finds what never occurred.
 pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     let known = &facts.ledger().known;
     for line in lines.iter().filter(|line| !line.is_code && !makes_new(line)) {
-        for name in names(line.text) {
+        let whole = |name: &Name<'_>| !line.may_be_cut(name.at..name.at + name.text.len());
+        for name in names(line.text).into_iter().filter(whole) {
             if is_path(&name) {
                 if !is_known_path(known, name.text) && !may_be_cut(facts.names(), name.text) {
                     let why = format!("no message names {}", name.text);
@@ -162,7 +157,7 @@ fn makes_new(line: &Line<'_>) -> bool {
 /// Tells whether a name may be what is left of one that was cut.
 fn may_be_cut(mentions: &Mentions, word: &str) -> bool {
     let is_part = |name: &str| name.len() > word.len() && (name.starts_with(word) || name.ends_with(word));
-    mentions.ranked().any(|named| is_part(named.name) || named.line.is_some_and(|line| has_start(line, word)))
+    mentions.all().any(|named| is_part(named.name) || named.line.is_some_and(|line| has_start(line, word)))
 }
 
 /// Tells whether a word of a line begins or ends that way.

@@ -6,34 +6,26 @@ use crate::facts::Facts;
 use crate::facts::ledger::said::words;
 use crate::words::tasks::{Task, TaskState};
 
-/// Marks before an item, and the state that they tell.
-const MARKS: [(&str, bool); 14] = [
-    ("[x]", true),
-    ("[X]", true),
-    ("[completed]", true),
-    ("[done]", true),
-    ("✅", true),
-    ("☑", true),
-    ("✔", true),
-    ("✓", true),
-    ("[ ]", false),
-    ("[pending]", false),
-    ("[in_progress]", false),
-    ("[~]", false),
-    ("☐", false),
-    ("⬜", false),
-];
+use TaskState::{Active, Cancelled, Done, Dropped, Open};
+
+/// What stands in the brackets before an item, beside the words of our own digests, and the state that it tells.
+const BOXES: [(&str, TaskState); 7] =
+    [("x", Done), ("X", Done), ("done", Done), (" ", Open), ("", Open), ("open", Open), ("~", Active)];
+/// Signs before an item.
+const SIGNS: [(&str, TaskState); 6] =
+    [("✅", Done), ("☑", Done), ("✔", Done), ("✓", Done), ("☐", Open), ("⬜", Open)];
 /// Marks behind an item.
-const ENDS: [(&str, bool); 9] = [
-    ("(completed)", true),
-    ("(done)", true),
-    ("(complete)", true),
-    ("✅", true),
-    ("(pending)", false),
-    ("(in progress)", false),
-    ("(not started)", false),
-    ("(todo)", false),
-    ("(open)", false),
+const ENDS: [(&str, TaskState); 10] = [
+    ("(completed)", Done),
+    ("(done)", Done),
+    ("(complete)", Done),
+    ("✅", Done),
+    ("(pending)", Open),
+    ("(in progress)", Active),
+    ("(not started)", Open),
+    ("(todo)", Open),
+    ("(open)", Open),
+    ("(cancelled)", Cancelled),
 ];
 
 /// Finds tasks whose state is another one.
@@ -44,34 +36,53 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     for line in
         lines.iter().filter(|line| !line.is_code && !matches!(line.topic, Topic::Shown | Topic::Quoted))
     {
-        let Some((is_done, text)) = claimed(line) else { continue };
+        let Some((told, text)) = claimed(line) else { continue };
         let Some(task) = named(facts.tasks().all(), text) else { continue };
-        let why = match (is_done, task.state) {
-            (true, TaskState::Open | TaskState::Active) => "the task is still open",
-            (_, TaskState::Cancelled) => "the task was called off",
-            (false, TaskState::Done) => "the task is done",
-            _ => continue,
-        };
+        let Some(why) = otherwise(told, task.state) else { continue };
         let why = format!("{why}: {}", task.text);
         out.push(Finding::new(FindingKind::TaskState, line, line.text, why, facts.ledger().tasks_at));
     }
 }
 
-/// Returns whether a line says that something is done or is not, and what.
-fn claimed<'a>(line: &Line<'a>) -> Option<(bool, &'a str)> {
+/// Returns how a task stands, if that is not what is told of it. Whether somebody has begun is nobody's business, nor
+/// whether what vanished from the list is still to be done.
+fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
+    match (told, state) {
+        (Done | Cancelled | Dropped, Open | Active) => Some("the task is still open"),
+        (Open | Active | Cancelled | Dropped, Done) => Some("the task is done"),
+        (Open | Active | Done, Cancelled) => Some("the task was called off"),
+        (Done, Dropped) => Some("the task vanished from the list before it was done"),
+        (Done, Done)
+        | (Open | Active, Open | Active | Dropped)
+        | (Cancelled | Dropped, Cancelled | Dropped) => None,
+    }
+}
+
+/// Returns the state that a line tells, and of what.
+fn claimed<'a>(line: &Line<'a>) -> Option<(TaskState, &'a str)> {
     let body = line.body();
-    if let Some((mark, is_done)) = MARKS.iter().find(|(mark, _)| body.starts_with(mark)) {
-        return Some((*is_done, body[mark.len()..].trim()));
+    if let Some((state, text)) = boxed(body) {
+        return Some((state, text.trim()));
+    }
+    if let Some((sign, state)) = SIGNS.iter().find(|(sign, _)| body.starts_with(sign)) {
+        return Some((*state, body[sign.len()..].trim()));
     }
     let lower = body.to_lowercase();
-    if let Some((mark, is_done)) = ENDS.iter().find(|(mark, _)| lower.ends_with(mark)) {
-        return Some((*is_done, body.get(..body.len() - mark.len())?.trim()));
+    if let Some((mark, state)) = ENDS.iter().find(|(mark, _)| lower.ends_with(mark)) {
+        return Some((*state, body.get(..body.len() - mark.len())?.trim()));
     }
     match line.topic {
-        Topic::Done => Some((true, body)),
-        Topic::Ahead => Some((false, body)),
+        Topic::Done => Some((Done, body)),
+        Topic::Ahead => Some((Open, body)),
         _ => None,
     }
+}
+
+/// Reads the state in brackets that an item begins with.
+fn boxed(body: &str) -> Option<(TaskState, &str)> {
+    let (word, text) = body.strip_prefix('[')?.split_once(']')?;
+    let known = || BOXES.iter().find(|(mark, _)| *mark == word).map(|(_, state)| *state);
+    Some((TaskState::of_word(word).or_else(known)?, text))
 }
 
 /// Returns the task that a text names, if it is certain which one.

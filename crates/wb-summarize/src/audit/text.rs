@@ -2,6 +2,13 @@
 
 use std::ops::Range;
 
+use wb_message::markers::CLIP_MARK;
+
+use crate::entries::{ACTIVE, EARLIER, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
+use crate::heading::Heading;
+use crate::scope::heading_at;
+use crate::words::sentences::{ends_fence, fence};
+
 /// What a line is about, by the heading above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
@@ -31,9 +38,18 @@ pub(super) struct Line<'a> {
     pub(super) topic: Topic,
     /// Whether it stands in a block of code.
     pub(super) is_code: bool,
+    /// Whether its start and its end are where a text was cut.
+    is_cut: [bool; 2],
 }
 
 impl<'a> Line<'a> {
+    /// Tells whether the piece at a place may be what is left of a name.
+    pub(super) fn may_be_cut(&self, at: Range<usize>) -> bool {
+        let rest = self.text.get(at.end..).unwrap_or_default();
+        let is_last = rest.trim_end_matches(['.', '-', '/', '+']).is_empty();
+        (self.is_cut[0] && at.start == 0) || (self.is_cut[1] && is_last)
+    }
+
     /// Returns the line without the mark of a list item and without emphasis at its start.
     pub(super) fn body(&self) -> &'a str {
         let text = self.text.trim_start_matches(['-', '*', '•', '+', '>']).trim_start();
@@ -93,20 +109,17 @@ const HEADINGS: [(&str, Topic); 38] = [
 const HEADING_BYTES: usize = 70;
 /// How entries of our own digests begin, and what they hold.
 const ENTRIES: [(&str, Topic); 9] = [
-    ("- Seen last in ", Topic::Shown),
-    ("- names: ", Topic::Shown),
-    ("- First request:", Topic::Quoted),
-    ("- Latest request:", Topic::Quoted),
-    ("- Earlier request:", Topic::Quoted),
-    ("- Turn ", Topic::Told),
-    ("- Active: ", Topic::Told),
-    ("- Shipped: ", Topic::Told),
-    ("- Stuck? ", Topic::Told),
+    (SEEN, Topic::Shown),
+    (NAMES, Topic::Shown),
+    (FIRST, Topic::Quoted),
+    (LATEST, Topic::Quoted),
+    (EARLIER, Topic::Quoted),
+    (TURN, Topic::Told),
+    (ACTIVE, Topic::Told),
+    (MODIFIED, Topic::Told),
+    (UNRESOLVED, Topic::Told),
 ];
 
-/// The headings of our own digests.
-const OWN_HEADINGS: [&str; 6] =
-    ["# Objective", "# Guardrails", "# Status", "# Rationale", "# Plan", "# Carryover"];
 /// How lines begin that a host puts around a summary.
 const HOST_STARTS: [&str; 5] = [
     "This session is being continued from a previous conversation",
@@ -118,53 +131,65 @@ const HOST_STARTS: [&str; 5] = [
 
 /// Returns the lines of a summary that are not blank.
 pub(super) fn lines(summary: &str) -> Vec<Line<'_>> {
-    let (mut topic, mut entry, mut is_code) = (Topic::Told, None, false);
+    let (mut topic, mut entry, mut code) = (Topic::Told, None, None);
     let mut out = Vec::new();
-    for (number, line) in (1..).zip(summary.lines()) {
+    let all: Vec<&str> = summary.lines().collect();
+    let mark = CLIP_MARK.trim();
+    for (at, line) in all.iter().enumerate() {
         let text = line.trim();
-        if text.starts_with("```") || text.starts_with("~~~") {
-            is_code = !is_code;
+        if begins_part(line) {
+            // What an entry quotes may be cut inside of a block of code.
+            code = None;
+        }
+        if code.is_some_and(|mark| ends_fence(text, mark)) {
+            code = None;
+            continue;
+        }
+        if let Some(mark) = fence(text).filter(|_| code.is_none()) {
+            code = Some(mark).filter(|mark| is_closed(&all[at + 1..], mark));
             continue;
         }
         if text.is_empty() || HOST_STARTS.iter().any(|start| text.starts_with(start)) {
             continue;
         }
-        let begun = ENTRIES.iter().find(|(start, _)| line.starts_with(start));
-        if begun.is_some() || OWN_HEADINGS.iter().any(|own| line.starts_with(own)) {
-            // What an entry quotes may be cut inside of a block of code.
-            is_code = false;
-        }
         let is_quoting = entry.is_some() && !line.starts_with("# ");
-        if !is_code
+        if code.is_none()
             && !is_quoting
             && let Some(new) = heading(line)
         {
             (topic, entry) = (new, None);
         } else if line.starts_with("- ") {
-            entry = begun.map(|(_, topic)| *topic);
+            entry = ENTRIES.iter().find(|(start, _)| line.starts_with(start)).map(|(_, topic)| *topic);
         }
-        out.push(Line { text, number, topic: entry.unwrap_or(topic), is_code });
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let is_mark = |at: Option<usize>| at.and_then(|at| all.get(at)).is_some_and(|it| it.trim() == mark);
+        let is_cut = [is_mark(at.checked_sub(1)), is_mark(at.checked_add(1))];
+        out.push(Line { text, number, topic: entry.unwrap_or(topic), is_code: code.is_some(), is_cut });
     }
     out
 }
 
+/// Tells whether a line begins an entry or a section of our own digests.
+fn begins_part(line: &str) -> bool {
+    let is_section = || line.starts_with("# ") && heading_at(line).is_some();
+    ENTRIES.iter().any(|(start, _)| line.starts_with(start)) || is_section()
+}
+
+/// Tells whether a block of code is ended before the next part begins; what merely begins like one is prose.
+fn is_closed(rest: &[&str], mark: &str) -> bool {
+    let ends = |line: &&&str| ends_fence(line, mark) || begins_part(line);
+    rest.iter().find(ends).is_some_and(|line| ends_fence(line, mark))
+}
+
 /// Returns what stands below a heading, if the line is one.
 fn heading(line: &str) -> Option<Topic> {
-    let text = line.trim();
-    let title = text.trim_start_matches('#').trim_start();
-    let is_marked =
-        title.len() < text.len() && title.len() + 1 < text.len() + usize::from(text.starts_with("# "));
-    let digits = title.bytes().take_while(u8::is_ascii_digit).count();
-    let is_numbered = digits > 0 && title[digits..].starts_with(". ");
-    let bare = title[digits..].trim_start_matches(['.', ' ']).trim_matches('*');
-    let is_titled =
-        text.ends_with(':') || text.ends_with(":**") || (text.starts_with("**") && text.ends_with("**"));
-    let is_item = text.starts_with("- ") || text.starts_with("* ");
-    let is_heading = is_marked || (is_titled && !is_item && (is_numbered || !line.starts_with(' ')));
-    if !is_heading || text.len() > HEADING_BYTES {
+    let is_number =
+        line.trim_start().strip_prefix('#').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+    let heading = Heading::of(line).filter(|heading| heading.is_title() && !is_number)?;
+    if line.trim().len() > HEADING_BYTES {
         return None;
     }
-    let lower = bare.to_lowercase();
+    let lower = heading.words().to_lowercase();
     let found = HEADINGS.iter().find(|(words, _)| lower.contains(words)).map(|(_, topic)| *topic);
     // What lists files that were looked at too does not say which of them were changed.
     let is_mixed = ["examined", "read", "relevant", "code section"].iter().any(|word| lower.contains(word));

@@ -2,6 +2,7 @@
 
 use super::text::{Line, Topic, sentences, words};
 use super::{Finding, FindingKind};
+use crate::entries::request_text;
 use crate::facts::ledger::said::words as stems;
 use crate::facts::{Constraint, Facts};
 
@@ -170,13 +171,10 @@ pub(super) fn quotes(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) 
     }
 }
 
-/// Labels of requests in our own digests.
-const LABELS: [&str; 3] = ["- First request:", "- Latest request:", "- Earlier request:"];
-
 /// Returns what a line tells as the user's own words.
 fn quoted<'a>(line: &Line<'a>) -> Option<&'a str> {
-    if let Some(words) = LABELS.iter().find_map(|label| line.text.strip_prefix(label)) {
-        return Some(words.trim());
+    if let Some(words) = request_text(line.text) {
+        return Some(words);
     }
     let body = line.body();
     let is_after_user = || {

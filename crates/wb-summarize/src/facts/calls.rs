@@ -13,12 +13,24 @@ use super::mentions::MOST_LINE_BYTES;
 /// Characters of what the lines of a result come from.
 pub(super) const LABEL_CHARS: usize = 100;
 
+/// Lines of an edit that are looked for among those that are kept, and the bytes of one at the least.
+const MOST_REPLACED: usize = 100;
+const LEAST_LINE_BYTES: usize = 6;
+
 /// A call that no result was seen of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct OpenCall {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) input: Value,
+    /// The number of the message that makes the call.
+    pub(super) at: u32,
+    /// The lines of a file that the call replaces by others.
+    pub(super) replaced: Vec<String>,
+    /// Whether lines of the file have other numbers after it.
+    pub(super) moves_lines: bool,
+    /// Whether all of them are replaced.
+    pub(super) replaces_all: bool,
 }
 
 impl OpenCall {
@@ -32,11 +44,42 @@ impl OpenCall {
 
     /// Says in a line what was called on what.
     pub(super) fn label(&self, vocabulary: &ToolVocabulary) -> String {
-        let searched = || field(&self.input, "pattern").and_then(Value::as_str).map(Cow::Borrowed);
-        let on = self.path(vocabulary).or_else(|| self.command()).or_else(searched);
-        let on = on.map_or_else(String::new, |on| one_line(&on, LABEL_CHARS));
-        [self.name.as_str(), if on.is_empty() { "" } else { " " }, &on].concat()
+        call_label(&self.name, &self.input, vocabulary)
     }
+}
+
+/// Says in a line what was called on what.
+pub(super) fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
+    let searched = || field(input, "pattern").and_then(Value::as_str).map(Cow::Borrowed);
+    let on = vocabulary.path(input).map(normal_path).or_else(|| command(input)).or_else(searched);
+    let on = on.map_or_else(String::new, |on| one_line(&on, LABEL_CHARS));
+    [name, if on.is_empty() { "" } else { " " }, &on].concat()
+}
+
+/// Returns the lines that an edit takes out of a file, and whether it brings more or fewer.
+pub(super) fn replaced_lines(input: &Value) -> (Vec<String>, bool) {
+    let Value::Object(map) = input else { return (Vec::new(), true) };
+    let mut moves_lines = false;
+    let edits = map.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let edits = edits.iter().filter_map(Value::as_object);
+    let lines = std::iter::once(map).chain(edits).flat_map(|edit| {
+        let text = |start: &str| {
+            let of = |(key, value): (&String, &'_ Value)| {
+                key.starts_with(start).then(|| value.as_str().map(str::to_owned))?
+            };
+            edit.iter().find_map(of).unwrap_or_default()
+        };
+        let (old, new) = (text("old"), text("new"));
+        moves_lines |= n_breaks(&old) != n_breaks(&new);
+        let gone = |line: &&str| line.len() >= LEAST_LINE_BYTES && !new.contains(*line);
+        old.lines().map(str::trim).filter(gone).map(str::to_owned).take(MOST_REPLACED).collect::<Vec<_>>()
+    });
+    let lines = lines.take(MOST_REPLACED).collect();
+    (lines, moves_lines)
+}
+
+fn n_breaks(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Returns the command of a call; of a list of words the script that a shell is given, else all of them.
@@ -64,8 +107,19 @@ pub(super) fn patch_of<'a>(call: &'a OpenCall, command: Option<&'a str>) -> Opti
     is_patch.then_some(text)
 }
 
-pub(super) fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+/// Visits the texts of a JSON value in order, with whether each is the name of a field.
+pub(super) fn each_text(value: &Value, found: &mut impl FnMut(&str, bool)) {
+    match value {
+        Value::String(text) => found(text, false),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, found)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                found(key, true);
+                each_text(value, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Writes JSON on one line with blanks between its parts; stops where the line is too long to be kept.

@@ -1,66 +1,162 @@
 //! Takes over what earlier digests say where nobody kept the facts that they were made of.
 
+use std::borrow::Cow;
+
 use wb_message::pairing::id_key;
 
-use super::calls::base_name;
+use super::doing::{MOST_GIT, push_newest};
 use super::files::Change;
-use super::reading::{MOST_DECIDED, MOST_GIT, push_newest};
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::entries::{
-    ACTIVE, FIRST, GIT, MODIFIED, NAMES, READ, SEEN, TURN, UNRESOLVED, elided_total, request_text,
+    ACTIVE, ALL_DONE, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, TURN,
+    UNRESOLVED, elided_total, request_text,
 };
 use crate::facts::mentions::By;
-use crate::shell::subject;
+use crate::scope::heading_at;
+use crate::shell::Command;
+use crate::shell::base_name;
 use crate::words::constraints::{Kind, constraints};
 
+/// Words by which a summary tells what the user wishes or forbids.
+const WISHES: [&str; 8] =
+    ["User prefers", "user prefers", "User wants", "user wants", "Never ", "never ", "must not", "Do not"];
+/// Bytes of a line that may tell what the user wishes.
+const WISH_BYTES: usize = 300;
 /// Entries of others that are kept.
 const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 8] = [TURN, MODIFIED, ACTIVE, UNRESOLVED, GIT, SEEN, NAMES, READ];
+    const LABELS: [&str; 12] = [
+        TURN,
+        MODIFIED,
+        ACTIVE,
+        UNRESOLVED,
+        GIT,
+        SINCE_COMMIT,
+        SEEN,
+        NAMES,
+        READ,
+        LEFT_OUT,
+        NO_TASKS,
+        ALL_DONE,
+    ];
     request_text(entry).is_some()
         || elided_total(entry).is_some()
         || LABELS.iter().any(|label| entry.starts_with(label))
 }
 
+/// Returns what a summary of a host says beyond the moment that it was written at: without its draft, what it says of the
+/// current work, its code, and what it tells the agent to do. What it says of the user's wishes leads.
+fn lasting(digest: &str) -> String {
+    const DRAFTS: [&str; 2] = ["<analysis>", "Analysis:"];
+    const SUMMARIES: [&str; 3] = ["</analysis>", "\nSummary:", "<summary>"];
+    const MOMENTS: [&str; 9] = [
+        "Current Work",
+        "Current Task",
+        "Next Step",
+        "(NEXT)",
+        "Pending Tasks",
+        "In Progress",
+        "Remaining",
+        "Still Investigating",
+        "All user messages",
+    ];
+    const ORDERS: [&str; 3] = [
+        "Please continue the conversation",
+        "If you need specific details from before",
+        "Continue the conversation",
+    ];
+    let start = DRAFTS.iter().filter_map(|draft| digest.find(draft)).min();
+    let end = SUMMARIES.iter().filter_map(|it| digest.find(it).map(|at| at + it.len())).max();
+    let text = match (start, end) {
+        (Some(start), Some(end)) if start < end => [&digest[..start], &digest[end..]].concat(),
+        _ => digest.to_owned(),
+    };
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let has_pairs = text.lines().filter(|line| is_fence(line)).count() % 2 == 0;
+    let (mut wishes, mut rest, mut is_moment, mut is_code) = (Vec::new(), Vec::new(), false, false);
+    for line in text.lines() {
+        if ORDERS.iter().any(|order| line.trim_start().starts_with(order)) {
+            break;
+        }
+        // Code is what changes first.
+        if has_pairs && is_fence(line) {
+            is_code = !is_code;
+            continue;
+        }
+        let is_numbered = line.starts_with(|c: char| c.is_ascii_digit()) || line.starts_with('#');
+        if is_numbered {
+            is_moment = MOMENTS.iter().any(|moment| line.contains(moment));
+        }
+        let is_wish = line.len() < WISH_BYTES && WISHES.iter().any(|it| line.contains(it));
+        match (is_moment || is_code, is_wish) {
+            (true, _) => {}
+            (false, true) => wishes.push(line),
+            (false, false) => rest.push(line),
+        }
+    }
+    [wishes, rest].concat().join("\n")
+}
+
 impl Facts {
-    /// Takes over an earlier digest: its own lines as facts, all others as they stand. The facts are partial then.
+    /// Takes over an earlier digest: its own lines as facts, all others as they stand. The facts are partial then, and the
+    /// digest counts as a message.
     pub fn take_in_digest(&mut self, digest: &str) {
+        let at = self.n_messages;
+        if self.digest_told(digest, at) {
+            self.n_messages = self.n_messages.saturating_add(1);
+        }
+    }
+
+    /// Takes over the summary in a message, of a host's what lasts.
+    pub(super) fn summary_told(&mut self, summary: &str, at: u32) {
+        let is_ours = summary.lines().any(|line| elided_total(line).is_some());
+        let is_host = !is_ours && !summary.lines().any(|line| heading_at(line).is_some());
+        let summary = if is_host { Cow::Owned(lasting(summary)) } else { Cow::Borrowed(summary) };
+        _ = self.digest_told(&summary, at);
+    }
+
+    /// Takes over the digest in the message of that number; false where it says nothing.
+    pub(super) fn digest_told(&mut self, digest: &str, at: u32) -> bool {
+        let is_ours = digest.lines().any(|line| elided_total(line).is_some());
         let digest = Sections::parse(digest);
         if digest.is_empty() {
-            return;
+            return false;
         }
         self.is_partial = true;
         self.elided.take_over(digest.entries(Section::Carryover).iter().map(String::as_str));
-        self.requests(digest.entries(Section::Objective));
+        self.requests(digest.entries(Section::Objective), at);
         // Only our own digests hold nothing but the user's words there.
-        let is_ours = digest.entries(Section::Carryover).iter().any(|entry| elided_total(entry).is_some());
         for entry in digest.entries(Section::Guardrails) {
+            if entry.starts_with(LEFT_OUT) {
+                continue;
+            }
             if is_ours {
                 let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
                 let forbids = constraints(&text).iter().any(|found| found.kind == Kind::Forbids);
-                self.keep_constraint(Constraint { text, forbids, at: self.n_messages });
+                self.keep_constraint(Constraint { text, forbids, at });
             } else {
                 self.keep(Section::Guardrails, entry);
             }
         }
         digest.entries(Section::Turns).iter().rev().for_each(|entry| self.turn_told(entry));
         for entry in digest.entries(Section::Status).iter().rev() {
-            self.status_told(entry);
+            self.status_told(entry, at);
         }
-        for entry in digest.entries(Section::Rationale).iter().rev() {
-            let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
-            push_newest(&mut self.decided, Noted { text, at: self.n_messages }, MOST_DECIDED);
+        for entry in digest.entries(Section::Rationale) {
+            self.keep(Section::Rationale, entry);
         }
-        for entry in digest.entries(Section::Plan) {
+        for entry in digest.entries(Section::Plan).iter().filter(|entry| !is_own(entry)) {
             self.keep(Section::Plan, entry);
         }
+        let mut n_sources = 0;
         for entry in digest.entries(Section::Carryover) {
-            self.carryover_told(entry);
+            self.carryover_told(entry, at, &mut n_sources);
         }
+        true
     }
 
     /// Keeps what a model says in a digest of this session, in the place of what one said before; all else is known.
@@ -70,7 +166,8 @@ impl Facts {
         for section in
             [Section::Objective, Section::Guardrails, Section::Status, Section::Rationale, Section::Plan]
         {
-            for entry in digest.entries(section).iter().filter(|entry| !is_own(entry)) {
+            let is_task = |entry: &str| section == Section::Plan && entry.starts_with("- [");
+            for entry in digest.entries(section).iter().filter(|entry| !is_own(entry) && !is_task(entry)) {
                 let is_told = |it: &Constraint| entry.contains(it.text.as_str());
                 if !self.constraints.iter().any(is_told) {
                     self.keep(section, entry);
@@ -83,8 +180,7 @@ impl Facts {
     }
 
     /// Takes over requests, which stand newest first behind the first one.
-    fn requests(&mut self, entries: &[String]) {
-        let at = self.n_messages;
+    fn requests(&mut self, entries: &[String], at: u32) {
         let is_request = |entry: &&String| request_text(entry).is_some();
         for entry in entries.iter().filter(|entry| !is_request(entry)) {
             self.keep(Section::Objective, entry);
@@ -112,8 +208,7 @@ impl Facts {
         self.turns.told(number, named, body);
     }
 
-    fn status_told(&mut self, entry: &str) {
-        let at = self.n_messages;
+    fn status_told(&mut self, entry: &str, at: u32) {
         if let Some(paths) = entry.strip_prefix(MODIFIED) {
             for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
                 self.files.changed(path, Change::Edited, at, false);
@@ -124,28 +219,34 @@ impl Facts {
             let (what, why) = failed.split_once(": ").unwrap_or((failed, failed));
             let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
-            self.failures.failed([subject(what), by_tool], what, why.split(" | "), at);
+            let command = Command::of(what);
+            let lines = why.split(" | ");
+            match command.part() {
+                Some(part) => {
+                    self.failures.part_failed([command.subject(), part], what, lines, Vec::new(), at);
+                }
+                None => self.failures.failed([command.subject(), by_tool], what, lines, Vec::new(), at),
+            }
         } else if let Some(done) = entry.strip_prefix(GIT) {
-            for text in done.split("; ") {
+            for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
                 push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);
             }
-        } else {
+        } else if !is_own(entry) {
             self.keep(Section::Status, entry);
         }
     }
 
-    fn carryover_told(&mut self, entry: &str) {
+    fn carryover_told(&mut self, entry: &str, at: u32, n_sources: &mut u16) {
         if let Some(paths) = entry.strip_prefix(READ) {
             for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
-                self.files.read(path, self.n_messages);
+                self.files.read(path, at);
             }
         } else if let Some(seen) = entry.strip_prefix(SEEN) {
             let (label, lines) = seen.split_once(":\n").unwrap_or((seen, ""));
-            self.mentions.begin(self.n_messages);
+            self.mentions.begin_source(at, *n_sources);
+            *n_sources = n_sources.saturating_add(1);
             self.mentions.label(label);
             self.mentions.read(lines, By::Tool);
-            // Each source has a number of its own.
-            self.n_messages += 1;
         } else if elided_total(entry).is_none() && !entry.starts_with(NAMES) {
             self.keep(Section::Carryover, entry);
         }

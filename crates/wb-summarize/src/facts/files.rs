@@ -32,8 +32,8 @@ pub struct FileFact {
     pub change: Option<Change>,
     /// The number of the message that shows the change, 0 without one.
     pub changed_at: u32,
-    /// The number of the message that showed it last, 0 without one.
-    pub read_at: u32,
+    /// The number of the message that showed it last.
+    pub read_at: Option<u32>,
     /// Whether the last change was seen by what a shell did, which shows no content.
     pub by_shell: bool,
 }
@@ -53,7 +53,7 @@ impl Files {
 
     /// Notes that a file was shown.
     pub(crate) fn read(&mut self, path: &str, at: u32) {
-        self.touch(path).read_at = at;
+        self.touch(path).read_at = Some(at);
     }
 
     /// Notes what was done to a file; what lies below a folder that is gone is gone too.
@@ -86,9 +86,13 @@ impl Files {
         let known = self.files.iter().rposition(|file| is_same_file(&file.path, path));
         let file = match known {
             Some(at) => self.files.remove(at),
-            None => {
-                FileFact { path: path.to_owned(), change: None, changed_at: 0, read_at: 0, by_shell: false }
-            }
+            None => FileFact {
+                path: path.to_owned(),
+                change: None,
+                changed_at: 0,
+                read_at: None,
+                by_shell: false,
+            },
         };
         if self.files.len() == MOST_FILES {
             self.files.remove(0);
@@ -108,7 +112,7 @@ impl FileFact {
     fn is_stale(&self) -> bool {
         match self.change {
             Some(Change::Deleted | Change::Moved(_)) => true,
-            Some(_) => self.by_shell && self.changed_at > self.read_at,
+            Some(_) => self.by_shell && Some(self.changed_at) > self.read_at,
             None => false,
         }
     }
@@ -117,17 +121,21 @@ impl FileFact {
 /// Tells whether two paths may name one file: one of them may be relative.
 pub fn is_same_file(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
-        !short.is_empty()
-            && long.strip_suffix(short).is_some_and(|front| front.is_empty() || front.ends_with('/'))
+        let n_front = long.len() - short.len();
+        let is_whole = n_front == 0 || long.as_bytes()[n_front - 1] == b'/';
+        !short.is_empty() && is_whole && long.ends_with(short)
     };
     if one.len() >= other.len() { ends(one, other) } else { ends(other, one) }
 }
 
-fn is_below(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/');
-    let inside = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-    let within = ["/", folder, "/"].concat();
-    inside(path) || (!folder.is_empty() && !folder.starts_with('/') && path.contains(&within))
+/// Tells whether a path lies below a folder; one of them may be relative.
+pub(super) fn is_below(path: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches('/').as_bytes();
+    let path = path.as_bytes();
+    let inside = |path: &[u8]| path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'));
+    let slashes = || path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let is_relative = folder.first().is_some_and(|first| *first != b'/');
+    inside(path) || (is_relative && slashes().any(|(at, _)| inside(&path[at + 1..])))
 }
 
 #[cfg(test)]
@@ -148,6 +156,26 @@ mod tests {
         assert!(stale("/repo/src/a.rs") && stale("/repo/src/sub/c.rs") && stale("/repo/d.rs"));
         assert!(!stale("/repo/src/b.rs") && !stale("/repo/other.rs"));
         assert_eq!(files.newest().next().map(|file| file.path.as_str()), Some("/repo/d.rs"));
+    }
+
+    #[test]
+    fn paths_are_compared_by_whole_names() {
+        for (one, other, same, below) in [
+            ("/repo/src/a.rs", "src/a.rs", true, false),
+            ("a.rs", "/repo/src/a.rs", true, false),
+            ("/repo/src/aa.rs", "a.rs", false, false),
+            ("é/a.rs", "\u{a9}/a.rs", false, false),
+            ("/repo/src/a.rs", "src/", false, true),
+            ("/repo/src/a.rs", "repo", false, true),
+            ("/repo/src/a.rs", "/repo", false, true),
+            ("/repo/src/a.rs", "/src", false, false),
+            ("/repo/src/a.rs", "rc", false, false),
+            ("src/a.rs", "src", false, true),
+            ("a.rs", "", false, false),
+            ("/a.rs", "/", false, true),
+        ] {
+            assert_eq!((is_same_file(one, other), is_below(one, other)), (same, below), "{one} {other}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::head;
 
+use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
 
 /// Who used a name; it weighs that much.
@@ -49,22 +50,28 @@ const LEAST_NAMES: usize = 512;
 const MOST_NAMES: usize = 1_536;
 /// Bytes of a transcript for each name that is kept.
 const BYTES_PER_NAME: u64 = 2_000;
+/// Names that are put in order together.
+const RANKED_AT_ONCE: usize = 384;
 /// Bytes of text for each name, at which the text is cleaned up.
-const TEXT_PER_NAME: usize = 200;
+const TEXT_PER_NAME: usize = 96;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Span(u32, u16);
+pub(super) struct Span(pub(super) u32, pub(super) u16);
 
 /// A name that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Mention {
+pub(super) struct Mention {
     name: Span,
     /// Empty where the line is too long.
-    line: Span,
-    /// The message that it was seen in last, and how many bytes of its text begin with the line.
-    message: u32,
+    pub(super) line: Span,
+    /// The message that it was seen in last.
+    seen: u32,
+    /// The message that the line is of, and how many bytes of its text begin with the line.
+    pub(super) message: u32,
     from_end: u32,
+    /// Which of the sources it was whose lines the message holds, where it holds several.
+    source: u16,
     by: By,
     /// In how many messages it was seen.
     count: u32,
@@ -80,6 +87,8 @@ pub struct Named<'a> {
     pub line: Option<&'a str>,
     /// The number of the message that holds it last.
     pub message: u32,
+    /// Which source its line comes from, of those whose lines the message holds; 0 where that is but one.
+    pub source: u16,
     /// How many bytes of its text begin with the line: the more, the earlier it stands.
     pub from_end: u32,
     /// Who used it last.
@@ -88,19 +97,33 @@ pub struct Named<'a> {
     pub count: u32,
 }
 
+impl Mention {
+    fn place(&self) -> (u32, u16) {
+        (self.message, self.source)
+    }
+}
+
+impl Named<'_> {
+    /// Returns which message and which source in it the line stands in.
+    pub(crate) fn place(&self) -> (u32, u16) {
+        (self.message, self.source)
+    }
+}
+
 /// The names of a transcript, collected message by message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Mentions {
-    kept: Vec<Mention>,
-    text: String,
-    /// What the lines of a message come from, by its number, in order.
-    labels: Vec<(u32, Span)>,
-    /// The message that is being read, what a mention in it weighs, and the bytes read so far.
+    pub(super) kept: Vec<Mention>,
+    pub(super) text: String,
+    /// What lines come from, by the number of their message and of the source in it, in order.
+    labels: Vec<((u32, u16), Span)>,
+    /// The message and the source that are being read, what a mention in it weighs, and the bytes read so far.
     message: u32,
+    source: u16,
     weight: f64,
     n_bytes: u64,
     #[serde(skip)]
-    places: ByKey<u32>,
+    pub(super) places: ByKey<u32>,
     /// Where the names of a text stand, while it is read.
     #[serde(skip)]
     found: Vec<Range<usize>>,
@@ -109,12 +132,18 @@ pub struct Mentions {
 impl Mentions {
     /// Begins to read the message of that number.
     pub(crate) fn begin(&mut self, message: u32) {
+        self.begin_source(message, 0);
+    }
+
+    /// Begins to read the lines of one source among several that a message holds; it counts as a message of its own but for
+    /// its number.
+    pub(crate) fn begin_source(&mut self, message: u32, source: u16) {
         self.weight = if self.weight == 0.0 { 1.0 } else { self.weight / FADES };
         if self.weight > MOST_WEIGHT {
             self.kept.iter_mut().for_each(|mention| mention.score /= MOST_WEIGHT);
             self.weight /= MOST_WEIGHT;
         }
-        self.message = message;
+        (self.message, self.source) = (message, source);
         let n_most = self.n_most();
         if self.kept.len() > n_most * 2 || self.text.len() > n_most * TEXT_PER_NAME * 2 {
             self.clean_up(n_most);
@@ -127,9 +156,10 @@ impl Mentions {
     /// Says what the lines of the message come from.
     pub(crate) fn label(&mut self, label: &str) {
         let label = self.keep(head(label, MOST_LINE_BYTES));
-        match self.labels.last_mut().filter(|(message, _)| *message == self.message) {
+        let place = (self.message, self.source);
+        match self.labels.last_mut().filter(|(known, _)| *known == place) {
             Some((_, known)) => *known = label,
-            None => self.labels.push((self.message, label)),
+            None => self.labels.push((place, label)),
         }
     }
 
@@ -138,16 +168,16 @@ impl Mentions {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
-        let (mut line, mut kept) = (text.len() + 1..text.len() + 1, None);
+        let (mut start, mut line, mut kept) = (text.len() + 1, "", None);
         for at in found.drain(..).rev() {
-            if at.start < line.start {
-                let start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
+            if at.start < start {
+                start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
                 let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
-                (line, kept) = (start..end, None);
+                (line, kept) = (text[start..end].trim(), None);
             }
-            if at.start - line.start < LINE_BYTES {
-                let from_end = count(text.len() - line.start);
-                self.note(&text[at], text[line.clone()].trim(), &mut kept, from_end, by);
+            if at.start - start < LINE_BYTES {
+                let from_end = count(text.len() - start);
+                self.note(&text[at], line, &mut kept, from_end, by);
             }
         }
         self.found = found;
@@ -159,41 +189,41 @@ impl Mentions {
         each_name(text, |at| self.note(&text[at], call, kept, 0, By::Call));
     }
 
-    /// Forgets the lines of a message that do not hold any more; the names stay.
-    pub(crate) fn overtake(&mut self, message: u32) {
-        for mention in self.kept.iter_mut().filter(|mention| mention.message == message) {
-            if mention.line.1 > 0 {
-                mention.line = Span::default();
-            }
-        }
+    /// Reads a text of the message whose lines are not kept: a name that has a line keeps that.
+    pub(crate) fn read_names(&mut self, text: &str, by: By) {
+        self.n_bytes += text.len() as u64;
+        each_name(text, |at| self.note(&text[at], "", &mut Some(Kept(Span::default())), 0, by));
     }
 
     fn note(&mut self, name: &str, line: &str, kept: &mut Option<Kept>, from_end: u32, by: By) {
         let key = id_key(name);
         let known = self.places.get(&key).copied();
         let place = known.and_then(|at| self.kept.get(at as usize));
-        if let Some(place) = place.filter(|place| place.message == self.message && place.count > 0) {
+        let place_now = (self.message, self.source);
+        if let Some(place) = place.filter(|place| (place.seen, place.source) == place_now && place.count > 0)
+        {
             // The last line of a message was read first; an argument weighs more than a word beside it.
-            let more = by.weight() - place.by.weight();
+            let more = (by.weight() - place.by.weight()) * self.weight;
             if more > 0.0 {
-                let weight = self.weight;
                 self.with(known, |mention| {
-                    mention.score += more * weight;
+                    mention.score += more;
                     mention.by = by;
                 });
             }
             return;
         }
+        let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.is_empty();
         let line_at = kept.get_or_insert_with(|| self.keep_line(line)).0;
-        let within = (line_at.1 > 0).then(|| line.find(name)).flatten();
-        let name_at = match within {
+        let name_at = match (line_at.1 > 0).then(|| place_of(name, line)).flatten() {
             Some(at) => Span(line_at.0 + count(at), length(name.len())),
             None => self.keep(name),
         };
         let new = Mention {
             name: name_at,
             line: line_at,
+            seen: self.message,
             message: self.message,
+            source: self.source,
             from_end,
             by,
             count: 1,
@@ -202,7 +232,12 @@ impl Mentions {
         if known.is_some() {
             self.with(known, |mention| {
                 let (count, score) = (mention.count.saturating_add(1), mention.score + new.score);
+                let old = *mention;
                 *mention = Mention { count, score, ..new };
+                if is_bare && old.line.1 > 0 {
+                    (mention.name, mention.line, mention.message) = (old.name, old.line, old.message);
+                    (mention.from_end, mention.by) = (old.from_end, old.by);
+                }
             });
         } else {
             self.places.insert(key, count(self.kept.len()));
@@ -226,7 +261,7 @@ impl Mentions {
         at
     }
 
-    fn at(&self, Span(start, n_bytes): Span) -> &str {
+    pub(super) fn at(&self, Span(start, n_bytes): Span) -> &str {
         let start = start as usize;
         self.text.get(start..start + usize::from(n_bytes)).unwrap_or_default()
     }
@@ -239,11 +274,11 @@ impl Mentions {
     fn clean_up(&mut self, n_most: usize) {
         if self.kept.len() > n_most {
             self.kept.select_nth_unstable_by(n_most, |one, other| {
-                other.score.total_cmp(&one.score).then(other.message.cmp(&one.message))
+                other.score.total_cmp(&one.score).then(other.place().cmp(&one.place()))
             });
             self.kept.truncate(n_most);
         }
-        self.kept.sort_unstable_by_key(|mention| (mention.message, mention.line.0, mention.name.0));
+        self.kept.sort_unstable_by_key(|mention| (mention.place(), mention.line.0, mention.name.0));
         let old = std::mem::take(&mut self.text);
         let read = |Span(start, n_bytes): Span| {
             old.get(start as usize..start as usize + usize::from(n_bytes)).unwrap_or_default()
@@ -261,10 +296,10 @@ impl Mentions {
             (self.kept[at].name, self.kept[at].line) = (name, if line.1 > 0 { moved } else { line });
         }
         let labels = std::mem::take(&mut self.labels);
-        for (message, label) in labels {
-            if self.kept.binary_search_by_key(&message, |mention| mention.message).is_ok() {
+        for (place, label) in labels {
+            if self.kept.binary_search_by_key(&place, Mention::place).is_ok() {
                 let label = self.keep(read(label));
-                self.labels.push((message, label));
+                self.labels.push((place, label));
             }
         }
         self.index();
@@ -278,14 +313,34 @@ impl Mentions {
         }
     }
 
+    /// Visits the names in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Named<'_>> {
+        self.kept.iter().map(|mention| self.named(mention))
+    }
+
     /// Returns the names, the one that is needed most likely first.
     pub fn ranked(&self) -> impl Iterator<Item = Named<'_>> {
-        let mut order: Vec<&Mention> = self.kept.iter().collect();
-        order.sort_unstable_by(|one, other| {
-            let newest = other.message.cmp(&one.message);
+        let by_rank = |one: &&Mention, other: &&Mention| {
+            let newest = other.place().cmp(&one.place());
             other.score.total_cmp(&one.score).then(newest).then(one.name.0.cmp(&other.name.0))
-        });
-        order.into_iter().map(|mention| self.named(mention))
+        };
+        let mut order: Vec<&Mention> = self.kept.iter().collect();
+        let (mut next, mut n_sorted) = (0, 0);
+        std::iter::from_fn(move || {
+            // Who asks for the first ones does not wait until all are in order.
+            if next == n_sorted && n_sorted < order.len() {
+                let (rest, n) = (&mut order[n_sorted..], RANKED_AT_ONCE);
+                if n < rest.len() {
+                    rest.select_nth_unstable_by(n, by_rank);
+                }
+                let n = n.min(rest.len());
+                rest[..n].sort_unstable_by(by_rank);
+                n_sorted += n;
+            }
+            let mention = order.get(next)?;
+            next += 1;
+            Some(self.named(mention))
+        })
     }
 
     /// Returns what is known of a name.
@@ -299,22 +354,23 @@ impl Mentions {
             name: self.at(mention.name),
             line: (mention.line.1 > 0).then(|| self.at(mention.line)),
             message: mention.message,
+            source: mention.source,
             from_end: mention.from_end,
             by: mention.by,
             count: mention.count,
         }
     }
 
-    /// Returns what the lines of a message come from.
-    pub fn label_of(&self, message: u32) -> &str {
-        let at = self.labels.binary_search_by_key(&message, |(message, _)| *message);
+    /// Returns what the line of a name comes from.
+    pub fn label_of(&self, named: &Named<'_>) -> &str {
+        let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
         at.map_or("", |at| self.at(self.labels[at].1))
     }
 
     /// Returns about how many bytes of memory are taken.
     pub fn n_bytes(&self) -> usize {
         let entry = size_of::<Mention>() + 2 * size_of::<(u64, u32)>();
-        self.kept.len() * entry + self.text.len() + self.labels.len() * size_of::<(u32, Span)>()
+        self.kept.len() * entry + self.text.len() + self.labels.len() * size_of::<((u32, u16), Span)>()
     }
 }
 
@@ -326,7 +382,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-fn length(n: usize) -> u16 {
+pub(super) fn length(n: usize) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)
 }
 
@@ -352,7 +408,7 @@ mod tests {
             (named.line, named.message, named.from_end, named.count),
             (Some("four src/a.rs"), 2, 21, 2)
         );
-        assert_eq!(mentions.label_of(2), "message 2");
+        assert_eq!(mentions.label_of(&named), "message 2");
     }
 
     #[test]
@@ -374,7 +430,7 @@ mod tests {
         for named in mentions.ranked() {
             let line = named.line.expect("a short line");
             assert!(line.contains(named.name), "{line} {}", named.name);
-            assert_eq!(mentions.label_of(named.message), format!("message {}", named.message));
+            assert_eq!(mentions.label_of(&named), format!("message {}", named.message));
         }
         assert_eq!(mentions.get("lib/kept.rs").map(|named| named.count), Some(6_000));
         assert!(mentions.get("src/file_5999.rs").is_some() && mentions.get("src/file_10.rs").is_none());
@@ -393,5 +449,22 @@ mod tests {
             again.get("src/long.rs").map(|named| (named.line, named.count)),
             Some((Some("src/long.rs here"), 2))
         );
+    }
+
+    #[test]
+    fn a_message_may_hold_the_lines_of_several_sources() {
+        let mut mentions = of(&["src/a.rs"]);
+        for (source, label) in ["Read src/b.rs", "Read src/c.rs"].into_iter().enumerate() {
+            mentions.begin_source(1, length(source));
+            mentions.label(label);
+            mentions.read(&format!("{label} shared/d.rs"), By::Tool);
+        }
+        let told = |name: &str| {
+            let named = mentions.get(name).expect("it is there");
+            (mentions.label_of(&named), named.message, named.count)
+        };
+        assert_eq!(told("src/b.rs"), ("Read src/b.rs", 1, 1));
+        assert_eq!(told("shared/d.rs"), ("Read src/c.rs", 1, 2));
+        assert_eq!(told("src/a.rs"), ("message 0", 0, 1));
     }
 }

@@ -5,13 +5,17 @@
 //! the very end, so that what was overtaken is not told as current.
 
 pub(crate) mod names;
+mod lines;
 pub mod mentions;
-mod failures;
+mod overtaken;
 pub mod files;
 pub mod turns;
-pub mod ledger;
+pub(crate) mod ledger;
+mod failures;
+mod sources;
 mod phrases;
 mod calls;
+mod doing;
 mod reading;
 mod earlier;
 
@@ -25,7 +29,8 @@ use self::calls::OpenCall;
 pub use self::failures::{Failure, Failures};
 pub use self::files::{Change, FileFact, Files};
 use self::ledger::Ledger;
-pub use self::ledger::{Deed, Ends};
+pub(crate) use self::ledger::{Deed, Ends};
+use self::sources::Sources;
 pub use self::turns::{Changed, Run, Turn, Turns};
 use crate::digest::Section;
 use crate::entries::Elided;
@@ -70,15 +75,13 @@ pub struct Facts {
     decided: Vec<Noted>,
     mentions: Mentions,
     open_calls: Vec<OpenCall>,
-    /// What commands and files showed last, by the message that shows it.
-    sources: Vec<(u64, u32)>,
+    sources: Sources,
     elided: Elided,
     /// Whether the first request of the session is among the turns.
     has_first: bool,
     /// What earlier digests say in words of others.
     foreign: Vec<(Section, String)>,
     /// What a summary can be held against.
-    #[serde(default)]
     ledger: Ledger,
 }
 
@@ -118,7 +121,7 @@ impl Default for Facts {
             decided: Vec::new(),
             mentions: Mentions::default(),
             open_calls: Vec::new(),
-            sources: Vec::new(),
+            sources: Sources::default(),
             elided: Elided::default(),
             has_first: false,
             foreign: Vec::new(),
@@ -148,21 +151,29 @@ impl Facts {
         let n_read = messages.iter().rev().take(PARTIAL_MESSAGES).take_while(fits).count();
         let mut facts = Self { is_partial: n_read < messages.len(), ..Self::default() };
         let (older, newest) = messages.split_at(messages.len() - n_read);
-        let n_requests = older.iter().filter(|message| is_prompt((*message).borrow())).count();
-        let mut nth = 0;
-        for message in older.iter().map(Borrow::borrow) {
-            nth += usize::from(is_prompt(message));
-            let is_far = is_prompt(message) && nth > 1 && nth + PARTIAL_REQUESTS <= n_requests;
-            if is_far {
-                facts.n_messages += 1;
-            } else {
-                facts.take_in_words(message);
-            }
-        }
+        facts.take_in_older(older);
         for message in newest {
             facts.take_in(message.borrow(), vocabulary);
         }
         facts
+    }
+
+    /// Takes in what older messages say in words of the user, the first request and the newest ones, and in digests.
+    fn take_in_older<M: Borrow<Message>>(&mut self, older: &[M]) {
+        let is_told =
+            |message: &Message| !matches!(message, Message::Assistant { .. } | Message::ToolResult { .. });
+        let told = older.iter().map(Borrow::borrow).enumerate().filter(|(_, message)| is_told(message));
+        let told: Vec<(usize, &Message, bool)> = told.map(|(at, it)| (at, it, is_prompt(it))).collect();
+        let n_requests = told.iter().filter(|(_, _, is_request)| *is_request).count();
+        let mut nth = 0;
+        for (at, message, is_request) in told {
+            nth += usize::from(is_request);
+            if !is_request || nth == 1 || nth + PARTIAL_REQUESTS > n_requests {
+                self.n_messages = u32::try_from(at).unwrap_or(u32::MAX);
+                self.take_in_words(message);
+            }
+        }
+        self.n_messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
     }
 
     /// Returns the version of the form in which they were written.
@@ -210,7 +221,7 @@ impl Facts {
         &self.tasks
     }
 
-    /// Returns the reasons that the agent gave, oldest first.
+    /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.
     pub fn decided(&self) -> &[Noted] {
         &self.decided
     }
@@ -231,7 +242,7 @@ impl Facts {
     }
 
     /// Returns how something of a kind ended last.
-    pub fn ends(&self, deed: Deed) -> Ends {
+    pub(crate) fn ends(&self, deed: Deed) -> Ends {
         self.ledger.deeds.ends(deed)
     }
 

@@ -4,12 +4,6 @@
 
 use std::ops::Range;
 
-/// The endings of files that sessions of agents name most.
-const ENDINGS: [&str; 26] = [
-    "rs", "toml", "lock", "md", "txt", "json", "jsonl", "yml", "yaml", "py", "ts", "tsx", "js", "jsx", "mjs",
-    "go", "sh", "css", "html", "sql", "c", "h", "cpp", "java", "rb", "snap",
-];
-
 /// Shorter ones say too little to be worth a line.
 const LEAST_BYTES: usize = 5;
 /// Longer ones are data.
@@ -19,14 +13,15 @@ const MOST_BYTES: usize = 200;
 pub(crate) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(start) = (at..bytes.len()).find(|at| CLASSES[usize::from(bytes[*at])] & NAME != 0) {
+    while let Some(n) = bytes[at..].iter().position(|byte| CLASSES[usize::from(*byte)] & NAME != 0) {
+        let start = at + n;
         let (end, signs) = word_end(bytes, start);
         at = end;
         if is_scheme(&bytes[start..end]) && bytes[end..].starts_with(b"://") {
             at += bytes[end..].iter().take_while(|byte| CLASSES[usize::from(**byte)] & ADDRESS != 0).count();
-            name_in(text, start..at, &mut found);
+            name_in(text, start..at, u8::MAX, &mut found);
         } else if signs & TELLING != 0 && end - start >= LEAST_BYTES {
-            parts(text, start..end, &mut found);
+            parts(text, start..end, signs, &mut found);
         }
     }
 }
@@ -38,24 +33,20 @@ pub(crate) fn names(text: &str) -> Vec<&str> {
     out
 }
 
-/// Returns where a run of bytes that names are made of ends, and what stands inside of it.
+/// Returns where a run of bytes that names are made of ends, and the classes of what stands in it. A dot at the end of a
+/// word and a capital at its start tell nothing.
 fn word_end(bytes: &[u8], start: usize) -> (usize, u8) {
-    let (mut signs, mut before) = (0, 0);
-    for (at, byte) in bytes.iter().enumerate().skip(start) {
+    let mut before = CLASSES[usize::from(bytes[start])];
+    let mut signs = before & !(DOT | UPPER);
+    for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
         let class = CLASSES[usize::from(*byte)];
         if class & NAME == 0 {
             return (at, signs);
         }
-        // A dot at the end of a word and a capital at its start tell nothing.
-        signs |= (class & (SLASH | UNDERSCORE | DIGIT)) | (before & DOT) | (class & UPPER & inner(before));
+        signs |= (class & !DOT) | (before & DOT);
         before = class;
     }
     (bytes.len(), signs)
-}
-
-/// Returns all bits behind a byte of a name, none at its start.
-fn inner(before: u8) -> u8 {
-    if before == 0 { 0 } else { u8::MAX }
 }
 
 fn is_scheme(word: &[u8]) -> bool {
@@ -63,19 +54,21 @@ fn is_scheme(word: &[u8]) -> bool {
 }
 
 /// Visits a path whole, and of anything else the words.
-fn parts(text: &str, at: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
+fn parts(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<usize>)) {
     let word = &text[at.clone()];
-    if word.contains('/') || has_file_ending(word) {
-        return name_in(text, at, found);
+    let is_one = signs & (DOT | JOINT) == 0 || signs & SLASH != 0;
+    if is_one || (signs & DOT != 0 && has_file_ending(word)) {
+        return name_in(text, at, signs, found);
     }
     let mut start = at.start;
     for part in word.split(['.', '-', '@']) {
-        name_in(text, start..start + part.len(), found);
+        name_in(text, start..start + part.len(), signs, found);
         start += part.len() + 1;
     }
 }
 
-fn name_in(text: &str, at: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
+/// Visits a name without the signs around it; of the classes others may stand beside it.
+fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<usize>)) {
     const BEFORE: &[u8] = b".-@";
     const AFTER: &[u8] = b".-@/:?=&";
     let bytes = text.as_bytes();
@@ -83,45 +76,67 @@ fn name_in(text: &str, at: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     while bytes[start..end].starts_with(b"./") {
         start += 2;
     }
-    while start < end && BEFORE.contains(&bytes[start]) {
+    // The first letter after a backslash is that of a line end or a tab, as JSON and code write them.
+    if start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start..end], [b'n' | b't' | b'r', ..]) {
+        start += 1;
+    }
+    while start < end && BEFORE.contains(&bytes[start]) && !leads_path(&bytes[start..end]) {
         start += 1;
     }
     while start < end && AFTER.contains(&bytes[end - 1]) {
         end -= 1;
     }
-    if (LEAST_BYTES..=MOST_BYTES).contains(&(end - start)) && is_name(&text[start..end]) {
+    if (LEAST_BYTES..=MOST_BYTES).contains(&(end - start)) && is_name(&text[start..end], signs) {
         found(start..end);
     }
 }
 
-fn is_name(word: &str) -> bool {
+/// Tells of `../a` and `.github/a`, whose dots belong to them.
+fn leads_path(word: &[u8]) -> bool {
+    word.starts_with(b"../")
+        || (matches!(word, [b'.', next, ..] if next.is_ascii_alphabetic()) && word.contains(&b'/'))
+}
+
+fn is_name(word: &str, signs: u8) -> bool {
     let bytes = word.as_bytes();
-    let first = bytes.iter().take_while(|byte| **byte == b'/').count();
-    bytes[first..].contains(&b'/')
-        || has_file_ending(word)
-        || has_inner_underscore(bytes)
-        || has_inner_capital(bytes)
-        || is_hash(bytes)
+    let has = |sign: u8| signs & sign != 0;
+    (has(SLASH) && bytes.iter().skip_while(|byte| **byte == b'/').any(|byte| *byte == b'/'))
+        || (has(DOT) && has_file_ending(word))
+        || (has(UNDERSCORE) && has_inner_underscore(bytes))
+        || (has(UPPER) && has_inner_capital(bytes))
+        || (has(DIGIT) && is_hash(bytes))
 }
 
 /// Tells of `main.rs`.
-fn has_file_ending(word: &str) -> bool {
+pub(crate) fn has_file_ending(word: &str) -> bool {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    ending.is_some_and(is_ending)
+}
+
+/// Knows the endings of files that sessions of agents name most.
+#[rustfmt::skip]
+fn is_ending(ending: &str) -> bool {
+    matches!(
+        ending.as_bytes(),
+        b"rs" | b"toml" | b"lock" | b"md" | b"txt" | b"json" | b"jsonl" | b"yml" | b"yaml" | b"py" | b"ts" | b"tsx"
+            | b"js" | b"jsx" | b"mjs" | b"go" | b"sh" | b"css" | b"html" | b"sql" | b"c" | b"h" | b"cpp" | b"java"
+            | b"rb" | b"snap"
+    )
 }
 
 /// Tells of `snake_case`.
-fn has_inner_underscore(bytes: &[u8]) -> bool {
+pub(crate) fn has_inner_underscore(bytes: &[u8]) -> bool {
     bytes.iter().position(|byte| *byte == b'_').is_some_and(|at| at > 0 && at + 3 < bytes.len())
 }
 
 /// Tells of `camelCase` and `PascalCase`.
-fn has_inner_capital(bytes: &[u8]) -> bool {
+pub(crate) fn has_inner_capital(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(u8::is_ascii_alphabetic)
         && bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
-fn is_hash(bytes: &[u8]) -> bool {
+/// Tells of the hash of a commit or a file.
+pub(crate) fn is_hash(bytes: &[u8]) -> bool {
     (7..=40).contains(&bytes.len())
         && bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         && bytes.iter().any(u8::is_ascii_digit)
@@ -137,6 +152,8 @@ const UNDERSCORE: u8 = 8;
 const DOT: u8 = 16;
 const UPPER: u8 = 32;
 const DIGIT: u8 = 64;
+/// What joins words that are names each.
+const JOINT: u8 = 128;
 /// What makes a name of a word.
 const TELLING: u8 = SLASH | UNDERSCORE | DOT | UPPER | DIGIT;
 
@@ -153,7 +170,8 @@ const fn classes() -> [u8; 256] {
             b'.' => NAME | ADDRESS | DOT,
             b'A'..=b'Z' => NAME | ADDRESS | UPPER,
             b'0'..=b'9' => NAME | ADDRESS | DIGIT,
-            b'a'..=b'z' | b'-' | b'@' => NAME | ADDRESS,
+            b'a'..=b'z' => NAME | ADDRESS,
+            b'-' | b'@' => NAME | ADDRESS | JOINT,
             b':' | b'?' | b'=' | b'&' | b'%' | b'#' | b'~' | b'+' => ADDRESS,
             _ => 0,
         };
@@ -170,6 +188,8 @@ mod tests {
     fn names_are_known_by_their_form() {
         for (text, expected) in [
             ("see src/cart.rs:12, please", &["src/cart.rs"][..]),
+            ("in ../core/a.js, .github/workflows/b", &["../core/a.js", ".github/workflows/b"]),
+            (r"import\n\tparseCart, .dotFile", &["parseCart", "dotFile"]),
             ("in /etc/hosts and ./src/b.", &["/etc/hosts", "src/b"]),
             ("Cargo.toml, main.py; not e.g. this", &["Cargo.toml", "main.py"]),
             ("parseCart(TotalInCents) some_name x_y", &["parseCart", "TotalInCents", "some_name"]),

@@ -10,33 +10,30 @@ use wb_message::pairing::id_key;
 use wb_message::text::{head, one_line};
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-use super::calls::{LABEL_CHARS, OpenCall, base_name, patch_of, write_json};
-use super::files::Change;
-use super::phrases::{git_line, told};
-use super::turns::Run;
+use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_json};
+use super::doing::push_newest;
+use super::phrases::told;
 use super::{Constraint, Facts, Noted};
 use crate::entries::Elided;
 use crate::facts::mentions::By;
-use crate::outcome::{Judged, Outcome, Reported, judge};
-use crate::shell::{effects, patch_effects, subject};
-use crate::words::answers::{Answer, answers};
+use crate::outcome::Reported;
+use crate::words::answers::answers;
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
-use crate::words::user_text::{is_rejection, rejected_words, user_words};
+use crate::words::user_text::{is_local_command, is_rejection, rejected_words, user_words};
+use crate::words::{self, plain_words};
 
 /// Calls that may be open at once, the newest ones.
 const MOST_OPEN: usize = 64;
 /// Entries of each list that are kept, the newest ones.
 const MOST_CONSTRAINTS: usize = 200;
-pub(super) const MOST_GIT: usize = 12;
-pub(super) const MOST_DECIDED: usize = 24;
-const MOST_SOURCES: usize = 256;
+const MOST_DECIDED: usize = 12;
+const DECIDED_BYTES: usize = 300;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
 const ARGUMENT_BYTES: usize = 20_000;
 /// Bytes of a constraint that are kept.
 const CONSTRAINT_BYTES: usize = 600;
-const DECIDED_BYTES: usize = 300;
 
 const REQUEST_FAILED: &str = "request failed";
 
@@ -66,11 +63,12 @@ impl Facts {
     /// Takes in the next message.
     pub fn take_in(&mut self, message: &Message, vocabulary: &ToolVocabulary) {
         let at = self.n_messages;
-        self.n_messages += 1;
-        self.n_bytes += size(message) as u64;
+        self.n_messages = self.n_messages.saturating_add(1);
+        self.n_bytes = self.n_bytes.saturating_add(size(message) as u64);
         self.ledger.read(message);
         if let Some(digest) = digest_body(message) {
-            return self.take_in_digest(&digest);
+            self.summary_told(&digest, at);
+            return;
         }
         if is_pinned(message) || is_synthetic(message) {
             return;
@@ -95,7 +93,9 @@ impl Facts {
                 self.mentions.label("note");
                 for text in content.texts().filter(|text| !text.trim().is_empty()) {
                     self.read_ends(text, By::Tool);
-                    self.decide(text, at);
+                    if is_note(text) {
+                        self.decide("a note", text, at);
+                    }
                 }
             }
             Message::Custom { .. } | Message::BranchSummary { .. } | Message::CompactionSummary { .. } => {}
@@ -105,12 +105,12 @@ impl Facts {
     /// Takes in what the user says in a message, and nothing else of it.
     pub(super) fn take_in_words(&mut self, message: &Message) {
         let at = self.n_messages;
-        self.n_messages += 1;
+        self.n_messages = self.n_messages.saturating_add(1);
         match message {
             Message::User { content, .. } if is_prompt(message) => _ = self.said_by_user(content, at),
             _ => {
                 if let Some(digest) = digest_body(message) {
-                    self.take_in_digest(&digest);
+                    self.summary_told(&digest, at);
                 }
             }
         }
@@ -123,8 +123,7 @@ impl Facts {
         let is_user = self.said_by_user(content, at);
         content.texts().for_each(|text| self.ledger.user(text, at));
         self.mentions.label(if is_user { "the user" } else { "the host" });
-        let texts: Vec<&str> = content.texts().collect();
-        for text in texts.into_iter().rev() {
+        for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
             self.read_ends(text, if is_user { By::User } else { By::Tool });
         }
     }
@@ -134,17 +133,22 @@ impl Facts {
         let texts: Vec<Cow<'_, str>> = content.texts().map(user_words).collect();
         let words = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>();
         let words = words.join("\n");
-        if words.is_empty() {
+        if words.is_empty() || is_local_command(&words) {
             return false;
         }
-        self.has_first |= self.elided == Elided::default();
-        self.turns.begin(&words, at, self.n_bytes);
-        self.constrain(&words, at);
+        self.asked(&words, at);
         true
     }
 
+    /// Begins a turn with what the user said.
+    fn asked(&mut self, words: &str, at: u32) {
+        self.has_first |= self.elided == Elided::default();
+        self.turns.begin(words, at, self.n_bytes);
+        self.constrain(words, at);
+    }
+
     fn constrain(&mut self, words: &str, at: u32) {
-        for found in constraints(words) {
+        for found in constraints(words).into_iter().filter(|found| !is_step(found)) {
             let forbids = found.kind == Kind::Forbids;
             self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, at });
         }
@@ -163,55 +167,88 @@ impl Facts {
         self.constraints.push(new);
     }
 
-    fn decide(&mut self, line: &str, at: u32) {
-        let text = head(line.trim(), DECIDED_BYTES).to_owned();
+    fn decide(&mut self, from: &str, line: &str, at: u32) {
+        let text = format!("({from}) {}", head(line.trim().trim_start_matches("- "), DECIDED_BYTES));
         push_newest(&mut self.decided, Noted { text, at }, MOST_DECIDED);
     }
 
     fn assistant(&mut self, content: &[Block], error: Option<&str>, at: u32, vocabulary: &ToolVocabulary) {
-        self.mentions.label("the agent");
         match error {
-            Some(error) => self.failures.failed([id_key(REQUEST_FAILED); 2], REQUEST_FAILED, [error], at),
-            None => self.failures.worked(id_key(REQUEST_FAILED)),
+            Some(error) => {
+                let checks = Vec::new();
+                self.failures.failed([id_key(REQUEST_FAILED); 2], REQUEST_FAILED, [error], checks, at);
+            }
+            None => self.failures.forget(id_key(REQUEST_FAILED)),
         }
-        for text in content.iter().filter_map(Block::as_text).filter(|text| !text.trim().is_empty()) {
+        let is_end = self.label_calls(content, vocabulary);
+        for text in content.iter().filter_map(Block::as_text) {
+            for line in text.lines().filter(|line| is_decision(line)) {
+                let turn = format!("turn {}", self.turns.current().number);
+                self.decide(&turn, line, at);
+            }
+        }
+        for text in content.iter().filter_map(Block::as_text).filter(|text| is_end && !text.trim().is_empty())
+        {
             self.turns.current().says(text, at);
-            text.lines().filter(|line| is_decision(line)).for_each(|line| self.decide(line, at));
         }
         for block in content.iter().rev() {
             match block {
                 // A plan is told as such.
                 Block::ToolCall { name, .. } if vocabulary.role(name) == Some(ToolRole::Plan) => {}
-                Block::Text { text } | Block::Thinking { text, .. } => self.read_ends(text, By::Agent),
-                Block::ToolCall { name, input, .. } => self.read_call(name, input),
+                Block::Text { text } if is_end => self.read_ends(text, By::Agent),
+                Block::Text { text } | Block::Thinking { text, .. } => {
+                    for end in ends(text, TEXT_BYTES) {
+                        self.mentions.read_names(end, By::Agent);
+                    }
+                }
+                Block::ToolCall { name, input, .. } => {
+                    let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+                    self.read_call(name, input, changes);
+                }
                 _ => {}
             }
         }
         for block in content {
             if let Block::ToolCall { id, name, input } = block {
-                self.called(id, name, input, vocabulary);
+                self.called(id, name, input, at, vocabulary);
             }
         }
     }
 
-    fn read_call(&mut self, name: &str, input: &Value) {
+    /// Says what the lines of a message of the agent come from. True where it ends a turn: what is said beside a call tells
+    /// what comes next and is overtaken soon.
+    fn label_calls(&mut self, content: &[Block], vocabulary: &ToolVocabulary) -> bool {
+        let mut calls = content.iter().filter_map(|block| match block {
+            Block::ToolCall { name, input, .. } => Some((name, input)),
+            _ => None,
+        });
+        match (calls.next(), calls.next()) {
+            (Some((name, input)), None) => self.mentions.label(&call_label(name, input, vocabulary)),
+            (Some(_), _) => self.mentions.label("calls of the agent"),
+            (None, _) => {
+                let number = self.turns.current().number;
+                self.mentions.label(&format!("the agent's reply of turn {number}"));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Reads a call; of one that changes a file the lines that it writes.
+    fn read_call(&mut self, name: &str, input: &Value, changes: bool) {
         let (mut line, mut kept) = (format!("{name} "), None);
         write_json(&mut line, input);
-        self.read_value(input, &line, &mut kept);
-    }
-
-    fn read_value(&mut self, value: &Value, call: &str, kept: &mut Option<crate::facts::mentions::Kept>) {
-        match value {
-            Value::String(text) => self.mentions.read_argument(head(text, ARGUMENT_BYTES), call, kept),
-            Value::Array(items) => items.iter().for_each(|item| self.read_value(item, call, kept)),
-            Value::Object(map) => {
-                for (key, value) in map {
-                    self.mentions.read_argument(key, call, kept);
-                    self.read_value(value, call, kept);
-                }
+        let mut is_old = false;
+        each_text(input, &mut |text, is_key| {
+            if is_key {
+                is_old = text.starts_with("old");
+                self.mentions.read_argument(text, &line, &mut kept);
+            } else if changes && !is_old && text.contains('\n') {
+                ends(text, TEXT_BYTES).into_iter().rev().for_each(|end| self.mentions.read(end, By::Call));
+            } else {
+                self.mentions.read_argument(head(text, ARGUMENT_BYTES), &line, &mut kept);
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+        });
     }
 
     fn read_ends(&mut self, text: &str, by: By) {
@@ -221,8 +258,10 @@ impl Facts {
     }
 
     /// Keeps a call until its result comes; of its arguments what is needed then.
-    fn called(&mut self, id: &str, name: &str, input: &Value, vocabulary: &ToolVocabulary) {
+    fn called(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
         let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
+        let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
+        let replaces_all = changes && input.get("replace_all").and_then(Value::as_bool) == Some(true);
         let input = match input {
             Value::Object(map) if changes && vocabulary.path(input).is_some() => {
                 let is_path = |key: &String| vocabulary.path_keys.contains(&key.as_str());
@@ -235,7 +274,15 @@ impl Facts {
         if self.open_calls.len() == MOST_OPEN {
             self.open_calls.remove(0);
         }
-        self.open_calls.push(OpenCall { id: id_key(id), name: name.to_owned(), input });
+        self.open_calls.push(OpenCall {
+            id: id_key(id),
+            name: name.to_owned(),
+            input,
+            at,
+            replaced,
+            moves_lines,
+            replaces_all,
+        });
     }
 
     fn result(
@@ -260,14 +307,15 @@ impl Facts {
         }
         let Some(call) = open else { return };
         let output = content.iter().find_map(Block::as_text).unwrap_or_default();
-        if is_error && let Some(words) = rejected_words(output) {
-            self.constrain(words, at);
-            self.ledger.answered(words, false);
-        }
         for answer in answers(&call.name, &call.input, output, is_error) {
             let told = told(&answer);
-            self.ledger.answered(&told, !matches!(answer, Answer::Refused { .. }));
+            self.ledger.answered(&answer, &told);
             self.turns.current().answered(told);
+        }
+        if is_error && let Some(words) = rejected_words(output) {
+            self.ledger.user(words, at);
+            self.mentions.read(words, By::User);
+            self.asked(words, at);
         }
         if is_rejection(output) {
             return;
@@ -277,154 +325,24 @@ impl Facts {
         }
         self.answered(&call, output, is_error, at, vocabulary);
     }
-
-    /// Notes what a call did and how it ended.
-    fn answered(
-        &mut self,
-        call: &OpenCall,
-        output: &str,
-        is_error: bool,
-        at: u32,
-        vocabulary: &ToolVocabulary,
-    ) {
-        let role = vocabulary.role(&call.name);
-        let reported = if is_error { Reported::Error } else { Reported::Ok };
-        let command = call.command();
-        let diff = patch_of(call, command.as_deref());
-        if let Some(command) = command.as_deref().filter(|_| diff.is_none()) {
-            self.ran(command, output, reported, at);
-            return;
-        }
-        self.ledger.called(&call.name, &call.input, output, at, vocabulary);
-        let on = call.path(vocabulary);
-        let what = [call.name.as_str(), " ", on.as_deref().unwrap_or_default()].concat();
-        let subject = id_key(&[call.name.as_str(), " ", on.as_deref().map_or("", base_name)].concat());
-        let judged = judge(None, output, reported);
-        if !self.settle(subject, what.trim(), &judged, output, at) {
-            return;
-        }
-        if let Some(diff) = diff {
-            for effect in patch_effects(diff) {
-                self.file_changed(&effect, at, false);
-            }
-            return;
-        }
-        let Some(path) = on else { return };
-        match role {
-            Some(ToolRole::Read) => {
-                self.files.read(&path, at);
-                self.shows(id_key(&path), at, false);
-            }
-            Some(ToolRole::Edit) => self.changed(&path, Change::Edited, "edited", at),
-            Some(ToolRole::Write) => self.changed(&path, Change::Written, "written", at),
-            _ => {}
-        }
-    }
-
-    /// Notes that a command or a file showed something; what it showed before does not hold any more where it was shown
-    /// as a whole.
-    fn shows(&mut self, source: u64, at: u32, is_whole: bool) {
-        if is_whole {
-            let mentions = &mut self.mentions;
-            self.sources.retain(|(known, before)| {
-                let goes = *known == source;
-                if goes {
-                    mentions.overtake(*before);
-                }
-                !goes
-            });
-        }
-        if self.sources.len() == MOST_SOURCES {
-            self.sources.remove(0);
-        }
-        self.sources.push((source, at));
-    }
-
-    fn changed(&mut self, path: &str, change: Change, how: &str, at: u32) {
-        if change == Change::Written {
-            self.shows(id_key(path), at, true);
-        }
-        self.files.changed(path, change, at, false);
-        self.turns.current().changes(path, how);
-    }
-
-    fn file_changed(&mut self, effect: &crate::shell::FileEffect<'_>, at: u32, by_shell: bool) {
-        use crate::shell::FileEffect as Effect;
-        match effect {
-            Effect::Wrote(path)
-            | Effect::Deleted(path)
-            | Effect::Restored(path)
-            | Effect::Moved { from: path, .. } => {
-                self.shows(id_key(path), at, true);
-            }
-            Effect::Edited(_) => {}
-        }
-        self.files.take_in(effect, at, by_shell);
-        let turn = self.turns.current();
-        match effect {
-            Effect::Wrote(path) => turn.changes(path, "written"),
-            Effect::Edited(path) => turn.changes(path, "edited"),
-            Effect::Deleted(path) => turn.changes(path, "deleted"),
-            Effect::Restored(path) => turn.changes(path, "restored"),
-            Effect::Moved { from, to } => turn.changes(from, &["moved to ", to].concat()),
-        }
-    }
-
-    /// Notes whether something failed; true where it worked, for all that is known.
-    fn settle(&mut self, subject: u64, what: &str, judged: &Judged<'_>, output: &str, at: u32) -> bool {
-        match judged.outcome {
-            Outcome::Failed => {
-                let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
-                let lines =
-                    if judged.why.is_empty() { last().into_iter().collect() } else { judged.why.clone() };
-                self.failures.failed([subject; 2], what, lines, at);
-                false
-            }
-            Outcome::NotThere => false,
-            Outcome::Ok => {
-                self.failures.worked(subject);
-                true
-            }
-            Outcome::Unknown => true,
-        }
-    }
-
-    /// Notes a command, how it ended, and what it did.
-    fn ran(&mut self, command: &str, output: &str, reported: Reported, at: u32) {
-        let judged = judge(Some(command), output, reported);
-        self.ledger.ran(command, output, judged.outcome, at);
-        let subject = subject(command);
-        let worked = self.settle(subject, command, &judged, output, at);
-        // Of what merely shows something every part may still hold.
-        self.shows(subject, at, !worked || judged.shown.is_some());
-        let effects = effects(command);
-        let outcome = match (judged.outcome, judged.exit) {
-            (Outcome::Failed, Some(code)) if code != 0 => format!("failed (exit {code})"),
-            (Outcome::Failed, _) => "failed".to_owned(),
-            (Outcome::Ok, _) => "ok".to_owned(),
-            (Outcome::NotThere, _) => "not there".to_owned(),
-            (Outcome::Unknown, _) => "end unknown".to_owned(),
-        };
-        let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
-        let mut run = Run::new(command, subject, at).ended(outcome, lines);
-        run.tells = !worked || judged.shown.is_some() || !effects.git.is_empty() || !effects.files.is_empty();
-        self.turns.current().ran(run);
-        if !worked {
-            return;
-        }
-        for effect in &effects.files {
-            self.file_changed(effect, at, true);
-        }
-        for effect in &effects.git {
-            push_newest(&mut self.git, Noted { text: git_line(effect), at }, MOST_GIT);
-        }
-    }
 }
 
-pub(super) fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
-    list.retain(|known| known.text != new.text);
-    if list.len() == most {
-        list.remove(0);
+/// Tells of a correction that is carried out at once and says nothing for later: "no, that's wrong", "revert that".
+fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
+    let has = |word: &str| plain_words(found.text).any(|it| it.eq_ignore_ascii_case(word));
+    let is_short = || found.text.split_whitespace().nth(3).is_none();
+    // What the user thinks is no rule.
+    if found.kind != Kind::Forbids && found.text.to_lowercase().contains("i think") {
+        return true;
     }
-    list.push(new);
+    found.kind == Kind::Corrects && (found.text.ends_with('?') || is_short() || has("revert") || has("undo"))
+}
+
+/// Tells of a short note of the host; what it tells at length is no reason, nor what stands in its tags.
+fn is_note(text: &str) -> bool {
+    let text = text.trim();
+    text.len() <= DECIDED_BYTES
+        && !text.starts_with(['<', '['])
+        && !text.starts_with("Caveat:")
+        && !text.contains('\n')
 }

@@ -180,7 +180,12 @@ impl Turns {
 impl Turn {
     /// Notes what the agent said; a word or two does not replace what says more.
     pub(crate) fn says(&mut self, text: &str, at: u32) {
+        // What a host writes where it asked for no reply.
+        const NO_REPLY: &str = "No response requested.";
         let says_something = text.split_whitespace().nth(2).is_some();
+        if text.trim() == NO_REPLY {
+            return;
+        }
         if says_something || self.said.is_empty() {
             (self.said, self.said_at) = (clip(text.trim(), SAID_BYTES).into_owned(), at);
         }
@@ -199,10 +204,16 @@ impl Turn {
     /// Notes a change of a file.
     pub(crate) fn changes(&mut self, path: &str, how: &str) {
         if let Some(known) = self.changed.iter_mut().find(|known| known.path == path) {
-            known.times += 1;
-            // A file that was written as a whole stays a new one.
-            if how != "edited" {
-                how.clone_into(&mut known.how);
+            if how == known.how {
+                known.times += 1;
+            } else if how == "edited" {
+                // A file that was written as a whole stays a new one.
+                known.times += 1;
+                if !known.how.ends_with(how) {
+                    known.how.push_str(" and edited");
+                }
+            } else {
+                (known.how, known.times) = (how.to_owned(), 1);
             }
         } else if self.changed.len() < MOST_FILES {
             self.changed.push(Changed { path: path.to_owned(), how: how.to_owned(), times: 1 });

@@ -29,6 +29,28 @@ pub enum Outcome {
     NotThere,
 }
 
+impl Outcome {
+    /// The words by which digests tell the outcomes.
+    const TOLD: [(Self, &str); 4] = [
+        (Self::Ok, "ok"),
+        (Self::Failed, "failed"),
+        (Self::NotThere, "not there"),
+        (Self::Unknown, "end unknown"),
+    ];
+
+    /// Returns the words by which digests tell it.
+    pub(crate) fn told(self) -> &'static str {
+        Self::TOLD.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, told)| told)
+    }
+
+    /// Reads the outcome that a text begins with.
+    pub(crate) fn of_told(text: &str) -> Option<Self> {
+        let ends =
+            |told: &str| text.strip_prefix(told).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+        Self::TOLD.iter().find(|(_, told)| ends(told)).map(|(outcome, _)| *outcome)
+    }
+}
+
 /// A judgement and the lines of the output that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged<'a> {
@@ -68,10 +90,7 @@ impl<'a> Host<'a> {
     }
 
     /// Takes the exit code that a command such as `make; echo $?` writes as its last line.
-    pub(crate) fn take_echo(&mut self, command: &str) {
-        if !command.contains("$?") && !command.contains("PIPESTATUS") {
-            return;
-        }
+    pub(crate) fn take_echo(&mut self) {
         let (before, line) = self.body.trim_end().rsplit_once('\n').unwrap_or(("", self.body));
         let name = line.trim().trim_end_matches(|c: char| c.is_ascii_digit());
         let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | ' ' | ':' | '=' | '-');
@@ -102,8 +121,7 @@ fn has_tag(output: &str) -> bool {
 
 /// Takes the host's words off both ends of an output; returns the exit code that they tell, and whether it ended well.
 fn without_words(output: &str) -> (&str, Option<i32>, Option<bool>) {
-    const HEADS: [&str; 5] =
-        ["Chunk ID:", "Wall time:", "Original token count:", "Total output lines:", "<output>"];
+    const HEADS: [&str; 4] = ["Chunk ID:", "Wall time:", "Original token count:", "Total output lines:"];
     let (mut rest, mut exit, mut says) = (output, None, None);
     if tail(output, 400).contains("Process Group PGID: ") {
         rest = output.strip_prefix("Output: ").unwrap_or(output);
@@ -123,6 +141,8 @@ fn without_words(output: &str) -> (&str, Option<i32>, Option<bool>) {
             break;
         }
     }
+    let within = rest.strip_prefix("<output>").and_then(|rest| rest.trim_end().strip_suffix("</output>"));
+    rest = within.unwrap_or(rest);
     let (rest, code) = without_end(rest);
     (rest, exit.or(code), says)
 }

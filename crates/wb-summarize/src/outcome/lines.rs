@@ -1,10 +1,9 @@
 //! What a line of a program's output says about how the program ended.
 
-use crate::outcome::words::{Sign, among_words, without_end_colours, without_start_colour};
+use crate::outcome::sign_words::{Sign, among_words, without_end_colours, without_start_colour};
 
-/// Returns what a line says.
+/// Returns what a line says, whose blanks and colours are taken off.
 pub(crate) fn sign(line: &str) -> Sign {
-    let line = bare(line);
     if line.is_empty() || line.len() > 2_000 {
         return Sign::Nothing;
     }
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: Sign) {
-        assert_eq!(sign(line), expected, "{line}");
+        assert_eq!(sign(bare(line)), expected, "{line}");
     }
 
     #[test]

@@ -5,15 +5,16 @@
 //! only the host's word counts for them.
 
 mod host;
-mod words;
+mod sign_words;
 mod lines;
 mod reading;
 
 use wb_message::markers::CLEARED_TOOL_RESULT;
 
 use self::host::{Host, not_run, not_there};
-use self::reading::{Reading, TESTED};
-use crate::shell::kind::{Asks, Kind, Seen, kind};
+use self::reading::{Reading, TESTED, cut};
+use crate::shell::Command;
+use crate::shell::kind::{Asks, Kind, Seen};
 
 pub use self::host::{Judged, Outcome, Reported};
 pub use self::reading::{N_WHY, READ_BYTES};
@@ -31,10 +32,20 @@ pub use self::reading::{N_WHY, READ_BYTES};
 /// assert_eq!(judge(Some("cat test.log"), output, Reported::Exit(0)).outcome, Outcome::Ok);
 /// ```
 pub fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> Judged<'a> {
+    judge_command(command.map(Command::of).as_ref(), output, reported)
+}
+
+/// Judges how a call ended whose command is taken apart already.
+pub(crate) fn judge_command<'a>(
+    command: Option<&Command<'_>>,
+    output: &'a str,
+    reported: Reported,
+) -> Judged<'a> {
     let mut host = Host::of(output, reported);
-    let kind = command.map(kind);
-    if host.ended_well != Some(false) && kind.is_some_and(|kind| !kind.shows) {
-        host.take_echo(command.unwrap_or_default());
+    let kind = command.map(|command| command.kind);
+    let echoes = |command: &Command<'_>| !command.kind.shows && command.echoes_exit();
+    if host.ended_well != Some(false) && command.is_some_and(echoes) {
+        host.take_echo();
     }
     if host.body.trim() == CLEARED_TOOL_RESULT && host.ended_well != Some(false) {
         let is_known = host.ended_well.is_some() && kind.is_none_or(|kind| !kind.hides);
@@ -59,10 +70,10 @@ fn with_command<'a>(kind: Kind, host: &Host<'a>) -> Judged<'a> {
     let mut judged = host.judged(outcome);
     match outcome {
         Outcome::Failed if kind.shows && reading.complaints[0].is_some() => {
-            judged.why = reading.complaints.iter().flatten().copied().collect();
+            judged.why = reading.complaints.iter().flatten().map(|line| cut(line)).collect();
         }
         Outcome::Failed => judged.why = reading.why(host.body),
-        Outcome::Ok if !kind.shows => judged.shown = reading.shown.map(|(_, line)| line),
+        Outcome::Ok if !kind.shows => judged.shown = reading.shown.map(|(_, line)| cut(line)),
         _ => {}
     }
     judged
@@ -78,7 +89,7 @@ fn without_command<'a>(host: &Host<'a>) -> Judged<'a> {
     };
     let mut judged = host.judged(outcome);
     if outcome == Outcome::Failed {
-        judged.why.extend(first_line(host.body));
+        judged.why.extend(first_line(host.body).map(cut));
     }
     judged
 }
@@ -153,6 +164,7 @@ fn is_cut(kind: Kind, body: &str) -> bool {
     match kind.seen {
         Seen::End => false,
         Seen::First(n_lines) => body.lines().nth(n_lines.saturating_sub(1)).is_some(),
+        Seen::FirstBytes(n_bytes) => body.trim_end().len() + 1 >= n_bytes,
         Seen::Some => true,
     }
 }
@@ -164,6 +176,7 @@ fn first_line(body: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use wb_message::text::head;
 
     use super::*;
 
@@ -208,6 +221,14 @@ mod tests {
         check("make > log 2>&1; echo \"rc=$?\"", "rc=2", Reported::Ok, Outcome::Failed);
         check("make > log 2>&1; echo \"rc=$?\"", "rc=0", Reported::Nothing, Outcome::Ok);
         check("make 2>&1 | grep error; echo \"exit: $?\"", "exit: 1", Reported::Ok, Outcome::Ok);
+        for command in
+            ["make; echo $?; ls | wc -l", "make; rc=$?; ls | wc -l", "echo \"$?\" > rc; make | wc -l"]
+        {
+            assert_eq!(judge(Some(command), "a\n2", Reported::Ok).exit, None, "{command}");
+        }
+        for command in ["make; rc=$?; tail log; echo \"rc=$rc\"", "make | tee log; echo ${PIPESTATUS[0]}"] {
+            assert_eq!(judge(Some(command), "a\n2", Reported::Ok).exit, Some(2), "{command}");
+        }
         check("npm run x | tail", "sh: x: command not found", Reported::Ok, Outcome::Failed);
     }
 
@@ -224,10 +245,14 @@ mod tests {
             "find . -name x | xargs grep FAIL",
             "ls && cat a",
             "find . -name '*.rs' -exec grep error {} \\;",
+            "git -C a grep failed",
+            "git tag --merged main",
             "git ls-files | xargs -I{} git show main:{} | grep x",
         ] {
             check(command, text, Reported::Ok, Outcome::Ok);
         }
+        let acts = ["find . -exec cat {} \\; -exec ./run {} \\;", "sed -Ei s/a/b/ c", "git remote add a b"];
+        assert!(acts.iter().all(|command| !Command::of(command).kind.shows));
         check("cargo test > log 2>&1; grep FAIL log", "FAIL a", Reported::Ok, Outcome::Failed);
     }
 
@@ -294,6 +319,9 @@ mod tests {
         check("make | grep 'error TS' | wc -l", "11", Reported::Ok, Outcome::Unknown);
         check("make | head -2", "a\nb", Reported::Ok, Outcome::Unknown);
         check("make | head -3", "a\nb", Reported::Ok, Outcome::Ok);
+        check("make | head -c 3", "a\nb", Reported::Ok, Outcome::Unknown);
+        check("make | head -c4000", "a\nb", Reported::Ok, Outcome::Ok);
+        check("make | head --lines=2", "a\nb", Reported::Ok, Outcome::Unknown);
         check("make | grep -E 'error|warning'", "", Reported::Ok, Outcome::Ok);
         check("npm run dev", "Command running in background with ID: a1", Reported::Ok, Outcome::Unknown);
         check(
@@ -360,6 +388,34 @@ mod tests {
             Some("== \x1b[32m5 passed\x1b[0m in 2s ==")
         );
         assert_eq!(shown("cat a", "5 passed"), None);
+    }
+
+    #[test]
+    fn a_long_line_is_told_in_part() {
+        let long = "é".repeat(9_000);
+        for (command, output) in [
+            (Some("./x"), format!("x {long}")),
+            (Some("./x"), format!("Error: {}", head(&long, 1_900))),
+            (Some("cat a"), format!("cat: {long}")),
+            (None, long.clone()),
+        ] {
+            let judged = judge(command, &output, Reported::Exit(1));
+            assert!(
+                judged.why.iter().all(|line| line.len() <= 1_000) && !judged.why.is_empty(),
+                "{command:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_output_between_tags_on_one_line_is_read() {
+        for output in [
+            "<output>boom</output>",
+            "<returncode>1</returncode>\n<output>boom</output>",
+            "<output>\nboom\n</output>",
+        ] {
+            assert_eq!(judge(Some("./x"), output, Reported::Error).why, ["boom"], "{output}");
+        }
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use wb_message::text::{head, tail};
 
 use crate::outcome::lines::{bare, sign};
-use crate::outcome::words::{COUNTED, Sign};
+use crate::outcome::sign_words::{COUNTED, Sign};
 use crate::shell::kind::is_complaint;
 
 /// Bytes that are read at each end of an output.
 pub const READ_BYTES: usize = 16 * 1024;
-/// Lines that tell why something failed.
+/// Lines that tell why something failed, and the bytes of one.
 pub const N_WHY: usize = 3;
+pub(crate) const LINE_BYTES: usize = 1_000;
 
 /// What the lines of an output say.
 #[derive(Debug, Default)]
@@ -144,8 +145,13 @@ impl<'a> Reading<'a> {
                     .rfind(|line| !line.is_empty() && !line.starts_with("> ")),
             );
         }
-        lines
+        lines.into_iter().map(cut).collect()
     }
+}
+
+/// Returns the start of a line that is told.
+pub(crate) fn cut(line: &str) -> &str {
+    head(line, LINE_BYTES)
 }
 
 /// Returns the whole lines at both ends of a text, all of a short one.

@@ -24,14 +24,6 @@ pub enum FileEffect<'a> {
 }
 
 impl<'a> FileEffect<'a> {
-    /// Returns the path that the file has afterwards, or had last.
-    pub fn path(&self) -> &str {
-        match self {
-            Self::Wrote(path) | Self::Edited(path) | Self::Deleted(path) | Self::Restored(path) => path,
-            Self::Moved { to, .. } => to,
-        }
-    }
-
     /// Returns the effect with texts of its own.
     pub(crate) fn into_owned<'b>(self) -> FileEffect<'b> {
         match self {

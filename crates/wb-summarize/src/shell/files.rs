@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::base_name;
 use super::effects::FileEffect;
-use super::kind::base_name;
-use super::words::Word;
+use super::lexer::Word;
+use super::options::{cluster, has, plain};
 
 /// Returns what a program does to the files that it is given; paths are as they are written.
 pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
@@ -18,6 +19,7 @@ pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'
         "truncate" => all(&["-s", "-r"], FileEffect::Edited),
         "tee" if has(words, 'a', "--append") => all(&[], FileEffect::Edited),
         "tee" => all(&[], FileEffect::Wrote),
+        "install" if has(words, 'd', "--directory") => Vec::new(),
         "cp" | "install" | "ln" => pairs(words).into_iter().map(|(_, to)| FileEffect::Wrote(to)).collect(),
         "mv" => pairs(words)
             .into_iter()
@@ -28,33 +30,12 @@ pub(crate) fn effects<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'
         "wget" => output(words, 'O', "--output-document"),
         "dd" => words
             .iter()
+            .filter(|word| word.is_fixed)
             .filter_map(|word| word.text.strip_prefix("of="))
             .map(|path| FileEffect::Wrote(path.to_owned().into()))
             .collect(),
         _ => Vec::new(),
     }
-}
-
-/// Visits the words that are neither options nor values of the named ones.
-fn plain<'w, 'a>(words: &'w [Word<'a>], valued: &[&str]) -> impl Iterator<Item = &'w Word<'a>> {
-    let (mut is_value, mut is_over) = (false, false);
-    words.iter().filter(move |word| {
-        let skip = std::mem::replace(&mut is_value, valued.contains(&word.text.as_ref()));
-        let is_option = !is_over && word.text.starts_with('-') && word.text.len() > 1;
-        is_over |= word.text == "--";
-        !skip && !is_option
-    })
-}
-
-/// Returns whether a cluster of short options has a letter, or the long form stands there.
-fn has(words: &[Word], letter: char, long: &str) -> bool {
-    words
-        .iter()
-        .any(|word| word.text == long || cluster(&word.text).is_some_and(|letters| letters.contains(letter)))
-}
-
-fn cluster(word: &str) -> Option<&str> {
-    word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))
 }
 
 /// Returns from where and to where files are copied or moved; where from only if that is known.
@@ -81,22 +62,26 @@ fn pairs<'a>(words: &[Word<'a>]) -> Vec<(Option<Cow<'a, str>>, Cow<'a, str>)> {
     plain.iter().filter_map(pair).collect()
 }
 
-/// Returns the files that a script is run over and written back to.
-fn in_place<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
-    let is_sed = program.ends_with("sed");
-    let known = if is_sed { "nErsuzb" } else { "pnlaw0123456789" };
-    let edits = |word: &Word| {
+/// Returns whether a program writes back to the files that it reads: `sed -i`, `perl -pi`.
+pub(crate) fn edits_in_place(program: &str, words: &[Word]) -> bool {
+    let known = if program.ends_with("sed") { "nErsuzb" } else { "pnlaw0123456789" };
+    words.iter().any(|word| {
         let before_i = cluster(&word.text).and_then(|letters| letters.split_once('i'));
         before_i.is_some_and(|(before, _)| before.chars().all(|letter| known.contains(letter)))
             || word.text.starts_with("--in-place")
-    };
+    })
+}
+
+/// Returns the files that a script is run over and written back to.
+fn in_place<'a>(program: &str, words: &[Word<'a>]) -> Vec<FileEffect<'a>> {
+    let is_sed = program.ends_with("sed");
     // A script ends a cluster of letters: `-pe '…'`.
     let takes_script = |word: &Word| {
         let letters = cluster(&word.text).unwrap_or_default();
         let ends = letters.ends_with(['e', 'f', 'E']) && !(is_sed && letters.ends_with('E'));
         ends && !(is_sed && letters.starts_with('i')) || word.text == "--expression"
     };
-    if !words.iter().any(edits) {
+    if !edits_in_place(program, words) {
         return Vec::new();
     }
     let (mut files, mut has_script, mut is_script) = (Vec::new(), false, false);

@@ -2,11 +2,47 @@
 
 use std::borrow::Cow;
 
+use super::base_name;
+use super::brackets::inner_body;
 use super::effects::{Effects, FileEffect, GitEffect};
-use super::words::{Step, Word, inner_body};
+use super::lexer::{Step, Word};
+use super::options::{has, is_option, plain};
 
 /// Options of git itself that take a value.
 const VALUED: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
+
+/// Subcommands that only show something.
+const VIEWS: &[&str] = &[
+    "diff",
+    "log",
+    "show",
+    "status",
+    "blame",
+    "grep",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "reflog",
+    "rev-parse",
+    "rev-list",
+    "cat-file",
+    "describe",
+    "shortlog",
+    "help",
+    "for-each-ref",
+    "name-rev",
+    "merge-base",
+    "show-ref",
+    "check-ignore",
+    "symbolic-ref",
+    "var",
+    "version",
+    "whatchanged",
+    "range-diff",
+    "diff-tree",
+    "cherry",
+    "annotate",
+];
 
 /// The folder that git is sent to, its subcommand and what follows that.
 pub(crate) type Call<'w, 'a> = (Option<&'w Word<'a>>, &'w str, &'w [Word<'a>]);
@@ -26,6 +62,47 @@ pub(crate) fn call<'w, 'a>(words: &'w [Word<'a>]) -> Option<Call<'w, 'a>> {
     None
 }
 
+/// Returns whether a subcommand only shows something.
+pub(crate) fn is_view(sub: &str, words: &[Word]) -> bool {
+    const LISTS: [&str; 12] = [
+        "-l",
+        "--list",
+        "--contains",
+        "--no-contains",
+        "--merged",
+        "--no-merged",
+        "--points-at",
+        "--sort",
+        "--format",
+        "--column",
+        "--get",
+        "--show-current",
+    ];
+    const CHANGES: [&str; 5] = ["-d", "-D", "-m", "-M", "--delete"];
+    let is = |word: &Word, of: &[&str]| of.contains(&word.text.split('=').next().unwrap_or_default());
+    let first = plain(words, &[]).next().map(|word| word.text.as_ref());
+    match sub {
+        "branch" | "tag" => {
+            let is_numbered = |word: &Word| sub == "tag" && word.text.starts_with("-n");
+            words.iter().any(|word| is(word, &LISTS) || is_numbered(word))
+                || words.iter().all(|word| is_option(word) && !is(word, &CHANGES))
+        }
+        "stash" | "worktree" | "notes" => matches!(first, Some("list" | "show")),
+        "remote" => matches!(first, None | Some("show" | "get-url")),
+        "config" => {
+            plain(words, &[]).nth(1).is_none() || words.iter().any(|word| word.text.starts_with("--get"))
+        }
+        _ => VIEWS.contains(&sub),
+    }
+}
+
+/// Returns whether `git apply` changes files, and not the other way round.
+pub(crate) fn applies(words: &[Word]) -> bool {
+    const NOT: [&str; 7] =
+        ["--check", "--stat", "--numstat", "--summary", "--cached", "--reverse", "--build-fake-ancestor"];
+    !words.iter().any(|word| NOT.contains(&word.text.as_ref())) && !has(words, 'R', "--reverse")
+}
+
 /// The words of a subcommand.
 struct Args<'w, 'a> {
     words: &'w [Word<'a>],
@@ -40,13 +117,10 @@ impl<'w, 'a> Args<'w, 'a> {
         self.words.iter().take_while(|word| word.text != "--").filter(|word| word.text.starts_with('-'))
     }
 
-    /// Visits the words that are neither options nor values of the named ones.
-    fn plain(&self, valued: &'static [&'static str]) -> impl Iterator<Item = &'w Word<'a>> {
-        let mut is_value = false;
-        self.words.iter().take_while(|word| word.text != "--").filter(move |word| {
-            let skip = std::mem::replace(&mut is_value, valued.contains(&word.text.as_ref()));
-            !(skip || word.text.starts_with('-') && word.text.len() > 1)
-        })
+    /// Visits the words before two dashes that are neither options nor values of the named ones.
+    fn plain(&self, valued: &[&str]) -> impl Iterator<Item = &'w Word<'a>> {
+        let n_words = self.words.iter().position(|word| word.text == "--").unwrap_or(self.words.len());
+        plain(&self.words[..n_words], valued)
     }
 
     /// Returns the words after two dashes.
@@ -55,7 +129,7 @@ impl<'w, 'a> Args<'w, 'a> {
         Some(&self.words[at + 1..])
     }
 
-    fn name(&self, valued: &'static [&'static str]) -> Option<Cow<'a, str>> {
+    fn name(&self, valued: &[&str]) -> Option<Cow<'a, str>> {
         self.plain(valued)
             .next()
             .filter(|word| word.is_fixed || word.text.contains('@'))
@@ -66,12 +140,13 @@ impl<'w, 'a> Args<'w, 'a> {
 /// Adds what a subcommand does; paths are as they are written, and those that are not fixed are left out.
 pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut Effects<'a>) {
     let args = Args { words };
-    if args.has(&["--help", "-h", "--dry-run", "--abort", "--quit"]) {
+    let tries = matches!(sub, "push" | "clean" | "rm" | "mv") && has(words, 'n', "--dry-run");
+    if tries || args.has(&["--help", "-h", "--dry-run", "--abort", "--quit"]) || is_view(sub, words) {
         return;
     }
     match sub {
         "checkout" | "switch" | "restore" => add_checkout(sub, &args, out),
-        "rm" if !args.has(&["--cached", "-n"]) => {
+        "rm" if !args.has(&["--cached"]) => {
             out.files.extend(args.words.iter().filter_map(path).map(FileEffect::Deleted));
         }
         "mv" => {
@@ -91,7 +166,8 @@ fn path<'a>(word: &Word<'a>) -> Option<Cow<'a, str>> {
 }
 
 fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffect<'a>> {
-    const MESSAGES: &[&str] = &["-m", "-F", "-s", "-X", "--message", "--strategy"];
+    const MESSAGES: &[&str] = &["-m", "-F", "-s", "-X", "--message", "--strategy", "--strategy-option"];
+    const PICKS: &[&str] = &["-m", "-X", "--mainline", "--strategy", "--strategy-option"];
     Some(match sub {
         "commit" => {
             let message = message(args.words, step);
@@ -105,21 +181,19 @@ fn effect<'a>(sub: &str, args: &Args<'_, 'a>, step: &Step<'a>) -> Option<GitEffe
         "pull" => GitEffect::Pulled,
         "merge" => GitEffect::Merged(args.name(MESSAGES)?),
         "rebase" if !args.has(&["--skip", "--show-current-patch", "--edit-todo"]) => GitEffect::Rebased,
-        "cherry-pick" => GitEffect::Picked(args.name(&["-m"])?),
-        "revert" => GitEffect::Reverted(args.name(&["-m"])?),
+        "cherry-pick" => GitEffect::Picked(args.name(PICKS)?),
+        "revert" => GitEffect::Reverted(args.name(PICKS)?),
         "stash" => match args.plain(&["-m"]).next().map_or("push", |word| &word.text) {
             "push" | "save" => GitEffect::Stashed,
             "pop" | "apply" => GitEffect::Unstashed,
             _ => return None,
         },
         "reset" => return reset(args),
-        "tag" if !args.has(&["-d", "--delete", "-l", "--list", "-n", "-v", "--verify", "--contains"]) => {
-            GitEffect::Tagged(args.name(&["-m", "-F", "--message"])?)
+        "tag" if !args.has(&["-d", "--delete", "-v", "--verify"]) => {
+            GitEffect::Tagged(args.name(&["-m", "-F", "-u", "--message", "--file", "--local-user"])?)
         }
         "branch" => return branch(args),
-        "clean" if args.options().any(|word| word.text.contains('f')) && !args.has(&["-n"]) => {
-            GitEffect::Cleaned
-        }
+        "clean" if has(args.words, 'f', "--force") => GitEffect::Cleaned,
         _ => return None,
     })
 }
@@ -147,7 +221,7 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
     if makes && sub != "restore" {
         return out.git.extend(args.name(&[]).map(GitEffect::Branched));
     }
-    let restores = |word: &&Word<'a>| sub == "restore" || is_file(&word.text);
+    let restores = |word: &&Word<'a>| sub == "restore" || sub == "checkout" && is_file(&word.text);
     let sides = args.has(&["--ours", "--theirs", "--merge", "-p", "--patch"]);
     if sub == "restore" && args.has(&["--staged", "-S"]) && !args.has(&["--worktree", "-W"]) {
         return;
@@ -164,10 +238,15 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
 
 /// Returns whether a word after `git checkout` is rather a file than a branch: `.`, or a name with an ending.
 fn is_file(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let (stem, ending) = base_name(word).rsplit_once('.').unwrap_or_default();
+    let number = stem.strip_prefix('v').unwrap_or(stem);
+    // `v1.x` and `2.0.rc1` are versions.
+    let is_version = !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && ["x", "rc", "beta", "alpha", "dev"].iter().any(|end| ending.starts_with(end));
     word == "."
         || (ending.len() <= 5
+            && !is_version
             && ending.starts_with(|c: char| c.is_ascii_alphabetic())
             && ending.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }

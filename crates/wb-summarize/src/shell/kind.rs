@@ -1,7 +1,11 @@
 //! What kind of command a shell command is: whether it merely shows text, whether its exit code is that of the program
 //! that matters, and which program that is.
 
-use super::words::{Joint, Step, Word, steps};
+use super::base_name;
+use super::files::edits_in_place;
+use super::git;
+use super::lexer::{Joint, Step, Word};
+use super::options::plain;
 
 /// Programs that show what is there.
 const VIEWERS: &[&str] = &[
@@ -144,40 +148,6 @@ const COMPLAINERS: &[&str] = &[
     "[bat error]",
 ];
 
-const GIT_VIEWS: &[&str] = &[
-    "diff",
-    "log",
-    "show",
-    "status",
-    "blame",
-    "grep",
-    "ls-files",
-    "ls-tree",
-    "ls-remote",
-    "remote",
-    "reflog",
-    "rev-parse",
-    "rev-list",
-    "config",
-    "cat-file",
-    "describe",
-    "shortlog",
-    "help",
-    "for-each-ref",
-    "name-rev",
-    "merge-base",
-    "show-ref",
-    "check-ignore",
-    "symbolic-ref",
-    "var",
-    "version",
-    "whatchanged",
-    "range-diff",
-    "diff-tree",
-    "cherry",
-    "annotate",
-];
-
 /// Programs that say by exit code 1 that the answer is no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
@@ -199,6 +169,8 @@ pub(crate) enum Seen {
     End,
     /// So many lines at its start.
     First(usize),
+    /// So many bytes at its start.
+    FirstBytes(usize),
     /// Lines with words that are not those of a failure.
     Some,
 }
@@ -216,36 +188,60 @@ pub(crate) struct Kind {
     pub(crate) asks: Asks,
 }
 
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It shows what is there.
+    Views,
+    /// It is of no interest as the end of a chain.
+    Quiet,
+    /// Anything else.
+    Acts,
+}
+
+/// Returns what a step is for.
+pub(crate) fn role(step: &Step) -> Role {
+    let words = program(&step.words);
+    let name = name(words);
+    let (writes, reads) = (writes(step), is_reader(name, words));
+    match () {
+        () if reads && !writes => Role::Views,
+        () if reads || QUIET.contains(&name) => Role::Quiet,
+        () if name == "git" && git::call(&words[1..]).is_some_and(|(_, sub, _)| sub == "add") => Role::Quiet,
+        () => Role::Acts,
+    }
+}
+
 /// Reads the shape of a command.
-pub(crate) fn kind(command: &str) -> Kind {
-    let steps = steps(command);
-    let acts = |step: &Step| !is_viewer(step) && !is_quiet(step);
-    let has_pipefail = command.contains("pipefail");
-    let has_errexit =
-        steps.first().is_some_and(|step| name(&step.words) == "set" && command.contains("set -e"));
-    let follows = |at: usize| steps.get(at + 1).map(|step| step.before);
-    let is_hidden = |at: usize, step: &Step| {
-        acts(step)
-            && match follows(at) {
-                Some(Joint::Pipe) => !has_pipefail,
-                Some(Joint::Or) => true,
-                Some(Joint::Next) => {
-                    !has_errexit && steps[at + 1..].iter().any(|next| name(&next.words) != "fi")
-                }
-                Some(Joint::And) => false,
-                None => command.trim_end().ends_with('&'),
-            }
-    };
-    let hides = steps.iter().enumerate().any(|(at, step)| is_hidden(at, step));
+pub(crate) fn kind(command: &str, steps: &[Step], roles: &[Role]) -> Kind {
+    let has = |roles: &[Role], role: Role| roles.contains(&role);
+    let hides = hides(command, steps, roles);
     let in_chain = |joint: Joint| matches!(joint, Joint::And | Joint::Or | Joint::Next);
     let last = steps.iter().rposition(|step| in_chain(step.before)).unwrap_or(0);
-    let shows = (!steps.iter().any(acts) && steps.iter().any(is_viewer))
-        || (!hides && !steps[last..].iter().any(acts) && steps[last..].iter().any(is_viewer));
+    let end = roles.get(last..).unwrap_or_default();
+    let views = |roles: &[Role]| !has(roles, Role::Acts) && has(roles, Role::Views);
+    let shows = views(roles) || (!hides && views(end));
     let asks = steps.iter().rfind(|step| name(&step.words) != "echo").map_or(Asks::Nothing, asks);
-    let is_quiet = !shows && !steps.iter().any(acts);
+    let is_quiet = !shows && !has(roles, Role::Acts);
     let mut seen = steps.iter().filter(|step| step.before == Joint::Pipe).map(seen);
     let seen = seen.rfind(|seen| *seen != Seen::End).unwrap_or(Seen::End);
     Kind { shows, is_quiet, hides, seen, asks }
+}
+
+/// Returns whether the exit code is not that of all programs that may fail.
+fn hides(command: &str, steps: &[Step], roles: &[Role]) -> bool {
+    let has_pipefail = command.contains("pipefail");
+    let has_errexit =
+        steps.first().is_some_and(|step| name(&step.words) == "set" && command.contains("set -e"));
+    let last = steps.iter().rposition(|step| name(&step.words) != "fi").unwrap_or(0);
+    let is_hidden = |at: usize| match steps.get(at + 1).map(|step| step.before) {
+        Some(Joint::Pipe) => !has_pipefail,
+        Some(Joint::Or) => true,
+        Some(Joint::Next) => !has_errexit && last > at,
+        Some(Joint::And) => false,
+        None => command.trim_end().ends_with('&'),
+    };
+    roles.iter().enumerate().any(|(at, role)| *role == Role::Acts && is_hidden(at))
 }
 
 /// Returns what a filter leaves of what is piped into it.
@@ -253,7 +249,7 @@ fn seen(step: &Step) -> Seen {
     let words = program(&step.words);
     let says = |word: &str| words.iter().any(|arg| arg.text.contains(word));
     match name(words) {
-        "head" => Seen::First(n_lines(words)),
+        "head" => first(words),
         "wc" => Seen::Some,
         "grep" | "egrep" | "rg"
             if !says("-v") && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| says(word)) =>
@@ -264,32 +260,58 @@ fn seen(step: &Step) -> Seen {
     }
 }
 
-/// Returns how many lines `head` keeps.
-fn n_lines(words: &[Word]) -> usize {
-    let number = |word: &Word| word.text.trim_start_matches(['-', 'n']).parse().ok();
-    words.iter().skip(1).find_map(number).unwrap_or(10)
+/// Returns what `head` keeps: `-5`, `-n 5`, `-c5`, `--bytes=5`; of `-n -5` nobody knows how much.
+fn first(words: &[Word]) -> Seen {
+    let number = |text: &str| text.trim_start_matches('=').parse().unwrap_or(0);
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let next = || words.get(at + 1).map_or("", |word| word.text.as_ref());
+        let text = word.text.as_ref();
+        let after = |short, long| text.strip_prefix(long).or_else(|| text.strip_prefix(short));
+        if let Some(rest) = after("-c", "--bytes") {
+            return Seen::FirstBytes(number(if rest.is_empty() { next() } else { rest }));
+        }
+        if let Some(rest) = after("-n", "--lines") {
+            return Seen::First(number(if rest.is_empty() { next() } else { rest }));
+        }
+        if let Some(Ok(n_lines)) = text.strip_prefix('-').map(str::parse) {
+            return Seen::First(n_lines);
+        }
+    }
+    Seen::First(10)
 }
 
 fn asks(step: &Step) -> Asks {
     let words = program(&step.words);
-    let second = words.get(1).map_or("", |word| word.text.as_ref());
+    let sub = words.get(1..).and_then(git::call).map_or("", |(_, sub, _)| sub);
     match name(words) {
         "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "pgrep" => Asks::Match,
         "xargs" if inner(words).first().is_some_and(|word| matches!(word.text.as_ref(), "grep" | "rg")) => {
             Asks::Match
         }
-        "git" if matches!(second, "grep" | "check-ignore") => Asks::Match,
+        "git" if matches!(sub, "grep" | "check-ignore") => Asks::Match,
         "diff" | "cmp" => Asks::Sameness,
-        "git" if matches!(second, "diff" | "merge-base") => Asks::Sameness,
+        "git" if matches!(sub, "diff" | "merge-base") => Asks::Sameness,
         "test" | "[" | "[[" => Asks::Condition,
         "which" | "type" | "command" => Asks::Program,
         _ => Asks::Nothing,
     }
 }
 
-/// Returns whether a simple command shows what is there.
-pub(crate) fn is_viewer(step: &Step) -> bool {
-    !writes(step) && is_reader(step)
+/// Returns whether what follows a command waits for its answer: a test, or a program that is told to say nothing else.
+pub(crate) fn is_question(words: &[Word]) -> bool {
+    let is_quiet = |word: &Word| {
+        matches!(word.text.as_ref(), "--quiet" | "--silent" | "--exit-code")
+            || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('q')
+    };
+    match name(words) {
+        "test" | "[" | "[[" | "which" | "type" | "cmp" => true,
+        "command" => words.get(1).is_some_and(|word| matches!(word.text.as_ref(), "-v" | "-V")),
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "diff" => words.iter().any(is_quiet),
+        "git" => {
+            matches!(git::call(&words[1..]), Some((_, "diff" | "grep", rest)) if rest.iter().any(is_quiet))
+        }
+        program => program.starts_with("(("),
+    }
 }
 
 /// Returns whether the output goes to a file.
@@ -297,14 +319,12 @@ fn writes(step: &Step) -> bool {
     step.targets.iter().any(|target| !target.file.text.starts_with("/dev/"))
 }
 
-fn is_reader(step: &Step) -> bool {
-    let words = program(&step.words);
+/// Returns whether a program shows what is there.
+fn is_reader(name: &str, words: &[Word]) -> bool {
     let has = |option: &str| words.iter().any(|word| word.text == option);
-    let second = words.iter().skip(1).map(|word| word.text.as_ref()).find(|word| !word.starts_with('-'));
-    let second = second.unwrap_or("");
-    let in_place = |word: &Word| word.text.starts_with("-i") || word.text.starts_with("--in-place");
-    match name(words) {
-        "sed" => !words.iter().any(in_place),
+    let second = plain(words, &[]).nth(1).map_or("", |word| &word.text);
+    match name {
+        "sed" => !edits_in_place(name, words),
         "find" => views_found(words),
         "git" => views_git(words),
         "gh" => views_github(words),
@@ -324,10 +344,12 @@ fn is_reader(step: &Step) -> bool {
 
 /// Returns whether `find` only shows, itself or with the program that it runs.
 fn views_found(words: &[Word]) -> bool {
-    let runs = |word: &Word| matches!(word.text.as_ref(), "-exec" | "-execdir" | "-ok");
-    let deletes = words.iter().any(|word| word.text == "-delete");
-    let run = words.iter().position(runs).map_or(&[][..], |at| &words[at + 1..]);
-    !deletes && is_viewing(run)
+    const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+    const CHANGES: [&str; 5] = ["-delete", "-fprint", "-fprint0", "-fprintf", "-fls"];
+    let is = |word: &Word, of: &[&str]| of.contains(&word.text.as_ref());
+    let mut runs =
+        words.iter().enumerate().filter(|(_, word)| is(word, &RUNS)).map(|(at, _)| &words[at + 1..]);
+    !words.iter().any(|word| is(word, &CHANGES)) && runs.all(is_viewing)
 }
 
 /// Returns whether a command that another one runs shows what is there; none does no harm.
@@ -348,21 +370,7 @@ fn views_github(words: &[Word]) -> bool {
 }
 
 fn views_git(words: &[Word]) -> bool {
-    let Some((_, sub, rest)) = crate::shell::git::call(&words[1..]) else { return true };
-    let only_lists =
-        |word: &Word| word.text.starts_with('-') && !matches!(word.text.as_ref(), "-d" | "-D" | "-m" | "-M");
-    match sub {
-        "branch" | "tag" => {
-            rest.iter().all(only_lists)
-                || rest
-                    .iter()
-                    .any(|word| matches!(word.text.as_ref(), "--list" | "-l" | "--contains" | "--merged"))
-        }
-        "stash" | "worktree" | "notes" => {
-            rest.first().is_some_and(|word| matches!(word.text.as_ref(), "list" | "show"))
-        }
-        _ => GIT_VIEWS.contains(&sub),
-    }
+    git::call(&words[1..]).is_none_or(|(_, sub, rest)| git::is_view(sub, rest))
 }
 
 /// Returns whether a line is a complaint of a program that shows text, or of a shell, and not what it shows.
@@ -381,23 +389,9 @@ fn inner<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     at.map_or(&[], |at| &words[at + 1..])
 }
 
-/// Returns whether a simple command is of no interest as the end of a chain.
-pub(crate) fn is_quiet(step: &Step) -> bool {
-    let words = program(&step.words);
-    QUIET.contains(&name(words))
-        || (writes(step) && is_reader(step))
-        || (name(words) == "git" && words.get(1).is_some_and(|word| word.text == "add"))
-}
-
 /// Returns the file name of the program that the words run.
 pub(crate) fn name<'w>(words: &'w [Word<'_>]) -> &'w str {
     words.first().map_or("", |word| base_name(&word.text))
-}
-
-/// Returns the last part of a path.
-pub(crate) fn base_name(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the words from the program on that matters: keywords, variables and programs that run another one are skipped.
@@ -406,6 +400,7 @@ pub(crate) fn program<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
     while let Some(first) = words.first() {
         let n_words = match base_name(&first.text) {
             "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "!" | "{" => 1,
+            "function" => 2,
             "command" if words.get(1).is_some_and(|word| word.text.starts_with('-')) => break,
             "time" | "nohup" | "exec" | "builtin" | "noglob" | "command" | "setsid" | "caffeinate" => {
                 1 + options(words, &[])

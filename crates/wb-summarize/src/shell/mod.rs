@@ -3,20 +3,26 @@
 //! What cannot be told from the text is left out: paths with variables and globs, what stands behind `||` or in an `if`,
 //! and what a script does that is run. Whether the command succeeded is for [`outcome`](crate::outcome) to say.
 
-pub(crate) mod words;
+mod brackets;
+pub(crate) mod lexer;
+mod options;
 mod effects;
 mod patch_files;
 mod git;
-pub(crate) mod kind;
 mod files;
+pub(crate) mod kind;
+pub(crate) mod command;
+mod groups;
 mod subject;
 
 use std::borrow::Cow;
 
 use wb_message::tools::normal_path;
 
+pub(crate) use self::command::Command;
+use self::groups::with_sureness;
 use self::kind::{name, program};
-use self::words::{Joint, Step, Word, steps};
+use self::lexer::{Joint, Step, Word, steps};
 
 pub use self::effects::{Effects, FileEffect, GitEffect};
 pub use self::patch_files::patch_effects;
@@ -24,6 +30,10 @@ pub use self::subject::{runs_part, subject};
 
 /// Shells inside shells that are read.
 const MAX_SHELLS: usize = 4;
+/// Bytes of a path.
+const MAX_PATH_BYTES: usize = 4096;
+/// Changes of files of one command.
+const MAX_FILES: usize = 512;
 
 /// Returns what a shell command does to files and to git repositories.
 ///
@@ -34,9 +44,22 @@ const MAX_SHELLS: usize = 4;
 /// assert_eq!(told.files, [FileEffect::Edited("web/app.ts".into()), FileEffect::Deleted("web/old.ts".into())]);
 /// ```
 pub fn effects(command: &str) -> Effects<'_> {
-    let mut reader = Reader { place: Place::Start, out: Effects::default(), n_shells: 0 };
-    reader.read(command);
-    reader.out
+    Command::of(command).effects()
+}
+
+impl<'a> Command<'a> {
+    /// Returns the [`effects`] of the command.
+    pub(crate) fn effects(&self) -> Effects<'a> {
+        let mut reader = Reader { place: Place::Start, out: Effects::default(), n_shells: 0 };
+        reader.read(&self.steps);
+        reader.out
+    }
+}
+
+/// Returns the last part of a path.
+pub(crate) fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The folder that paths are relative to.
@@ -52,14 +75,16 @@ enum Place<'a> {
 impl<'a> Place<'a> {
     /// Returns a path as seen from where the command started.
     fn path(&self, path: Cow<'a, str>) -> Option<Cow<'a, str>> {
-        if path.is_empty() || path == "-" || path.starts_with("/dev/") {
+        if path.is_empty() || path == "-" || path.starts_with("/dev/") || path.len() > MAX_PATH_BYTES {
             return None;
         }
         let path = match self {
             _ if path.starts_with(['/', '~']) => path,
             Self::Start => path,
-            Self::At(folder) => Cow::Owned(format!("{folder}/{path}")),
-            Self::Lost => return None,
+            Self::At(folder) if folder.len() + path.len() < MAX_PATH_BYTES => {
+                Cow::Owned(format!("{folder}/{path}"))
+            }
+            Self::At(_) | Self::Lost => return None,
         };
         let path = match path {
             Cow::Borrowed(path) => normal_path(path),
@@ -91,30 +116,20 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read(&mut self, command: &'a str) {
+    fn read(&mut self, steps: &[Step<'a>]) {
         let mut outer: Vec<Place<'a>> = Vec::new();
-        let (mut is_unsure, mut n_branches) = (false, 0_usize);
-        for step in steps(command) {
+        for (step, is_sure) in with_sureness(steps) {
             while outer.len() < step.depth {
                 outer.push(self.place.clone());
             }
             while outer.len() > step.depth {
                 self.place = outer.pop().unwrap_or(Place::Lost);
             }
-            match step.before {
-                Joint::Next => is_unsure = false,
-                Joint::Or => is_unsure = true,
-                Joint::And | Joint::Pipe => {}
+            if is_sure {
+                self.take(step);
+            } else if matches!(name(program(&step.words)), "cd" | "pushd" | "popd") {
+                self.place = Place::Lost;
             }
-            match step.words.first().map_or("", |word| word.raw) {
-                "if" | "case" => n_branches += 1,
-                "fi" | "esac" => n_branches = n_branches.saturating_sub(1),
-                _ => {}
-            }
-            if !is_unsure && n_branches == 0 {
-                self.take(&step);
-            }
-            is_unsure |= matches!(name(program(&step.words)), "[" | "[[" | "test");
         }
         // What follows in an outer command is not in a subshell that was left open.
         if let Some(place) = outer.into_iter().next() {
@@ -129,6 +144,7 @@ impl<'a> Reader<'a> {
             "pushd" | "popd" => self.place = Place::Lost,
             "sh" | "bash" | "zsh" | "dash" => self.run_shell(words, step),
             "git" => self.run_git(words, step),
+            "patch" if options::has(words, 'R', "--reverse") || options::has(words, 'C', "--dry-run") => {}
             "patch" | "apply_patch" | "applypatch" => self.apply(words, step),
             program => self.add(files::effects(program, words)),
         }
@@ -141,7 +157,9 @@ impl<'a> Reader<'a> {
 
     fn add(&mut self, files: impl IntoIterator<Item = FileEffect<'a>>) {
         let place = &self.place;
-        self.out.files.extend(files.into_iter().filter_map(|file| file.with_paths(|path| place.path(path))));
+        let n_free = MAX_FILES.saturating_sub(self.out.files.len());
+        let files = files.into_iter().filter_map(|file| file.with_paths(|path| place.path(path)));
+        self.out.files.extend(files.take(n_free));
     }
 
     fn apply(&mut self, words: &[Word<'a>], step: &Step<'a>) {
@@ -159,8 +177,8 @@ impl<'a> Reader<'a> {
     fn run_git(&mut self, words: &[Word<'a>], step: &Step<'a>) {
         let Some((folder, sub, rest)) = git::call(&words[1..]) else { return };
         if sub == "apply" {
-            if step.body.is_some() {
-                self.apply(rest, step);
+            if step.body.is_some() && git::applies(rest) {
+                self.apply(&[], step);
             }
             return;
         }
@@ -193,7 +211,7 @@ impl<'a> Reader<'a> {
         self.n_shells += 1;
         let place = self.place.clone();
         match command {
-            Cow::Borrowed(command) => self.read(command),
+            Cow::Borrowed(command) => self.read(&steps(command)),
             Cow::Owned(command) => self.read_owned(&command),
         }
         self.place = place;
@@ -206,7 +224,7 @@ impl<'a> Reader<'a> {
             out: Effects::default(),
             n_shells: self.n_shells,
         };
-        reader.read(command);
+        reader.read(&steps(command));
         self.out.files.extend(reader.out.files.into_iter().map(FileEffect::into_owned));
         self.out.git.extend(reader.out.git.into_iter().map(GitEffect::into_owned));
     }
@@ -242,6 +260,7 @@ mod tests {
         check("echo a > b.txt && echo c >> b.txt", "+b.txt ~b.txt");
         check("cat > a.py <<'EOF'\nrm -rf b > c\nEOF\npython a.py 2>&1 | tee log", "+a.py +log");
         check("a 2>/dev/null > /dev/null; b >&2; c > $F; d > e*", "");
+        check("[[ a > b ]] && c; (( d > e )); if [[ a > b || c > d ]]; then e; fi", "");
         check("cargo test &> out.log; x | tee -a y", "+out.log ~y");
     }
 
@@ -260,6 +279,7 @@ mod tests {
         );
         check("curl -sSLo a https://example.org/b; wget -O c https://example.org; dd if=a of=d", "+a +c +d");
         check("truncate -s 0 a; rm *.log $X; mkdir -p b; rmdir c", "~a");
+        check("dd if=a of=$X; dd of=\"b c\"; install -d e f; install -m 755 g h", "+b c +h");
     }
 
     #[test]
@@ -287,6 +307,9 @@ mod tests {
         check("[ -f a ] && rm a; test -d b && rm -r b", "");
         check("if true; then rm a; else rm b; fi; rm c", "-c");
         check("echo 'rm a' # rm b", "");
+        check("make || { echo; rm a; }; make || (echo; rm b); rm c", "-c");
+        check("if a; then if b; then c; fi; rm d; fi; f() { rm e; touch g; }; f", "");
+        check("make || cd a; touch b /c", "+/c");
     }
 
     #[test]
@@ -297,6 +320,13 @@ mod tests {
         );
         check("git apply <<'EOF'\n--- a/b.rs\n+++ b/b.rs\n@@\nEOF", "~b.rs");
         check("git apply fix.patch; patch -p1 < a.diff", "");
+        let diff = "<<'EOF'\n--- a/b.rs\n+++ b/b.rs\n@@\nEOF\n";
+        for call in
+            ["git apply --check", "git apply --stat -p1", "git apply -R", "patch --dry-run", "patch -Rp1"]
+        {
+            check(&format!("{call} {diff}"), "");
+        }
+        check(&format!("git apply --index {diff}"), "~b.rs");
     }
 
     #[test]
@@ -311,6 +341,9 @@ mod tests {
             &[GitEffect::CheckedOut("main".into()), GitEffect::Branched("a/b".into())],
         );
         check_git("git checkout src/a.rs; git checkout -", &[]);
+        let names = ["v1.x", "a.rs", "v2.0.rc1"].map(|name| GitEffect::CheckedOut(name.into()));
+        check_git("git switch v1.x; git switch a.rs; git checkout v2.0.rc1", &names);
+        check("git switch v1.x; git checkout 1.2.x", "");
     }
 
     #[test]
@@ -351,7 +384,26 @@ mod tests {
             "git cherry-pick abc1234; git revert --no-edit HEAD; git clean -fd; git log",
             &[GitEffect::Picked("abc1234".into()), GitEffect::Reverted("HEAD".into()), GitEffect::Cleaned],
         );
+        check_git("git push -n; git push -fn; git clean -nfd; git clean -fdn; git mv -n a b", &[]);
+        check_git(
+            "git tag --merged main; git tag -n5 v1; git tag --sort=x v1; git tag --points-at HEAD",
+            &[],
+        );
+        let picked = [GitEffect::Picked("a1".into()), GitEffect::Reverted("b2".into())];
+        check_git("git cherry-pick -X theirs a1; git revert --strategy ours -m 1 b2", &picked);
         check_git("git push --dry-run; git -C /a -c x=y --no-pager push -u origin b", &[GitEffect::Pushed]);
+    }
+
+    #[test]
+    fn paths_and_changes_are_bounded() {
+        let command = "cd a;>b;".repeat(20_000);
+        let told = effects(&command).files;
+        assert!(told.iter().all(|file| told_bytes(file) <= MAX_PATH_BYTES) && told.len() <= MAX_FILES);
+        assert_eq!(effects(&format!("touch {}", "a ".repeat(20_000))).files.len(), MAX_FILES);
+    }
+
+    fn told_bytes(file: &FileEffect) -> usize {
+        told(file).len() - 1
     }
 
     fn odd_command() -> impl Strategy<Value = String> {
@@ -365,7 +417,24 @@ mod tests {
 
     #[test]
     fn long_commands_do_not_exhaust_the_stack() {
-        for part in ["npx ", "sudo ", "$(", "\"$(", "(", "bash -c '", "a && ", "`", "<<A "] {
+        for part in [
+            "npx ",
+            "sudo ",
+            "$(",
+            "\"$(",
+            "(",
+            "bash -c '",
+            "a && ",
+            "`",
+            "<<A ",
+            "<<A;",
+            "((",
+            "[[ > ",
+            "{ ",
+            "if ",
+            "f() {",
+            "case a) ",
+        ] {
             let command = part.repeat(20_000);
             effects(&command);
             subject(&command);

@@ -1,7 +1,12 @@
 //! By what a command is known again.
 
-use super::kind::{base_name, is_quiet, is_viewer, program};
-use super::words::{Joint, Step, Word, steps};
+use wb_message::pairing::id_key;
+
+use super::base_name;
+use super::command::Command;
+use super::kind::{Role, name, program, role};
+use super::lexer::{Joint, Step, Word};
+use super::options::{is_option, plain};
 
 /// Programs whose first words say what they do.
 const WITH_SUBCOMMANDS: &[&str] = &[
@@ -98,13 +103,42 @@ const VALUED: &[&str] = &[
 /// assert_ne!(subject("cargo test"), subject("cargo build"));
 /// ```
 pub fn subject(command: &str) -> u64 {
-    let steps = steps(command);
-    let acts = steps.iter().rev().find(|step| !is_quiet(step) && !is_viewer(step));
-    // Of programs that show something, the one that the others filter.
-    let shows =
-        || steps.iter().rev().find(|step| step.before != Joint::Pipe && !is_quiet(step) && !is_echo(step));
-    let step = acts.or_else(shows).or_else(|| steps.iter().rev().find(|step| !is_echo(step)));
-    step.map_or_else(Hash::new, of_step).0
+    Command::of(command).subject()
+}
+
+impl Command<'_> {
+    /// Returns the [`subject`] of the command.
+    pub(crate) fn subject(&self) -> u64 {
+        id_key(&self.key().0)
+    }
+
+    fn key(&self) -> Key {
+        // Of programs that show something, the one that the others filter.
+        let shows = |(step, role): &(&Step, Role)| {
+            step.before != Joint::Pipe && *role != Role::Quiet && !is_echo(step)
+        };
+        let step = self.acts().next_back();
+        let step = step.or_else(|| self.with_roles().rfind(shows).map(|(step, _)| step));
+        let step = step.or_else(|| self.steps.iter().rfind(|step| !is_echo(step)));
+        step.map_or_else(Key::default, of_step)
+    }
+
+    /// Returns what the command is known by where it runs part of what its subject can.
+    pub(crate) fn part(&self) -> Option<u64> {
+        let step = self.acts().next_back()?;
+        let words = program(&step.words);
+        if let Some(inner) = script(words).filter(|_| is_shell(name(words))) {
+            return Command::of(inner).part();
+        }
+        if !selects(words) {
+            return None;
+        }
+        let mut key = of_step(step);
+        for word in selected(words) {
+            key.add(word);
+        }
+        Some(id_key(&key.0))
+    }
 }
 
 /// Returns whether a command runs part of what its [`subject`] can: tests by name, as with `-k`, `-run` or `a.py::test_b`.
@@ -118,103 +152,132 @@ pub fn subject(command: &str) -> u64 {
 /// assert!(!runs_part("cargo test --all 2>&1 | tail"));
 /// ```
 pub fn runs_part(command: &str) -> bool {
-    let steps = steps(command);
-    steps.iter().filter(|step| !is_quiet(step) && !is_viewer(step)).any(|step| selects(&step.words))
+    Command::of(command).part().is_some()
 }
+
+/// Options that choose what is run of all that could be.
+const BY_NAME: [&str; 16] = [
+    "-k",
+    "-t",
+    "-run",
+    "--run",
+    "--grep",
+    "-g",
+    "--filter",
+    "--test",
+    "--tests",
+    "-only",
+    "--lib",
+    "--bin",
+    "--lf",
+    "--last-failed",
+    "--testNamePattern",
+    "--test-name-pattern",
+];
 
 fn selects(words: &[Word]) -> bool {
-    const BY_NAME: [&str; 16] = [
-        "-k",
-        "-t",
-        "-run",
-        "--run",
-        "--grep",
-        "-g",
-        "--filter",
-        "--test",
-        "--tests",
-        "-only",
-        "--lib",
-        "--bin",
-        "--lf",
-        "--last-failed",
-        "--testNamePattern",
-        "--test-name-pattern",
-    ];
-    let words = runner(program(words));
+    let words = runner(words);
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_ref());
     let is_test = ["test", "t", "nextest"].contains(&text(1)) || !["cargo", "go"].contains(&text(0));
-    let option = |word: &Word| BY_NAME.contains(&word.text.split('=').next().unwrap_or_default());
-    let after = words.iter().skip(2).take_while(|word| word.text != "--");
-    let names_test = text(0) == "cargo" && text(1) == "test" && has_filter(after);
-    let is_by_name = words.iter().skip(1).any(|word| option(word) || word.text.contains("::"));
-    is_test && (is_by_name || names_test)
+    let is_by_name = words.iter().skip(1).any(|word| is_by_name(word) || word.text.contains("::"));
+    is_test && (is_by_name || filters(words).next().is_some())
 }
 
-/// Returns whether a word stands alone among options and their values.
-fn has_filter<'w, 'a: 'w>(words: impl Iterator<Item = &'w Word<'a>>) -> bool {
-    const WITH_VALUE: [&str; 8] =
-        ["-p", "--package", "--features", "-F", "--profile", "-j", "--manifest-path", "--target"];
-    let mut is_value = false;
-    words.into_iter().any(|word| {
-        let skip = std::mem::replace(&mut is_value, WITH_VALUE.contains(&word.text.as_ref()));
-        !skip && !word.text.starts_with(['-', '+'])
-    })
+/// Returns what options and filters choose, in an order of its own.
+fn selected<'w>(words: &'w [Word<'_>]) -> Vec<&'w str> {
+    let words = runner(words);
+    let mut all: Vec<&str> =
+        words.iter().map(|word| word.text.as_ref()).filter(|word| word.contains("::")).collect();
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| is_by_name(word)) {
+        let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let next = words.get(at + 1).filter(|next| value.is_empty() && !is_option(next));
+        all.extend([name.trim_start_matches('-'), next.map_or(value, |next| &next.text)]);
+    }
+    all.extend(filters(words).map(|word| word.text.as_ref()));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn is_by_name(word: &Word) -> bool {
+    BY_NAME.contains(&word.text.split('=').next().unwrap_or_default())
+}
+
+/// Visits the words that `cargo test` takes for parts of the names of tests.
+fn filters<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = &'w Word<'a>> {
+    const WITH_VALUE: [&str; 12] = [
+        "-p",
+        "--package",
+        "--features",
+        "-F",
+        "--profile",
+        "-j",
+        "--manifest-path",
+        "--target",
+        "--test",
+        "--bin",
+        "--bench",
+        "--example",
+    ];
+    let is = |at: usize, text: &str| words.get(at).is_some_and(|word| word.text == text);
+    let n_words = words.iter().position(|word| word.text == "--").unwrap_or(words.len());
+    let after = if is(0, "cargo") && is(1, "test") { words.get(2..n_words) } else { None };
+    plain(after.unwrap_or_default(), &WITH_VALUE).filter(|word| !word.text.starts_with('+'))
 }
 
 fn is_echo(step: &Step) -> bool {
     program(&step.words).first().is_some_and(|word| matches!(word.text.as_ref(), "echo" | "printf" | "cd"))
 }
 
-/// The FNV-1a hash of words with a mark after each.
-struct Hash(u64);
+/// The words by which something is known, with a mark after each.
+#[derive(Default)]
+struct Key(String);
 
-impl Hash {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
+impl Key {
     fn add(&mut self, word: &str) {
-        for byte in word.bytes().chain([0xff]) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0.push_str(word);
+        self.0.push('\0');
     }
 }
 
-fn of_step(step: &Step) -> Hash {
-    let mut hash = Hash::new();
+fn of_step(step: &Step) -> Key {
+    let mut key = Key::default();
     let words = runner(program(&step.words));
-    let Some((first, mut rest)) = words.split_first() else { return hash };
+    let Some((first, mut rest)) = words.split_first() else { return key };
     let mut name = base_name(&first.text);
-    if matches!(name, "sh" | "bash" | "zsh" | "dash") {
+    if is_shell(name) {
         if let Some(inner) = script(rest) {
-            return Hash(subject(inner));
+            return Command::of(inner).key();
         }
         if let Some(at) = rest.iter().position(|word| !word.text.starts_with('-')) {
             (name, rest) = (base_name(&rest[at].text), &rest[at + 1..]);
         }
     }
     let name = versionless(name);
-    hash.add(name);
+    key.add(name);
     if WITH_SUBCOMMANDS.contains(&name) {
-        add_subcommand(&mut hash, name, &mut rest);
+        add_subcommand(&mut key, name, &mut rest);
     } else if let Some(word) = rest.first().filter(|word| is_name(&word.text)) {
-        hash.add(&word.text);
+        key.add(&word.text);
     }
     if INTERPRETERS.contains(&name) {
-        hash.add(step.body.or_else(|| script(rest)).unwrap_or_default());
+        key.add(step.body.or_else(|| script(rest)).unwrap_or_default());
     }
-    files(rest).for_each(|file| hash.add(file));
+    files(rest).for_each(|file| key.add(file));
     // Of `cat > a.txt` the file is all there is.
-    let written = step.targets.iter().filter(|_| is_quiet(step));
-    written.for_each(|target| hash.add(base_name(&target.file.text)));
-    hash
+    let written = step.targets.iter().filter(|_| role(step) == Role::Quiet);
+    written.for_each(|target| key.add(base_name(&target.file.text)));
+    key
 }
 
 /// Returns whether a word may be the name of what a program does.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':'))
+}
+
+fn is_shell(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "zsh" | "dash")
 }
 
 /// Returns `python` of `python3.11`.
@@ -255,7 +318,7 @@ fn run_by<'w, 'a>(words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
 }
 
 /// Adds the subcommand, and for a script of a package its name; leaves the words after it.
-fn add_subcommand(hash: &mut Hash, name: &str, rest: &mut &[Word]) {
+fn add_subcommand(key: &mut Key, name: &str, rest: &mut &[Word]) {
     let mut is_value = false;
     let mut take = |rest: &mut &[Word]| {
         for at in 0..rest.len() {
@@ -275,15 +338,15 @@ fn add_subcommand(hash: &mut Hash, name: &str, rest: &mut &[Word]) {
         && first.as_deref().is_some_and(|first| matches!(first, "run" | "run-script"));
     let second = if is_short { take(rest) } else { None };
     let Some(word) = second.or(first) else { return };
-    hash.add(&word);
+    key.add(&word);
     let is_group =
         name == "gh" || matches!(word.as_str(), "compose" | "container" | "image" | "stash" | "remote");
     if is_group && let Some(word) = take(rest) {
-        hash.add(&word);
+        key.add(&word);
     }
     // What is installed is what the command is about.
     if matches!(word.as_str(), "install" | "add" | "get" | "i" | "remove" | "uninstall") {
-        rest.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| hash.add(&word.text));
+        rest.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| key.add(&word.text));
     }
 }
 
@@ -354,6 +417,7 @@ mod tests {
             "pytest a.py::test_b",
             "go test -run TestA ./...",
             "npx vitest --testNamePattern=x",
+            "bash -lc 'cargo test one'",
         ] {
             assert!(runs_part(command), "{command}");
         }
@@ -364,9 +428,25 @@ mod tests {
             "npm test",
             "go build -t x",
             "cat a::b",
+            "cargo test one && cargo build",
+            "bash -lc 'echo a::b; cargo test'",
         ] {
             assert!(!runs_part(command), "{command}");
         }
+    }
+
+    #[test]
+    fn a_part_is_known_again_whatever_options_tell_how_it_is_shown() {
+        let part = |command: &str| Command::of(command).part();
+        for (one, same) in [
+            ("pytest -k x", "pytest -q -k x 2>&1 | tail"),
+            ("cargo test one", "cd a && cargo test one -- --nocapture"),
+            ("go test -tags x -v -run A ./b", "go test -tags=x ./b -run=A | tail"),
+        ] {
+            assert!(part(one).is_some() && part(one) == part(same), "{one} / {same}");
+        }
+        assert_ne!(part("cargo test --lib"), part("cargo test --test it"));
+        assert_ne!(part("pytest -k x"), part("pytest -k y"));
     }
 
     #[test]

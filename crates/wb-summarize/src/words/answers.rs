@@ -1,12 +1,14 @@
 //! Reads what the user answered, approved and refused from the results of tool calls.
 
 use serde_json::Value;
-use wb_message::text::{clip, one_line};
+use wb_message::text::{clip, head, one_line};
 
+use crate::words::tasks::own_name;
 use crate::words::user_text::{is_rejection, rejected_words};
+use crate::words::{SAID_BYTES, plain_words};
 
-/// Bytes of what the user said that are kept; the same as of a request.
-const SAID_BYTES: usize = 1200;
+/// Questions of a call that are read.
+const MOST_QUESTIONS: usize = 16;
 /// Characters of what was asked or called.
 const WHAT_CHARS: usize = 200;
 
@@ -35,32 +37,43 @@ pub enum Answer {
 }
 
 /// Returns what the user made of a call, by the text of its result: one entry for each question that was asked.
+///
+/// The result of a tool that shows text may say anything, so that a refusal counts as one only in an error; tools that ask
+/// the user hand on what the user said.
 pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
-    let name: String =
-        tool.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let name = own_name(tool);
     let is_plan = matches!(name.as_str(), "exitplanmode" | "planexit" | "exitplan" | "proposeplan");
-    if is_rejection(result) {
+    let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))
+        || matches!(name.as_str(), "question" | "requestuserinput");
+    if (is_error || is_plan || is_question) && is_rejection(result) {
         let words = rejected_words(result).map(|words| clip(words, SAID_BYTES).into_owned());
         return vec![Answer::Refused { what: what(tool, input), words }];
     }
     if is_plan {
         return plan_answer(tool, input, result, is_error).into_iter().collect();
     }
-    let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))
-        || matches!(name.as_str(), "question" | "requestuserinput");
     if is_question && !is_error { question_answers(input, result) } else { Vec::new() }
 }
 
 /// Returns whether a plan was approved, if the result tells.
 fn plan_answer(tool: &str, input: &Value, result: &str, is_error: bool) -> Option<Answer> {
-    let said = result.get(..result.floor_char_boundary(300)).unwrap_or_default().to_lowercase();
-    let what = what(tool, input);
-    let is_refused =
-        ["reject", "declin", "not approved", "keep planning", "denied"].iter().any(|it| said.contains(it));
-    if is_refused {
-        return Some(Answer::Refused { what, words: rejected_words(result).map(str::to_owned) });
+    const REFUSED: [&str; 6] = ["reject", "declin", "not approved", "disapprov", "keep planning", "denied"];
+    let said = head(result, 300).to_lowercase();
+    if REFUSED.iter().any(|it| said.contains(it)) {
+        return Some(Answer::Refused { what: what(tool, input), words: None });
     }
-    (!is_error && said.contains("approve")).then_some(Answer::Approved { what })
+    (!is_error && is_approved(&said)).then(|| Answer::Approved { what: what(tool, input) })
+}
+
+/// Returns whether a text says that something was approved, and not that it has to be or was not yet.
+fn is_approved(said: &str) -> bool {
+    const NOT: [&str; 15] = [
+        "not", "be", "being", "until", "never", "if", "when", "once", "unless", "before", "without", "to",
+        "await", "awaiting", "isn",
+    ];
+    let words: Vec<&str> = plain_words(said).collect();
+    let is_open = |at: usize| words[at.saturating_sub(4)..at].iter().any(|word| NOT.contains(word));
+    words.iter().enumerate().any(|(at, word)| *word == "approved" && !is_open(at))
 }
 
 /// Returns what was called, on one line.
@@ -95,7 +108,7 @@ fn questions(input: &Value) -> Vec<(Option<&str>, &str)> {
         let question = item.as_str().or_else(|| item.get("question")?.as_str())?;
         Some((item.get("id").and_then(Value::as_str), question))
     });
-    own.into_iter().chain(listed).collect()
+    own.into_iter().chain(listed).take(MOST_QUESTIONS).collect()
 }
 
 fn question_answers(input: &Value, result: &str) -> Vec<Answer> {
@@ -196,11 +209,33 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_that_waits_is_not_approved() {
+        let plan = json!({ "plan": "x" });
+        let what = "ExitPlanMode x".to_owned();
+        check("ExitPlanMode", &plan, "Waiting for the user to approve the plan", &[]);
+        check("ExitPlanMode", &plan, "The plan must be approved by the user first.", &[]);
+        check("ExitPlanMode", &plan, "The plan has not yet been approved.", &[]);
+        let refused = Answer::Refused { what: what.clone(), words: None };
+        check("ExitPlanMode", &plan, "The user disapproved of the plan.", &[refused]);
+        check("ExitPlanMode", &plan, "Plan approved.", &[Answer::Approved { what }]);
+    }
+
+    #[test]
     fn a_refused_call_tells_what_was_called() {
         let refused = Answer::Refused { what: "Bash git push".to_owned(), words: Some("not yet".to_owned()) };
         let result = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nnot yet";
-        check("Bash", &json!({ "command": "git push" }), result, &[refused]);
+        let call = json!({ "command": "git push" });
+        assert_eq!(answers("Bash", &call, result, true), [refused]);
+        // A tool that shows a text does not speak for the user.
+        check("Bash", &call, result, &[]);
         check("Bash", &json!({ "command": "cat a" }), "1: the user said:\nx", &[]);
+    }
+
+    #[test]
+    fn a_call_with_many_questions_is_read_in_part() {
+        let many = vec!["Why?"; 5_000];
+        let result = "\"Why?\"=\"so\"".repeat(5_000);
+        assert_eq!(answers("ask_user", &json!({ "questions": many }), &result, false).len(), MOST_QUESTIONS);
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use crate::words::SAID_BYTES;
 use crate::words::constraint_words::{
     ASKS, CORRECTS, DECLINES, FORBIDS, FORBIDS_IF_ASKED, FORBIDS_INSIDE, MASKS, POLITE, PREFERS,
     PREFERS_IF_ASKED, QUESTION_ENDS, QUESTIONS, REPORTS, REQUIRES, REQUIRES_IF_SOUND, REQUIRES_INSIDE,
@@ -23,9 +24,6 @@ pub enum Kind {
     /// It corrects what was done: "no, revert that".
     Corrects,
 }
-
-/// Bytes of the longest sentence that is taken for one that a user wrote.
-const SENTENCE_BYTES: usize = 1200;
 
 /// The patterns, ready to be looked for.
 struct Rules {
@@ -86,7 +84,7 @@ impl Rules {
 
 /// Returns what a sentence does, if it is a constraint.
 pub(crate) fn kind(sentence: &str) -> Option<Kind> {
-    if sentence.len() > SENTENCE_BYTES {
+    if sentence.len() > SAID_BYTES {
         return None;
     }
     let rules = &*RULES;

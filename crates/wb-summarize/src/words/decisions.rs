@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-/// Returns whether a line gives a reason: a sentence, not a heading or the start of a list.
+/// Returns whether a line gives a reason: a sentence, not a heading, a step, a row of a table or the start of a list.
 pub(crate) fn is_decision(line: &str) -> bool {
-    const WORDS: Lookup = Lookup::of(
-        &["because", "decided", "therefore"],
-        &[("instead", "of"), ("root", "cause"), ("the", "reason")],
-    );
+    const WORDS: Lookup =
+        Lookup::of(&["because", "decided", "therefore"], &[("root", "cause"), ("the", "reason")]);
     let line = line.trim();
-    let is_sentence = line.len() > 32 && !line.starts_with('#') && !line.ends_with(':');
+    let is_row =
+        line.starts_with(['#', '|', '<', '>', '/', '`']) || line.starts_with(|c: char| c.is_ascii_digit());
+    let is_sentence = line.len() > 32 && !is_row && !line.ends_with([':', '?']);
     is_sentence && WORDS.are_in(line)
 }
 

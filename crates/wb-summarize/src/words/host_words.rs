@@ -6,7 +6,6 @@ pub(crate) const HOST_TAGS: &[&str] = &[
     "system_reminder",
     "SYSTEM_NOTICE",
     "system_notification",
-    "command-name",
     "command-message",
     "command-contents",
     "local-command-stdout",
@@ -63,6 +62,7 @@ pub(crate) const HOST_TAGS: &[&str] = &[
 
 /// Tags that a host puts around what the user typed.
 pub(crate) const FRAME_TAGS: &[&str] = &[
+    "command-name",
     "command-args",
     "USER_REQUEST",
     "user_query",
@@ -72,6 +72,58 @@ pub(crate) const FRAME_TAGS: &[&str] = &[
     "feedback",
     "task",
     "answer",
+];
+
+/// Commands that a host carries out itself, without a request to a model.
+pub(crate) const LOCAL_COMMANDS: &[&str] = &[
+    "add-dir",
+    "agents",
+    "bashes",
+    "bug",
+    "clear",
+    "color",
+    "compact",
+    "config",
+    "context",
+    "copy",
+    "cost",
+    "doctor",
+    "effort",
+    "exit",
+    "export",
+    "extra-usage",
+    "fast",
+    "help",
+    "hooks",
+    "ide",
+    "install-github-app",
+    "login",
+    "logout",
+    "mcp",
+    "memory",
+    "model",
+    "output-style",
+    "permissions",
+    "plugin",
+    "privacy-settings",
+    "quit",
+    "release-notes",
+    "rename",
+    "resume",
+    "rewind",
+    "sandbox",
+    "settings",
+    "skills",
+    "status",
+    "statusline",
+    "tasks",
+    "terminal-setup",
+    "theme",
+    "todos",
+    "undo",
+    "upgrade",
+    "usage",
+    "vim",
 ];
 
 /// How texts begin that are a host's from end to end.
@@ -141,6 +193,32 @@ pub(crate) const REJECTIONS: &[&str] = &[
     "patch rejected by user",
     "[User Cancelled]",
     "[Operation Cancelled] Reason: User",
+];
+
+/// What hosts say that a user rejected.
+pub(crate) const REJECTED: &[&str] = &[
+    "use",
+    "tool",
+    "call",
+    "action",
+    "operation",
+    "permission",
+    "plan",
+    "edit",
+    "edits",
+    "change",
+    "changes",
+    "command",
+    "patch",
+    "execution",
+    "questions",
+    "question",
+    "proposal",
+    "diff",
+    "write",
+    "user",
+    "now",
+    "feedback",
 ];
 
 /// What stands before the words of a user who rejected a call.

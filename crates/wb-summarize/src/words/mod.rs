@@ -2,7 +2,8 @@
 
 mod host_words;
 pub mod user_text;
-mod sentences;
+mod pasted;
+pub(crate) mod sentences;
 mod tokens;
 mod vocabulary;
 mod word_patterns;
@@ -12,3 +13,11 @@ pub mod constraints;
 pub mod tasks;
 pub mod answers;
 pub(crate) mod decisions;
+
+/// Bytes of what a user says in one go that are kept or read.
+pub(crate) const SAID_BYTES: usize = 1200;
+
+/// Visits the words of a text: runs of letters and digits.
+pub(crate) fn plain_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}

@@ -4,6 +4,8 @@
 
 use wb_message::text::head;
 
+use crate::words::pasted::{closes, data_tag, is_data, is_error, is_label, set_of};
+
 /// A sentence or the sentence of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sentence<'a> {
@@ -30,14 +32,16 @@ const DOCUMENT_BYTES: usize = 2000;
 const WRAPPED_BYTES: usize = 60;
 /// An error on a longer line goes on up to the next blank one.
 const WRAPPED_ERROR_BYTES: usize = 80;
+/// Names of tags that may stay open in a text.
+const MOST_UNCLOSED: usize = 16;
 /// Quotes and brackets that are wider hold sentences of their own.
 const SPAN_BYTES: usize = 400;
 
 /// Returns the sentences of the prose in a text.
 pub(crate) fn sentences(text: &str) -> Vec<Sentence<'_>> {
-    let mut blocks = Blocks { text, list: Vec::new(), is_open: false };
+    let mut blocks = Blocks::default();
     let last_close = text.find('<').and_then(|_| text.rfind("</")).unwrap_or(0);
-    let mut skip = Skip { last_close, ..Skip::default() };
+    let mut skip = Skip { text, last_close, ..Skip::default() };
     let conversation = conversation_start(text).unwrap_or(text.len());
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -87,14 +91,14 @@ struct Block {
     is_item: bool,
 }
 
-struct Blocks<'a> {
-    text: &'a str,
+#[derive(Default)]
+struct Blocks {
     list: Vec<Block>,
     /// Whether the next line may belong to the last block.
     is_open: bool,
 }
 
-impl Blocks<'_> {
+impl Blocks {
     fn add(&mut self, line: &str, start: usize) {
         let marker = marker_bytes(line);
         let words = line[marker..].trim_end();
@@ -104,7 +108,6 @@ impl Blocks<'_> {
             _ => self.list.push(Block { start: start + marker, end, is_item: marker > indent(line) }),
         }
         self.is_open = !words.is_empty();
-        debug_assert!(self.text.is_char_boundary(end), "a line ends between characters");
     }
 }
 
@@ -125,13 +128,32 @@ fn marker_bytes(line: &str) -> usize {
     line.len() - words.trim_start().len()
 }
 
+/// Returns the mark of a line that begins a block of code; one that is ended on the same line is none.
+pub(crate) fn fence(line: &str) -> Option<&str> {
+    let words = line.trim();
+    let is_inline = words.len() > 6 && words.ends_with("```");
+    (is_fenced(words) && !is_inline).then(|| &words[..3])
+}
+
+fn is_fenced(words: &str) -> bool {
+    words.starts_with("```") || words.starts_with("~~~")
+}
+
+/// Returns whether a line ends the block of code that a mark began.
+pub(crate) fn ends_fence(line: &str, mark: &str) -> bool {
+    line.trim().starts_with(mark)
+}
+
 /// What is passed over at a place.
 #[derive(Default)]
 struct Skip<'a> {
+    text: &'a str,
     /// What ends the code or the tag that is open.
     until: Option<(&'a str, bool)>,
     /// Where the last tag is closed.
     last_close: usize,
+    /// Tags that are never closed.
+    unclosed: Vec<&'a str>,
     /// Whether the lines quote an issue.
     in_issue: bool,
     /// Whether the lines go on with an error whose line was wrapped.
@@ -156,24 +178,35 @@ impl<'a> Skip<'a> {
         self.until.is_none() && line.starts_with("# ") && n_bytes > DOCUMENT_BYTES && !has_rules()
     }
 
+    /// Returns whether a tag is closed behind a place; of many that are not, the later ones count as such unread.
+    fn is_closed_after(&mut self, name: &'a str, at: usize) -> bool {
+        if at > self.last_close || self.unclosed.len() == MOST_UNCLOSED || self.unclosed.contains(&name) {
+            return false;
+        }
+        let is_closed = closes(&self.text[at..], name);
+        if !is_closed {
+            self.unclosed.push(name);
+        }
+        is_closed
+    }
+
     /// Returns whether a line is passed over that begins at a place.
     fn passes(&mut self, line: &'a str, start: usize) -> bool {
         let words = line.trim();
         if let Some((end, is_tag)) = self.until {
-            let ends = if is_tag { words.contains(end) } else { words.starts_with(end) };
+            let ends = if is_tag { closes(words, end) } else { ends_fence(words, end) };
             if ends {
                 self.until = None;
             }
             return true;
         }
-        if words.starts_with("```") || words.starts_with("~~~") {
-            let is_inline = words.len() > 6 && words.ends_with("```");
-            self.until = (!is_inline).then_some((&words[..3], false));
+        if is_fenced(words) {
+            self.until = fence(words).map(|mark| (mark, false));
             return true;
         }
         if let Some(name) = data_tag(words) {
-            let is_closed = words.contains("</");
-            self.until = (!is_closed && start < self.last_close).then_some((name, true));
+            let is_open = !closes(words, name) && self.is_closed_after(name, start + line.len());
+            self.until = is_open.then_some((name, true));
             return true;
         }
         if is_label(words) {
@@ -184,155 +217,6 @@ impl<'a> Skip<'a> {
             && (self.in_error || is_data && words.len() > WRAPPED_ERROR_BYTES && is_error(words));
         self.in_issue || self.in_error || is_data
     }
-}
-
-/// Returns whether a line is a label of the kind that templates for agents use: `INSTRUCTIONS:`.
-fn is_label(line: &str) -> bool {
-    line.strip_suffix(':')
-        .is_some_and(|label| label.len() > 3 && label.bytes().all(|b| b.is_ascii_uppercase() || b == b' '))
-}
-
-/// Returns the name of a tag that opens a pasted text, if a line begins with one.
-fn data_tag(line: &str) -> Option<&str> {
-    const WORDS: [&str; 20] = [
-        "description",
-        "document",
-        "example",
-        "file",
-        "output",
-        "log",
-        "error",
-        "code",
-        "context",
-        "diff",
-        "path",
-        "content",
-        "result",
-        "stdout",
-        "stderr",
-        "history",
-        "conversation",
-        "issue",
-        "snippet",
-        "data",
-    ];
-    let rest = line.strip_prefix('<')?;
-    let name = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-')?];
-    let lower = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| lower.contains(word)).then_some(name)
-}
-
-/// Returns whether a line is code, a log, a heading, a quote or a row of a table.
-fn is_data(line: &str) -> bool {
-    const STARTS: [&str; 40] = [
-        "|",
-        ">",
-        "{",
-        "}",
-        "[{",
-        "</",
-        "#",
-        "@@",
-        "+++",
-        "---",
-        "===",
-        "***",
-        "diff --git",
-        "index ",
-        "$ ",
-        "❯",
-        "➜",
-        "=> ",
-        "//",
-        "/*",
-        "*/",
-        "!!",
-        "Traceback",
-        "Caused by",
-        "at async ",
-        "npm ",
-        "ERROR",
-        "WARN",
-        "INFO",
-        "DEBUG",
-        "FAIL",
-        "error:",
-        "error[",
-        "warning:",
-        "Error:",
-        "fatal:",
-        "thread '",
-        "File \"",
-        "stack ",
-        "   Compiling",
-    ];
-    let words = line.trim();
-    words.is_empty()
-        || STARTS.iter().any(|start| words.starts_with(start))
-        || words.ends_with(['{', '}', ';'])
-        || words.contains('"') && words.contains("\":")
-        || is_frame(line)
-        || is_code(words)
-        || is_stamped(words)
-        || is_dense(words)
-}
-
-/// Returns whether a line begins like an error that a program printed.
-fn is_error(line: &str) -> bool {
-    ["Error", "ERROR", "error", "fatal:", "Traceback"].iter().any(|start| line.starts_with(start))
-}
-
-/// Returns whether a line names a place on a stack.
-fn is_frame(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ") && line.contains(['(', ':'])
-}
-
-/// Returns whether a line begins like a statement of a programming language.
-fn is_code(line: &str) -> bool {
-    const STARTS: [&str; 12] = [
-        "import ",
-        "const ",
-        "let ",
-        "var ",
-        "def ",
-        "return ",
-        "func ",
-        "fn ",
-        "function ",
-        "class ",
-        "export ",
-        "pub ",
-    ];
-    STARTS.iter().any(|start| line.starts_with(start)) && line.contains(['=', '(', '{', '"', ':'])
-}
-
-/// Returns whether a line begins with a time or a progress count.
-fn is_stamped(line: &str) -> bool {
-    let bytes = line.trim_start_matches('[').as_bytes();
-    let is_date =
-        bytes.len() > 10 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-' && bytes[7] == b'-';
-    let is_time =
-        bytes.len() > 8 && bytes[2] == b':' && bytes[5] == b':' && bytes[..2].iter().all(u8::is_ascii_digit);
-    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = number.len() < line.len() && number.starts_with([':', '→', '|']);
-    is_date || is_time || is_numbered || line.starts_with("[+]")
-}
-
-/// Returns whether a line has more signs than prose has.
-fn is_dense(line: &str) -> bool {
-    const SIGNS: [bool; 256] = set_of(b"{}[]<>=|\\;$&~^%_@#+");
-    let n_signs = line.bytes().filter(|byte| SIGNS[usize::from(*byte)]).count();
-    n_signs > 3 && n_signs * 8 > line.len()
-}
-
-/// Marks the bytes that are in a list.
-const fn set_of(bytes: &[u8]) -> [bool; 256] {
-    let (mut set, mut at) = ([false; 256], 0);
-    while at < bytes.len() {
-        set[bytes[at] as usize] = true;
-        at += 1;
-    }
-    set
 }
 
 /// Splits a block into its sentences.
@@ -476,6 +360,8 @@ mod tests {
             "look:\n2024-01-02 never\n| must |\n> don't\nError: must\n  at f (a.js:1)\nok",
             &["look:", "ok"],
         );
+        check("<log>\nsee log\nnever push\n</log>\nfix it", &["fix it"]);
+        check("<log>\n</b> never push\n</log>\n<data>\nuse it</b>", &["use it</b>"]);
         check("<pr_description>\nit must\n</pr_description>\nfix it", &["fix it"]);
         check("ISSUE:\nit must work\nINSTRUCTIONS:\nsolve it", &["INSTRUCTIONS:", "solve it"]);
         let document = format!("read this\n# Title\n{}", "It must be so.\n".repeat(200));

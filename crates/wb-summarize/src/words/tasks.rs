@@ -3,18 +3,20 @@
 //! Some tools replace the whole list, some add or change one task. A task that vanishes unfinished from a list that
 //! replaced it was dropped, not done.
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use wb_message::pairing::id_key;
 use wb_message::text::head;
 
+use crate::words::plain_words;
 use crate::words::user_text::is_rejection;
 
 /// Tasks kept at most.
 pub const MAX_TASKS: usize = 200;
 /// Bytes of the text of a task.
 pub const TASK_BYTES: usize = 400;
+/// Bytes of what a tool calls a task.
+const ID_BYTES: usize = 80;
 
 /// How far a task has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,6 +35,25 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    /// The words by which digests tell the states.
+    const WORDS: [(Self, &str); 5] = [
+        (Self::Open, "pending"),
+        (Self::Active, "in_progress"),
+        (Self::Done, "completed"),
+        (Self::Cancelled, "cancelled"),
+        (Self::Dropped, "dropped, not done"),
+    ];
+
+    /// Returns the word by which digests tell it.
+    pub(crate) fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
+    }
+
+    /// Reads the word by which digests tell a state.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(state, _)| *state)
+    }
+
     /// Returns whether the task is still to be done.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Active)
@@ -65,7 +86,19 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tasks {
+    #[serde(deserialize_with = "read_bounded")]
     tasks: Vec<Task>,
+}
+
+/// Reads tasks as they were written, with the bounds that they have here.
+fn read_bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Task>, D::Error> {
+    let mut tasks: Vec<Task> = Deserialize::deserialize(from)?;
+    tasks.drain(..tasks.len().saturating_sub(MAX_TASKS));
+    for task in &mut tasks {
+        task.text = bounded(&task.text);
+        task.id = task.id.take().map(|id| head(&id, ID_BYTES).to_owned());
+    }
+    Ok(tasks)
 }
 
 impl Tasks {
@@ -75,7 +108,7 @@ impl Tasks {
         if result.is_some_and(has_failed) {
             return false;
         }
-        match tool_name(tool).as_str() {
+        match own_name(tool).as_str() {
             "taskcreate" => self.create(input, result.unwrap_or_default()),
             "taskupdate" => self.update(input),
             "tasklist" => self.read(result.unwrap_or_default()),
@@ -99,7 +132,7 @@ impl Tasks {
 
     fn create(&mut self, input: &Value, result: &str) {
         let Some(text) = text_of(input) else { return };
-        let id = result.split_once("Task #").map(|(_, rest)| digits(rest)).filter(|id| !id.is_empty());
+        let id = result.split_once("Task #").map(|(_, rest)| id_digits(rest)).filter(|id| !id.is_empty());
         // A list that began anew counts from one again.
         let of_before = |task: &&mut Task| task.id.is_some() && task.id.as_deref() == id;
         if let Some(before) = self.tasks.iter_mut().find(of_before) {
@@ -116,7 +149,8 @@ impl Tasks {
             if input.get("status").is_some() {
                 task.state = state_of(input);
             }
-            if let Some(text) = input.get("subject").and_then(Value::as_str) {
+            let subject = input.get("subject").and_then(Value::as_str);
+            if let Some(text) = subject.filter(|text| !text.trim().is_empty()) {
                 task.text = bounded(text);
             }
         } else if let Some(text) = text_of(input) {
@@ -131,7 +165,7 @@ impl Tasks {
             let Some((state, text)) = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else {
                 continue;
             };
-            let (id, text) = (digits(rest), text.split(" [blocked by").next().unwrap_or_default().trim());
+            let (id, text) = (id_digits(rest), text.split(" [blocked by").next().unwrap_or_default().trim());
             if id.is_empty() || text.is_empty() {
                 continue;
             }
@@ -144,17 +178,18 @@ impl Tasks {
     }
 
     /// Puts a list in the place of the one before; one that is merged only changes what it names.
-    fn replace(&mut self, mut listed: Vec<Task>, is_merged: bool) {
-        listed.truncate(MAX_TASKS);
+    fn replace(&mut self, listed: Vec<Task>, is_merged: bool) {
         if is_merged {
             self.merge(listed);
             return;
         }
+        let new_words: Vec<_> = listed.iter().map(words).collect();
         let mut is_new = vec![true; listed.len()];
         for same in [is_same_text, is_same_id, is_reworded] {
             self.tasks.retain(|task| {
-                let free = |(at, new): &(usize, &Task)| is_new[*at] && same(task, new);
-                let found = listed.iter().enumerate().find(free).map(|(at, _)| at);
+                let old = (task, &words(task));
+                let free = |at: &usize| is_new[*at] && same(old, (&listed[*at], &new_words[*at]));
+                let found = (0..listed.len()).find(free);
                 found.inspect(|at| is_new[*at] = false).is_none()
             });
         }
@@ -168,7 +203,7 @@ impl Tasks {
 
     fn merge(&mut self, listed: Vec<Task>) {
         for new in listed {
-            let is_same = |task: &Task| task.id.is_some() && task.id == new.id || is_same_text(task, &new);
+            let is_same = |task: &Task| task.id.is_some() && task.id == new.id || task.text == new.text;
             match self.tasks.iter_mut().find(|task| is_same(task)) {
                 Some(task) => *task = new,
                 None => self.push(new),
@@ -189,8 +224,8 @@ impl Tasks {
     }
 }
 
-/// Returns the name of a tool without its server, in small letters alone.
-fn tool_name(tool: &str) -> String {
+/// Returns the name of a tool without its server, in small letters and digits alone.
+pub(crate) fn own_name(tool: &str) -> String {
     let own = tool.rsplit("__").next().unwrap_or(tool);
     own.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -231,7 +266,7 @@ fn listed(tool: &str, input: &Value) -> Option<Vec<Task>> {
             .filter(|list| !list.is_empty());
     }
     match KEYS.iter().find_map(|key| input.get(key))? {
-        Value::Array(items) => Some(items.iter().filter_map(task_of).collect()),
+        Value::Array(items) => Some(items.iter().filter_map(task_of).take(MAX_TASKS).collect()),
         Value::String(text) => Some(checklist(text)),
         _ => None,
     }
@@ -250,7 +285,7 @@ fn text_of(item: &Value) -> Option<&str> {
 
 fn id_of(item: &Value) -> Option<String> {
     match ["taskId", "task_id", "id"].iter().find_map(|key| item.get(key))? {
-        Value::String(id) => Some(head(id, TASK_BYTES).to_owned()),
+        Value::String(id) => Some(head(id, ID_BYTES).to_owned()),
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     }
@@ -273,12 +308,13 @@ fn checklist(text: &str) -> Vec<Task> {
         let text = text.trim();
         (mark.len() <= 3 && !text.is_empty()).then(|| Task { id: None, text: bounded(text), state })
     };
-    text.lines().filter_map(item).collect()
+    text.lines().filter_map(item).take(MAX_TASKS).collect()
 }
 
-/// Returns the digits that a text begins with.
-fn digits(text: &str) -> &str {
-    &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
+/// Returns the digits that a text begins with, none where they are too many.
+fn id_digits(text: &str) -> &str {
+    let n_bytes = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if n_bytes <= ID_BYTES { &text[..n_bytes] } else { "" }
 }
 
 fn bounded(text: &str) -> String {
@@ -289,29 +325,33 @@ fn bounded(text: &str) -> String {
     [head(text, TASK_BYTES - '…'.len_utf8()), "…"].concat()
 }
 
-fn is_same_text(one: &Task, other: &Task) -> bool {
+/// A task and its words, in order and each once.
+type Worded<'t> = (&'t Task, &'t Vec<u64>);
+
+fn is_same_text((one, _): Worded<'_>, (other, _): Worded<'_>) -> bool {
     one.text == other.text
 }
 
 /// Returns whether two tasks have one id; a list that counts from one again gives it to others, whose words differ.
-fn is_same_id(one: &Task, other: &Task) -> bool {
-    one.id.is_some() && one.id == other.id && shared_words(one, other) > 0
+fn is_same_id((one, words): Worded<'_>, (other, others): Worded<'_>) -> bool {
+    one.id.is_some() && one.id == other.id && n_shared(words, others) > 0
 }
 
 /// Returns whether most words of two tasks are the same.
-fn is_reworded(one: &Task, other: &Task) -> bool {
-    let n_words = |task: &Task| words(task).len();
-    one.state.is_open() && shared_words(one, other) * 5 >= n_words(one).max(n_words(other)).max(1) * 3
+fn is_reworded((one, words): Worded<'_>, (_, others): Worded<'_>) -> bool {
+    one.state.is_open() && n_shared(words, others) * 5 >= words.len().max(others.len()).max(1) * 3
 }
 
-fn shared_words(one: &Task, other: &Task) -> usize {
-    let others = words(other);
-    words(one).iter().filter(|word| others.contains(word)).count()
+fn n_shared(words: &[u64], others: &[u64]) -> usize {
+    words.iter().filter(|word| others.binary_search(word).is_ok()).count()
 }
 
-fn words(task: &Task) -> Vec<Cow<'_, str>> {
-    let own = task.text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    own.map(|word| Cow::Owned(word.to_lowercase())).collect()
+/// Returns the words of a task as numbers.
+fn words(task: &Task) -> Vec<u64> {
+    let mut words: Vec<u64> = plain_words(&task.text).map(|word| id_key(&word.to_lowercase())).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
 #[cfg(test)]
@@ -338,13 +378,10 @@ mod tests {
 
     #[test]
     fn an_open_task_that_vanishes_was_dropped_and_a_finished_one_stays_done() {
+        let first = todos(&[("read", "completed"), ("parse", "in_progress"), ("print", "pending")]);
         check(
             &[
-                (
-                    "TodoWrite",
-                    todos(&[("read", "completed"), ("parse", "in_progress"), ("print", "pending")]),
-                    "ok",
-                ),
+                ("TodoWrite", first, "ok"),
                 ("TodoWrite", todos(&[("print", "in_progress"), ("send", "pending")]), "ok"),
             ],
             &[("read", Done), ("parse", Dropped), ("print", Active), ("send", Open)],
@@ -354,13 +391,9 @@ mod tests {
 
     #[test]
     fn a_task_in_other_words_is_the_same() {
-        check(
-            &[
-                ("TodoWrite", todos(&[("Write the parser for dates", "pending")]), ""),
-                ("TodoWrite", todos(&[("Write the parser for all dates", "completed")]), ""),
-            ],
-            &[("Write the parser for all dates", Done)],
-        );
+        let one = |text, state| ("TodoWrite", todos(&[(text, state)]), "");
+        let [before, after] = ["Write the parser for dates", "Write the parser for all dates"];
+        check(&[one(before, "pending"), one(after, "completed")], &[(after, Done)]);
     }
 
     #[test]
@@ -430,6 +463,27 @@ mod tests {
         let many = json!({ "todos": vec![json!({ "content": "same" }); 500] });
         tasks.take_in("TodoWrite", &many, None);
         assert!(tasks.all().len() <= MAX_TASKS);
+        let id = "7".repeat(5_000);
+        tasks.take_in("TaskCreate", &json!({ "subject": "a" }), Some(&format!("Task #{id} created")));
+        tasks.take_in("TaskList", &json!({}), Some(&format!("#{id} [pending] b")));
+        assert!(tasks.all().iter().flat_map(|task| &task.id).all(|id| id.len() <= ID_BYTES));
+    }
+
+    #[test]
+    fn tasks_that_are_read_back_are_bounded() {
+        let task = json!({ "id": "é".repeat(900), "text": "é".repeat(900), "state": "open" });
+        let tasks: Tasks = serde_json::from_value(json!(vec![task; 900])).expect("tasks");
+        let is_short = |task: &Task| {
+            task.text.len() <= TASK_BYTES && task.id.as_ref().is_some_and(|id| id.len() <= ID_BYTES)
+        };
+        assert!(tasks.all().len() == MAX_TASKS && tasks.all().iter().all(is_short));
+    }
+
+    #[test]
+    fn a_blank_subject_changes_no_text() {
+        let create = ("TaskCreate", json!({ "subject": "a" }), "Task #1 created");
+        let update = ("TaskUpdate", json!({ "taskId": "1", "subject": " ", "status": "completed" }), "");
+        check(&[create, update], &[("a", Done)]);
     }
 
     proptest! {

@@ -5,9 +5,16 @@
 
 use std::borrow::Cow;
 
+use wb_message::text::head;
+
 use crate::words::host_words::{
-    AFTER_SAID, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, NODS, REJECTIONS, SAID,
+    AFTER_SAID, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, LOCAL_COMMANDS, NODS, REJECTED, REJECTIONS,
+    SAID,
 };
+use crate::words::plain_words;
+
+/// Bytes of a host's words about a rejection, before those of the user.
+const LEAD_BYTES: usize = 600;
 
 /// Who wrote a part of a text in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,7 +175,14 @@ fn is_host_text(text: &str) -> bool {
 }
 
 /// Returns whether the text of a tool result tells that the user rejected the call.
+///
+/// Any tool may show such a text: only an error of a tool, or the result of one that asks the user, says so for the user.
 pub fn is_rejection(result: &str) -> bool {
+    after_rejection(result).is_some()
+}
+
+/// Returns what follows the words by which a host tells of a rejection.
+fn after_rejection(result: &str) -> Option<&str> {
     const FRAMES: [&str; 3] = ["<tool_use_error>", "Error:", "]"];
     let mut text = result.trim_start();
     if text.starts_with('[')
@@ -178,25 +192,39 @@ pub fn is_rejection(result: &str) -> bool {
         text = rest.trim_start();
     }
     let text = FRAMES.iter().fold(text, |text, frame| text.strip_prefix(frame).unwrap_or(text).trim_start());
-    REJECTIONS.iter().any(|start| text.starts_with(start))
+    REJECTIONS.iter().find_map(|start| text.strip_prefix(start)).filter(|rest| is_template(rest))
+}
+
+/// Returns whether a host's words go on behind their start: the sentence ends there, or names what was rejected.
+///
+/// Programs know users that reject something too: "User rejected the request".
+fn is_template(rest: &str) -> bool {
+    let n_bytes = rest.find(['.', '\n', ':', '!']).unwrap_or(rest.len());
+    let sentence = rest[..n_bytes].trim_matches([' ', ']', ')']);
+    sentence.is_empty() || plain_words(sentence).any(|word| REJECTED.contains(&word))
 }
 
 /// Returns what the user said when rejecting a tool call, taken from the text of its result.
 pub fn rejected_words(result: &str) -> Option<&str> {
-    if !is_rejection(result) {
-        return None;
-    }
-    let starts = SAID.iter().filter_map(|label| result.find(label).map(|at| at + label.len()));
-    let words = &result[starts.min()?..];
+    let rest = after_rejection(result)?;
+    let lead = head(rest, LEAD_BYTES);
+    let (at, label) = SAID.iter().filter_map(|label| Some((lead.find(label)?, label))).min()?;
+    let words = &rest[at + label.len()..];
     let end = AFTER_SAID.iter().filter_map(|label| words.find(label)).min().unwrap_or(words.len());
     let words = words[..end].trim();
     let words = words.strip_prefix("<feedback>").unwrap_or(words).trim();
     (!words.is_empty()).then_some(words)
 }
 
+/// Returns whether the user's words are a command to the host alone: `/clear`, `/model opus`.
+pub fn is_local_command(words: &str) -> bool {
+    let name = words.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+    name.is_some_and(|name| LOCAL_COMMANDS.contains(&name))
+}
+
 /// Returns whether the user's words only nod: `ok`, `yes please`, `go ahead`.
 pub fn is_acknowledgement(words: &str) -> bool {
-    let mut all = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut all = plain_words(words);
     let is_nod = |word: &str| NODS.contains(&word.to_lowercase().as_str());
     words.len() <= 60 && !words.contains('?') && all.all(is_nod)
 }
@@ -217,6 +245,7 @@ mod tests {
         use Speaker::{Host, User};
         check("fix <it>", &[(User, "fix <it>")]);
         check("", &[]);
+        check("<output>boom</output>", &[(User, "<output>boom</output>")]);
         let reminder = "<system-reminder>\nPlan mode.\n</system-reminder>";
         check(&format!("{reminder}\nfix it"), &[(Host, reminder), (User, "fix it")]);
         check(&format!("fix it {reminder} now"), &[(User, "fix it"), (Host, reminder), (User, "now")]);
@@ -231,7 +260,9 @@ mod tests {
         check(
             "<command-name>/go</command-name>\n<command-args>without tests</command-args>",
             &[
-                (Host, "<command-name>/go</command-name>"),
+                (Host, "<command-name>"),
+                (User, "/go"),
+                (Host, "</command-name>"),
                 (Host, "<command-args>"),
                 (User, "without tests"),
                 (Host, "</command-args>"),
@@ -286,6 +317,36 @@ mod tests {
             Some("use ls"),
         );
         check("1: the user said:\nx", None);
+    }
+
+    #[test]
+    fn a_command_to_the_host_alone_is_no_request() {
+        for (words, expected) in [
+            ("/clear", true),
+            ("/model\nopus", true),
+            ("/review-pr 12", false),
+            ("clear the cache", false),
+            ("/", false),
+        ] {
+            assert_eq!(is_local_command(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_only_begins_like_a_rejection_is_none() {
+        for other in [
+            "User rejected the request (code 4001)",
+            "The user declined to share a location",
+            "User rejectedly",
+            "The user has rejected 3 of 4 offers. Feedback: never push",
+        ] {
+            assert!(!is_rejection(other) && rejected_words(other).is_none(), "{other}");
+        }
+        let far = format!("User rejected.\n\n{}Feedback: never push", "line\n".repeat(200));
+        assert!(is_rejection(&far) && rejected_words(&far).is_none());
+        for whole in ["User rejected. Feedback: x", "User rejected the command with feedback: x"] {
+            assert_eq!(rejected_words(whole), Some("x"), "{whole}");
+        }
     }
 
     #[test]

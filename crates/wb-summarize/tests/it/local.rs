@@ -63,7 +63,8 @@ fn a_word_or_two_is_no_activity_and_a_line_of_a_log_no_constraint() {
         Message::assistant("Done."),
     ];
     let first = digest(&talk, None);
-    assert_eq!(lines(&first, "- Active:"), ["- Active: Now I port the reader."]);
+    assert!(lines(&first, "- Active:").is_empty(), "what was said in an earlier turn may be done: {first}");
+    assert_eq!(lines(&first, "  agent:"), ["  agent: Now I port the reader.", "  agent: Done."]);
     let (_, guardrails) = first.split_once("# Guardrails\n").unwrap();
     let (guardrails, _) = guardrails.split_once("# Status").unwrap();
     assert_eq!(guardrails, "- Never touch the schema.\n");

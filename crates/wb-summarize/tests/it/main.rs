@@ -7,6 +7,7 @@ mod audit;
 mod mutate;
 mod own_prompts;
 mod config_vectors;
+mod false_claims;
 mod requests;
 mod snapshots;
 mod vectors;

@@ -2,12 +2,13 @@
 
 use window_budget::{
     CompactionConfig, CompactionExecutionMode, CompactionRawRetention, ContextCompactionMode,
-    ContextWindowPolicy, Message,
+    ContextWindowPolicy,
 };
 
 #[cfg(feature = "compat")]
 #[test]
 fn other_systems_are_reached_by_their_names() {
+    use window_budget::Message;
     use window_budget::compat::{context_window, policy, three_level};
     let mut window = context_window::ContextWindow::new(1000, 200);
     window.push(Message::user("Hello"), 700);

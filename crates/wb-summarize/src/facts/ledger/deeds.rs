@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
-use crate::shell::kind::{is_quiet, is_viewer, name, program};
-use crate::shell::words::{Step, steps};
-use crate::shell::{GitEffect, effects};
+use crate::shell::kind::{Role, name, program};
+use crate::shell::lexer::{Step, Word};
+use crate::shell::{Command, Effects, GitEffect};
 
 /// Something that a summary may claim to have been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub(crate) enum Deed {
     /// Tests were run.
     Tests,
     /// The code was built or checked by a compiler.
@@ -25,36 +25,41 @@ pub enum Deed {
     PullRequest,
 }
 
-/// How many kinds there are.
-const N_DEEDS: usize = 6;
+impl Deed {
+    const ALL: [Self; 6] =
+        [Self::Tests, Self::Build, Self::Lint, Self::Commit, Self::Push, Self::PullRequest];
+}
 
 /// When something ended well, ended badly, and when it may have been done, each for the last time; as message numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ends {
+pub(crate) struct Ends {
     /// It ended well.
-    pub ok: Option<u32>,
+    pub(crate) ok: Option<u32>,
     /// It ended badly.
-    pub failed: Option<u32>,
+    pub(crate) failed: Option<u32>,
     /// It may have been done by somebody who was not watched, or with an end that was not seen.
-    pub unsure: Option<u32>,
+    pub(crate) unsure: Option<u32>,
 }
 
 impl Ends {
     /// Tells whether it was done, or may have been.
-    pub fn may_be(self) -> bool {
+    pub(crate) fn may_be(self) -> bool {
         self.ok.is_some() || self.unsure.is_some()
     }
 
     /// Returns the message that shows the last end if that was a bad one, and nothing that may have been better came after.
-    pub fn failed_last(self) -> Option<u32> {
+    pub(crate) fn failed_last(self) -> Option<u32> {
         self.failed.filter(|failed| self.ok.max(self.unsure).is_none_or(|other| other < *failed))
     }
 }
 
 /// How the kinds of things ended last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Deeds([Ends; N_DEEDS]);
+pub(crate) struct Deeds {
+    ends: [Ends; Deed::ALL.len()],
+    /// When a command ran last that may have changed or deleted files which it does not name.
+    swept: Option<u32>,
+}
 
 /// Words of a command that tell what it does.
 const WORDS: [(Deed, &[&str]); 3] = [
@@ -125,15 +130,37 @@ const TOLD: [(Deed, &[&str]); 5] = [
     (Deed::Commit, &["committed"]),
     (Deed::Push, &["pushed"]),
 ];
+/// Words by which somebody tells that a pull request was opened.
+const OPENS: [&str; 4] = ["opened", "created", "create", "creating"];
+/// The first letters of these words.
+const FIRST_LETTERS: &[u8] = b"pgbcwo";
+/// What a run of tests or checks writes at its end.
+const RESULTS: [&str; 4] = ["test result:", " passed", "PASS", " passing"];
+
+/// Tells whether a word begins so, whatever its case.
+fn begins(word: &[u8], start: &[u8]) -> bool {
+    word.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start))
+}
 
 impl Deeds {
     /// Returns how something ended.
-    pub fn ends(&self, deed: Deed) -> Ends {
-        self.0[deed as usize]
+    pub(crate) fn ends(&self, deed: Deed) -> Ends {
+        self.ends[deed as usize]
+    }
+
+    /// Returns the message of the last command that may have changed or deleted files which it does not name.
+    pub(crate) fn swept(&self) -> Option<u32> {
+        self.swept
+    }
+
+    /// Returns the checks whose end a message showed.
+    pub(crate) fn checked_at(&self, at: u32) -> Vec<Deed> {
+        let ended = |deed: &Deed| [self.ends(*deed).ok, self.ends(*deed).failed].contains(&Some(at));
+        CHECKS.into_iter().filter(ended).collect()
     }
 
     fn note(&mut self, deed: Deed, outcome: Outcome, at: u32) {
-        let ends = &mut self.0[deed as usize];
+        let ends = &mut self.ends[deed as usize];
         match outcome {
             Outcome::Ok => ends.ok = Some(at),
             Outcome::Failed => ends.failed = Some(at),
@@ -143,9 +170,20 @@ impl Deeds {
     }
 
     /// Notes what a command did and how it ended.
-    pub(crate) fn ran(&mut self, command: &str, output: &str, outcome: Outcome, at: u32) {
-        let all = steps(command);
-        let acts: Vec<&Step> = all.iter().filter(|step| !is_viewer(step) && !is_quiet(step)).collect();
+    pub(crate) fn ran(
+        &mut self,
+        command: &Command<'_>,
+        effects: &Effects<'_>,
+        output: &str,
+        outcome: Outcome,
+        at: u32,
+    ) {
+        if outcome != Outcome::NotThere
+            && command.with_roles().any(|(step, role)| role != Role::Views && sweeps(step))
+        {
+            self.swept = Some(at);
+        }
+        let acts: Vec<&Step> = command.acts().collect();
         let did = checks(&acts, output);
         for deed in CHECKS.into_iter().filter(|deed| did.known[*deed as usize]) {
             // Of a chain that failed the first part may have worked, and a later one was not reached.
@@ -159,7 +197,7 @@ impl Deeds {
         }
         let end = if outcome == Outcome::Failed { Outcome::Unknown } else { outcome };
         if outcome != Outcome::Failed || acts.len() > 1 {
-            for deed in git(&acts, command) {
+            for deed in git(&acts, effects) {
                 self.note(deed, end, at);
             }
         }
@@ -168,26 +206,72 @@ impl Deeds {
     /// Notes what somebody may have done who was not watched: the user, another agent, a tool of no known kind.
     pub(crate) fn told(&mut self, text: &str, at: u32) {
         let mut n_since_open = usize::MAX;
-        for word in text.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase) {
-            n_since_open = n_since_open.saturating_add(1);
-            match word.as_str() {
-                "opened" | "created" | "create" | "creating" => n_since_open = 0,
-                "pr" | "pull" if n_since_open < 5 => self.note(Deed::PullRequest, Outcome::Unknown, at),
-                _ => {}
+        for line in text.split('\n') {
+            if line.is_ascii() {
+                let words = line.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
+                words.for_each(|word| self.word_told(word, &mut n_since_open, at));
+            } else {
+                let words = line.split(|c: char| !c.is_alphanumeric());
+                words.for_each(|word| self.word_told(word.as_bytes(), &mut n_since_open, at));
             }
-            for (deed, starts) in TOLD {
-                if starts.iter().any(|start| word.starts_with(start)) {
-                    self.note(deed, Outcome::Unknown, at);
-                }
+        }
+    }
+
+    fn word_told(&mut self, word: &[u8], n_since_open: &mut usize, at: u32) {
+        *n_since_open = n_since_open.saturating_add(1);
+        if !word.first().is_some_and(|first| FIRST_LETTERS.contains(&first.to_ascii_lowercase())) {
+            return;
+        }
+        let is = |known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
+        if OPENS.iter().any(is) {
+            *n_since_open = 0;
+        } else if *n_since_open < 5 && ["pr", "pull"].iter().any(is) {
+            self.note(Deed::PullRequest, Outcome::Unknown, at);
+        }
+        for (deed, starts) in TOLD {
+            if starts.iter().any(|start| begins(word, start.as_bytes())) {
+                self.note(deed, Outcome::Unknown, at);
             }
         }
     }
 }
 
+/// Programs that run code which they are given.
+const INTERPRETERS: [&str; 11] =
+    ["python", "python3", "node", "deno", "ruby", "perl", "php", "bash", "sh", "zsh", "xargs"];
+
+/// Tells whether a step may change or delete files that it does not name: by a pattern or in a script.
+fn sweeps(step: &Step<'_>) -> bool {
+    let words = program(&step.words);
+    let own = name(words);
+    let second = words.get(1).map_or("", |word| word.text.as_ref());
+    if words.is_empty() {
+        return false;
+    }
+    let is_file = words.first().is_some_and(|word| word.text.contains(['/', '.'])) && own != ".";
+    let is_script = is_file || INTERPRETERS.contains(&own) || RUNNERS.contains(&own);
+    let is_open = || words.iter().skip(1).any(|word| !word.is_fixed);
+    let is_named = CHANGERS.contains(&own) || (own == "git" && matches!(second, "rm" | "mv"));
+    let is_wide = own == "find" || (own == "git" && second == "clean");
+    is_wide || (is_script && !says_check(words)) || (is_named && is_open())
+}
+
+/// Programs that change the files that they are given.
+const CHANGERS: [&str; 13] = [
+    "rm", "rmdir", "unlink", "trash", "mv", "cp", "sed", "gsed", "tee", "truncate", "rsync", "prettier",
+    "rustfmt",
+];
+
+/// Tells whether a command names a check.
+fn says_check(words: &[Word<'_>]) -> bool {
+    let parts = words.iter().take(8).flat_map(|word| word.text.split(|c: char| !c.is_ascii_alphanumeric()));
+    parts.into_iter().any(|part| WORDS.iter().any(|(_, known)| known.contains(&part)))
+}
+
 /// What a command checks: what it says, and whether it may check other things.
 #[derive(Clone, Copy, Debug, Default)]
 struct Checks {
-    known: [bool; N_DEEDS],
+    known: [bool; Deed::ALL.len()],
     perhaps: bool,
 }
 
@@ -213,14 +297,12 @@ fn checks(acts: &[&Step], output: &str) -> Checks {
             step.body.is_some() || own.contains('.') || words.get(1).is_some_and(|it| it.text == "xtask");
         checks.perhaps |= is_script || (RUNNERS.contains(&own) && !says);
     }
-    let has_result =
-        ["test result:", " passed", "PASS", "tests passed", " passing"].iter().any(|it| output.contains(it));
-    checks.perhaps |= has_result && !acts.is_empty();
+    checks.perhaps = checks.perhaps || !acts.is_empty() && RESULTS.iter().any(|it| output.contains(it));
     checks
 }
 
-fn git(acts: &[&Step], command: &str) -> Vec<Deed> {
-    let mut deeds: Vec<Deed> = effects(command).git.iter().filter_map(of_git).collect();
+fn git(acts: &[&Step], effects: &Effects<'_>) -> Vec<Deed> {
+    let mut deeds: Vec<Deed> = effects.git.iter().filter_map(of_git).collect();
     for step in acts {
         let words = program(&step.words);
         let is = |at: usize, text: &str| words.get(at).is_some_and(|word| word.text == text);
@@ -258,7 +340,8 @@ mod tests {
     fn after(runs: &[(&str, Outcome)]) -> Deeds {
         let mut deeds = Deeds::default();
         for (at, (command, outcome)) in runs.iter().enumerate() {
-            deeds.ran(command, "", *outcome, u32::try_from(at).unwrap_or(0));
+            let command = Command::of(command);
+            deeds.ran(&command, &command.effects(), "", *outcome, u32::try_from(at).unwrap_or(0));
         }
         deeds
     }
@@ -269,10 +352,9 @@ mod tests {
             ("cargo test -p a | tail -5", Outcome::Failed),
             ("git add . && git commit -m x", Outcome::Ok),
         ]);
-        assert_eq!(
-            deeds.ends(Deed::Tests).failed_last(),
-            Some(0).filter(|_| deeds.ends(Deed::Tests).unsure.is_none())
-        );
+        // A hook may have run the tests again before the commit.
+        assert_eq!(deeds.ends(Deed::Tests), Ends { ok: None, failed: Some(0), unsure: Some(1) });
+        assert_eq!(deeds.ends(Deed::Tests).failed_last(), None);
         assert_eq!(deeds.ends(Deed::Commit).ok, Some(1));
         assert!(!deeds.ends(Deed::Push).may_be() && !deeds.ends(Deed::PullRequest).may_be());
         assert!(
@@ -295,5 +377,46 @@ mod tests {
         deeds.told("I pushed it already", 4);
         assert_eq!(deeds.ends(Deed::Push).unsure, Some(4));
         assert!(!deeds.ends(Deed::Commit).may_be());
+    }
+
+    #[test]
+    fn what_is_told_counts_whatever_its_case_and_no_word_is_passed_over() {
+        let told = |text: &str| {
+            let mut deeds = Deeds::default();
+            deeds.told(text, 4);
+            deeds
+        };
+        for (deed, starts) in TOLD {
+            for start in starts {
+                assert_eq!(told(&start.to_uppercase()).ends(deed).unsure, Some(4), "{start}");
+            }
+        }
+        for opens in OPENS {
+            assert_eq!(told(&format!("{opens} a PR")).ends(Deed::PullRequest).unsure, Some(4), "{opens}");
+        }
+        assert!(!told("a PR was opened, ü pas").ends(Deed::PullRequest).may_be());
+    }
+
+    #[test]
+    fn a_pattern_or_a_script_may_change_what_it_does_not_name() {
+        for (command, expected) in [
+            ("rm src/*.rs", true),
+            ("rm -r \"$DIR\"", true),
+            ("git clean -fd && ls", true),
+            ("python3 tools/mend.py", true),
+            ("./mend.sh", true),
+            ("make", true),
+            ("find . -name '*.rs' -delete", true),
+            ("rm src/a.rs", false),
+            ("cargo test -p a*", false),
+            ("npm test", false),
+            ("grep -rn x src/*.rs", false),
+            ("git commit -am x", false),
+            ("git rm 'src/a.rs'", false),
+            ("cat > src/a.rs <<'EOF'\nfn a() {}\nEOF", false),
+        ] {
+            let deeds = after(&[(command, Outcome::Ok)]);
+            assert_eq!(deeds.swept().is_some(), expected, "{command}");
+        }
     }
 }

@@ -5,6 +5,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wb_message::pairing::id_key;
 
+use super::tokens::{MOST_BYTES, Token, components};
+
 /// Bits for each word, and how many of them a word sets.
 const BITS: u64 = 14;
 const N_SET: u64 = 8;
@@ -13,8 +15,8 @@ const FIRST_WORDS: u32 = 1_024;
 /// Bytes that the set may take, in any session and as a part of the text that was read.
 const LEAST_BYTES: u64 = 32 << 10;
 const PART_OF_READ: u64 = 16;
-/// Longer words are data.
-const MOST_BYTES: usize = 200;
+/// Words that were read last which are known without a look at the layers.
+const MOST_RECENT: u32 = 4_096;
 /// Characters of a hash by which it is known.
 const HASH_BYTES: usize = 7;
 
@@ -33,38 +35,114 @@ pub(crate) enum Use {
 
 /// The words of a session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub(crate) struct Known {
+    layers: Vec<Layer>,
+    n_read: u64,
+    is_full: bool,
+    #[serde(skip)]
+    recent: Recent,
+}
+
+/// The words of a session as somebody wrote them down.
+#[derive(Deserialize)]
+struct Written {
     layers: Vec<Layer>,
     n_read: u64,
     is_full: bool,
 }
 
+impl TryFrom<Written> for Known {
+    type Error = &'static str;
+
+    fn try_from(Written { layers, n_read, is_full }: Written) -> Result<Self, Self::Error> {
+        let last = layers.len().saturating_sub(1);
+        let fits = |(nth, layer): (usize, &Layer)| {
+            let n_words = n_words(nth);
+            layer.bits.len() == n_parts(n_words)
+                && (layer.left == 0 || (nth == last && layer.left <= n_words))
+        };
+        if layers.iter().enumerate().all(fits) {
+            Ok(Self { layers, n_read, is_full, recent: Recent::default() })
+        } else {
+            Err("the set of words is none that was written")
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Layer {
+    /// How many words it has room for.
     left: u32,
     #[serde(serialize_with = "write_bits", deserialize_with = "read_bits")]
     bits: Vec<u64>,
 }
 
+/// Returns for how many words a layer is made.
+fn n_words(nth: usize) -> u32 {
+    (0..nth).fold(FIRST_WORDS, |n_words, _| n_words.saturating_add(n_words / 2))
+}
+
+/// Returns how many numbers hold the bits of so many words.
+fn n_parts(n_words: u32) -> usize {
+    usize::try_from(u64::from(n_words) * BITS / 64).unwrap_or(usize::MAX)
+}
+
+/// Where the bits of a word stand: so far from each other, in a layer of any size.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    key: u64,
+    step: u64,
+}
+
+impl Probe {
+    fn of(key: u64) -> Self {
+        Self { key, step: mixed(key ^ 0x9e37_79b9) | 1 }
+    }
+}
+
 impl Layer {
-    fn places(&self, key: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
+    fn places(&self, Probe { key, step }: Probe) -> impl Iterator<Item = (usize, u64)> + use<> {
         let n_bits = (self.bits.len() as u64 * 64).max(1);
-        let step = mixed(key ^ 0x9e37_79b9) | 1;
         (0..N_SET).map(move |nth| {
             let bit = key.wrapping_add(step.wrapping_mul(nth)) % n_bits;
             (usize::try_from(bit / 64).unwrap_or(0), 1 << (bit % 64))
         })
     }
 
-    fn has(&self, key: u64) -> bool {
-        self.places(key).all(|(at, bit)| self.bits.get(at).is_some_and(|bits| bits & bit != 0))
+    fn has(&self, probe: Probe) -> bool {
+        self.places(probe).all(|(at, bit)| self.bits.get(at).is_some_and(|bits| bits & bit != 0))
     }
 
-    fn set(&mut self, key: u64) {
-        for (at, bit) in self.places(key) {
+    fn set(&mut self, probe: Probe) {
+        for (at, bit) in self.places(probe) {
             if let Some(bits) = self.bits.get_mut(at) {
                 *bits |= bit;
             }
+        }
+    }
+}
+
+/// Words that were read not long ago, each in the one place that its key gives it: a text says most of its words again and
+/// again. All of them are in the layers.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    keys: Vec<u64>,
+}
+
+impl Recent {
+    /// Tells whether a word was met not long ago; from now on it was.
+    fn meets(&mut self, key: u64) -> bool {
+        let last = self.keys.len().saturating_sub(1);
+        let place = usize::try_from(key >> 32).unwrap_or(0) & last;
+        self.keys.get_mut(place).is_some_and(|known| std::mem::replace(known, key) == key)
+    }
+
+    /// Makes room as for so many words in all.
+    fn grow(&mut self, n_words: u32) {
+        let n = usize::try_from(n_words.min(MOST_RECENT).next_power_of_two()).unwrap_or(0);
+        if n > self.keys.len() {
+            self.keys = vec![0; n];
         }
     }
 }
@@ -75,25 +153,44 @@ impl Known {
         self.is_full
     }
 
+    /// Notes that words were not read.
+    pub(crate) fn leave_out(&mut self) {
+        self.is_full = true;
+    }
+
     /// Returns about how many bytes of memory are taken.
     pub(crate) fn n_bytes(&self) -> usize {
         self.layers.iter().map(|layer| layer.bits.len() * 8).sum()
     }
 
+    /// Returns about how many bytes of memory the words take that were read last.
+    pub(crate) fn n_recent_bytes(&self) -> usize {
+        self.recent.keys.len() * 8
+    }
+
     /// Reads all words of a text, and the names of paths below each other.
     pub(crate) fn read(&mut self, text: &str) {
-        self.n_read += text.len() as u64;
-        for (token, is_escaped) in tokens(text) {
+        self.n_read = self.n_read.saturating_add(text.len() as u64);
+        if self.is_full {
+            return;
+        }
+        for token in Token::all(text) {
             self.token(token);
-            if is_escaped && token.starts_with(['n', 't', 'r']) {
-                self.token(&token[1..]);
+            if let Some(rest) = token.unescaped() {
+                self.token(rest);
             }
         }
     }
 
-    fn token(&mut self, token: &str) {
+    fn token(&mut self, token: Token<'_>) {
+        if self.recent.meets(id_key(token.text)) {
+            return;
+        }
+        if token.is_plain() {
+            return self.word(token.text);
+        }
         let mut above: Option<&str> = None;
-        for part in components(token) {
+        for part in components(token.text) {
             self.add(word_key(part));
             if let Some(above) = above {
                 self.add(below_key(above, part));
@@ -122,8 +219,14 @@ impl Known {
 
     /// Notes that something may have been done with the files that a text names.
     pub(crate) fn acted(&mut self, text: &str) {
-        for (token, _) in tokens(text) {
-            if let Some(name) = components(token).last().filter(|name| name.contains('.')) {
+        if self.is_full {
+            return;
+        }
+        for token in Token::dotted(text) {
+            if self.recent.meets(!id_key(token.text)) {
+                continue;
+            }
+            if let Some(name) = components(token.text).last().filter(|name| name.contains('.')) {
                 self.add(key(Use::Acted, name));
             }
         }
@@ -149,24 +252,25 @@ impl Known {
             return;
         }
         if self.layers.last().is_none_or(|layer| layer.left == 0) {
-            let n_words = |left: u32, _: &Layer| left.saturating_add(left / 2);
-            let left = self.layers.iter().fold(FIRST_WORDS, n_words);
-            let n_bits = usize::try_from(u64::from(left) * BITS / 64).unwrap_or(1);
-            let after = self.n_bytes() + n_bits * 8;
+            let left = n_words(self.layers.len());
+            let n_parts = n_parts(left);
+            let after = self.n_bytes().saturating_add(n_parts.saturating_mul(8));
             if after as u64 > LEAST_BYTES.max(self.n_read / PART_OF_READ) {
                 self.is_full = true;
                 return;
             }
-            self.layers.push(Layer { left, bits: vec![0; n_bits] });
+            self.recent.grow(left);
+            self.layers.push(Layer { left, bits: vec![0; n_parts] });
         }
         if let Some(layer) = self.layers.last_mut() {
             layer.left -= 1;
-            layer.set(key);
+            layer.set(Probe::of(key));
         }
     }
 
     fn has(&self, key: u64) -> bool {
-        self.layers.iter().any(|layer| layer.has(key))
+        let probe = Probe::of(key);
+        self.layers.iter().any(|layer| layer.has(probe))
     }
 
     /// Tells whether a word occurred; of a hash its beginning is enough.
@@ -189,28 +293,6 @@ impl Known {
     }
 }
 
-/// Visits the runs of bytes that names are made of, and whether a backslash stands before.
-fn tokens(text: &str) -> impl Iterator<Item = (&str, bool)> {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-/@+".contains(&byte) || byte >= 0x80;
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let bytes = text.as_bytes();
-        at += bytes[at..].iter().take_while(|byte| !is_part(**byte)).count();
-        let start = at;
-        at += bytes[at..].iter().take_while(|byte| is_part(**byte)).count();
-        (at > start).then(|| (&text[start..at], start > 0 && bytes[start - 1] == b'\\'))
-    })
-    .filter(|(token, _)| {
-        (2..=MOST_BYTES).contains(&token.len()) && token.bytes().any(|byte| !byte.is_ascii_digit())
-    })
-}
-
-/// Visits the names in a path, without those that stand for a folder above.
-pub(crate) fn components(path: &str) -> impl Iterator<Item = &str> {
-    let names = path.split('/').map(|name| name.trim_matches(['-', '+', ',']).trim_end_matches('.'));
-    names.filter(|name| name.len() > 1 && *name != "..")
-}
-
 fn word_key(word: &str) -> u64 {
     key(Use::Word, word)
 }
@@ -222,8 +304,19 @@ fn below_key(above: &str, name: &str) -> u64 {
 /// Words are known whatever their case.
 fn key(what: Use, word: &str) -> u64 {
     let is_small = !word.bytes().any(|byte| byte.is_ascii_uppercase());
-    let key = if is_small { id_key(word) } else { id_key(&word.to_ascii_lowercase()) };
+    let key = if is_small { id_key(word) } else { small_key(word) };
     mixed(key ^ ((what as u64 + 1) << 56))
+}
+
+/// Returns the key of a word in small letters.
+fn small_key(word: &str) -> u64 {
+    let mut room = [0; MOST_BYTES];
+    let small = room.get_mut(..word.len()).and_then(|small| {
+        small.copy_from_slice(word.as_bytes());
+        small.make_ascii_lowercase();
+        std::str::from_utf8(small).ok()
+    });
+    small.map_or_else(|| id_key(&word.to_ascii_lowercase()), id_key)
 }
 
 /// Visits three words that follow each other, as keys; a path that somebody typed says nothing about who speaks.
@@ -322,5 +415,40 @@ mod tests {
         let text = serde_json::to_string(&known).expect("plain data");
         let again: Known = serde_json::from_str(&text).expect("what was written");
         assert!(again.has_path("src/a.rs") && !again.has_path("src/b.rs"));
+    }
+
+    #[test]
+    fn a_set_that_nobody_wrote_is_refused() {
+        let known = serde_json::to_value(of("src/a.rs")).expect("plain data");
+        let check = |field: &str, value: serde_json::Value, expected: bool| {
+            let mut known = known.clone();
+            match field {
+                "left" | "bits" => known["layers"][0][field] = value,
+                _ => known[field] = value,
+            }
+            let read: Result<Known, _> = serde_json::from_value(known);
+            assert_eq!(read.is_ok(), expected, "{field}");
+            read.map(|mut known| known.read("src/b.rs and more")).unwrap_or_default();
+        };
+        check("left", serde_json::json!(1), true);
+        check("left", serde_json::json!(u32::MAX), false);
+        check("bits", serde_json::json!(""), false);
+        check("layers", serde_json::json!(vec![serde_json::json!({ "left": 0, "bits": "" }); 40]), false);
+        check("n_read", serde_json::json!(u64::MAX), true);
+    }
+
+    #[test]
+    fn a_name_ends_where_another_script_or_a_quote_begins() {
+        for text in ["See “src/cart.rs” first.", "请修改src/cart.rs文件", "«src/cart.rs»…", "src/cart.rs를"]
+        {
+            assert!(of(text).has_path("src/cart.rs"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_path_is_read_and_long_data_is_not() {
+        let folder = "folder/".repeat(40);
+        assert!(of(&format!("{folder}src/cart.rs")).has_path("src/cart.rs"));
+        assert!(!of(&format!("{}/abc", "QUJD/".repeat(50))).has_word("abc"));
     }
 }

@@ -1,18 +1,22 @@
 //! What a summary of the session can be held against: every word that occurred, how things ended, what the user said.
 
+pub(crate) mod tokens;
 pub(crate) mod known;
-pub mod deeds;
+pub(crate) mod deeds;
 pub(crate) mod said;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wb_message::text::head;
-use wb_message::{Block, Message, ToolRole, ToolVocabulary};
+use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-pub use self::deeds::{Deed, Deeds, Ends};
+pub(crate) use self::deeds::{Deed, Deeds, Ends};
 use self::known::Known;
-use self::said::Said;
+use self::said::{Assent, Said};
+use super::calls::each_text;
 use crate::outcome::Outcome;
+use crate::shell::{Command, Effects};
+use crate::words::answers::Answer;
 
 /// Bytes of a text that are read.
 const TEXT_BYTES: usize = 1 << 20;
@@ -32,11 +36,12 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Reads every word of a message.
     pub(crate) fn read(&mut self, message: &Message) {
-        self.n_messages += 1;
+        self.n_messages = self.n_messages.saturating_add(1);
         match message {
-            Message::User { content, .. } | Message::Custom { content, .. } => {
-                content.texts().for_each(|text| self.words(text));
-            }
+            Message::User { content, .. } | Message::Custom { content, .. } => match content {
+                Content::Text(text) => self.words(text),
+                Content::Blocks(blocks) => blocks.iter().for_each(|block| self.block(block)),
+            },
             Message::Assistant { content, .. } => {
                 for block in content {
                     self.block(block);
@@ -50,7 +55,6 @@ impl Ledger {
             Message::BashExecution { command, output, .. } => {
                 self.words(command);
                 self.words(output);
-                self.known.acted(command);
             }
             Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
                 self.words(summary);
@@ -59,7 +63,11 @@ impl Ledger {
     }
 
     fn words(&mut self, text: &str) {
-        self.known.read(head(text, TEXT_BYTES));
+        let start = head(text, TEXT_BYTES);
+        self.known.read(start);
+        if start.len() < text.len() {
+            self.known.leave_out();
+        }
     }
 
     fn block(&mut self, block: &Block) {
@@ -67,50 +75,62 @@ impl Ledger {
             Block::Text { text } | Block::Thinking { text, .. } => self.words(text),
             Block::ToolCall { name, input, .. } => {
                 self.words(name);
-                self.value(input);
+                each_text(input, &mut |text, _| self.words(text));
             }
-            _ => {}
-        }
-    }
-
-    fn value(&mut self, value: &Value) {
-        match value {
-            Value::String(text) => self.words(text),
-            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
-            Value::Object(map) => map.iter().for_each(|(key, value)| {
-                self.words(key);
-                self.value(value);
-            }),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Block::ToolResult { output, .. } => each_text(output, &mut |text, _| self.words(text)),
+            Block::Command { command, args } => {
+                self.words(command);
+                args.iter().flatten().for_each(|arg| self.words(arg));
+            }
+            Block::Image { .. } => {}
         }
     }
 
     /// Notes what the user says, or what a host says in the user's name.
     pub(crate) fn user(&mut self, text: &str, at: u32) {
         self.known.said(text);
-        self.said.user(text, false);
+        self.said.user(text, Assent::of(text));
         self.deeds.told(head(text, TEXT_BYTES), at);
-        self.known.acted(text);
+        for line in text.lines().filter(|line| may_name_file(line) && tells_change(line)) {
+            self.known.acted(line);
+        }
     }
 
-    /// Notes what the user answered or approved.
-    pub(crate) fn answered(&mut self, text: &str, nods: bool) {
-        self.known.said(text);
-        self.said.user(text, nods);
+    /// Notes what the user answered, approved or refused, and how that is told.
+    pub(crate) fn answered(&mut self, answer: &Answer, told: &str) {
+        self.known.said(told);
+        match answer {
+            Answer::Approved { .. } => self.said.user(told, Assent::Yes),
+            Answer::Answered { answer, .. } => match Assent::of(answer) {
+                Assent::No => self.said.user(answer, Assent::No),
+                assent => self.said.user(told, assent),
+            },
+            Answer::Refused { words, .. } => {
+                self.said.user(words.as_deref().unwrap_or_default(), Assent::No);
+            }
+        }
     }
 
-    /// Notes a call of a tool that is no command: what it may have done to files and elsewhere.
+    /// Notes a call of a tool that is no command, and whether it worked: what it may have done to files and elsewhere.
     pub(crate) fn called(
         &mut self,
-        tool: &str,
-        input: &Value,
+        (tool, input): (&str, &Value),
         output: &str,
+        worked: bool,
         at: u32,
         vocabulary: &ToolVocabulary,
     ) {
         match vocabulary.role(tool) {
-            Some(ToolRole::Read | ToolRole::Search) => {}
-            Some(ToolRole::Edit | ToolRole::Write) => self.acted(input),
+            Some(ToolRole::Read | ToolRole::Search | ToolRole::Plan) => {}
+            Some(ToolRole::Edit | ToolRole::Write) if !worked => {}
+            Some(ToolRole::Edit | ToolRole::Write) => match vocabulary.path(input) {
+                Some(path) => self.known.acted(path),
+                None => each_text(input, &mut |text, is_key| {
+                    if !is_key && !text.contains(char::is_whitespace) {
+                        self.known.acted(text);
+                    }
+                }),
+            },
             _ => {
                 self.acted(input);
                 self.known.acted(output);
@@ -121,25 +141,48 @@ impl Ledger {
     }
 
     /// Notes a command.
-    pub(crate) fn ran(&mut self, command: &str, output: &str, outcome: Outcome, at: u32) {
-        self.deeds.ran(command, output, outcome, at);
-        if !crate::shell::kind::kind(command).shows {
-            self.known.acted(command);
+    pub(crate) fn ran(
+        &mut self,
+        command: &Command<'_>,
+        effects: &Effects<'_>,
+        output: &str,
+        outcome: Outcome,
+        at: u32,
+    ) {
+        self.deeds.ran(command, effects, output, outcome, at);
+        if !command.kind.shows {
+            self.known.acted(command.text);
             self.known.acted(output);
         }
     }
 
     fn acted(&mut self, value: &Value) {
-        match value {
-            Value::String(text) => self.known.acted(text),
-            Value::Array(items) => items.iter().for_each(|item| self.acted(item)),
-            Value::Object(map) => map.values().for_each(|value| self.acted(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+        each_text(value, &mut |text, is_key| {
+            if !is_key {
+                self.known.acted(text);
+            }
+        });
     }
 
     /// Returns about how many bytes of memory are taken.
     pub(crate) fn n_bytes(&self) -> usize {
-        self.known.n_bytes() + self.said.n_bytes()
+        self.known.n_bytes() + self.known.n_recent_bytes() + self.said.n_bytes()
     }
+}
+
+/// Words by which somebody tells that a file was changed.
+const CHANGES: [&str; 15] = [
+    "created", "wrote", "written", "modified", "edited", "updated", "added", "changed", "rewrote", "deleted",
+    "removed", "moved", "renamed", "fixed", "reverted",
+];
+
+/// Tells whether a name with a dot inside may stand in a line.
+fn may_name_file(line: &str) -> bool {
+    line.as_bytes().windows(2).any(|pair| pair[0] == b'.' && !pair[1].is_ascii_whitespace())
+}
+
+fn tells_change(line: &str) -> bool {
+    let mut words = line.split(|c: char| !c.is_alphanumeric());
+    let may_be = |word: &&str| (5..=8).contains(&word.len());
+    words.any(|word| may_be(&word) && CHANGES.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }

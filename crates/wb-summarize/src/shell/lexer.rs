@@ -4,8 +4,12 @@
 
 use std::borrow::Cow;
 
-/// Substitutions inside substitutions that are followed; deeper ones take the rest of the command with them.
-const MAX_NESTING: usize = 24;
+use wb_message::text::head;
+
+use super::brackets::{after_bracket, heredoc};
+
+/// Bytes of an arithmetic expression.
+const ARITHMETIC_BYTES: usize = 512;
 
 /// A word after quotes and escapes are taken away.
 #[derive(Clone, Debug, Default)]
@@ -60,30 +64,17 @@ pub(crate) fn steps(command: &str) -> Vec<Step<'_>> {
         steps: Vec::new(),
         step: Step::new(Joint::Next, 0),
         awaited: Vec::new(),
+        cases: Vec::new(),
+        is_in_test: false,
     };
     while lexer.take() {}
     lexer.end_step(Joint::Next);
     lexer.steps
 }
 
-/// Returns the body of the heredoc that a substitution such as `$(cat <<'EOF'` begins with.
-pub(crate) fn inner_body(raw: &str) -> Option<&str> {
-    let (first, rest) = raw.split_once('\n')?;
-    let (_, name) = first.split_once("<<")?;
-    let name = name.trim_start_matches('-').trim();
-    Some(heredoc(rest, name.trim_matches(['\'', '"', '\\'])).0)
-}
-
-/// Splits a text into the body of a heredoc and what follows its last line.
-fn heredoc<'a>(text: &'a str, end: &str) -> (&'a str, &'a str) {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.trim_end_matches(['\n', '\r']).trim_start_matches('\t') == end {
-            return (&text[..at], &text[at + line.len()..]);
-        }
-        at += line.len();
-    }
-    (text, "")
+/// Returns whether a word may stand before the program of a step.
+fn is_keyword(word: &str) -> bool {
+    matches!(word, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "time")
 }
 
 struct Lexer<'a> {
@@ -93,6 +84,10 @@ struct Lexer<'a> {
     step: Step<'a>,
     /// Heredocs whose bodies start after the line, and the steps that they belong to.
     awaited: Vec<(usize, Cow<'a, str>)>,
+    /// The subshells around each `case` that is open: a bracket ends its patterns.
+    cases: Vec<usize>,
+    /// The place is inside of `[[ … ]]`, where no sign joins or redirects.
+    is_in_test: bool,
 }
 
 impl<'a> Lexer<'a> {
@@ -122,6 +117,9 @@ impl<'a> Lexer<'a> {
             0 if self.at >= self.text.len() => return false,
             b'\n' => self.end_line(),
             b'#' => self.at += self.text[self.at..].find('\n').unwrap_or(self.text.len() - self.at),
+            b'<' | b'>' | b'&' | b'|' | b'(' | b')' if self.is_in_test => self.at += 1,
+            b'(' if self.byte(1) == b'(' && self.take_arithmetic() => {}
+            b'(' if self.take_function() => {}
             b'&' if self.byte(1) == b'>' => {
                 self.at += 1;
                 self.redirect_output();
@@ -132,6 +130,32 @@ impl<'a> Lexer<'a> {
             _ => self.take_word(),
         }
         true
+    }
+
+    /// Takes `((…))` as a word.
+    fn take_arithmetic(&mut self) -> bool {
+        let is_first = self.step.words.iter().all(|word| word.raw == "for" || is_keyword(word.raw));
+        let near = if is_first { head(&self.text[self.at..], ARITHMETIC_BYTES) } else { "" };
+        let raw = &near[..after_bracket(near, 0, 0)];
+        let is_one = raw.ends_with("))");
+        if is_one {
+            self.at += raw.len();
+            self.step.words.push(Word { text: Cow::Borrowed(raw), raw, is_fixed: false });
+        }
+        is_one
+    }
+
+    /// Takes the brackets of `name()`, and tells by a word that a function follows.
+    fn take_function(&mut self) -> bool {
+        let rest = self.text[self.at + 1..].trim_start_matches([' ', '\t']);
+        let is_name = |words: &[Word]| matches!(words, [name] if !name.raw.ends_with('='));
+        let is_function = rest.starts_with(')') && is_name(&self.step.words);
+        if is_function {
+            self.at = self.text.len() - rest.len() + 1;
+            let word = Word { text: Cow::Borrowed("function"), raw: "function", is_fixed: true };
+            self.step.words.insert(0, word);
+        }
+        is_function
     }
 
     fn take_joint(&mut self) {
@@ -152,20 +176,27 @@ impl<'a> Lexer<'a> {
         self.end_step(joint);
         match first {
             b'(' => self.step.depth += 1,
+            b')' if self.cases.last() == Some(&self.step.depth) => {}
             b')' => self.step.depth = self.step.depth.saturating_sub(1),
             _ => {}
         }
     }
 
     fn end_step(&mut self, before: Joint) {
+        self.is_in_test = false;
         let depth = self.step.depth;
-        let has_body = self.awaited.iter().any(|(step, _)| *step == self.steps.len());
+        let has_body = self.awaited.last().is_some_and(|(step, _)| *step == self.steps.len());
         if self.step.words.is_empty() && self.step.targets.is_empty() && !has_body {
             // The stronger of two joints in a row: a line may end after `&&`.
             if before != Joint::Next || self.text.as_bytes().get(self.at.wrapping_sub(1)) != Some(&b'\n') {
                 self.step.before = before;
             }
             return;
+        }
+        match self.step.words.iter().map(|word| word.raw).find(|word| !is_keyword(word)) {
+            Some("case") => self.cases.push(depth),
+            Some("esac") => _ = self.cases.pop(),
+            _ => {}
         }
         self.steps.push(std::mem::replace(&mut self.step, Step::new(before, depth)));
     }
@@ -232,6 +263,11 @@ impl<'a> Lexer<'a> {
             // No sign of ours and no word either: step over it.
             self.at += self.text[self.at..].chars().next().map_or(1, char::len_utf8);
         } else if !is_stream {
+            match word.raw {
+                "[[" => self.is_in_test = self.step.words.iter().all(|word| is_keyword(word.raw)),
+                "]]" => self.is_in_test = false,
+                _ => {}
+            }
             self.step.words.push(word);
         }
     }
@@ -337,63 +373,6 @@ impl<'a> Lexer<'a> {
         word.is_fixed = false;
         self.add(word, start, self.at);
     }
-}
-
-/// Returns the place after the bracket that closes the one at `at`; quotes and heredocs between them are stepped over.
-fn after_bracket(text: &str, at: usize, nesting: usize) -> usize {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth, mut awaited) = (at, 0_usize, None);
-    while let Some(byte) = bytes.get(at) {
-        at += 1;
-        match byte {
-            b'(' => depth += 1,
-            b')' if depth == 1 => return at,
-            b')' => depth = depth.saturating_sub(1),
-            b'\\' => at += 1,
-            b'\'' => {
-                at = text.get(at..).and_then(|rest| rest.find('\'')).map_or(text.len(), |end| at + end + 1);
-            }
-            b'"' => at = after_quote(text, at, nesting),
-            b'<' if bytes.get(at) == Some(&b'<') && bytes.get(at + 1) != Some(&b'<') => {
-                (awaited, at) = heredoc_name(text, at + 1);
-            }
-            b'<' => at += bytes[at..].iter().take_while(|byte| **byte == b'<').count(),
-            b'\n' => {
-                if let Some(name) = awaited.take() {
-                    at = text.len() - heredoc(&text[at..], name).1.len();
-                }
-            }
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Returns the place after the double quote that ends a text which starts at `at`.
-fn after_quote(text: &str, at: usize, nesting: usize) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = at;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            b'$' if bytes.get(at + 1) == Some(&b'(') && nesting < MAX_NESTING => {
-                at = after_bracket(text, at + 1, nesting + 1);
-            }
-            _ => at += 1,
-        }
-    }
-    text.len()
-}
-
-/// Returns the name that ends a heredoc, and the place after it.
-fn heredoc_name(text: &str, at: usize) -> (Option<&str>, usize) {
-    let rest = text.get(at..).unwrap_or_default();
-    let is_end = |c: char| c.is_whitespace() || matches!(c, ')' | ';' | '|' | '&' | '>');
-    let trimmed = rest.trim_start_matches(['-', ' ']);
-    let n_bytes = trimmed.find(is_end).unwrap_or(trimmed.len());
-    let name = trimmed[..n_bytes].trim_matches(['\'', '"', '\\']);
-    ((!name.is_empty()).then_some(name), at + (rest.len() - trimmed.len()) + n_bytes)
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ fn of_word(word: &Word) -> Sign {
         }
         7 if word.is("nothing") && word.after().starts_with(" to commit") => Sign::Passed(3),
         8 if word.is("failures") => counted(word),
-        8 if word.is("problems") || word.is("problem") => of_findings(word),
+        8 if word.is("problems") => of_findings(word),
         8 if word.is("panicked") && word.after().starts_with(" at") => Sign::Failed(6),
         8 if word.is("uncaught") && word.start == 0 => Sign::Maybe(5),
         9 if word.is("traceback") && word.after().starts_with(" (most recent call last") => Sign::Maybe(2),
@@ -309,8 +309,20 @@ fn of_failure(word: &Word) -> Sign {
     }
 }
 
+/// Returns how many of `3 of 200 runs` it is.
+fn part_of_all(before: &str) -> Option<&str> {
+    let words: Vec<&str> = before.split_whitespace().rev().take(4).collect();
+    let is_number = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let at = words.iter().position(|word| *word == "of").filter(|at| *at > 0)?;
+    words.get(at - 1).filter(is_number)?;
+    words.get(at + 1).filter(is_number).copied()
+}
+
 fn of_failed(word: &Word) -> Sign {
     let (before, after) = (word.before(), word.after());
+    if let Some(n) = part_of_all(before) {
+        return if n == "0" { Sign::Clean } else { Sign::Verdict(3) };
+    }
     match (word.count(), word.amount()) {
         (Some(0), _) | (None, Some(0)) => return Sign::Clean,
         (Some(_), _) => return Sign::Verdict(3),
@@ -421,6 +433,8 @@ mod tests {
         check("Found 2 issues", Sign::Verdict(3));
         check("12 problems (10 errors, 2 warnings)", Sign::Verdict(3));
         check("3 tests failed", Sign::Verdict(3));
+        check("0 of 200 runs failed", Sign::Clean);
+        check("3 of 200 runs failed", Sign::Verdict(3));
         check("12 passed, 0 failed", Sign::Clean);
         check("0 errors, 1 warning", Sign::Clean);
         check("failures: 0", Sign::Clean);

@@ -1,0 +1,279 @@
+//! Takes in what a call or a command did, and forgets what it overtakes.
+
+use serde_json::Value;
+use wb_message::pairing::id_key;
+use wb_message::tools::field;
+use wb_message::{ToolRole, ToolVocabulary};
+
+use super::calls::{OpenCall, patch_of};
+use super::files::{Change, is_same_file};
+use super::ledger::Deed;
+use super::names::has_file_ending;
+use super::phrases::git_line;
+use super::sources::{Shown, shows_working_copy};
+use super::turns::Run;
+use super::{Facts, Noted};
+use crate::entries::ON_BRANCH;
+use crate::facts::lines::line_number;
+use crate::outcome::{Judged, Outcome, Reported, judge, judge_command};
+use crate::shell::{Command, GitEffect, base_name, patch_effects};
+
+pub(super) const MOST_GIT: usize = 12;
+/// Files of one command that are kept.
+const MOST_SHOWN: usize = 3;
+
+impl Facts {
+    /// Notes what a call did and how it ended.
+    pub(super) fn answered(
+        &mut self,
+        call: &OpenCall,
+        output: &str,
+        is_error: bool,
+        at: u32,
+        vocabulary: &ToolVocabulary,
+    ) {
+        let role = vocabulary.role(&call.name);
+        let reported = if is_error { Reported::Error } else { Reported::Ok };
+        let command = call.command();
+        let diff = patch_of(call, command.as_deref());
+        if let Some(command) = command.as_deref().filter(|_| diff.is_none()) {
+            self.ran(command, output, reported, at);
+            return;
+        }
+        let on = call.path(vocabulary);
+        let what = [call.name.as_str(), " ", on.as_deref().unwrap_or_default()].concat();
+        let subject = id_key(&[call.name.as_str(), " ", on.as_deref().map_or("", base_name)].concat());
+        let judged = judge(None, output, reported);
+        let worked = self.settle([subject; 2], what.trim(), &judged, output, &[], at);
+        self.ledger.called((&call.name, &call.input), output, worked, at, vocabulary);
+        if !worked {
+            return;
+        }
+        if let Some(diff) = diff {
+            for effect in patch_effects(diff) {
+                self.file_changed(&effect, at, false);
+            }
+            return;
+        }
+        let Some(path) = on else { return };
+        match role {
+            Some(ToolRole::Read) => {
+                self.files.read(&path, at);
+                if is_whole(&call.input) {
+                    self.overtake(|shown| shown.is_of(&path));
+                }
+                self.sources.push(Shown::File(path.into_owned()), at);
+            }
+            Some(ToolRole::Edit) => self.edited(&path, call, output, at),
+            Some(ToolRole::Write) => self.written(&path, call, at),
+            _ => {}
+        }
+    }
+
+    /// Forgets the lines of all that showed such a thing: it does not hold any more.
+    fn overtake(&mut self, is_such: impl Fn(&Shown) -> bool) {
+        self.mentions.overtake(&self.sources.take(is_such));
+    }
+
+    fn edited(&mut self, path: &str, call: &OpenCall, output: &str, at: u32) {
+        self.mentions.replaced(&call.replaced);
+        if call.replaces_all
+            && let [line] = call.replaced.as_slice()
+        {
+            self.mentions.overtake_lines(|known| known.contains(line.as_str()));
+        }
+        if call.moves_lines {
+            let from = output.lines().find_map(line_number).unwrap_or(0);
+            let shown = self.sources.of(|shown| shown.is_of(path));
+            self.mentions.unnumber(&shown.collect::<Vec<_>>(), from);
+        }
+        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.files.changed(path, Change::Edited, at, false);
+        self.turns.current().changes(path, "edited");
+    }
+
+    fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
+        self.overtake(|shown| shown.is_of(path));
+        self.sources.push(Shown::File(path.to_owned()), call.at);
+        self.files.changed(path, Change::Written, at, false);
+        self.turns.current().changes(path, "written");
+    }
+
+    fn file_changed(&mut self, effect: &crate::shell::FileEffect<'_>, at: u32, by_shell: bool) {
+        use crate::shell::FileEffect as Effect;
+        let (Effect::Wrote(path)
+        | Effect::Deleted(path)
+        | Effect::Restored(path)
+        | Effect::Edited(path)
+        | Effect::Moved { from: path, .. }) = effect;
+        self.ledger.known.acted(path);
+        if let Effect::Moved { to, .. } = effect {
+            self.ledger.known.acted(to);
+        }
+        // What a shell or a patch makes of a file is not seen.
+        self.overtake(|shown| shown.is_of(path));
+        self.mentions.overtake_lines(|line| starts_with_path(line, path));
+        self.files.take_in(effect, at, by_shell);
+        let turn = self.turns.current();
+        match effect {
+            Effect::Wrote(path) => turn.changes(path, "written"),
+            Effect::Edited(path) => turn.changes(path, "edited"),
+            Effect::Deleted(path) => turn.changes(path, "deleted"),
+            Effect::Restored(path) => turn.changes(path, "restored"),
+            Effect::Moved { from, to } => turn.changes(from, &["moved to ", to].concat()),
+        }
+    }
+
+    /// Notes whether something failed; true where it worked, for all that is known. What runs a part of its subject is known
+    /// by that part too, and settles no more than it.
+    fn settle(
+        &mut self,
+        [subject, part]: [u64; 2],
+        what: &str,
+        judged: &Judged<'_>,
+        output: &str,
+        checks: &[Deed],
+        at: u32,
+    ) -> bool {
+        match judged.outcome {
+            Outcome::Failed => {
+                let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
+                let lines =
+                    if judged.why.is_empty() { last().into_iter().collect() } else { judged.why.clone() };
+                self.failures.part_failed([subject, part], what, lines, checks.to_vec(), at);
+                false
+            }
+            Outcome::NotThere => false,
+            Outcome::Ok => {
+                self.failures.worked(part);
+                if !checks.is_empty() && part == subject {
+                    self.failures.checked(checks);
+                    self.overtake(|shown| shown.failed_in(checks));
+                }
+                true
+            }
+            Outcome::Unknown => true,
+        }
+    }
+
+    /// Notes what a command showed. What tells how something stands is told anew by the next such command; of what merely
+    /// shows a text every part may still hold.
+    fn shows(
+        &mut self,
+        command: &Command<'_>,
+        subject: u64,
+        at: u32,
+        tells: Option<Vec<Deed>>,
+        worked: bool,
+    ) {
+        if let Some(checks) = tells {
+            self.overtake(|shown| *shown == Shown::Command(subject));
+            if !worked && !checks.is_empty() {
+                self.sources.push(Shown::Failed(checks), at);
+            }
+        }
+        self.sources.push(Shown::Command(subject), at);
+        for path in shown_files(command) {
+            self.sources.push(Shown::File(path.to_owned()), at);
+        }
+        if shows_working_copy(command.text) {
+            self.overtake(|shown| *shown == Shown::WorkingCopy);
+            self.sources.push(Shown::WorkingCopy, at);
+        }
+    }
+
+    /// Notes a command, how it ended, and what it did.
+    pub(super) fn ran(&mut self, command: &str, output: &str, reported: Reported, at: u32) {
+        let command = Command::of(command);
+        let judged = judge_command(Some(&command), output, reported);
+        let effects = command.effects();
+        self.ledger.ran(&command, &effects, output, judged.outcome, at);
+        let subject = command.subject();
+        let subjects = [subject, command.part().unwrap_or(subject)];
+        let checks = self.ledger.deeds.checked_at(at);
+        let worked = self.settle(subjects, command.text, &judged, output, &checks, at);
+        let tells = (!worked || judged.shown.is_some()).then_some(checks);
+        self.shows(&command, subject, at, tells, worked);
+        if !effects.git.is_empty() {
+            self.overtake(|shown| *shown == Shown::WorkingCopy);
+        }
+        if effects.git.iter().any(changes_files) {
+            self.overtake(|shown| matches!(shown, Shown::File(_)));
+        }
+        if let Some(branch) = shown_branch(command.text, output) {
+            push_newest(&mut self.git, Noted { text: [ON_BRANCH, branch].concat(), at }, MOST_GIT);
+        }
+        let outcome = match (judged.outcome, judged.exit) {
+            (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
+            (outcome, _) => outcome.told().to_owned(),
+        };
+        let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
+        let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
+        run.tells = !worked || judged.shown.is_some() || !effects.git.is_empty() || !effects.files.is_empty();
+        self.turns.current().ran(run);
+        if !worked {
+            return;
+        }
+        for effect in &effects.files {
+            self.file_changed(effect, at, true);
+        }
+        let in_scratch = is_scratch(command.text);
+        for effect in effects.git.iter().filter(|_| !in_scratch) {
+            if matches!(effect, GitEffect::Committed { .. } | GitEffect::Reset { .. }) {
+                self.failures.merged();
+            }
+            push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
+        }
+    }
+}
+
+/// Tells whether a call reads a file from its start to its end.
+fn is_whole(input: &Value) -> bool {
+    const PARTS: [&str; 6] = ["offset", "limit", "view_range", "start_line", "end_line", "range"];
+    PARTS.iter().all(|part| field(input, part).is_none_or(Value::is_null))
+}
+
+/// Returns the files that a command names which merely shows something.
+fn shown_files<'c>(command: &'c Command<'_>) -> impl Iterator<Item = &'c str> {
+    let steps = command.steps.iter().filter(|_| command.kind.shows);
+    let words = steps.flat_map(|step| step.words.iter().skip(1)).map(|word| word.text.as_ref());
+    words
+        .filter(|word| has_file_ending(word) && !word.starts_with('-') && !word.contains('*'))
+        .take(MOST_SHOWN)
+}
+
+/// Tells whether files may have other contents after it than those that were shown.
+fn changes_files(effect: &GitEffect<'_>) -> bool {
+    matches!(effect, GitEffect::CheckedOut(_) | GitEffect::Reset { hard: true } | GitEffect::Stashed)
+}
+
+/// Returns the branch that git says the working copy is on.
+fn shown_branch<'o>(command: &str, output: &'o str) -> Option<&'o str> {
+    let told = || output.lines().find_map(|line| line.strip_prefix("On branch "));
+    let alone = || Some(output.trim()).filter(|line| !line.is_empty() && !line.contains(char::is_whitespace));
+    // Elsewhere it may be another repository.
+    if command.contains("cd ") || command.contains(" -C ") {
+        return None;
+    }
+    if command.contains("git branch --show-current") { alone() } else { told() }
+        .filter(|_| command.contains("git"))
+}
+
+/// Tells of `src/a.rs:12: …`, a line of that file as searches show it.
+fn starts_with_path(line: &str, path: &str) -> bool {
+    let named = line.split_once(':').map(|(named, _)| named.trim_start_matches("./"));
+    named.is_some_and(|named| named.contains('.') && is_same_file(named, path))
+}
+
+/// Tells whether a command works in a folder for trials, whose commits are not those of the project.
+fn is_scratch(command: &str) -> bool {
+    ["cd /tmp", "cd \"$(mktemp", "cd $(mktemp", "-C /tmp", "git init"].iter().any(|it| command.contains(it))
+}
+
+pub(super) fn push_newest(list: &mut Vec<Noted>, new: Noted, most: usize) {
+    list.retain(|known| known.text != new.text);
+    if list.len() == most {
+        list.remove(0);
+    }
+    list.push(new);
+}
