@@ -39,7 +39,7 @@ impl Pipeline {
 }
 
 /// The tokens of the lines below a digest, besides half of what the digest itself may weigh.
-const LINES_TOKENS: u64 = 1400;
+const LINES_TOKENS: u64 = 1450;
 
 /// Where the steps stand to the digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
