@@ -16,7 +16,7 @@ use serde::Serialize;
 use wb_budget::{Usage, estimate_message_tokens};
 use wb_message::{Message, markers};
 
-use crate::body::total_size;
+use crate::message_text::total_size;
 use crate::session::Session;
 use crate::strategy::{Engine, Strategy, mask_in_place};
 

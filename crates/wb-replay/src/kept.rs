@@ -10,8 +10,8 @@ use wb_message::text::one_line;
 use wb_message::{Block, Content, Message, Pairing};
 use wb_summarize::words::constraints::constraints;
 
-use crate::body::{context_text, total_size};
-use crate::entity::is_word;
+use crate::message_text::{context_text, total_size};
+use crate::names::is_word;
 use crate::needs::Need;
 
 /// How much of a user's text is looked for, in characters.

@@ -27,8 +27,8 @@
 //!
 //! It knows no terminal and no file: sessions come as bytes, reports go as values ([`html`] renders them as a page).
 
-mod entity;
-mod body;
+mod names;
+mod message_text;
 mod needs;
 mod kept;
 mod cuts;
@@ -36,23 +36,23 @@ mod session;
 mod strategy;
 mod cost;
 mod bootstrap;
-mod forced;
+mod to_size;
 mod replay;
-mod equal;
+mod equal_sizes;
 mod svg;
 pub mod html;
 
-pub use body::{body, size, total_size};
 pub use bootstrap::Interval;
 pub use cost::{Point, Spent, Tally};
 pub use cuts::CutRule;
-pub use entity::entities;
-pub use equal::{AtSize, at_sizes};
-pub use forced::{Forced, digesting};
+pub use equal_sizes::{AtSize, at_sizes};
 pub use kept::{Kept, LooseEnds, prompt_texts, retained};
+pub use message_text::{body, size, total_size};
+pub use names::entities;
 pub use needs::{Names, Need};
 pub use replay::{
     CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
 };
 pub use session::{Session, Stretch};
 pub use strategy::{STRATEGIES, Strategy};
+pub use to_size::{Forced, digesting};

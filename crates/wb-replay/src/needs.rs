@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use wb_message::Message;
 
-use crate::body::{body, size_of_bytes, spaced_json};
-use crate::entity::{entities, is_space};
+use crate::message_text::{body, size_of_bytes, spaced_json};
+use crate::names::{entities, is_space};
 
 /// A line is looked at up to this many characters.
 const LINE_CHARS: usize = 2000;

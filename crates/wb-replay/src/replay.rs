@@ -7,11 +7,11 @@ use wb_message::{Message, markers};
 use crate::bootstrap::Interval;
 use crate::cost::{Spent, Tally, spend, spend_native};
 use crate::cuts::CutRule;
-use crate::forced::{Forced, digesting};
 use crate::kept::{Asked, Kept};
 use crate::needs::Names;
 use crate::session::{Session, Stretch};
 use crate::strategy::{Engine, RIVALS, STRATEGIES, Strategy, pipeline};
+use crate::to_size::{Forced, digesting};
 
 /// What must be said beside the figures of a [`Replay`].
 pub const CAVEAT: &str = "A name or line that is still there can be used, but may be overlooked: containing it is \

@@ -4,7 +4,7 @@ use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, PRESETS, Pipeline, compact_locally_with};
 use wb_message::{Block, Message, ToolVocabulary, markers};
 
-use crate::body::size;
+use crate::message_text::size;
 
 /// How many of the newest tool results the masking rivals leave as they are.
 const KEPT_RESULTS: usize = 10;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line};
 
-use crate::entries::{LEFT_OUT, LISTS, TURN};
+use crate::labels::{LEFT_OUT, LISTS, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.

@@ -6,9 +6,9 @@ use std::hash::BuildHasherDefault;
 use wb_message::pairing::{KeyHasher, id_key};
 
 use crate::digest::Section;
-use crate::entries::{BETWEEN_NAMES, NAMES, SEEN};
 use crate::facts::mentions::{Mentions, Named};
 use crate::facts::names::names;
+use crate::labels::{BETWEEN_NAMES, NAMES, SEEN};
 use crate::scope::heading_at;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.

@@ -8,14 +8,14 @@ use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
 use crate::digest::{Section, Sections, shortened_digest};
-pub use crate::entries::{ACTIVE, UNRESOLVED};
-use crate::entries::{
-    ALL_DONE, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED, NO_TASKS,
-    ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
-};
 use crate::evidence::{evidence, with_evidence};
 use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Facts, FileFact, Run, Turn};
+pub use crate::labels::{ACTIVE, UNRESOLVED};
+use crate::labels::{
+    ALL_DONE, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED, NO_TASKS,
+    ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
+};
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
 

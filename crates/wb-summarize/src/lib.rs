@@ -22,15 +22,15 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
-pub mod shell;
-pub mod outcome;
+mod shell;
+mod outcome;
 pub mod words;
 pub mod heading;
 pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
-mod entries;
+mod labels;
 pub mod digest;
 pub mod prompt;
 pub mod facts;

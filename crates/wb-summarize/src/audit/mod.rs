@@ -6,7 +6,7 @@
 mod text;
 mod names;
 mod changes;
-mod ends;
+mod outcomes;
 mod tasks;
 mod words;
 mod correct;
@@ -87,7 +87,7 @@ pub fn audit(summary: &str, facts: &Facts) -> Vec<Finding> {
         names::check(&lines, facts, &mut out);
     }
     changes::check(&lines, facts, &mut out);
-    ends::check(&lines, facts, &mut out);
+    outcomes::check(&lines, facts, &mut out);
     tasks::check(&lines, facts, &mut out);
     words::approvals(&lines, facts, &mut out);
     words::quotes(&lines, facts, &mut out);

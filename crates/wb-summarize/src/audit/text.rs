@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use wb_message::markers::CLIP_MARK;
 
-use crate::entries::{ACTIVE, EARLIER, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
 use crate::heading::Heading;
+use crate::labels::{ACTIVE, EARLIER, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
 use crate::scope::heading_at;
 use crate::words::sentences::{ends_fence, fence};
 

@@ -2,9 +2,9 @@
 
 use super::text::{Line, Topic, sentences, words};
 use super::{Finding, FindingKind};
-use crate::entries::request_text;
 use crate::facts::ledger::said::words as stems;
 use crate::facts::{Constraint, Facts};
+use crate::labels::request_text;
 
 /// Lines that one constraint may be spread over.
 const MOST_LINES: usize = 12;

@@ -13,8 +13,8 @@ use super::phrases::git_line;
 use super::sources::{Shown, shows_working_copy};
 use super::turns::Run;
 use super::{Facts, Noted};
-use crate::entries::ON_BRANCH;
 use crate::facts::lines::line_number;
+use crate::labels::ON_BRANCH;
 use crate::outcome::{Judged, Outcome, Reported, judge, judge_command};
 use crate::shell::{Command, GitEffect, base_name, patch_effects};
 
@@ -140,7 +140,7 @@ impl Facts {
                 let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty());
                 let lines =
                     if judged.why.is_empty() { last().into_iter().collect() } else { judged.why.clone() };
-                self.failures.part_failed([subject, part], what, lines, checks.to_vec(), at);
+                self.failures.failed([subject, part], what, lines, checks.to_vec(), at);
                 false
             }
             Outcome::NotThere => false,

@@ -9,11 +9,11 @@ use super::files::Change;
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
-use crate::entries::{
+use crate::facts::mentions::By;
+use crate::labels::{
     ACTIVE, ALL_DONE, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, TURN,
     UNRESOLVED, elided_total, request_text,
 };
-use crate::facts::mentions::By;
 use crate::scope::heading_at;
 use crate::shell::Command;
 use crate::shell::base_name;
@@ -220,13 +220,8 @@ impl Facts {
             let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
             let command = Command::of(what);
-            let lines = why.split(" | ");
-            match command.part() {
-                Some(part) => {
-                    self.failures.part_failed([command.subject(), part], what, lines, Vec::new(), at);
-                }
-                None => self.failures.failed([command.subject(), by_tool], what, lines, Vec::new(), at),
-            }
+            let subjects = [command.subject(), command.part().unwrap_or(by_tool)];
+            self.failures.failed(subjects, what, why.split(" | "), Vec::new(), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {
             for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
                 push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);

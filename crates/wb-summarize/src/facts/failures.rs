@@ -56,25 +56,14 @@ impl Failures {
         self.open.iter().rev()
     }
 
-    /// Notes a failure; of the same thing the last one counts. One that nothing tells of is none.
-    pub(crate) fn failed<'a>(
-        &mut self,
-        subjects: [u64; 2],
-        what: &str,
-        lines: impl IntoIterator<Item = &'a str>,
-        checks: Vec<Deed>,
-        at: u32,
-    ) {
-        self.forget(subjects[0]);
-        self.part_failed(subjects, what, lines, checks, at);
-    }
-
+    /// Forgets a failure, whatever has worked.
     pub(crate) fn forget(&mut self, subject: u64) {
         self.open.retain(|known| !known.subjects.contains(&subject));
     }
 
-    /// Notes that a part of something failed, which the second number stands for; a failure of the whole stays.
-    pub(crate) fn part_failed<'a>(
+    /// Notes a failure; of the same thing the last one counts, and one that nothing tells of is none. Where a part of
+    /// something failed, the second number stands for the part, and a failure of the whole stays.
+    pub(crate) fn failed<'a>(
         &mut self,
         subjects: [u64; 2],
         what: &str,

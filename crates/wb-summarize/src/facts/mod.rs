@@ -33,8 +33,8 @@ pub(crate) use self::ledger::{Deed, Ends};
 use self::sources::Sources;
 pub use self::turns::{Changed, Run, Turn, Turns};
 use crate::digest::Section;
-use crate::entries::Elided;
 use crate::facts::mentions::Mentions;
+use crate::labels::Elided;
 use crate::words::tasks::Tasks;
 
 /// The version of the form in which facts are written.
@@ -192,7 +192,7 @@ impl Facts {
     }
 
     /// Returns the turns.
-    pub fn turns(&self) -> &Turns {
+    pub(crate) fn turns(&self) -> &Turns {
         &self.turns
     }
 
@@ -202,7 +202,7 @@ impl Facts {
     }
 
     /// Returns what failed and was not seen to work since.
-    pub fn failures(&self) -> &Failures {
+    pub(crate) fn failures(&self) -> &Failures {
         &self.failures
     }
 
@@ -212,17 +212,17 @@ impl Facts {
     }
 
     /// Returns what was done with git, oldest first.
-    pub fn git(&self) -> &[Noted] {
+    pub(crate) fn git(&self) -> &[Noted] {
         &self.git
     }
 
     /// Returns the list of tasks.
-    pub fn tasks(&self) -> &Tasks {
+    pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
     /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.
-    pub fn decided(&self) -> &[Noted] {
+    pub(crate) fn decided(&self) -> &[Noted] {
         &self.decided
     }
 

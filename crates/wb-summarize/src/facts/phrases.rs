@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::text::one_line;
 
-use crate::entries::{CHECKED_OUT, COMMITTED, PUSHED};
+use crate::labels::{CHECKED_OUT, COMMITTED, PUSHED};
 use crate::shell::GitEffect;
 use crate::words::answers::Answer;
 

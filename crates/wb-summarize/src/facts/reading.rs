@@ -14,8 +14,8 @@ use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines,
 use super::doing::push_newest;
 use super::phrases::told;
 use super::{Constraint, Facts, Noted};
-use crate::entries::Elided;
 use crate::facts::mentions::By;
+use crate::labels::Elided;
 use crate::outcome::Reported;
 use crate::words::answers::answers;
 use crate::words::constraints::{Kind, constraints};

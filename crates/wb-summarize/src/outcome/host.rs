@@ -4,7 +4,7 @@ use wb_message::text::{head, tail};
 
 /// What the host says about the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reported {
+pub(crate) enum Reported {
     /// The host does not say.
     Nothing,
     /// It ended well.
@@ -18,7 +18,7 @@ pub enum Reported {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It did what it should.
     Ok,
     /// It did not.
@@ -53,15 +53,15 @@ impl Outcome {
 
 /// A judgement and the lines of the output that it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     /// How the call ended.
-    pub outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// The exit code, where the host or its words in the output tell it.
-    pub exit: Option<i32>,
+    pub(crate) exit: Option<i32>,
     /// Up to three lines that say why it failed, in their order; of nothing else.
-    pub why: Vec<&'a str>,
+    pub(crate) why: Vec<&'a str>,
     /// The line that tells the result of what did not fail.
-    pub shown: Option<&'a str>,
+    pub(crate) shown: Option<&'a str>,
 }
 
 /// What the host says, and the output without its words.

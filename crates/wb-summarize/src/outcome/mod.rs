@@ -16,22 +16,11 @@ use self::reading::{Reading, TESTED, cut};
 use crate::shell::Command;
 use crate::shell::kind::{Asks, Kind, Seen};
 
-pub use self::host::{Judged, Outcome, Reported};
-pub use self::reading::{N_WHY, READ_BYTES};
+pub(crate) use self::host::{Judged, Outcome, Reported};
 
 /// Judges how a call ended. `command` is the shell command, nothing for a tool that is no shell. Of a long output
 /// [`READ_BYTES`] at each end are read.
-///
-/// ```
-/// use wb_summarize::outcome::{Outcome, Reported, judge};
-///
-/// let output = "test a ... FAILED\ntest result: FAILED. 3 passed; 1 failed";
-/// let judged = judge(Some("cargo test | tail -5"), output, Reported::Exit(0));
-/// assert_eq!(judged.outcome, Outcome::Failed);
-/// assert_eq!(judged.why[0], "test a ... FAILED");
-/// assert_eq!(judge(Some("cat test.log"), output, Reported::Exit(0)).outcome, Outcome::Ok);
-/// ```
-pub fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> Judged<'a> {
+pub(crate) fn judge<'a>(command: Option<&str>, output: &'a str, reported: Reported) -> Judged<'a> {
     judge_command(command.map(Command::of).as_ref(), output, reported)
 }
 
@@ -178,6 +167,7 @@ mod tests {
     use proptest::prelude::*;
     use wb_message::text::head;
 
+    use super::reading::N_WHY;
     use super::*;
 
     fn check(command: &str, output: &str, reported: Reported, expected: Outcome) {

@@ -7,9 +7,9 @@ use crate::outcome::sign_words::{COUNTED, Sign};
 use crate::shell::kind::is_complaint;
 
 /// Bytes that are read at each end of an output.
-pub const READ_BYTES: usize = 16 * 1024;
+pub(crate) const READ_BYTES: usize = 16 * 1024;
 /// Lines that tell why something failed, and the bytes of one.
-pub const N_WHY: usize = 3;
+pub(crate) const N_WHY: usize = 3;
 pub(crate) const LINE_BYTES: usize = 1_000;
 
 /// What the lines of an output say.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// A change to a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FileEffect<'a> {
+pub(crate) enum FileEffect<'a> {
     /// Created, or overwritten as a whole.
     Wrote(Cow<'a, str>),
     /// Changed in part.
@@ -57,7 +57,7 @@ fn own<'b>(text: Cow<'_, str>) -> Cow<'b, str> {
 /// A change to a git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum GitEffect<'a> {
+pub(crate) enum GitEffect<'a> {
     /// Made a commit.
     Committed {
         /// The first line of the message, where the command has it.
@@ -127,9 +127,9 @@ impl GitEffect<'_> {
 
 /// What a command does, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects<'a> {
+pub(crate) struct Effects<'a> {
     /// Changes to files.
-    pub files: Vec<FileEffect<'a>>,
+    pub(crate) files: Vec<FileEffect<'a>>,
     /// Changes to git repositories.
-    pub git: Vec<GitEffect<'a>>,
+    pub(crate) git: Vec<GitEffect<'a>>,
 }

@@ -24,9 +24,9 @@ use self::groups::with_sureness;
 use self::kind::{name, program};
 use self::lexer::{Joint, Step, Word, steps};
 
-pub use self::effects::{Effects, FileEffect, GitEffect};
-pub use self::patch_files::patch_effects;
-pub use self::subject::{runs_part, subject};
+pub(crate) use self::effects::{Effects, FileEffect, GitEffect};
+pub(crate) use self::patch_files::patch_effects;
+pub(crate) use self::subject::subject;
 
 /// Shells inside shells that are read.
 const MAX_SHELLS: usize = 4;
@@ -35,20 +35,8 @@ const MAX_PATH_BYTES: usize = 4096;
 /// Changes of files of one command.
 const MAX_FILES: usize = 512;
 
-/// Returns what a shell command does to files and to git repositories.
-///
-/// ```
-/// use wb_summarize::shell::{FileEffect, effects};
-///
-/// let told = effects("cd web && sed -i 's/a/b/' app.ts && rm -f old.ts 2>/dev/null");
-/// assert_eq!(told.files, [FileEffect::Edited("web/app.ts".into()), FileEffect::Deleted("web/old.ts".into())]);
-/// ```
-pub fn effects(command: &str) -> Effects<'_> {
-    Command::of(command).effects()
-}
-
 impl<'a> Command<'a> {
-    /// Returns the [`effects`] of the command.
+    /// Returns what the command does to files and to git repositories.
     pub(crate) fn effects(&self) -> Effects<'a> {
         let mut reader = Reader { place: Place::Start, out: Effects::default(), n_shells: 0 };
         reader.read(&self.steps);
@@ -235,6 +223,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn effects(command: &str) -> Effects<'_> {
+        Command::of(command).effects()
+    }
 
     fn told(effect: &FileEffect) -> String {
         match effect {
@@ -438,7 +430,7 @@ mod tests {
             let command = part.repeat(20_000);
             effects(&command);
             subject(&command);
-            runs_part(&command);
+            Command::of(&command).part();
         }
     }
 
@@ -449,7 +441,7 @@ mod tests {
         fn no_command_or_patch_panics(command in prop_oneof![odd_command(), any::<String>()]) {
             let told = effects(&command);
             subject(&command);
-            runs_part(&command);
+            Command::of(&command).part();
             patch_effects(&command);
             let is_piece = |path: &Cow<str>| match path {
                 Cow::Borrowed(path) => *path == "." || command.contains(path),

@@ -5,14 +5,7 @@ use std::borrow::Cow;
 use super::effects::FileEffect;
 
 /// Returns what a patch does to files: one between `*** Begin Patch` and `*** End Patch`, or a unified diff.
-///
-/// ```
-/// use wb_summarize::shell::{FileEffect, patch_effects};
-///
-/// let patch = "--- a/old.rs\n+++ b/old.rs\n@@ -1 +1 @@\n-a\n+b\n";
-/// assert_eq!(patch_effects(patch), [FileEffect::Edited("old.rs".into())]);
-/// ```
-pub fn patch_effects(patch: &str) -> Vec<FileEffect<'_>> {
+pub(crate) fn patch_effects(patch: &str) -> Vec<FileEffect<'_>> {
     let mut effects = Vec::new();
     let mut lines = patch.lines().peekable();
     while let Some(line) = lines.next() {

@@ -94,15 +94,8 @@ const VALUED: &[&str] = &[
 /// Returns a hash that is the same where the same thing is run again: of the program that matters in a chain, its
 /// subcommand and the names of its files, without options, redirections, folders and filters.
 ///
-/// A run of one test and a run of all are told apart only by the files they name: see [`runs_part`].
-///
-/// ```
-/// use wb_summarize::shell::subject;
-///
-/// assert_eq!(subject("cargo test 2>&1 | tail -20"), subject("cd a && cargo test --all"));
-/// assert_ne!(subject("cargo test"), subject("cargo build"));
-/// ```
-pub fn subject(command: &str) -> u64 {
+/// A run of one test and a run of all are told apart only by the files they name.
+pub(crate) fn subject(command: &str) -> u64 {
     Command::of(command).subject()
 }
 
@@ -139,20 +132,6 @@ impl Command<'_> {
         }
         Some(id_key(&key.0))
     }
-}
-
-/// Returns whether a command runs part of what its [`subject`] can: tests by name, as with `-k`, `-run` or `a.py::test_b`.
-///
-/// Where such a run goes well, a failure of a run of everything is not mended by it.
-///
-/// ```
-/// use wb_summarize::shell::runs_part;
-///
-/// assert!(runs_part("cargo test parses_a_line 2>&1 | tail"));
-/// assert!(!runs_part("cargo test --all 2>&1 | tail"));
-/// ```
-pub fn runs_part(command: &str) -> bool {
-    Command::of(command).part().is_some()
 }
 
 /// Options that choose what is run of all that could be.
@@ -419,7 +398,7 @@ mod tests {
             "npx vitest --testNamePattern=x",
             "bash -lc 'cargo test one'",
         ] {
-            assert!(runs_part(command), "{command}");
+            assert!(Command::of(command).part().is_some(), "{command}");
         }
         for command in [
             "cargo test -p a --all-features",
@@ -431,7 +410,7 @@ mod tests {
             "cargo test one && cargo build",
             "bash -lc 'echo a::b; cargo test'",
         ] {
-            assert!(!runs_part(command), "{command}");
+            assert!(Command::of(command).part().is_none(), "{command}");
         }
     }
 

@@ -14,7 +14,7 @@ const WHAT_CHARS: usize = 200;
 
 /// What the user made of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The user answered a question.
     Answered {
         /// What the agent asked.
@@ -40,7 +40,7 @@ pub enum Answer {
 ///
 /// The result of a tool that shows text may say anything, so that a refusal counts as one only in an error; tools that ask
 /// the user hand on what the user said.
-pub fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
+pub(crate) fn answers(tool: &str, input: &Value, result: &str, is_error: bool) -> Vec<Answer> {
     let name = own_name(tool);
     let is_plan = matches!(name.as_str(), "exitplanmode" | "planexit" | "exitplan" | "proposeplan");
     let is_question = name.contains("ask") && (name.contains("question") || name.contains("user"))

@@ -1,7 +1,7 @@
 //! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers and reasons.
 
 mod host_words;
-pub mod user_text;
+pub(crate) mod user_text;
 mod pasted;
 pub(crate) mod sentences;
 mod tokens;
@@ -10,8 +10,8 @@ mod word_patterns;
 mod constraint_words;
 mod constraint_rules;
 pub mod constraints;
-pub mod tasks;
-pub mod answers;
+pub(crate) mod tasks;
+pub(crate) mod answers;
 pub(crate) mod decisions;
 
 /// Bytes of what a user says in one go that are kept or read.

@@ -12,16 +12,16 @@ use crate::words::plain_words;
 use crate::words::user_text::is_rejection;
 
 /// Tasks kept at most.
-pub const MAX_TASKS: usize = 200;
+pub(crate) const MAX_TASKS: usize = 200;
 /// Bytes of the text of a task.
-pub const TASK_BYTES: usize = 400;
+pub(crate) const TASK_BYTES: usize = 400;
 /// Bytes of what a tool calls a task.
 const ID_BYTES: usize = 80;
 
 /// How far a task has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskState {
+pub(crate) enum TaskState {
     /// Nobody has begun it.
     Open,
     /// The agent works on it.
@@ -55,7 +55,7 @@ impl TaskState {
     }
 
     /// Returns whether the task is still to be done.
-    pub fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Active)
     }
 
@@ -72,20 +72,20 @@ impl TaskState {
 
 /// A task of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+pub(crate) struct Task {
     /// What the tool calls it, if it has a name of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
+    pub(crate) id: Option<String>,
     /// What is to be done, in at most [`TASK_BYTES`] bytes.
-    pub text: String,
+    pub(crate) text: String,
     /// How far it has come.
-    pub state: TaskState,
+    pub(crate) state: TaskState,
 }
 
 /// The tasks of a transcript, at most [`MAX_TASKS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Tasks {
+pub(crate) struct Tasks {
     #[serde(deserialize_with = "read_bounded")]
     tasks: Vec<Task>,
 }
@@ -104,7 +104,7 @@ fn read_bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Task>, D::Erro
 impl Tasks {
     /// Takes in a call of any tool and the text of its result; what is no list of tasks changes nothing, and neither
     /// does a call that failed or was rejected. Returns whether it was a call that keeps or shows the list.
-    pub fn take_in(&mut self, tool: &str, input: &Value, result: Option<&str>) -> bool {
+    pub(crate) fn take_in(&mut self, tool: &str, input: &Value, result: Option<&str>) -> bool {
         if result.is_some_and(has_failed) {
             return false;
         }
@@ -120,13 +120,8 @@ impl Tasks {
         true
     }
 
-    /// Visits the tasks that are still to be done, in order.
-    pub fn open(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().filter(|task| task.state.is_open())
-    }
-
     /// Returns all tasks, in order.
-    pub fn all(&self) -> &[Task] {
+    pub(crate) fn all(&self) -> &[Task] {
         &self.tasks
     }
 
@@ -492,7 +487,7 @@ mod tests {
             let mut tasks = Tasks::default();
             let listed = format!("#{text}] [{text}] {text}");
             tasks.take_in(&tool, &json!({ "todos": text, "subject": text, "taskId": text }), Some(&listed));
-            prop_assert!(tasks.open().count() <= tasks.all().len());
+            prop_assert!(tasks.all().len() <= MAX_TASKS);
         }
     }
 }

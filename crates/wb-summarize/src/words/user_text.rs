@@ -18,7 +18,7 @@ const LEAD_BYTES: usize = 600;
 
 /// Who wrote a part of a text in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Speaker {
+pub(crate) enum Speaker {
     /// The user typed it.
     User,
     /// The host, a hook or a tool put it there.
@@ -28,7 +28,7 @@ pub enum Speaker {
 /// Splits a text in the user's role into what the user typed and what the host put there, in order.
 ///
 /// The parts are slices of the text; blank ones are left out.
-pub fn spoken(text: &str) -> Vec<(Speaker, &str)> {
+pub(crate) fn spoken(text: &str) -> Vec<(Speaker, &str)> {
     let mut parts = Parts { text, spoken: Vec::new(), open: 0 };
     if is_host_text(text.trim_start()) {
         parts.push(Speaker::Host, 0..text.len());
@@ -51,7 +51,7 @@ pub fn spoken(text: &str) -> Vec<(Speaker, &str)> {
 }
 
 /// Returns what the user typed, without the blanks around it; several parts stand on lines of their own.
-pub fn user_words(text: &str) -> Cow<'_, str> {
+pub(crate) fn user_words(text: &str) -> Cow<'_, str> {
     let parts = spoken(text);
     let mut own = parts.iter().filter(|(speaker, _)| *speaker == Speaker::User).map(|(_, part)| part.trim());
     let mut words = Cow::Borrowed(own.next().unwrap_or_default());
@@ -177,7 +177,7 @@ fn is_host_text(text: &str) -> bool {
 /// Returns whether the text of a tool result tells that the user rejected the call.
 ///
 /// Any tool may show such a text: only an error of a tool, or the result of one that asks the user, says so for the user.
-pub fn is_rejection(result: &str) -> bool {
+pub(crate) fn is_rejection(result: &str) -> bool {
     after_rejection(result).is_some()
 }
 
@@ -205,7 +205,7 @@ fn is_template(rest: &str) -> bool {
 }
 
 /// Returns what the user said when rejecting a tool call, taken from the text of its result.
-pub fn rejected_words(result: &str) -> Option<&str> {
+pub(crate) fn rejected_words(result: &str) -> Option<&str> {
     let rest = after_rejection(result)?;
     let lead = head(rest, LEAD_BYTES);
     let (at, label) = SAID.iter().filter_map(|label| Some((lead.find(label)?, label))).min()?;
@@ -217,13 +217,13 @@ pub fn rejected_words(result: &str) -> Option<&str> {
 }
 
 /// Returns whether the user's words are a command to the host alone: `/clear`, `/model opus`.
-pub fn is_local_command(words: &str) -> bool {
+pub(crate) fn is_local_command(words: &str) -> bool {
     let name = words.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
     name.is_some_and(|name| LOCAL_COMMANDS.contains(&name))
 }
 
 /// Returns whether the user's words only nod: `ok`, `yes please`, `go ahead`.
-pub fn is_acknowledgement(words: &str) -> bool {
+pub(crate) fn is_acknowledgement(words: &str) -> bool {
     let mut all = plain_words(words);
     let is_nod = |word: &str| NODS.contains(&word.to_lowercase().as_str());
     words.len() <= 60 && !words.contains('?') && all.all(is_nod)

@@ -4,8 +4,8 @@ use wb_message::text::one_line;
 
 use super::text::{Line, Word, is_unreal, sentences, words};
 use super::{Finding, FindingKind};
-use crate::entries::{ARROW, COMMAND, TURN};
 use crate::facts::{Deed, Facts, Run};
+use crate::labels::{ARROW, COMMAND, TURN};
 use crate::outcome::Outcome;
 use crate::shell::subject;
 

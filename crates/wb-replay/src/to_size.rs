@@ -9,7 +9,7 @@ use wb_conductor::{PRESETS, Pipeline, Step, Trigger};
 use wb_message::{Message, ToolVocabulary};
 use wb_summarize::Facts;
 
-use crate::body::total_size;
+use crate::message_text::total_size;
 use crate::strategy::pipeline;
 
 /// How far a result may be from the size that it was to have, as a part of the history.

@@ -3,12 +3,12 @@
 use wb_message::Message;
 
 use crate::cuts::CutRule;
-use crate::forced::{Forced, TOLERANCE};
 use crate::kept::{Asked, Kept};
 use crate::needs::Names;
 use crate::replay::{Summary, places, summary_of};
 use crate::session::Session;
 use crate::strategy::{RIVALS, Strategy, pipeline};
+use crate::to_size::{Forced, TOLERANCE};
 
 /// What a preset and its rivals keep at one part of the history.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forced::tests::history;
+    use crate::to_size::tests::history;
 
     #[test]
     fn rivals_are_no_larger_than_the_preset() {
