@@ -285,6 +285,9 @@ fn prices(text: &str) -> Result<Prices, String> {
         let at = ["input", "cached", "write", "output"].iter().position(|known| *known == name.trim());
         let at =
             at.ok_or_else(|| format!("there is no price `{name}`; there are input, cached, write, output"))?;
+        if told[at].is_some() {
+            return Err(format!("{} is told twice", name.trim()));
+        }
         let price: f64 = price.trim().parse().map_err(|_| format!("{price} is no price"))?;
         let is_price = price.is_finite() && price >= 0.0;
         told[at] = Some(if is_price { price } else { return Err(format!("{price} is no price")) });
@@ -320,7 +323,7 @@ mod tests {
         assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));
         let input = Prices { input: 2.0, cached: 2.0, write: 2.0, ..Prices::default() };
         assert_eq!(prices("input=2"), Ok(input));
-        for bad in ["", "3", "output=15", "input=x", "input=-1", "input=NaN", "inputs=3"] {
+        for bad in ["", "3", "output=15", "input=x", "input=-1", "input=NaN", "inputs=3", "input=3,input=5"] {
             assert!(prices(bad).is_err(), "{bad}");
         }
     }

@@ -144,6 +144,8 @@ fn compact(args: &Compact) -> Result<()> {
 
 /// The session that was read is never written over: its format holds more than messages.
 pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<()> {
+    // What stands for standard input is the file behind it, where the system tells that.
+    let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
     let same =
         input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
     if same {

@@ -216,7 +216,7 @@ pub(crate) fn spend(
         if is_answer(message) {
             if context.tokens > ask_above {
                 context.compact(strategy, engine, rival_size);
-                ask_above = limit.max(context.tokens + patience);
+                ask_above = if context.tokens <= limit { limit } else { context.tokens + patience };
             }
             context.request(estimate_message_tokens(message));
         }

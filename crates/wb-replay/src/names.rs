@@ -1,4 +1,6 @@
 //! The names in a text that a later step may need again: paths, files, identifiers, addresses, hashes.
+//!
+//! It is a finder of its own on purpose: a measure that shared the rule of the digest would not see what that rule misses.
 
 use std::iter::FusedIterator;
 

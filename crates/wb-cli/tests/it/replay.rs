@@ -162,6 +162,21 @@ fn the_page_never_takes_the_place_of_a_session() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_comes_through_standard_input_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    std::fs::write(&file, session()).unwrap();
+    for words in [["replay", "-", "--html"], ["compact", "-", "-o"]] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wb"));
+        command.args(words).arg(&file).stdin(std::fs::File::open(&file).unwrap());
+        let done = command.output().unwrap();
+        assert_eq!(done.status.code(), Some(1), "{words:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), session(), "{words:?}");
+    }
+}
+
 #[test]
 fn a_page_to_standard_output_leaves_the_tables_to_the_other_stream() {
     let session = "{\"role\":\"user\",\"content\":\"Hi.\"}\n{\"role\":\"assistant\",\"content\":\"Yes?\"}\n";

@@ -229,7 +229,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     }
 
     /// Returns the most tokens of the lines below a digest: most of what may be given back, since a line says more for its
-    /// tokens than a whole file, and no more than a half of what the digest itself may weigh and a bit. All figures are chosen
+    /// tokens than a whole file, and no more than half of what the digest itself may weigh and [`LINES_TOKENS`], nor than twice the digest. All figures are chosen
     /// by measurement (docs/evaluation/retention.md).
     pub(crate) fn most_lines(&self) -> u64 {
         let has_lines = self.restores && !self.split.is_hopeless;
