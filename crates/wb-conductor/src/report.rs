@@ -214,7 +214,7 @@ impl CompactionReport {
             None => {}
         }
         let n_missing = self.findings.iter().filter(|it| it.kind == FindingKind::MissingConstraint).count();
-        for (what, count) in [("struck", self.findings.len() - n_missing), ("added", n_missing)] {
+        for (what, count) in [("struck", self.findings.len() - n_missing), ("missing", n_missing)] {
             if count > 0 {
                 write!(f, ", {what} {count}")?;
             }

@@ -13,8 +13,8 @@ use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Facts, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED, NO_TASKS,
-    ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
+    ALL_DONE, AMENDED, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED,
+    NO_TASKS, ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
 };
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
@@ -292,11 +292,14 @@ impl<'a> LocalDigest<'a> {
     /// Says what the last commit that was seen does not hold, and whether it was pushed.
     fn since_commit(&self) -> Option<String> {
         let git = self.facts.git();
-        let last = git.iter().rposition(|it| it.text.starts_with(COMMITTED))?;
+        let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
+        let last = git.iter().rposition(|it| commits(&it.text))?;
         // Elsewhere another commit is the last one.
         let is_left = |text: &str| {
             let branch = text.strip_prefix(ON_BRANCH);
-            branch.map_or(text.starts_with(CHECKED_OUT), |branch| !git[last].text.contains(branch))
+            branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
+                !git[last].text.contains(&[" as ", branch, " "].concat())
+            })
         };
         if git[last..].iter().any(|it| is_left(&it.text)) {
             return None;

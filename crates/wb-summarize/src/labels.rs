@@ -18,6 +18,7 @@ pub(crate) const GIT: &str = "- Git, newest first: ";
 pub(crate) const ON_BRANCH: &str = "on branch ";
 /// How what was done with git is told, and what the last commit does not hold.
 pub(crate) const COMMITTED: &str = "committed";
+pub(crate) const AMENDED: &str = "amended the last commit";
 pub(crate) const PUSHED: &str = "pushed";
 pub(crate) const CHECKED_OUT: &str = "checked out ";
 pub(crate) const SINCE_COMMIT: &str = "- Since the last commit: ";

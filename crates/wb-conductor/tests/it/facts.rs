@@ -124,7 +124,7 @@ fn what_a_model_says_is_held_against_the_session_struck_where_it_is_false_and_co
             (FindingKind::MissingConstraint, "Never touch migrations/."),
         ]
     );
-    assert!(report.to_string().contains("struck 2, added 1"), "{report}");
+    assert!(report.to_string().contains("struck 2, missing 1"), "{report}");
     let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
     assert!(digest.contains("- `src/cart.rs` is edited.\n") && !digest.contains("basket"), "{digest}");
     assert!(

@@ -1,8 +1,6 @@
 //! Takes in what a call or a command did, and forgets what it overtakes.
 
-use serde_json::Value;
 use wb_message::pairing::id_key;
-use wb_message::tools::field;
 use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch_of};
@@ -59,7 +57,7 @@ impl Facts {
         match role {
             Some(ToolRole::Read) => {
                 self.files.read(&path, at);
-                if is_whole(&call.input) {
+                if !vocabulary.is_partial_read(&call.input) {
                     self.overtake(|shown| shown.is_of(&path));
                 }
                 self.sources.push(Shown::File(path.into_owned()), at);
@@ -225,12 +223,6 @@ impl Facts {
             push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
         }
     }
-}
-
-/// Tells whether a call reads a file from its start to its end.
-fn is_whole(input: &Value) -> bool {
-    const PARTS: [&str; 6] = ["offset", "limit", "view_range", "start_line", "end_line", "range"];
-    PARTS.iter().all(|part| field(input, part).is_none_or(Value::is_null))
 }
 
 /// Returns the files that a command names which merely shows something.

@@ -168,7 +168,8 @@ impl Facts {
         {
             let is_task = |entry: &str| section == Section::Plan && entry.starts_with("- [");
             for entry in digest.entries(section).iter().filter(|entry| !is_own(entry) && !is_task(entry)) {
-                let is_told = |it: &Constraint| entry.contains(it.text.as_str());
+                let words = unindented(entry);
+                let is_told = |it: &Constraint| words.contains(it.text.as_str());
                 if !self.constraints.iter().any(is_told) {
                     self.keep(section, entry);
                 }

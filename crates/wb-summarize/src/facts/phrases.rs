@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::text::one_line;
 
-use crate::labels::{CHECKED_OUT, COMMITTED, PUSHED};
+use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, PUSHED};
 use crate::shell::GitEffect;
 use crate::words::answers::Answer;
 
@@ -32,7 +32,7 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
     };
     match effect {
         GitEffect::Committed { message } => commit(COMMITTED, message),
-        GitEffect::Amended { message } => commit("amended the last commit", message),
+        GitEffect::Amended { message } => commit(AMENDED, message),
         GitEffect::Merged(what) => format!("merged {what}"),
         GitEffect::Picked(what) => format!("picked {what}"),
         GitEffect::Reverted(what) => format!("reverted {what}"),

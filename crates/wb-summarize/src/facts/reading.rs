@@ -313,7 +313,7 @@ impl Facts {
             self.turns.current().answered(told);
         }
         if is_error && let Some(words) = rejected_words(output) {
-            self.ledger.user(words, at);
+            self.ledger.refused(words, at);
             self.mentions.read(words, By::User);
             self.asked(words, at);
         }

@@ -103,9 +103,8 @@ impl Turn {
 pub struct Turns {
     kept: Vec<Turn>,
     n_requests: u32,
-    /// How many of the oldest turns beside the first are short already, and how many are gone.
+    /// How many of the oldest turns beside the first are short already.
     n_short: usize,
-    n_gone: u32,
     n_bytes: u64,
 }
 
@@ -113,11 +112,6 @@ impl Turns {
     /// Returns the turns, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Turn> + ExactSizeIterator {
         self.kept.iter()
-    }
-
-    /// Returns how many requests were read, those that are gone included.
-    pub fn n_requests(&self) -> u32 {
-        self.n_requests
     }
 
     /// Returns about how many bytes of memory are taken.
@@ -129,7 +123,7 @@ impl Turns {
     pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
         self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
         self.n_requests += 1;
-        let most = if self.kept.is_empty() { FIRST_BYTES } else { ASKED_BYTES };
+        let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
         let asked = clip(asked, most).into_owned();
         self.kept.push(Turn { number: self.n_requests, start: at, asked, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
@@ -137,19 +131,20 @@ impl Turns {
 
     /// Shortens the oldest turns but the first, then drops them, until the rest takes no more than it may.
     fn shed(&mut self, most: u64) {
-        while self.n_bytes > most && self.n_short + 1 + WHOLE_TURNS < self.kept.len() {
+        // What stands before the first request is a turn too.
+        let n_kept = 1 + usize::from(self.kept.first().is_some_and(|turn| turn.number == 0));
+        while self.n_bytes > most && self.n_short + n_kept + WHOLE_TURNS < self.kept.len() {
+            let turn = &mut self.kept[self.n_short + n_kept];
             self.n_short += 1;
-            let turn = &mut self.kept[self.n_short];
             let before = turn.n_bytes();
             turn.shorten();
             self.n_bytes -= (before - turn.n_bytes()) as u64;
         }
         if self.n_bytes > most && self.n_short >= DROPPED_PART {
             let n = self.n_short / DROPPED_PART;
-            let gone = self.kept.drain(1..=n).map(|turn| turn.n_bytes() as u64).sum::<u64>();
+            let gone = self.kept.drain(n_kept..n_kept + n).map(|turn| turn.n_bytes() as u64).sum::<u64>();
             self.n_bytes -= gone;
             self.n_short -= n;
-            self.n_gone += u32::try_from(n).unwrap_or(u32::MAX);
         }
     }
 
@@ -165,6 +160,7 @@ impl Turns {
             self.kept.insert(at, Turn { number, asked, told: body.to_owned(), ..Turn::default() });
         }
         self.n_requests = self.n_requests.max(number);
+        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
     }
 
     /// Returns the turn that is going on; what stands before the first request is one without a request.
@@ -262,7 +258,25 @@ mod tests {
         assert!(kept[0].asked.starts_with("Request 0:") && kept[0].asked.len() > 1_000);
         let last = kept[kept.len() - 1];
         assert!((last.number, last.said.len() > 900) == (2_000, true) && last.asked.len() > 1_000);
-        assert_eq!((turns.n_requests(), turns.n_gone as usize + kept.len()), (2_000, 2_000));
+        assert!(turns.n_requests == 2_000 && kept.len() < 2_000, "{}", kept.len());
+    }
+
+    #[test]
+    fn what_a_digest_told_counts_and_the_first_request_is_spared_though_the_agent_spoke_before_it() {
+        let mut turns = Turns::default();
+        turns.told(7, "", &"x".repeat(100_000));
+        turns.current().says("Hi there, I am ready.", 0);
+        for n in 0..300 {
+            turns.begin(&"do it ".repeat(200), n, 0);
+        }
+        assert!(turns.n_bytes() < LEAST_BYTES * 2, "{}", turns.n_bytes());
+        let mut turns = Turns::default();
+        turns.current().says("Hi there, I am ready.", 0);
+        for n in 0..300 {
+            turns.begin(&"first ".repeat(if n == 0 { 900 } else { 200 }), n, 0);
+        }
+        let first = turns.iter().find(|turn| turn.number == 1).expect("it is kept");
+        assert!(first.asked.len() > 5_000, "{}", first.asked.len());
     }
 
     #[test]

@@ -238,6 +238,8 @@ mod tests {
             "git -C a grep failed",
             "git tag --merged main",
             "git ls-files | xargs -I{} git show main:{} | grep x",
+            "git ls-files | xargs -d '\\n' cat",
+            "git ls-files | xargs sed -n 1,5p",
         ] {
             check(command, text, Reported::Ok, Outcome::Ok);
         }

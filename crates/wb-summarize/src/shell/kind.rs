@@ -5,7 +5,7 @@ use super::base_name;
 use super::files::edits_in_place;
 use super::git;
 use super::lexer::{Joint, Step, Word};
-use super::options::plain;
+use super::options::{has as has_option, plain};
 
 /// Programs that show what is there.
 const VIEWERS: &[&str] = &[
@@ -231,8 +231,9 @@ pub(crate) fn kind(command: &str, steps: &[Step], roles: &[Role]) -> Kind {
 /// Returns whether the exit code is not that of all programs that may fail.
 fn hides(command: &str, steps: &[Step], roles: &[Role]) -> bool {
     let has_pipefail = command.contains("pipefail");
-    let has_errexit =
-        steps.first().is_some_and(|step| name(&step.words) == "set" && command.contains("set -e"));
+    let has_errexit = steps
+        .first()
+        .is_some_and(|step| name(&step.words) == "set" && has_option(&step.words, 'e', "errexit"));
     let last = steps.iter().rposition(|step| name(&step.words) != "fi").unwrap_or(0);
     let is_hidden = |at: usize| match steps.get(at + 1).map(|step| step.before) {
         Some(Joint::Pipe) => !has_pipefail,
@@ -252,7 +253,8 @@ fn seen(step: &Step) -> Seen {
         "head" => first(words),
         "wc" => Seen::Some,
         "grep" | "egrep" | "rg"
-            if !says("-v") && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| says(word)) =>
+            if !has_option(words, 'v', "--invert-match")
+                && !["rror", "ail", "FAIL", "arning", "RROR"].iter().any(|word| says(word)) =>
         {
             Seen::Some
         }
@@ -357,7 +359,8 @@ fn is_viewing(words: &[Word]) -> bool {
     match name(words) {
         "" => true,
         "git" => views_git(words),
-        program => program != "sed" && VIEWERS.contains(&program),
+        "sed" => !edits_in_place("sed", words),
+        program => VIEWERS.contains(&program),
     }
 }
 
@@ -383,10 +386,9 @@ pub(crate) fn is_complaint(line: &str) -> bool {
 
 /// Returns the command that `xargs` runs.
 fn inner<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
-    let at = words.iter().skip(1).position(|word| {
-        !word.text.starts_with('-') && !word.text.contains('{') && word.text.parse::<u8>().is_err()
-    });
-    at.map_or(&[], |at| &words[at + 1..])
+    const VALUED: [&str; 11] =
+        ["-I", "-d", "-n", "-P", "-L", "-E", "-s", "-a", "--delimiter", "--max-args", "--max-procs"];
+    words.get(1 + options(words, &VALUED)..).unwrap_or_default()
 }
 
 /// Returns the file name of the program that the words run.

@@ -330,6 +330,8 @@ impl<'a> Lexer<'a> {
                     start = self.at + 1;
                     self.at += 2;
                 }
+                // Inside of double quotes a dollar before a quote is itself.
+                b'$' if self.byte(1) == b'\'' => self.at += 1,
                 b'$' | b'`' => {
                     self.add(word, start, self.at);
                     self.expansion(word);

@@ -254,6 +254,7 @@ mod tests {
         check("a 2>/dev/null > /dev/null; b >&2; c > $F; d > e*", "");
         check("[[ a > b ]] && c; (( d > e )); if [[ a > b || c > d ]]; then e; fi", "");
         check("cargo test &> out.log; x | tee -a y", "+out.log ~y");
+        check("echo \"'a$'\" > b; grep -E \"'x$'\" f && rm g", "+b -g");
     }
 
     #[test]

@@ -184,7 +184,14 @@ fn is_by_name(word: &Word) -> bool {
 
 /// Visits the words that `cargo test` takes for parts of the names of tests.
 fn filters<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = &'w Word<'a>> {
-    const WITH_VALUE: [&str; 12] = [
+    const WITH_VALUE: [&str; 19] = [
+        "--exclude",
+        "--color",
+        "--jobs",
+        "--target-dir",
+        "--message-format",
+        "--config",
+        "-Z",
         "-p",
         "--package",
         "--features",
@@ -402,6 +409,7 @@ mod tests {
         }
         for command in [
             "cargo test -p a --all-features",
+            "cargo test --color always --workspace --exclude a",
             "pytest a.py",
             "go test ./...",
             "npm test",

@@ -133,6 +133,44 @@ fn a_command_that_fails_in_silence_is_told_in_its_turn_alone_and_each_command_is
 }
 
 #[test]
+fn an_amended_commit_holds_what_was_changed_before_it_and_a_branch_is_told_by_its_whole_name() {
+    let committed =
+        r#"u"Go." a:edit(a.rs) t"" a:bash(git commit -am x) t"[fix/a 3f9c2ab] x" a:edit(b.rs) t"" "#;
+    let since = |more: &str| {
+        lines(&digest(&script(&[committed, more].concat()), None), "- Since the last commit:")
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(since(""), ["- Since the last commit: no push seen; changed b.rs"]);
+    let amended = r#"a:bash(git commit -a --amend --no-edit) t"[fix/a 4f9c2ab] x""#;
+    assert_eq!(since(amended), ["- Since the last commit: no push seen"]);
+    assert!(since(r#"a:bash(git status) t"On branch fix""#).is_empty());
+}
+
+#[test]
+fn a_refusal_is_no_consent_whatever_its_words_begin_with() {
+    let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\ngood idea, but not now";
+    let messages = [
+        Message::user("Look at the tables."),
+        Message::assistant_blocks(vec![wb_message::Block::call(
+            "1",
+            "Bash",
+            serde_json::json!({"command": "drop production tables"}),
+        )]),
+        Message::ToolResult {
+            tool_call_id: "1".into(),
+            tool_name: "Bash".into(),
+            content: vec![wb_message::Block::text(refused)],
+            is_error: true,
+        },
+    ];
+    let facts = Facts::of(&messages, &ToolVocabulary::default());
+    let found = wb_summarize::audit("The user approved dropping the production tables.", &facts);
+    assert!(found.iter().any(|it| it.kind == wb_summarize::FindingKind::UnknownApproval), "{found:?}");
+}
+
+#[test]
 fn what_is_carried_does_not_pile_up() {
     let mut prior = None;
     for round in 0..20 {

@@ -88,8 +88,17 @@ impl Ledger {
 
     /// Notes what the user says, or what a host says in the user's name.
     pub(crate) fn user(&mut self, text: &str, at: u32) {
+        self.user_said(text, Assent::of(text), at);
+    }
+
+    /// Notes the words with which the user refused something: nothing in them is a yes.
+    pub(crate) fn refused(&mut self, text: &str, at: u32) {
+        self.user_said(text, Assent::No, at);
+    }
+
+    fn user_said(&mut self, text: &str, assent: Assent, at: u32) {
         self.known.said(text);
-        self.said.user(text, Assent::of(text));
+        self.said.user(text, assent);
         self.deeds.told(head(text, TEXT_BYTES), at);
         for line in text.lines().filter(|line| may_name_file(line) && tells_change(line)) {
             self.known.acted(line);
