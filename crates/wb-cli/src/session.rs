@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::{FormatError, Transcript};
+use wb_formats::{FormatError, View};
 
 use crate::args::Policy;
 use crate::strategy::Strategy;
@@ -40,7 +40,7 @@ impl std::error::Error for BadInput {}
 /// A session as the commands see it.
 pub(crate) struct Session {
     pub(crate) file: String,
-    pub(crate) opened: Transcript,
+    pub(crate) opened: View,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
     /// Whether the window was assumed.
@@ -68,7 +68,7 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
-    fn of(opened: &Transcript, card: &ModelCard, policy: &Policy) -> Self {
+    fn of(opened: &View, card: &ModelCard, policy: &Policy) -> Self {
         let mut tracker = ContextTracker::new();
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
@@ -152,12 +152,12 @@ fn limit(card: &ModelCard, policy: &Policy) -> u64 {
     budget_limit(card, &policy.budget()) as u64
 }
 
-fn card(opened: &Transcript, window: u64) -> ModelCard {
+fn card(opened: &View, window: u64) -> ModelCard {
     let id = opened.model.clone().unwrap_or_default();
     ModelCard { id, ..ModelCard::with_window(window) }
 }
 
-fn read(path: &Path) -> Result<Transcript, FormatError> {
+fn read(path: &Path) -> Result<View, FormatError> {
     if path == Path::new("-") {
         return wb_formats::read(&mut io::stdin().lock());
     }

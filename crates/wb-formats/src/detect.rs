@@ -1,58 +1,64 @@
-//! Which format a file has, recognized by its content.
+//! Which format a session has, recognized by its content.
 
-use std::io::BufRead;
+use std::io::Read;
 
 use memchr::memchr;
 use wb_message::text;
+use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
 
-use crate::error::FormatError;
-use crate::format::Format;
 use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
-use crate::probe::Peeked;
-use crate::transcript::{Segments, Transcript};
 
 /// The formats that are read, the most particular first.
 pub const FORMATS: [&dyn Format; 3] = [&Pi, &ClaudeCode, &Native];
 
-/// Returns the format of a file that begins with these bytes.
-///
-/// Some 64 kB are enough; with fewer, a file whose first line is longer may not be known.
-pub fn detect(head: &[u8]) -> Option<&'static dyn Format> {
-    FORMATS.into_iter().find(|format| format.sniff(head))
+/// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
+pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
+    let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
+    let best = FORMATS.into_iter().min_by_key(sure)?;
+    (best.detect(probe) > Confidence::No).then_some(best)
 }
 
-/// Reads a transcript of any known format, recognized by its content.
+/// Opens a session of any known format, recognized by its content.
 ///
 /// ```
-/// let mut file = r#"{"role":"user","content":"hello"}
-/// {"role":"assistant","content":"hi"}"#.as_bytes();
-/// let opened = wb_formats::read(&mut file)?;
-/// assert_eq!((opened.format, opened.messages.len()), ("native", 2));
+/// use wb_record::{MemoryParts, ONLY_CONVERSATION};
+///
+/// let file = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi\"}\n";
+/// let document = wb_formats::open(Box::new(MemoryParts::of(file)))?;
+/// let view = document.view(ONLY_CONVERSATION)?;
+/// assert_eq!((view.format, view.messages.len()), ("native", 2));
 /// # Ok::<(), wb_formats::FormatError>(())
 /// ```
-pub fn read(input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
-    let peeked = Peeked::new(input)?;
-    let format = known(peeked.head())?;
-    format.read(&mut peeked.whole())
+pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+    let probe = Probe::of(parts.as_ref())?;
+    known(&probe)?.open(parts)
 }
 
-/// Reads every segment of a session of any known format: what was really sent, with what it was counted at.
-///
-/// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
-/// every request of the conversation that goes on once, those before its last compaction too. Subagents and, in
-/// logs of pi, abandoned branches are left apart.
-pub fn segments(input: &mut dyn BufRead) -> Result<Segments, FormatError> {
-    let peeked = Peeked::new(input)?;
-    let format = known(peeked.head())?;
-    format.segments(&mut peeked.whole())
+/// Reads the conversation of a session that was written last.
+pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
+    let document = open(Box::new(MemoryParts::read_from(input)?))?;
+    document.view(&newest(document.as_ref())?)
 }
 
-fn known(head: &[u8]) -> Result<&'static dyn Format, FormatError> {
+/// Reads every segment of the conversation that was written last: what was really sent, with what it was counted at.
+pub fn segments(input: &mut dyn Read) -> Result<Vec<Segment>, FormatError> {
+    let document = open(Box::new(MemoryParts::read_from(input)?))?;
+    let conversation = newest(document.as_ref())?;
+    Ok(document.segments(&conversation)?.collect())
+}
+
+/// Returns the name of the conversation that was written last.
+pub fn newest(document: &dyn Document) -> Result<String, FormatError> {
+    document.conversations()?.pop().ok_or(FormatError::Empty)
+}
+
+fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
+    let head = &probe.head;
     let visible = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     if visible.is_empty() {
         return Err(FormatError::Empty);
     }
-    detect(head).ok_or_else(|| {
+    detect(probe).ok_or_else(|| {
         let line = &visible[..memchr(b'\n', visible).unwrap_or(visible.len()).min(400)];
         FormatError::Unknown { begins: text::one_line(&String::from_utf8_lossy(line), 60) }
     })

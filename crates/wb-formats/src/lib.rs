@@ -1,8 +1,9 @@
 //! Transcripts of other agents: their session files read into messages and real usage.
 //!
-//! [`read`] looks at the start of a file, tells its [`Format`] and gives it [`Transcript`]: the messages that the next
-//! request would send, what the provider counted for earlier ones, the model, and [`Note`]s about what was passed
-//! over. [`segments`] gives every segment of a session, those before its compactions too, for whoever wants to measure.
+//! [`open`] looks at the start of a session, tells its [`Format`] and gives a [`Document`]. Its [`View`] is the messages that
+//! the next request would send, what the provider counted for earlier ones, the model, and [`Note`]s about what was
+//! passed over. [`segments`] gives every segment of a session, those before its compactions too, for whoever wants to
+//! measure.
 //!
 //! | format | files | what becomes of compactions | usage |
 //! |---|---|---|---|
@@ -33,17 +34,12 @@
 //! # Ok::<(), wb_formats::FormatError>(())
 //! ```
 
-pub mod error;
-pub mod transcript;
-mod probe;
-pub mod format;
+mod error;
 pub mod formats;
 pub mod detect;
 
-pub use detect::{FORMATS, detect, read, segments};
-pub use error::FormatError;
-pub use format::Format;
+pub use detect::{FORMATS, detect, newest, open, read, segments};
 pub use formats::claude_code::ClaudeCode;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::pi::Pi;
-pub use transcript::{Note, Segment, Segments, Transcript, UsageAt};
+pub use wb_record::{Document, Format, FormatError, Note, Segment, Segments, UsageAt, View};

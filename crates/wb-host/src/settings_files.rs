@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use wb_session::lines::fault;
+use wb_record::lines::fault;
 use wb_session::{SessionSettings, SessionSettingsError};
 
 /// The most bytes of a settings file: far more than anyone writes by hand, so that a larger one is another file.

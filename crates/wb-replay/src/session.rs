@@ -43,7 +43,7 @@ impl Session {
     pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Self, FormatError> {
         let whole = wb_formats::read(&mut &*bytes)?;
         let segments = wb_formats::segments(&mut &*bytes)?;
-        let segments = stretches(segments.map(|segment| segment.messages));
+        let segments = stretches(segments.into_iter().map(|segment| segment.messages));
         Ok(Self { name: name.into(), format: whole.format, segments, vocabulary: whole.vocabulary })
     }
 

@@ -16,7 +16,7 @@ use wb_message::{Block, Content, Message};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::lenient::{blocks, content, count, no_content, or_default, timestamp, tokens};
-use crate::lines::Line;
+use wb_record::lines::Line;
 
 /// One entry of a session log.
 #[derive(Clone, Debug, PartialEq)]

@@ -257,7 +257,7 @@ impl SessionError {
 
     /// Builds the error of a line that could not be parsed.
     pub(crate) fn of_json(line: usize, error: &serde_json::Error) -> Self {
-        let what = crate::lines::fault(error);
+        let what = wb_record::lines::fault(error);
         if error.is_data() {
             Self::BadEntry { line, what }
         } else {

@@ -7,11 +7,11 @@ use crate::encode::{self, NewSession, Place};
 use crate::entry::{EntryKind, EntryTag, Label};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
-use crate::lines::trimmed;
 use crate::migrate;
 use crate::session::Session;
-use crate::splice;
 use crate::tree::Node;
+use wb_record::json;
+use wb_record::lines::trimmed;
 
 impl Session {
     /// Writes the whole log.
@@ -138,7 +138,7 @@ fn stand_ins(path: &[Node]) -> HashMap<&EntryId, &EntryId> {
 }
 
 fn remap_boundary(record: &mut Vec<u8>, stands_for: &HashMap<&EntryId, &EntryId>) {
-    let boundary = splice::get(record, "firstKeptEntryId");
+    let boundary = json::get(record, "firstKeptEntryId");
     let boundary = boundary.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
     if let Some(new) = boundary.and_then(|id| stands_for.get(&id).copied()) {
         *record = migrate::with_first_kept(record, new);

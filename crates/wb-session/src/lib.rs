@@ -17,8 +17,7 @@
 //! blocks over a log, of which the model sees a projection, taken back and explained at any time.
 //!
 //! This crate knows messages, usage and weights, but no models and no clocks; files it touches
-//! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead). Other formats of JSON lines can be read
-//! with [`Lines`].
+//! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead).
 //!
 //! ```
 //! use wb_message::outline::outline;
@@ -42,8 +41,6 @@
 
 pub mod id;
 pub mod timestamp;
-pub mod lines;
-mod splice;
 pub mod error;
 mod lenient;
 pub mod entry;
@@ -88,7 +85,6 @@ pub use entry::{
 pub use error::{SessionError, StoreError, Torn};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use id::{EntryId, IdSource};
-pub use lines::{Line, Lines};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};

@@ -11,8 +11,8 @@ use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
 use crate::error::{SessionError, Torn};
 use crate::id::EntryId;
 use crate::lenient;
-use crate::lines::{Line, Lines};
 use crate::tree::climb;
+use wb_record::lines::{Line, Lines};
 
 /// The version of the layout that this crate knows.
 pub const NEWEST_VERSION: u64 = 3;
@@ -50,7 +50,7 @@ impl Header {
         let no_header = |found: &str| SessionError::NoHeader { line: line.number, found: found.to_owned() };
         match value.get("type").and_then(Value::as_str) {
             Some("session") => {
-                Self::deserialize(value).map_err(|error| no_header(&crate::lines::fault(&error)))
+                Self::deserialize(value).map_err(|error| no_header(&wb_record::lines::fault(&error)))
             }
             Some(other) => Err(no_header(&format!("an object of type {other:?}"))),
             None => Err(no_header("JSON without a \"type\"")),

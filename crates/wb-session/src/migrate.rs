@@ -3,14 +3,14 @@
 use crate::entry::EntryTag;
 use crate::error::WRITTEN_VERSION;
 use crate::id::EntryId;
-use crate::lines::Line;
 use crate::log::first_kept_of_version_1;
-use crate::splice;
 use crate::tree::Node;
+use wb_record::json;
+use wb_record::lines::Line;
 
 /// Returns the header with the present version.
 pub(crate) fn header(bytes: &[u8]) -> Vec<u8> {
-    splice::set(bytes, "version", WRITTEN_VERSION.to_string().as_bytes())
+    json::set(bytes, "version", WRITTEN_VERSION.to_string().as_bytes())
 }
 
 /// Returns the line of an entry from a log of an older version; `at` is its place among the entries.
@@ -22,10 +22,10 @@ pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u
             line = with_boundary_of_version_1(&line, at);
         }
     }
-    match splice::get(&line, "message") {
-        Some(message) if splice::get(message, "role") == Some(b"\"hookMessage\"") => {
-            let renamed = splice::set(message, "role", b"\"custom\"");
-            splice::set(&line, "message", &renamed)
+    match json::get(&line, "message") {
+        Some(message) if json::get(message, "role") == Some(b"\"hookMessage\"") => {
+            let renamed = json::set(message, "role", b"\"custom\"");
+            json::set(&line, "message", &renamed)
         }
         _ => line,
     }
@@ -33,27 +33,27 @@ pub(crate) fn entry(bytes: &[u8], version: u64, node: &Node, at: usize) -> Vec<u
 
 /// Returns the line with another id and another parent.
 pub(crate) fn with_place(line: &[u8], id: &EntryId, parent: Option<&EntryId>) -> Vec<u8> {
-    with_parent(&splice::set(line, "id", &quoted(id)), parent)
+    with_parent(&json::set(line, "id", &quoted(id)), parent)
 }
 
 /// Returns the line with another parent.
 pub(crate) fn with_parent(line: &[u8], parent: Option<&EntryId>) -> Vec<u8> {
-    splice::set(line, "parentId", &parent.map_or_else(|| b"null".to_vec(), quoted))
+    json::set(line, "parentId", &parent.map_or_else(|| b"null".to_vec(), quoted))
 }
 
 /// Returns the line of a compaction with another first entry that it keeps.
 pub(crate) fn with_first_kept(line: &[u8], first_kept: &EntryId) -> Vec<u8> {
-    splice::set(line, "firstKeptEntryId", &quoted(first_kept))
+    json::set(line, "firstKeptEntryId", &quoted(first_kept))
 }
 
 /// Returns the line of a label or an edit with another entry that it is about.
 pub(crate) fn with_target(line: &[u8], target: &EntryId) -> Vec<u8> {
-    splice::set(line, "targetId", &quoted(target))
+    json::set(line, "targetId", &quoted(target))
 }
 
 fn with_boundary_of_version_1(line: &[u8], n_before: usize) -> Vec<u8> {
-    let boundary = first_kept_of_version_1(Line { number: 0, bytes: line, is_ended: true }, n_before);
-    let line = splice::remove(line, "firstKeptEntryIndex");
+    let boundary = first_kept_of_version_1(Line::alone(0, line), n_before);
+    let line = json::remove(line, "firstKeptEntryIndex");
     boundary.map_or(line.clone(), |id| with_first_kept(&line, &id))
 }
 

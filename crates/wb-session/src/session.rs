@@ -9,10 +9,10 @@ use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Labe
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
 use crate::lenient;
-use crate::lines::{Line, trimmed};
 use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
 use crate::store::EntryStore;
 use crate::tree::{Node, Tree};
+use wb_record::lines::{Line, trimmed};
 
 /// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
 pub const LEAF_MARK: &str = "window_budget.leaf";
@@ -63,7 +63,7 @@ impl Session {
             return Err(SessionError::NotEmpty);
         }
         let line = begin.line();
-        let header = Header::read(Line { number: 1, bytes: &line, is_ended: true })?;
+        let header = Header::read(Line::alone(1, &line))?;
         store.append(&line)?;
         Ok(Self { store, header, tree: Tree::default(), n_records: 1, leaf: None, ids, notes: Vec::new() })
     }
@@ -117,7 +117,7 @@ impl Session {
     pub(crate) fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
-        let line = Line { number, bytes: trimmed(buffer, number), is_ended: true };
+        let line = Line::alone(number, trimmed(buffer, number));
         let mut kind = entry::read_kind(line, tag, timestamp)?;
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
@@ -332,7 +332,7 @@ impl Session {
 
 /// Refuses the line of an entry that would be an error whenever it is read.
 fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
-    let read = entry::read_kind(Line { number: 0, bytes: line, is_ended: true }, tag, 0);
+    let read = entry::read_kind(Line::alone(0, line), tag, 0);
     read.map(drop).map_err(|error| match error {
         SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },
         other => other,
@@ -380,8 +380,8 @@ pub(crate) struct Seen {
 
 impl Probe {
     fn of(record: &[u8]) -> Result<Self, String> {
-        let line = Line { number: 0, bytes: record, is_ended: true };
-        line.parse().map_err(|error| crate::lines::fault(&error))
+        let line = Line::alone(0, record);
+        line.parse().map_err(|error| wb_record::lines::fault(&error))
     }
 
     fn seen(self) -> Result<Seen, String> {
@@ -430,7 +430,7 @@ impl Index {
     fn take(&mut self, position: u64, record: &[u8]) {
         self.n_records += 1;
         let number = self.n_records;
-        let line = Line { number, bytes: trimmed(record, number), is_ended: true };
+        let line = Line::alone(number, trimmed(record, number));
         match &self.header {
             _ if line.bytes.is_empty() => {}
             None => self.header = Some(self.read_header(line)),

@@ -8,11 +8,11 @@ use crate::encode::{self, Place};
 use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::SessionError;
 use crate::id::{EntryId, IdSource};
-use crate::lines::trimmed;
 use crate::migrate;
 use crate::session::{Naming, Seen, Session};
-use crate::splice;
 use crate::tree::{Node, Tree};
+use wb_record::json;
+use wb_record::lines::trimmed;
 
 /// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name is ours.
 pub const UNDO_MARK: &str = "window_budget.undo";
@@ -155,7 +155,7 @@ impl<'a> Branch<'a> {
 
 /// Returns the line of a label or an edit, about the copy of its entry if there is one.
 fn with_new_target(line: Vec<u8>, copies: &Copies<'_>) -> Vec<u8> {
-    let target = splice::get(&line, "targetId");
+    let target = json::get(&line, "targetId");
     let target = target.and_then(|id| serde_json::from_slice::<EntryId>(id).ok());
     match target.and_then(|id| copies.get(&id)) {
         Some(copy) => migrate::with_target(&line, copy),

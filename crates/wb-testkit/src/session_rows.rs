@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use wb_message::{Block, Message, Pairing};
+use wb_record::{Line, Lines};
 use wb_session::{
     BRANCH_SUMMARY_PREFIX, BranchSummary, COMPACTION_SUMMARY_PREFIX, Compaction, Entry, EntryId, EntryKind,
-    FileLists, Line, Lines, SESSION_PRESET, SessionLog, estimate_context, last_usage,
+    FileLists, SESSION_PRESET, SessionLog, estimate_context, last_usage,
 };
 
 use crate::shared::{bytes_of, shared};

@@ -6,7 +6,7 @@ use std::path::Path;
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_tokens};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, compact_in_place};
-use wb_formats::Transcript;
+use wb_formats::View;
 use wb_message::Pairing;
 use wb_message::outline::outline;
 use wb_testkit::fit_laws::{self, Landing};
@@ -14,12 +14,12 @@ use wb_testkit::shared::shared_files;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
-fn open(path: &Path) -> Transcript {
+fn open(path: &Path) -> View {
     let mut reader = BufReader::new(std::fs::File::open(path).unwrap());
     wb_formats::read(&mut reader).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn condense(opened: &mut Transcript, window: u64, force: bool) -> CompactionReport {
+fn condense(opened: &mut View, window: u64, force: bool) -> CompactionReport {
     let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(opened.vocabulary);
     let opts = CondenseOpts { force, ..CondenseOpts::default() };
     block_on(compact_in_place(&mut opened.messages, &settings, &opts))

@@ -18,11 +18,11 @@ impl StepError {
 
 /// Replays the segments of one session. Before each request the tracker tells what the next prompt will hold, from
 /// earlier counts and the messages since; the first request, about which nothing is known, is left out.
-pub(crate) fn one_step_errors(segments: impl Iterator<Item = Segment>) -> Vec<StepError> {
+pub(crate) fn one_step_errors(segments: impl IntoIterator<Item = Segment>) -> Vec<StepError> {
     let mut tracker = ContextTracker::new();
     let mut errors = Vec::new();
     let mut known = false;
-    for (nth, segment) in segments.enumerate() {
+    for (nth, segment) in segments.into_iter().enumerate() {
         let mut requests = segment.usage.iter().peekable();
         let n_start = requests.peek().map_or(segment.messages.len(), |first| first.at);
         if nth > 0 {

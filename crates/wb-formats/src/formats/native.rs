@@ -1,18 +1,17 @@
 //! Our own format: messages as JSON or as JSON lines.
 
-use std::fmt;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
+use std::ops::Range;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use wb_message::{Message, ToolVocabulary};
-use wb_session::Lines;
-
-use crate::error::FormatError;
-use crate::format::Format;
-use crate::probe::{Peeked, Probe};
-use crate::transcript::{Note, Transcript};
+use wb_record::json::{elements, find, set};
+use wb_record::splice::{Joint, Piece, splices};
+use wb_record::{
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
+    Note, Parts, Place, Probe, Seen, Span, Stamp, View, is_unchanged,
+};
 
 /// The type of the header line.
 const HEADER_TYPE: &str = "window-budget";
@@ -26,7 +25,8 @@ const ROLES: [&str; 7] =
 /// message per line.
 ///
 /// Lines may be led by a header `{"type":"window-budget","version":1}`. It and the object may tell a `model` and its
-/// `context_window` in tokens. Files hold no usage.
+/// `context_window` in tokens. Files hold no usage. A compaction replaces the messages that it folds; they are
+/// kept in the list of operations alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
@@ -45,160 +45,177 @@ impl Format for Native {
         "native"
     }
 
-    fn sniff(&self, head: &[u8]) -> bool {
-        let seen = Probe::all(head);
-        let Some(first) = seen.first() else { return false };
-        if is_document(first) {
-            return list_of(first).inner.as_ref().is_none_or(|message| is_message(message));
-        }
-        let is_foreign = |it: &Probe| !it.role.is_empty() && !is_message(it);
-        first.r#type == HEADER_TYPE || (is_message(first) && !seen.iter().any(is_foreign))
+    fn abilities(&self) -> Abilities {
+        let yes = Ability::Yes;
+        Abilities { fold_head: yes, fold_inside: yes, clear: yes, body: yes, insert: yes }
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
-        let peeked = Peeked::new(input)?;
-        let read = match Probe::all(peeked.head()).first() {
-            Some(first) if is_document(first) => document(peeked)?,
-            _ => lines(peeked)?,
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let Some(first) = probe.first() else { return Confidence::No };
+        let is_foreign = |it: &Seen| !it.role.is_empty() && !is_message(it);
+        let is_native = if is_document(first) {
+            list_of(first).inner.as_ref().is_none_or(|message| is_message(message))
+        } else {
+            is_message(first) && !probe.values.iter().any(is_foreign)
         };
-        Ok(Transcript {
-            format: self.name(),
-            messages: read.messages,
-            usage: Vec::new(),
-            model: read.meta.model,
-            context_window: read.meta.context_window,
-            notes: read.truncated.into_iter().collect(),
-            vocabulary: ToolVocabulary::UNIVERSAL,
-        })
+        match () {
+            () if first.r#type == HEADER_TYPE => Confidence::Sure,
+            () if is_native => Confidence::Maybe,
+            () => Confidence::No,
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let mut document = NativeDocument { parts, read: Read::default() };
+        document.refresh()?;
+        Ok(Box::new(document))
     }
 }
 
-fn is_document(first: &Probe) -> bool {
+fn is_document(first: &Seen) -> bool {
     first.is_list || (first.has("messages") && list_of(first).is_list)
 }
 
-fn list_of(first: &Probe) -> &Probe {
+fn list_of(first: &Seen) -> &Seen {
     if first.is_list { first } else { first.inner.as_deref().unwrap_or(first) }
 }
 
-fn is_message(probe: &Probe) -> bool {
-    let body = probe.inner.as_deref();
+fn is_message(seen: &Seen) -> bool {
+    let body = seen.inner.as_deref();
     // Blocks of other formats have a type.
     let is_ours =
         body.is_none_or(|body| !body.is_list || body.inner.as_ref().is_none_or(|block| block.has("kind")));
-    ROLES.contains(&probe.role.as_str()) && probe.r#type.is_empty() && !probe.has("message") && is_ours
+    ROLES.contains(&seen.role.as_str()) && seen.r#type.is_empty() && !seen.has("message") && is_ours
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct Meta {
     model: Option<String>,
     context_window: Option<u64>,
 }
 
-#[derive(Default)]
-struct NativeFile {
-    messages: Vec<Message>,
+/// A file of messages.
+#[derive(Debug)]
+struct NativeDocument {
+    parts: Box<dyn Parts>,
+    read: Read,
+}
+
+/// What a file says, and where.
+#[derive(Debug)]
+struct Read {
+    text: Vec<u8>,
+    joint: Joint,
+    records: Vec<Record>,
     meta: Meta,
     truncated: Option<Note>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Document {
-    List(Vec<Value>),
-    Object {
-        messages: Vec<Value>,
-        #[serde(flatten)]
-        meta: Meta,
-    },
-}
+/// A line or an element, with its message or why there is none.
+type Record = (Range<usize>, Result<Message, FormatError>);
 
-fn document(peeked: Peeked<'_>) -> Result<NativeFile, FormatError> {
-    let mut text = Vec::new();
-    io::Read::read_to_end(&mut peeked.whole(), &mut text)?;
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
-    // First as any JSON, since an error in an enum has lost its place.
-    let value: Value = serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
-    let (list, meta) = match Document::deserialize(value).map_err(|error| FormatError::of_json(1, &error))? {
-        Document::List(messages) => (messages, Meta::default()),
-        Document::Object { messages, meta } => (messages, meta),
-    };
-    let mut messages = Vec::with_capacity(list.len());
-    for value in list {
-        let message = Message::deserialize(value).map_err(|error| FormatError::BadMessage {
-            line: Place { n_before: messages.len() }.line(text),
-            what: wb_session::lines::fault(&error),
-        })?;
-        messages.push(message);
-    }
-    Ok(NativeFile { messages, meta, truncated: None })
-}
-
-/// Finds a message in the text of a document, by the messages before it.
-#[derive(Clone, Copy)]
-struct Place {
-    n_before: usize,
-}
-
-impl Place {
-    /// Returns the line on which the message begins: that of the error with which reading stops there.
-    fn line(self, text: &[u8]) -> usize {
-        let stopped = self.deserialize(&mut serde_json::Deserializer::from_slice(text));
-        stopped.map_or_else(|error| error.line(), |()| 1)
+impl Default for Read {
+    fn default() -> Self {
+        Self {
+            text: Vec::new(),
+            joint: Joint::Line,
+            records: Vec::new(),
+            meta: Meta::default(),
+            truncated: None,
+        }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        from.deserialize_any(self)
+impl Read {
+    /// Reads a whole text. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
+    /// that the text is something else.
+    fn of(text: Vec<u8>) -> Result<Self, FormatError> {
+        let seen = Seen::all(&text[..text.len().min(64 * 1024)]);
+        let mut read = match seen.first() {
+            Some(first) if is_document(first) => Self::of_document(text)?,
+            _ => Self::of_lines(text)?,
+        };
+        let is_wrong = |(_, message): &Record| matches!(message, Err(FormatError::BadMessage { .. }));
+        let is_bad = |(_, message): &Record| message.is_err();
+        let wrong = read.records.iter().position(is_wrong);
+        let wrong = wrong.or_else(|| read.records.iter().all(is_bad).then_some(0));
+        match wrong.filter(|at| *at < read.records.len()) {
+            Some(at) => Err(read.records.swap_remove(at).1.err().unwrap_or(FormatError::Empty)),
+            None => Ok(read),
+        }
     }
-}
 
-impl<'de> Visitor<'de> for Place {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("messages")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "messages" {
-                return map.next_value_seed(self);
+    fn of_lines(text: Vec<u8>) -> Result<Self, FormatError> {
+        let mut read = Self::default();
+        let mut lines = Lines::new(text.as_slice());
+        let mut is_first = true;
+        while let Some(line) = lines.next_line()? {
+            let error = |error: serde_json::Error| FormatError::of_json(line.number, &error);
+            match line.parse::<Value>() {
+                Ok(header) if is_first && header["type"] == HEADER_TYPE => {
+                    read.meta = meta(line.number, header)?;
+                }
+                Err(_) if line.is_truncated() => {
+                    read.truncated = Some(Note::TruncatedLastLine { line: line.number });
+                }
+                parsed => {
+                    let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+                    let message = parsed.and_then(Message::deserialize).map_err(error);
+                    read.records.push((start..start + line.bytes.len(), message));
+                }
             }
-            map.next_value::<IgnoredAny>()?;
+            is_first = false;
         }
-        Ok(())
+        read.text = text;
+        Ok(read)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        for _ in 0..self.n_before {
-            seq.next_element::<IgnoredAny>()?;
-        }
-        Err(serde::de::Error::custom("here"))
+    fn of_document(text: Vec<u8>) -> Result<Self, FormatError> {
+        let skipped = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        let json = &text[skipped..];
+        serde_json::from_slice::<serde::de::IgnoredAny>(json)
+            .map_err(|error| FormatError::of_json(1, &error))?;
+        let list = find(json, &["messages"]).unwrap_or(0..json.len());
+        let meta = serde_json::from_slice(json).unwrap_or_default();
+        let line_of = |at: usize| 1 + memchr::memchr_iter(b'\n', &json[..at]).count();
+        let places = elements(&json[list.clone()]).unwrap_or_default();
+        let record = |place: Range<usize>| {
+            let place = list.start + place.start..list.start + place.end;
+            let message = serde_json::from_slice(&json[place.clone()]).map_err(|error| {
+                let what = wb_record::lines::fault(&error);
+                FormatError::BadMessage { line: line_of(place.start), what }
+            });
+            (place.start + skipped..place.end + skipped, message)
+        };
+        let records = places.into_iter().map(record).collect();
+        Ok(Self { joint: Joint::Comma, records, meta, truncated: None, text })
     }
-}
 
-fn lines(peeked: Peeked<'_>) -> Result<NativeFile, FormatError> {
-    let mut lines = Lines::new(peeked.whole());
-    let mut read = NativeFile::default();
-    let mut is_first = true;
-    while let Some(line) = lines.next_line()? {
-        let failed = |error: serde_json::Error| FormatError::of_json(line.number, &error);
-        let parsed = line.parse::<Value>().map_err(failed);
-        match parsed {
-            Ok(header) if is_first && header["type"] == HEADER_TYPE => read.meta = meta(line.number, header)?,
-            Ok(value) => read.messages.push(Message::deserialize(value).map_err(failed)?),
-            Err(_) if line.is_truncated() => {
-                read.truncated = Some(Note::TruncatedLastLine { line: line.number });
-            }
-            Err(error) => return Err(error),
-        }
-        is_first = false;
+    fn notes(&self) -> Vec<Note> {
+        let bad: Vec<&FormatError> =
+            self.records.iter().filter_map(|(_, message)| message.as_ref().err()).collect();
+        let line = bad.first().and_then(|error| error.line()).unwrap_or(0);
+        let unreadable = (!bad.is_empty()).then_some(Note::UnreadableRecords { n: bad.len(), line });
+        unreadable.into_iter().chain(self.truncated).collect()
     }
-    Ok(read)
+
+    /// Returns the records with a message, by their number.
+    fn readable(&self) -> impl Iterator<Item = (usize, &Range<usize>, &Message)> {
+        self.records
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (range, message))| Some((at, range, message.as_ref().ok()?)))
+    }
+
+    /// Returns where the records stand for whoever replaces them: lines with their line feed.
+    fn ranges(&self) -> Vec<Range<usize>> {
+        let end = |range: &Range<usize>| match self.joint {
+            Joint::Comma => range.end,
+            Joint::Line => memchr::memchr(b'\n', &self.text[range.end..])
+                .map_or(self.text.len(), |at| range.end + at + 1),
+        };
+        self.records.iter().map(|(range, _)| range.start..end(range)).collect()
+    }
 }
 
 fn meta(line: usize, header: Value) -> Result<Meta, FormatError> {
@@ -207,4 +224,82 @@ fn meta(line: usize, header: Value) -> Result<Meta, FormatError> {
     }
     let what = format!("version {} of the header is not known, only {VERSION} is", header["version"]);
     Err(FormatError::BadMessage { line, what })
+}
+
+impl Document for NativeDocument {
+    fn format(&self) -> &'static dyn Format {
+        &Native
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let mut view = View::new(Native.name(), ToolVocabulary::UNIVERSAL);
+        for (_, range, message) in self.read.readable() {
+            let record = Span { at: range.start as u64, len: range.len() as u64, ..Span::default() };
+            #[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
+            let blocks = 0..message.blocks().len().max(1) as u32;
+            view.messages.push(message.clone());
+            view.provenance.push([Place { record, blocks }]);
+        }
+        view.model.clone_from(&self.read.meta.model);
+        view.context_window = self.read.meta.context_window;
+        view.notes = self.read.notes();
+        Ok(view)
+    }
+
+    fn render(
+        &self,
+        _: &str,
+        view: &View,
+        items: &[Item<'_>],
+        _: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible> {
+        if is_unchanged(items, view.messages.len()) {
+            return Ok(ChangeSet::default());
+        }
+        let numbers: Vec<usize> = self.read.readable().map(|(number, ..)| number).collect();
+        let piece = |item: &Item<'_>| match item {
+            Item::Same(at) => Ok(Piece::Stays(numbers[*at])),
+            Item::Body(at, content) => {
+                let (range, before) = (&self.read.records[numbers[*at]].0, &view.messages[*at]);
+                let after = before.with_body(content.to_vec());
+                with_changes(&self.read.text[range.clone()], before, &after).map(Piece::New)
+            }
+            Item::New(message) => json_of(message).map(Piece::New),
+            Item::Old(_) => Err(refused("what was folded is not in the file any more")),
+        };
+        let pieces = items.iter().map(piece).collect::<Result<Vec<_>, _>>()?;
+        let is_foreign = |at: usize| self.read.records[at].1.is_err();
+        let changes = splices(&self.read.text, &self.read.ranges(), &pieces, self.read.joint, is_foreign);
+        Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.read = Read::of(self.parts.whole("")?)?;
+        Ok(())
+    }
+}
+
+fn refused(why: impl Into<String>) -> NotExpressible {
+    NotExpressible::Refused { format: Native.name(), why: why.into() }
+}
+
+fn json_of(message: &Message) -> Result<Vec<u8>, NotExpressible> {
+    serde_json::to_vec(message).map_err(|error| refused(error.to_string()))
+}
+
+/// Returns a record with those members set that differ between two messages; what we do not know stays.
+fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, NotExpressible> {
+    let value = |message| serde_json::to_value(message).map_err(|error| refused(error.to_string()));
+    let (before, after) = (value(before)?, value(after)?);
+    let changed =
+        after.as_object().into_iter().flatten().filter(|(key, value)| before.get(key) != Some(*value));
+    Ok(changed.fold(record.to_vec(), |record, (key, value)| set(&record, key, value.to_string().as_bytes())))
 }

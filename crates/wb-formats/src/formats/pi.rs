@@ -1,14 +1,15 @@
 //! Session files of pi: JSON lines that form a tree, read by [`wb_session`].
 
-use std::io::BufRead;
+use std::io::BufReader;
 
 use wb_message::ToolVocabulary;
+use wb_record::{
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, PartReader,
+    Parts, Probe, Seen, Segment, Segments, Stamp, UsageAt, View,
+};
 use wb_session::{Context, LogNote, SessionLog, build_context};
 
-use crate::error::FormatError;
-use crate::format::Format;
-use crate::probe::Probe;
-use crate::transcript::{Note, Segment, Segments, Transcript, UsageAt};
+use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
@@ -22,47 +23,81 @@ impl Format for Pi {
         "pi"
     }
 
-    fn sniff(&self, head: &[u8]) -> bool {
-        Probe::all(head).first().is_some_and(|first| first.r#type == "session")
+    fn abilities(&self) -> Abilities {
+        Abilities::none("not written yet")
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
-        let log = SessionLog::read(input)?;
-        let mut notes: Vec<Note> = log.notes().iter().filter_map(note).collect();
-        let header_model = log.header().model_id.clone();
-        let leaf = log.leaf().cloned();
-        let context = log.into_context(leaf.as_ref())?;
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_header = |first: &Seen| first.r#type == "session";
+        if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let log = read(parts.as_ref())?;
+        Ok(Box::new(PiDocument { parts, log }))
+    }
+}
+
+fn read(parts: &dyn Parts) -> Result<SessionLog, FormatError> {
+    SessionLog::read(BufReader::new(PartReader::new(parts, "", 0)?)).map_err(of_log)
+}
+
+/// A session file of pi.
+#[derive(Debug)]
+struct PiDocument {
+    parts: Box<dyn Parts>,
+    log: SessionLog,
+}
+
+impl Document for PiDocument {
+    fn format(&self) -> &'static dyn Format {
+        &Pi
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let log = &self.log;
+        let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
+        view.notes = log.notes().iter().filter_map(note).collect();
+        let context = build_context(log, log.leaf()).map_err(of_log)?;
         if let Some(wb_message::Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
-            notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
+            view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
         }
-        let model = context.model.clone().or(header_model);
-        let Segment { messages, usage } = segment(context);
-        let vocabulary = ToolVocabulary::BASIC;
-        Ok(Transcript {
-            format: self.name(),
-            messages,
-            usage,
-            model,
-            context_window: None,
-            notes,
-            vocabulary,
-        })
+        view.model = context.model.clone().or_else(|| log.header().model_id.clone());
+        let Segment { messages, usage, .. } = segment(context);
+        (view.messages, view.usage) = (messages, usage);
+        Ok(view)
     }
 
-    fn segments(&self, input: &mut dyn BufRead) -> Result<Segments, FormatError> {
-        let log = SessionLog::read(input)?;
-        let leaves = log.segment_ends(log.leaf())?;
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let leaves = self.log.segment_ends(self.log.leaf()).map_err(of_log)?;
         // Every leaf is on a path that was walked just now, so none of them fails.
         Ok(Segments::new(
-            leaves.into_iter().map_while(move |leaf| build_context(&log, leaf.as_ref()).ok().map(segment)),
+            leaves.into_iter().map_while(|leaf| build_context(&self.log, leaf.as_ref()).ok().map(segment)),
         ))
+    }
+
+    fn render(&self, _: &str, _: &View, _: &[Item<'_>], _: &Stamp) -> Result<ChangeSet, NotExpressible> {
+        Err(NotExpressible::Refused { format: Pi.name(), why: "not written yet".to_owned() })
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.log = read(self.parts.as_ref())?;
+        Ok(())
     }
 }
 
 fn segment(context: Context) -> Segment {
     let current = context.requests.into_iter().filter(|request| request.is_current);
     let usage = current.map(|it| UsageAt { at: it.at, usage: it.usage, model: it.model }).collect();
-    Segment { messages: context.messages, usage }
+    Segment::new(context.messages, usage)
 }
 
 fn note(note: &LogNote) -> Option<Note> {

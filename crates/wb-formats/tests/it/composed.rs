@@ -32,7 +32,7 @@ fn shown(name: &str) -> String {
 }
 
 fn all_segments(name: &str) -> Vec<Segment> {
-    segments(&mut fixture(name)).unwrap().collect()
+    segments(&mut fixture(name)).unwrap()
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What is refused, and how.
 
-use wb_formats::{FORMATS, Format, FormatError, Transcript, detect};
+use wb_formats::{FORMATS, Format, FormatError, View};
 
-use crate::support::{FIXTURES, fixture, open};
+use crate::support::{FIXTURES, detect, fixture, open};
 
 fn refused(bytes: &[u8]) -> String {
-    open(bytes).map(|opened: Transcript| opened.format).unwrap_err().to_string()
+    open(bytes).map(|opened: View| opened.format).unwrap_err().to_string()
 }
 
 #[test]
@@ -87,6 +87,6 @@ fn an_input_that_gives_one_byte_at_a_time_is_told_too() {
 fn formats_and_errors_can_be_shared_between_threads() {
     fn check<T: Send + Sync>() {}
     check::<FormatError>();
-    check::<Transcript>();
+    check::<View>();
     check::<Box<dyn Format>>();
 }

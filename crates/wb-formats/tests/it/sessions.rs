@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use wb_formats::{Segment, UsageAt, detect, read, segments};
+use wb_formats::{Segment, UsageAt, read, segments};
 use wb_message::{Block, Message, Pairing};
 
-use crate::support::{bytes_of, files_of, open, shared};
+use crate::support::{bytes_of, detect, files_of, open, shared};
 
 /// The file that was put together from samples of lines, all with one id: its lines form no conversation.
 const SAMPLES: &str = "jazzyalex-agent-sessions__small.jsonl";
@@ -63,7 +63,7 @@ fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
 /// Returns our requests of a file by segment, as the table has them, and the messages of each segment.
 fn ours(path: &Path) -> Vec<(Vec<Row>, Vec<Message>)> {
     let bytes = bytes_of(path);
-    segments(&mut &*bytes).unwrap().map(|segment| (rows_of(&segment), segment.messages)).collect()
+    segments(&mut &*bytes).unwrap().into_iter().map(|segment| (rows_of(&segment), segment.messages)).collect()
 }
 
 fn rows_of(Segment { messages, usage, .. }: &Segment) -> Vec<Row> {
@@ -160,7 +160,7 @@ fn the_last_segment_is_what_is_opened() {
     let Some(folder) = shared("sessions") else { return };
     for (name, path) in ["claude-code", "pi"].iter().flat_map(|format| files_of(&folder.join(format))) {
         let bytes = bytes_of(&path);
-        let last = segments(&mut &*bytes).unwrap().last().unwrap();
+        let last = segments(&mut &*bytes).unwrap().pop().unwrap();
         let opened = read(&mut &*bytes).unwrap();
         assert!(last.messages == opened.messages && last.usage == opened.usage, "{name}");
     }

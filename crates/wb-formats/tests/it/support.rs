@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_formats::{FormatError, Transcript};
+use wb_formats::{Format, FormatError, View};
+use wb_record::{MemoryParts, Probe};
 pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
 macro_rules! fixtures {
@@ -38,8 +39,13 @@ pub(crate) fn fixture(name: &str) -> &'static [u8] {
     FIXTURES.iter().find(|(known, _)| *known == name).unwrap().1
 }
 
-pub(crate) fn open(mut bytes: &[u8]) -> Result<Transcript, FormatError> {
+pub(crate) fn open(mut bytes: &[u8]) -> Result<View, FormatError> {
     wb_formats::read(&mut bytes)
+}
+
+/// Returns the format that the bytes are recognized as.
+pub(crate) fn detect(bytes: &[u8]) -> Option<&'static dyn Format> {
+    wb_formats::detect(&Probe::of(&MemoryParts::of(bytes)).unwrap())
 }
 
 /// Returns the files of a folder in order, with their names.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Durability, EntryStore, check_record, check_records};
 use crate::error::{StoreError, Torn};
-use crate::lines::Lines;
+use wb_record::lines::Lines;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;

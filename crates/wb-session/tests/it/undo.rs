@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use wb_budget::Usage;
 use wb_message::Message;
 use wb_message::outline::outline;
+use wb_record::Line;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, Context, ContextEdit, Durability, EntryId, EntryKind, EntryStore, IdSource,
-    Line, Logged, NewSession, Node, Replacement, Request, SESSION_PRESET, Session, SessionError, SessionLog,
+    Logged, NewSession, Node, Replacement, Request, SESSION_PRESET, Session, SessionError, SessionLog,
     StopReason, StoreError, UNDO_MARK, build_context, estimate_context,
 };
 use wb_testkit::shared::bytes_of;
@@ -40,7 +41,7 @@ pub(crate) fn here(session: &Session) -> Context {
 /// Builds the context of a log in which nothing but some entries of a log stand, in one chain.
 pub(crate) fn context_of(log: &[u8], ids: &[EntryId]) -> Context {
     let lines = log.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let records = lines.filter_map(|bytes| Line { number: 1, bytes, is_ended: true }.parse::<Value>().ok());
+    let records = lines.filter_map(|bytes| Line::alone(1, bytes).parse::<Value>().ok());
     let by_id: HashMap<String, Value> =
         records.filter_map(|record| Some((record.get("id")?.as_str()?.to_owned(), record))).collect();
     let mut lines = vec![json!({"type": "session", "version": 3, "id": "s"}).to_string()];

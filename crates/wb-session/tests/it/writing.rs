@@ -7,11 +7,12 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
+use wb_record::Line;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryId, EntryKind, EntryTag, IdSource,
-    Line, Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo,
-    SessionLog, StopReason, ThinkingLevelChange, build_context,
+    Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo, SessionLog,
+    StopReason, ThinkingLevelChange, build_context,
 };
 use wb_testkit::shared::shared_files;
 
@@ -127,7 +128,7 @@ fn case(row: &Value) -> Session {
 
 fn records(log: &[u8]) -> Vec<Value> {
     let lines = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|bytes| Line { number: 1, bytes, is_ended: true }.parse().unwrap()).collect()
+    lines.map(|bytes| Line::alone(1, bytes).parse().unwrap()).collect()
 }
 
 #[test]

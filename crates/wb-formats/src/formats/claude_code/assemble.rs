@@ -9,7 +9,7 @@ use wb_message::{Block, Content, Message, markers};
 use super::block::Part;
 use super::row::{Answer, Body, Origin, Said};
 use super::rows::Live;
-use crate::transcript::{Note, Segment, UsageAt};
+use wb_record::{Note, Segment, UsageAt};
 
 /// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
 const HOST_TYPE: &str = "meta";
@@ -188,7 +188,7 @@ impl Draft {
                 }
             }
         }
-        Segment { messages, usage }
+        Segment::new(messages, usage)
     }
 
     /// Returns the result as the model gets it.

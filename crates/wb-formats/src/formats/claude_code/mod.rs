@@ -8,20 +8,19 @@ mod row;
 mod rows;
 mod assemble;
 
-use std::io::BufRead;
+use std::io::BufReader;
 
 use serde::Deserialize;
 use serde_json::Value;
 use wb_message::ToolVocabulary;
-use wb_session::Lines;
+use wb_record::{
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible, PartReader,
+    Parts, Probe, Seen, Segments, Stamp, View,
+};
 
 use self::assemble::{Assembled, assemble};
 use self::row::Row;
 use self::rows::Rows;
-use crate::error::FormatError;
-use crate::format::Format;
-use crate::probe::{Peeked, Probe};
-use crate::transcript::{Segments, Transcript};
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
@@ -44,43 +43,76 @@ impl Format for ClaudeCode {
         "claude-code"
     }
 
-    fn sniff(&self, head: &[u8]) -> bool {
-        let seen = Probe::all(head);
-        seen.first().is_some_and(is_export) || seen.iter().any(is_row)
+    fn abilities(&self) -> Abilities {
+        Abilities::none("not written yet")
     }
 
-    fn read(&self, input: &mut dyn BufRead) -> Result<Transcript, FormatError> {
-        let mut rows = read_rows(input)?;
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_ours = probe.first().is_some_and(is_export) || probe.values.iter().any(is_row);
+        if is_ours { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let rows = read_rows(parts.as_ref())?;
+        Ok(Box::new(ClaudeCodeDocument { parts, rows }))
+    }
+}
+
+/// A session file of Claude Code.
+#[derive(Debug)]
+struct ClaudeCodeDocument {
+    parts: Box<dyn Parts>,
+    rows: Rows,
+}
+
+impl Document for ClaudeCodeDocument {
+    fn format(&self) -> &'static dyn Format {
+        &ClaudeCode
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let rows = &self.rows;
         let last = rows.segments().pop().unwrap_or_default();
         let live = rows.live(last.end);
-        let Assembled { segment, model, notes } = assemble(&live, &last, |at| rows.take(at));
-        Ok(Transcript {
-            format: self.name(),
-            messages: segment.messages,
-            usage: segment.usage,
-            model,
-            context_window: None,
-            notes: rows.notes().into_iter().chain(notes).collect(),
-            vocabulary: ToolVocabulary::CLAUDE_CODE,
-        })
+        let Assembled { segment, model, notes } = assemble(&live, &last, |at| rows.get(at));
+        let mut view = View::new(ClaudeCode.name(), ToolVocabulary::CLAUDE_CODE);
+        (view.messages, view.usage, view.model) = (segment.messages, segment.usage, model);
+        view.notes = rows.notes().into_iter().chain(notes).collect();
+        Ok(view)
     }
 
-    fn segments(&self, input: &mut dyn BufRead) -> Result<Segments, FormatError> {
-        let rows = read_rows(input)?;
-        let segments = rows.segments().into_iter();
-        Ok(Segments::new(segments.map(move |segment| {
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let rows = &self.rows;
+        Ok(Segments::new(rows.segments().into_iter().map(move |segment| {
             let live = rows.live(segment.end);
             assemble(&live, &segment, |at| rows.get(at)).segment
         })))
     }
+
+    fn render(&self, _: &str, _: &View, _: &[Item<'_>], _: &Stamp) -> Result<ChangeSet, NotExpressible> {
+        Err(NotExpressible::Refused { format: ClaudeCode.name(), why: "not written yet".to_owned() })
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.rows = read_rows(self.parts.as_ref())?;
+        Ok(())
+    }
 }
 
-fn is_export(first: &Probe) -> bool {
+fn is_export(first: &Seen) -> bool {
     first.has("loglines")
 }
 
 /// Tells a line of a session by its type and what goes with it; the type may lie behind the end of the head.
-fn is_row(probe: &Probe) -> bool {
+fn is_row(probe: &Seen) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
     match probe.r#type.as_str() {
@@ -99,13 +131,12 @@ struct Export {
     loglines: Vec<Value>,
 }
 
-fn read_rows(input: &mut dyn BufRead) -> Result<Rows, FormatError> {
-    let peeked = Peeked::new(input)?;
-    if Probe::all(peeked.head()).first().is_some_and(is_export) {
-        return export(peeked);
+fn read_rows(parts: &dyn Parts) -> Result<Rows, FormatError> {
+    if Probe::of(parts)?.first().is_some_and(is_export) {
+        return export(&parts.whole("")?);
     }
     let mut rows = Rows::default();
-    let mut lines = Lines::new(peeked.whole());
+    let mut lines = Lines::new(BufReader::new(PartReader::new(parts, "", 0)?));
     while let Some(line) = lines.next_line()? {
         match line.parse() {
             Ok(value) => add(&mut rows, value),
@@ -116,10 +147,8 @@ fn read_rows(input: &mut dyn BufRead) -> Result<Rows, FormatError> {
     Ok(rows)
 }
 
-fn export(peeked: Peeked<'_>) -> Result<Rows, FormatError> {
-    let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut peeked.whole(), &mut text)?;
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
+fn export(text: &[u8]) -> Result<Rows, FormatError> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let export: Export = serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
     let mut rows = Rows::default();
     for line in export.loglines {

@@ -7,7 +7,7 @@ use wb_message::Block;
 
 use super::block::Part;
 use super::row::{Answer, Body, Boundary, Origin, Row, Said};
-use crate::transcript::Note;
+use wb_record::Note;
 
 /// A line whose parent was looked up.
 #[derive(Debug)]
@@ -82,11 +82,6 @@ impl Rows {
     /// Returns what a line says and when.
     pub(super) fn get(&self, at: usize) -> (Body, i64) {
         (self.all[at].body.clone(), self.all[at].timestamp)
-    }
-
-    /// Moves out what a line says and when.
-    pub(super) fn take(&mut self, at: usize) -> (Body, i64) {
-        (std::mem::replace(&mut self.all[at].body, Body::Link), self.all[at].timestamp)
     }
 
     /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.

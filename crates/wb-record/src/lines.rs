@@ -11,6 +11,8 @@ pub struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
     number: usize,
+    /// Where the line in the buffer begins.
+    start: u64,
 }
 
 /// A line that is not blank.
@@ -18,6 +20,8 @@ pub struct Lines<R> {
 pub struct Line<'a> {
     /// The line's number in the input, counted from 1, blank lines included.
     pub number: usize,
+    /// The place of its first byte in the input.
+    pub at: u64,
     /// The line without white space at its ends.
     pub bytes: &'a [u8],
     /// Whether a line feed ended the line; only the last line of an input can be without.
@@ -27,7 +31,7 @@ pub struct Line<'a> {
 impl<R: BufRead> Lines<R> {
     /// Starts at the beginning of an input.
     pub fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), number: 0 }
+        Self { input, buffer: Vec::new(), number: 0, start: 0 }
     }
 
     /// Returns the number of the line that was read last; 0 before the first.
@@ -38,6 +42,7 @@ impl<R: BufRead> Lines<R> {
     /// Reads on to the next line that is not blank; nothing at the end of the input.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
+            self.start += self.buffer.len() as u64;
             self.buffer.clear();
             if self.input.read_until(b'\n', &mut self.buffer)? == 0 {
                 return Ok(None);
@@ -48,17 +53,23 @@ impl<R: BufRead> Lines<R> {
             }
         }
         let bytes = trimmed(&self.buffer, self.number);
-        Ok(Some(Line { number: self.number, bytes, is_ended: self.buffer.ends_with(b"\n") }))
+        let at = self.start + (bytes.as_ptr().addr() - self.buffer.as_ptr().addr()) as u64;
+        Ok(Some(Line { number: self.number, at, bytes, is_ended: self.buffer.ends_with(b"\n") }))
     }
 }
 
 /// Returns a line without white space at its ends, and the first one without a byte order mark.
-pub(crate) fn trimmed(bytes: &[u8], number: usize) -> &[u8] {
+pub fn trimmed(bytes: &[u8], number: usize) -> &[u8] {
     let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
     bytes.trim_ascii()
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    /// Builds a line that was read by itself.
+    pub fn alone(number: usize, bytes: &'a [u8]) -> Self {
+        Self { number, at: 0, bytes, is_ended: true }
+    }
+
     /// Parses the line; half of a surrogate pair becomes U+FFFD, since JavaScript writes such halves.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.bytes).or_else(|error| match mended(self.bytes) {
@@ -116,6 +127,11 @@ mod tests {
 
     fn numbers_and_texts(input: &[u8]) -> Vec<(usize, String, bool)> {
         let mut lines = Lines::new(input);
+        while let Some(line) = lines.next_line().unwrap() {
+            let start = usize::try_from(line.at).unwrap();
+            assert_eq!(&input[start..start + line.bytes.len()], line.bytes);
+        }
+        let mut lines = Lines::new(input);
         let mut all = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             all.push((line.number, String::from_utf8_lossy(line.bytes).into_owned(), line.is_ended));
@@ -131,7 +147,8 @@ mod tests {
 
     #[test]
     fn halves_of_surrogate_pairs_are_mended_and_pairs_are_kept() {
-        let parse = |text: &str| Line { number: 1, bytes: text.as_bytes(), is_ended: true }.parse::<String>();
+        let parse =
+            |text: &str| Line { number: 1, at: 0, bytes: text.as_bytes(), is_ended: true }.parse::<String>();
         assert_eq!(parse(r#""a\ud83d""#).unwrap(), "a\u{FFFD}");
         assert_eq!(parse(r#""\ude00\ud83d\ude00\uD83D\u0041""#).unwrap(), "\u{FFFD}😀\u{FFFD}A");
         assert_eq!(parse(r#""\\ud83d \ud83d""#).unwrap(), "\\ud83d \u{FFFD}");
@@ -140,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_line_is_truncated_only_where_nothing_ended_it() {
-        let truncated = |bytes, is_ended| Line { number: 1, bytes, is_ended }.is_truncated();
+        let truncated = |bytes, is_ended| Line { number: 1, at: 0, bytes, is_ended }.is_truncated();
         assert!(truncated(b"{\"a\":", false));
         assert!(!truncated(b"{\"a\":", true));
         assert!(!truncated(b"{\"a\":1}", false));

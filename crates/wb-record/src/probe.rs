@@ -1,34 +1,72 @@
-//! The first JSON values of a file, seen without reading them whole: which keys they have, and a few words.
+//! The start of a session, looked at once for all formats: which parts, which keys, and a few words.
 
-use std::io::{self, BufRead, Read};
+use std::io;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// The bytes of a file by which its format is recognized.
-pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
+use crate::part::{PartId, Parts};
+
+/// The bytes of a part by which its format is recognized.
+const HEAD_BYTES: u64 = 64 * 1024;
 /// The values by which a format is recognized.
 const MAX_VALUES: usize = 64;
+/// The parts that are named.
+const MAX_PARTS: usize = 64;
 
-/// What was seen of one value, also where it is cut off.
+/// The start of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Probe {
-    pub(crate) keys: Vec<String>,
-    pub(crate) r#type: String,
-    pub(crate) role: String,
-    pub(crate) is_list: bool,
-    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
-    pub(crate) inner: Option<Box<Probe>>,
+pub struct Probe {
+    /// The names of the first parts; a file that stands alone has one without a name.
+    pub parts: Vec<PartId>,
+    /// The first values of the first part.
+    pub values: Vec<Seen>,
+    /// The first bytes of the first part.
+    pub head: Vec<u8>,
 }
 
 impl Probe {
-    pub(crate) fn has(&self, key: &str) -> bool {
+    /// Looks at the first parts.
+    pub fn of(parts: &dyn Parts) -> io::Result<Self> {
+        let mut names = parts.list("")?;
+        names.truncate(MAX_PARTS);
+        let mut head = Vec::new();
+        if let Some(first) = names.first() {
+            parts.read(first, 0..HEAD_BYTES, &mut head)?;
+        }
+        Ok(Self { parts: names, values: Seen::all(&head), head })
+    }
+
+    /// Returns the first value, if there is one.
+    pub fn first(&self) -> Option<&Seen> {
+        self.values.first()
+    }
+}
+
+/// What was seen of one value, also where it is cut off.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The keys of an object, in their order.
+    pub keys: Vec<String>,
+    /// What stands under `type`, if it is a string.
+    pub r#type: String,
+    /// What stands under `role`, if it is a string.
+    pub role: String,
+    /// Whether it is a list.
+    pub is_list: bool,
+    /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
+    pub inner: Option<Box<Seen>>,
+}
+
+impl Seen {
+    /// Returns whether an object has a key.
+    pub fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|known| known == key)
     }
 
-    /// Looks at the values at the start of a file.
-    pub(crate) fn all(head: &[u8]) -> Vec<Self> {
+    /// Looks at the values at the start of a text.
+    pub fn all(head: &[u8]) -> Vec<Self> {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);
         let mut seen = Vec::new();
@@ -46,30 +84,7 @@ impl Probe {
     }
 }
 
-/// An input of which the start was read.
-pub(crate) struct Peeked<'a> {
-    head: Vec<u8>,
-    input: &'a mut dyn BufRead,
-}
-
-impl<'a> Peeked<'a> {
-    pub(crate) fn new(input: &'a mut dyn BufRead) -> io::Result<Self> {
-        let mut head = Vec::new();
-        Read::take(&mut *input, HEAD_BYTES).read_to_end(&mut head)?;
-        Ok(Self { head, input })
-    }
-
-    pub(crate) fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    /// Returns the whole input, from its start.
-    pub(crate) fn whole(self) -> io::Chain<io::Cursor<Vec<u8>>, &'a mut dyn BufRead> {
-        io::Cursor::new(self.head).chain(self.input)
-    }
-}
-
-struct Look<'a>(&'a mut Probe);
+struct Look<'a>(&'a mut Seen);
 
 impl<'de> DeserializeSeed<'de> for Look<'_> {
     type Value = ();
@@ -107,7 +122,7 @@ impl<'de> Visitor<'de> for Look<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.0.is_list = true;
-        let mut first = Probe::default();
+        let mut first = Seen::default();
         let seen = seq.next_element_seed(Look(&mut first));
         let is_empty = matches!(seen, Ok(None));
         self.0.inner = (!is_empty).then(|| Box::new(first));

@@ -1,0 +1,90 @@
+//! What can be wrong with a transcript file.
+
+/// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The input failed.
+    #[error("the input failed: {0}")]
+    Io(#[from] std::io::Error),
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    Empty,
+    /// The file begins like no format that is read.
+    #[error("not a transcript of a known format; it begins with {begins:?}")]
+    Unknown {
+        /// The first characters of the file.
+        begins: String,
+    },
+    /// A line is not JSON.
+    #[error("line {line}, column {column}: not JSON: {what}")]
+    NotJson {
+        /// The line.
+        line: usize,
+        /// The byte of the line, counted from 1, at which reading stopped.
+        column: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A message of our own format is not complete.
+    #[error("line {line}: not a message: {what}")]
+    BadMessage {
+        /// The line on which the message stands, or ends where it takes several.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A log or a database cannot be read.
+    #[error("{what}")]
+    Log {
+        /// The line that is wrong, where one line is.
+        line: Option<usize>,
+        /// What is wrong.
+        what: String,
+        /// What the user can do about it.
+        hint: String,
+    },
+}
+
+impl FormatError {
+    /// Returns the line that is wrong, where one line is.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Io(_) | Self::Empty | Self::Unknown { .. } => None,
+            Self::NotJson { line, .. } | Self::BadMessage { line, .. } => Some(*line),
+            Self::Log { line, .. } => *line,
+        }
+    }
+
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Io(_) => "check that the file can be read to its end",
+            Self::Empty | Self::Unknown { .. } => {
+                "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), pi (session \
+                 JSONL), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider \
+                 becomes native with blocks tagged \"kind\" instead of \"type\" and system texts as \
+                 {\"role\":\"custom\",\"customType\":\"system\",\"content\":…}"
+            }
+            Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
+            Self::BadMessage { .. } => {
+                "a message is an object with a \"role\" and its fields: user {content}, assistant {content}, \
+                 toolResult {toolCallId, toolName, content}, bashExecution {command, output}, custom {customType, \
+                 content}, branchSummary {summary, fromId}, compactionSummary {summary}; content is a string or an \
+                 array of blocks {kind: text | thinking | tool_call | tool_result | image | command, …}"
+            }
+            Self::Log { hint, .. } => hint,
+        }
+    }
+
+    /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the text.
+    pub fn of_json(line: usize, error: &serde_json::Error) -> Self {
+        let what = crate::lines::fault(error);
+        let line = line + error.line().saturating_sub(1);
+        if error.is_data() {
+            Self::BadMessage { line, what }
+        } else {
+            Self::NotJson { line, column: error.column(), what }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The seams of a format: what it can say, and what it takes to read and to write the sessions of one agent.
+
+use std::fmt::Debug;
+
+use crate::change::{ChangeSet, CommitError};
+use crate::error::FormatError;
+use crate::item::Item;
+use crate::part::Parts;
+use crate::probe::Probe;
+use crate::view::{Segment, Segments, View};
+
+/// The name of the conversation that a session has where it has one alone.
+pub const ONLY_CONVERSATION: &str = "";
+
+/// How sure a format is that a file is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It is not.
+    No,
+    /// It looks like it, as files of other formats may.
+    Maybe,
+    /// No other format writes this.
+    Sure,
+}
+
+/// What a format can write, known before a model is paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// A digest in the place of the oldest messages.
+    pub fold_head: Ability,
+    /// A digest in the place of messages in the middle.
+    pub fold_inside: Ability,
+    /// The placeholder for the body of a result.
+    pub clear: Ability,
+    /// Another body for a result.
+    pub body: Ability,
+    /// Messages of ours beside the digest, such as restored files.
+    pub insert: Ability,
+}
+
+/// Whether and at what price something can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// Written as the host itself writes it.
+    Yes,
+    /// Written by writing messages again that stay as they are.
+    Copies,
+    /// Not written, and why.
+    No(&'static str),
+}
+
+impl Ability {
+    /// Returns whether it can be written at all.
+    pub fn is_there(self) -> bool {
+        !matches!(self, Self::No(_))
+    }
+}
+
+impl Abilities {
+    /// Nothing can be written.
+    pub const fn none(why: &'static str) -> Self {
+        let no = Ability::No(why);
+        Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no }
+    }
+}
+
+/// Clock, randomness and figures, which are inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The time in milliseconds since the Unix epoch.
+    pub now_ms: i64,
+    /// Where new ids come from.
+    pub seed: u64,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The tokens of the context after.
+    pub tokens_after: u64,
+    /// Whether a user asked for it.
+    pub by_hand: bool,
+}
+
+/// Why a view cannot be written in a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotExpressible {
+    /// The format has no way to say it.
+    #[error("the format {format} cannot hold it: {why}")]
+    Refused {
+        /// The name of the format.
+        format: &'static str,
+        /// What cannot be said.
+        why: String,
+    },
+    /// A record would be divided.
+    #[error("the format {format} holds message {at} and its neighbour in one record")]
+    SplitsRecord {
+        /// The name of the format.
+        format: &'static str,
+        /// The message.
+        at: usize,
+    },
+    /// A record that is needed cannot be read.
+    #[error("a record that stays cannot be read again: {0}")]
+    Unreadable(String),
+}
+
+/// A way in which an agent writes its sessions.
+pub trait Format: Send + Sync + Debug {
+    /// Returns the name of the format, in kebab-case.
+    fn name(&self) -> &'static str;
+
+    /// Returns what can be written.
+    fn abilities(&self) -> Abilities;
+
+    /// Returns whether parts that begin like this have the format.
+    fn detect(&self, probe: &Probe) -> Confidence;
+
+    /// Reads the session as far as it takes to know its conversations.
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError>;
+}
+
+/// A session over its own bytes.
+pub trait Document: Send + Sync + Debug {
+    /// Returns the format.
+    fn format(&self) -> &'static dyn Format;
+
+    /// Returns the conversations by name, the one that was written last at the end.
+    fn conversations(&self) -> Result<Vec<String>, FormatError> {
+        Ok(vec![ONLY_CONVERSATION.to_owned()])
+    }
+
+    /// Returns a conversation as its next request would send it.
+    fn view(&self, conversation: &str) -> Result<View, FormatError>;
+
+    /// Returns every segment of a conversation; a format without compactions has one.
+    ///
+    /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
+    /// every request of the conversation that goes on once.
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
+        Ok(Segments::new([Segment::from(self.view(conversation)?)].into_iter()))
+    }
+
+    /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.
+    ///
+    /// Items that are the view as it stands give no changes.
+    fn render(
+        &self,
+        conversation: &str,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible>;
+
+    /// Returns where the bytes are.
+    fn parts(&self) -> &dyn Parts;
+
+    /// Returns where the bytes are, to be changed.
+    fn parts_mut(&mut self) -> &mut dyn Parts;
+
+    /// Takes in what others wrote since.
+    fn refresh(&mut self) -> Result<(), FormatError>;
+
+    /// Writes changes and takes them in. After an error the bytes are as they were.
+    fn commit(&mut self, set: &ChangeSet) -> Result<(), WriteError> {
+        self.parts_mut().commit(set)?;
+        Ok(self.refresh()?)
+    }
+}
+
+const _: fn(&dyn Format, &dyn Document) = |_, _| ();
+
+/// Why a change of a session failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// It was not written.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// What was written cannot be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The format cannot say it.
+    #[error(transparent)]
+    NotExpressible(#[from] NotExpressible),
+}

@@ -1,0 +1,45 @@
+//! Sessions as documents over their own bytes.
+//!
+//! The bytes of a session are [`Parts`]: one file, rows of a database, memory. A [`Format`] tells by a [`Probe`] whether
+//! they are its own and opens them as a [`Document`], of which messages are a [`View`], each with its [`Place`]s. What
+//! the view shall become is a list of [`Item`]s; the document renders it as a [`ChangeSet`], in the way native to
+//! the format, and touches no byte outside of it. What was changed is an [`Operation`], kept so that it can be undone
+//! and redone.
+//!
+//! This crate knows no agent and counts no tokens. [`file`] and the database are where it touches files.
+//!
+//! ```
+//! use wb_record::{ChangeSet, MemoryParts, Parts};
+//!
+//! let mut parts = MemoryParts::of("{}\n");
+//! let set = ChangeSet::append("", 3, b"{\"a\":1}\n".to_vec());
+//! parts.commit(&set)?;
+//! assert_eq!(parts.whole("")?, b"{}\n{\"a\":1}\n");
+//! parts.commit(&set.inverse())?;
+//! assert_eq!(parts.whole("")?, b"{}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod json;
+pub mod lines;
+pub mod error;
+pub mod note;
+pub mod change;
+pub mod splice;
+pub mod part;
+pub mod probe;
+pub mod view;
+pub mod item;
+pub mod format;
+
+pub use change::{Bytes, Change, ChangeSet, CommitError};
+pub use error::FormatError;
+pub use format::{
+    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
+};
+pub use item::{Item, is_unchanged, items};
+pub use lines::{Line, Lines};
+pub use note::Note;
+pub use part::{MemoryParts, PartId, PartReader, Parts, Span};
+pub use probe::{Probe, Seen};
+pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};

@@ -1,0 +1,142 @@
+//! Where a session's bytes are: named parts that are read by position and changed all or nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::change::{ChangeSet, CommitError};
+
+/// The name of a part: empty for a file that stands alone, `table/group/id` for a row of a database.
+pub type PartId = String;
+
+/// A stretch of a part, in bytes. It stays where it is while the part only grows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// The part.
+    pub part: PartId,
+    /// The first byte.
+    pub at: u64,
+    /// How many bytes.
+    pub len: u64,
+}
+
+impl Span {
+    /// Returns the bytes of the part that the span takes.
+    pub fn range(&self) -> Range<u64> {
+        self.at..self.at + self.len
+    }
+}
+
+/// A file, a folder, a database or memory: whatever has parts with names and bytes.
+pub trait Parts: Send + Sync + Debug {
+    /// Returns the names that begin with a prefix, in their order.
+    fn list(&self, prefix: &str) -> io::Result<Vec<PartId>>;
+
+    /// Returns how many bytes a part has; nothing if there is no such part.
+    fn len(&self, part: &str) -> io::Result<Option<u64>>;
+
+    /// Appends a range of a part to `out`; a range beyond the end gives the bytes that are there.
+    fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Carries out all the changes or none, after looking whether each finds what it expects.
+    fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError>;
+
+    /// Returns the bytes of a span.
+    fn bytes(&self, span: &Span) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.read(&span.part, span.range(), &mut out)?;
+        Ok(out)
+    }
+
+    /// Returns all the bytes of a part; none if there is no such part.
+    fn whole(&self, part: &str) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.read(part, 0..self.len(part)?.unwrap_or(0), &mut out)?;
+        Ok(out)
+    }
+
+    /// Returns the fingerprint of a span, by which it is known again; it is stable across versions.
+    fn fingerprint(&self, span: &Span) -> io::Result<u64> {
+        Ok(xxh3_64(&self.bytes(span)?))
+    }
+}
+
+const _: fn(&dyn Parts) = |_| ();
+
+/// Reads a part from a place on, in chunks, up to where the part ended when it was asked for.
+#[derive(Debug)]
+pub struct PartReader<'a> {
+    parts: &'a dyn Parts,
+    part: &'a str,
+    rest: Range<u64>,
+    chunk: Vec<u8>,
+}
+
+impl<'a> PartReader<'a> {
+    /// Starts at a byte of a part.
+    pub fn new(parts: &'a dyn Parts, part: &'a str, from: u64) -> io::Result<Self> {
+        let end = parts.len(part)?.unwrap_or(0);
+        Ok(Self { parts, part, rest: from.min(end)..end, chunk: Vec::new() })
+    }
+}
+
+impl Read for PartReader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n_wanted = (out.len() as u64).min(self.rest.end - self.rest.start);
+        let range = self.rest.start..self.rest.start + n_wanted;
+        self.chunk.clear();
+        self.parts.read(self.part, range, &mut self.chunk)?;
+        out[..self.chunk.len()].copy_from_slice(&self.chunk);
+        self.rest.start += self.chunk.len() as u64;
+        Ok(self.chunk.len())
+    }
+}
+
+/// Parts in memory: what came through a stream, and what tests try.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryParts(pub BTreeMap<PartId, Vec<u8>>);
+
+impl MemoryParts {
+    /// Holds one part without a name, as a file is.
+    pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(BTreeMap::from([(PartId::new(), bytes.into())]))
+    }
+
+    /// Reads a stream to its end.
+    pub fn read_from(input: &mut dyn Read) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes)?;
+        Ok(Self::of(bytes))
+    }
+}
+
+impl Parts for MemoryParts {
+    fn list(&self, prefix: &str) -> io::Result<Vec<PartId>> {
+        Ok(self.0.keys().filter(|part| part.starts_with(prefix)).cloned().collect())
+    }
+
+    fn len(&self, part: &str) -> io::Result<Option<u64>> {
+        Ok(self.0.get(part).map(|bytes| bytes.len() as u64))
+    }
+
+    fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
+        let bytes = self.0.get(part).map_or(&[][..], Vec::as_slice);
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        out.extend_from_slice(&bytes[place(range.start)..place(range.end).max(place(range.start))]);
+        Ok(())
+    }
+
+    fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
+        let mut draft = self.0.clone();
+        for (part, change) in &set.changes {
+            let after = change.apply(part, draft.remove(part))?;
+            draft.extend(after.map(|bytes| (part.clone(), bytes)));
+        }
+        self.0 = draft;
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! What the model sees of a session: messages, where each stands in the file, and what providers counted.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use wb_budget::Usage;
+use wb_message::{Message, ToolVocabulary};
+
+use crate::note::Note;
+use crate::part::Span;
+
+/// A conversation of a session as its next request would send it, without the system prompt and the tools, which
+/// files do not hold.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct View {
+    /// The name of the format.
+    pub format: &'static str,
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// Where each message stands.
+    pub provenance: Provenance,
+    /// What providers counted for requests that sent a beginning of `messages`, in order.
+    pub usage: Vec<UsageAt>,
+    /// The model that the session goes on with, if the file tells it.
+    pub model: Option<String>,
+    /// The context window of the model in tokens, if the file tells it.
+    pub context_window: Option<u64>,
+    /// What was passed over or changed while reading.
+    pub notes: Vec<Note>,
+    /// How the agent calls its tools and their arguments.
+    pub vocabulary: ToolVocabulary,
+}
+
+impl View {
+    /// Starts a view without messages.
+    pub fn new(format: &'static str, vocabulary: ToolVocabulary) -> Self {
+        Self {
+            format,
+            messages: Vec::new(),
+            provenance: Provenance::default(),
+            usage: Vec::new(),
+            model: None,
+            context_window: None,
+            notes: Vec::new(),
+            vocabulary,
+        }
+    }
+}
+
+/// One native record's share in a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The record: a line, an element of a list, a row.
+    pub record: Span,
+    /// The blocks of the message that stand in it.
+    pub blocks: Range<u32>,
+}
+
+/// For each message the records that it was read from: one message may have several, one record several messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    places: Vec<Place>,
+    /// For each message, where its places end.
+    ends: Vec<u32>,
+    altered: HashSet<usize>,
+}
+
+impl Provenance {
+    /// Adds the places of the next message.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a session has fewer than four thousand million records"
+    )]
+    pub fn push(&mut self, places: impl IntoIterator<Item = Place>) {
+        self.places.extend(places);
+        self.ends.push(self.places.len() as u32);
+    }
+
+    /// Returns how many messages there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns whether there is no message.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the places of a message in the order of its blocks; none for an index that is too large.
+    pub fn of(&self, at: usize) -> &[Place] {
+        let Some(end) = self.ends.get(at) else { return &[] };
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.places[start as usize..*end as usize]
+    }
+
+    /// Notes that the body of a message is not that of its record: the host's own clearing is in force.
+    pub fn alter(&mut self, at: usize) {
+        self.altered.insert(at);
+    }
+
+    /// Returns whether the body of a message is not that of its record.
+    pub fn is_altered(&self, at: usize) -> bool {
+        self.altered.contains(&at)
+    }
+
+    /// Returns whether a cut before this message divides no record.
+    pub fn is_seam(&self, at: usize) -> bool {
+        let (Some(before), false) = (at.checked_sub(1), at >= self.len()) else { return true };
+        let before: HashSet<&Span> = self.of(before).iter().map(|place| &place.record).collect();
+        !self.of(at).iter().any(|place| before.contains(&place.record))
+    }
+}
+
+/// What a provider counted for one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageAt {
+    /// The index of the assistant message that answers the request; its prompt was every message before, plus
+    /// the system prompt and the tools, which files do not hold.
+    pub at: usize,
+    /// The tokens.
+    pub usage: Usage,
+    /// The model that answered.
+    pub model: Option<String>,
+}
+
+/// One segment of a session in which the context only grew: from the start or from a compaction to the next.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Segment {
+    /// The messages that the model saw, as they were at the end of the segment.
+    pub messages: Vec<Message>,
+    /// What providers counted in this segment; empty if no request was made in it.
+    pub usage: Vec<UsageAt>,
+}
+
+impl Segment {
+    /// Builds a segment.
+    pub fn new(messages: Vec<Message>, usage: Vec<UsageAt>) -> Self {
+        Self { messages, usage }
+    }
+}
+
+impl From<View> for Segment {
+    fn from(view: View) -> Self {
+        Self { messages: view.messages, usage: view.usage }
+    }
+}
+
+/// The segments of a session in order; each is built when it is asked for.
+pub struct Segments<'a>(Box<dyn Iterator<Item = Segment> + Send + 'a>);
+
+impl<'a> Segments<'a> {
+    /// Builds them from an iterator.
+    pub fn new(each: impl Iterator<Item = Segment> + Send + 'a) -> Self {
+        Self(Box::new(each))
+    }
+}
+
+impl Iterator for Segments<'_> {
+    type Item = Segment;
+
+    fn next(&mut self) -> Option<Segment> {
+        self.0.next()
+    }
+}
+
+impl fmt::Debug for Segments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segments").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(at: u64) -> Place {
+        Place { record: Span { at, len: 1, ..Span::default() }, blocks: 0..1 }
+    }
+
+    #[test]
+    fn a_cut_between_messages_of_one_record_is_no_seam() {
+        let mut provenance = Provenance::default();
+        provenance.push([place(0), place(1)]);
+        provenance.push([place(1)]);
+        provenance.push([place(2)]);
+        let seams: Vec<bool> = (0..5).map(|at| provenance.is_seam(at)).collect();
+        assert_eq!(seams, [true, false, true, true, true]);
+        assert_eq!((provenance.of(0).len(), provenance.of(1).len(), provenance.of(9).len()), (2, 1, 0));
+    }
+}
