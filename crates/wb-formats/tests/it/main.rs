@@ -8,6 +8,7 @@ mod errors;
 mod composed;
 mod refused;
 mod native;
+mod laws;
 mod damaged;
 mod sessions;
 mod usage;

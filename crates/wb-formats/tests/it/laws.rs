@@ -1,0 +1,159 @@
+//! What holds for every session of every format that is written: what is not changed is not touched, what is written
+//! is read again as the patch says, and what was written is taken back to the same bytes.
+
+use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
+use wb_record::{
+    ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, is_unchanged, items,
+};
+
+use crate::support::FIXTURES;
+
+/// How much was tried, so that a test can tell that it was something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tried {
+    pub(crate) folds: usize,
+    pub(crate) cleared: usize,
+    pub(crate) previews: usize,
+    pub(crate) refused: usize,
+}
+
+const STAMP: Stamp =
+    Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
+
+/// Checks the laws on the newest conversation of a session in memory, with folds at `n_cuts` places.
+pub(crate) fn holds(parts: &MemoryParts, n_cuts: usize) -> Tried {
+    let document = wb_formats::open(Box::new(parts.clone())).unwrap();
+    let name = wb_formats::newest(document.as_ref()).unwrap();
+    let view = document.view(&name).unwrap();
+    assert_eq!(view.provenance.len(), view.messages.len());
+    let same: Vec<Item<'_>> = (0..view.messages.len()).map(Item::Same).collect();
+    assert!(is_unchanged(&same, view.messages.len()));
+    assert_eq!(document.render(&name, &view, &same, &STAMP).unwrap(), ChangeSet::default());
+    let mut tried = Tried::default();
+    for patch in patches(document.as_ref(), &view, n_cuts, &mut tried) {
+        compacts(parts, &name, &patch, &mut tried);
+    }
+    tried
+}
+
+/// Writes a patch, reads it again, writes a second one over it, and takes both back.
+fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &mut Tried) {
+    let mut document = wb_formats::open(Box::new(before.clone())).unwrap();
+    let view = document.view(name).unwrap();
+    let Ok(set) = document.render(name, &view, &items(patch, view.messages.len()), &STAMP) else {
+        tried.refused += 1;
+        return;
+    };
+    document.commit(&set).unwrap();
+    assert_eq!(said(&document.view(name).unwrap().messages), said(&applied(patch, view.messages)));
+    let anew = wb_formats::open(Box::new(copy(document.parts()))).unwrap().view(name).unwrap();
+    let now = document.view(name).unwrap();
+    assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance.clone()));
+    let again = fold_all_but(now.messages.len().min(2), &now);
+    let second = document.render(name, &now, &items(&again, now.messages.len()), &STAMP);
+    if let Ok(second) = second {
+        document.commit(&second).unwrap();
+        assert_eq!(said(&document.view(name).unwrap().messages), said(&applied(&again, now.messages)));
+        document.commit(&second.inverse()).unwrap();
+    }
+    document.commit(&set.inverse()).unwrap();
+    assert_eq!(&copy(document.parts()), before);
+}
+
+fn applied(patch: &Patch, mut messages: Vec<Message>) -> Vec<Message> {
+    patch.clone().apply(&mut messages).unwrap();
+    messages
+}
+
+fn copy(parts: &dyn Parts) -> MemoryParts {
+    let names = parts.list("").unwrap();
+    MemoryParts(names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect())
+}
+
+/// Returns what messages say to a model; how a format marks a digest and when it was written are its own affair.
+pub(crate) fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
+    let each = |message: &Message| match markers::digest_body(message) {
+        Some(body) => ("digest".to_owned(), vec![Block::text(body.trim())]),
+        None => (role(message), message.blocks().to_vec()),
+    };
+    messages.iter().map(each).collect()
+}
+
+fn role(message: &Message) -> String {
+    match message {
+        Message::User { .. } => "user".to_owned(),
+        Message::Assistant { .. } => "assistant".to_owned(),
+        Message::ToolResult { tool_call_id, tool_name, is_error, .. } => {
+            format!("result {tool_call_id} {tool_name} {is_error}")
+        }
+        Message::BashExecution { command, .. } => format!("shell {command}"),
+        Message::Custom { custom_type, .. } => format!("custom {custom_type}"),
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digest".to_owned(),
+    }
+}
+
+/// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
+fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
+    let able = document.format().abilities();
+    let pairing = Pairing::of(&view.messages);
+    let n = view.messages.len();
+    let pinned = (0..n).find(|at| markers::is_pinned(&view.messages[*at])).unwrap_or(n);
+    let is_cut =
+        |at: &usize| *at <= pinned && *at > 0 && pairing.is_legal(*at) && view.provenance.is_seam(*at);
+    let legal: Vec<usize> = (1..n).filter(is_cut).collect();
+    let step = legal.len().div_ceil(n_cuts).max(1);
+    let mut all = Vec::new();
+    for cut in legal.iter().rev().step_by(step).copied() {
+        if !able.fold_head.is_there() {
+            break;
+        }
+        tried.folds += 1;
+        all.push(Patch::new(vec![fold(cut, false)]));
+        let result = (cut..n).find(|at| matches!(view.messages[*at], Message::ToolResult { .. }));
+        if let (Some(at), true) = (result, able.clear.is_there()) {
+            tried.cleared += 1;
+            let edits =
+                vec![fold(cut, able.insert.is_there()), Edit::Body { at, content: markers::cleared_body() }];
+            all.push(Patch::new(edits));
+        }
+        if let (Some(at), true) = (result, able.body.is_there()) {
+            tried.previews += 1;
+            let content = vec![Block::text("the start [… clipped …] the end")];
+            all.push(Patch::new(vec![fold(cut, false), Edit::Body { at, content }]));
+        }
+    }
+    all
+}
+
+fn fold(cut: usize, restores: bool) -> Edit {
+    let digest = format!("{}\n# Goal\nKeep \"all\" of it, é and 😀.", markers::DIGEST_HEADER);
+    let restored = format!("{} src/a.rs\nfn a() {{}}", markers::RESTORED_FILE_PREFIX);
+    let restored = restores.then(|| Message::user(restored.as_str()));
+    Edit::Fold { range: 0..cut, with: [Message::user(digest.as_str())].into_iter().chain(restored).collect() }
+}
+
+/// Folds as much as can be while some messages stay.
+fn fold_all_but(n_kept: usize, view: &View) -> Patch {
+    let pairing = Pairing::of(&view.messages);
+    let mut cut = pairing.legal_at_or_before(view.messages.len() - n_kept).unwrap_or(0);
+    while !view.provenance.is_seam(cut) {
+        cut = pairing.legal_at_or_before(cut - 1).unwrap_or(0);
+    }
+    if cut == 0 { Patch::default() } else { Patch::new(vec![fold(cut, false)]) }
+}
+
+#[test]
+fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
+    let mut folds = 0;
+    for (name, bytes) in FIXTURES {
+        let parts = MemoryParts::of(*bytes);
+        let is_written = |it: Box<dyn Document>| {
+            it.view(ONLY_CONVERSATION).is_ok() && it.format().abilities().fold_head.is_there()
+        };
+        if wb_formats::open(Box::new(parts.clone())).is_ok_and(is_written) {
+            println!("{name}");
+            folds += holds(&parts, 4).folds;
+        }
+    }
+    assert!(folds > 3, "only {folds}");
+}
