@@ -15,7 +15,7 @@ use wb_message::{Block, Content, Message};
 
 use crate::error::SessionError;
 use crate::id::EntryId;
-use crate::lenient::{blocks, content, count, no_content, or_default, timestamp, tokens};
+use crate::lenient::{blocks, content, count, exit_code, no_content, or_default, timestamp, tokens};
 use wb_record::lines::Line;
 
 /// One entry of a session log.
@@ -363,6 +363,18 @@ pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result
     kind.map_err(|error| SessionError::of_json(line.number, &error))
 }
 
+/// Reads what an entry says; one that cannot be read says nothing, and what is wrong is told.
+pub(crate) fn read_kind_or_nothing(
+    line: Line<'_>,
+    tag: EntryTag,
+    timestamp: i64,
+) -> (EntryKind, Option<String>) {
+    match read_kind(line, tag, timestamp) {
+        Ok(kind) => (kind, None),
+        Err(error) => (EntryKind::Other(Map::new()), Some(error.what())),
+    }
+}
+
 /// Reads an entry that gives no message; one that is not as it should be stays what it is.
 fn or_other<T: DeserializeOwned>(
     line: Line<'_>,
@@ -412,6 +424,7 @@ enum PiMessage {
         command: String,
         #[serde(default, deserialize_with = "or_default")]
         output: String,
+        #[serde(default, deserialize_with = "exit_code")]
         exit_code: Option<i32>,
         #[serde(default, deserialize_with = "or_default")]
         exclude_from_context: bool,

@@ -236,6 +236,14 @@ impl SessionError {
         }
     }
 
+    /// Returns what is wrong, without the line that it is on.
+    pub(crate) fn what(&self) -> String {
+        let text = self.to_string();
+        let Some(line) = self.line() else { return text };
+        let rest = text.strip_prefix(&format!("line {line}")).map(|rest| rest.trim_start_matches([':', ',', ' ']));
+        rest.map_or_else(|| text.clone(), str::to_owned)
+    }
+
     /// Returns the line that is wrong, counted from 1, if one line is.
     pub fn line(&self) -> Option<usize> {
         match self {

@@ -21,6 +21,12 @@ pub(crate) fn tokens(value: &Value) -> u64 {
     value.as_u64().or_else(|| value.as_f64().map(rounded)).unwrap_or(0)
 }
 
+/// Reads the exit code of a command; one of Windows that is counted without a sign gets its sign.
+pub(crate) fn exit_code<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, D::Error> {
+    let code = Value::deserialize(from)?.as_i64();
+    Ok(code.and_then(|code| i32::try_from(code).ok().or(u32::try_from(code).ok().map(u32::cast_signed))))
+}
+
 pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(tokens(&Value::deserialize(from)?))
 }

@@ -109,8 +109,8 @@ impl SessionLog {
     /// Reads a log line by line.
     ///
     /// Blank lines are skipped. A last line that nothing ended and that is not JSON was cut off while it was
-    /// written; it is skipped and [noted](Self::notes). Any other line that is not an entry is an error. Layouts of
-    /// version 1 and 2 are brought to version 3: entries get ids and form one chain, `firstKeptEntryIndex` becomes
+    /// written; it is skipped and [noted](Self::notes), as is any other line that is not an entry. An entry of which
+    /// only the place can be read says nothing, and is noted too. Layouts of version 1 and 2 are brought to version 3: entries get ids and form one chain, `firstKeptEntryIndex` becomes
     /// an id, `hookMessage` a custom message. Of entries with one id the last is found by it.
     pub fn read(input: impl BufRead) -> Result<Self, SessionError> {
         let mut lines = Lines::new(input);
@@ -120,11 +120,17 @@ impl SessionLog {
             let line = lines.next_line().map_err(|source| SessionError::Io { line: number, source })?;
             let Some(line) = line else { return Ok(log) };
             match log.read_entry(line) {
-                Ok(entry) => log.push(entry),
+                Ok((entry, bad)) => {
+                    log.notes.extend(bad.map(|what| LogNote::BadLine { line: line.number, what }));
+                    log.push(entry);
+                }
                 Err(_) if line.is_truncated() => {
                     log.notes.push(LogNote::TruncatedLastLine { line: line.number });
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let what = error.what();
+                    log.notes.push(LogNote::BadLine { line: line.number, what });
+                }
             }
         }
     }
@@ -137,10 +143,12 @@ impl SessionLog {
         Self { header, entries: Vec::new(), by_id: HashMap::new(), notes }
     }
 
-    fn read_entry(&self, line: Line<'_>) -> Result<Entry, SessionError> {
+    /// Reads an entry, with what is wrong with it where only its place can be read.
+    fn read_entry(&self, line: Line<'_>) -> Result<(Entry, Option<String>), SessionError> {
         let mut envelope: Envelope =
             line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
-        let mut kind = entry::read_kind(line, EntryTag::of(&envelope.r#type, None), envelope.timestamp)?;
+        let tag = EntryTag::of(&envelope.r#type, None);
+        let (mut kind, bad) = entry::read_kind_or_nothing(line, tag, envelope.timestamp);
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();
@@ -153,7 +161,7 @@ impl SessionLog {
             what: "missing field `id`".to_owned(),
         })?;
         let Envelope { parent_id, timestamp, .. } = envelope;
-        Ok(Entry { id, parent_id, timestamp, line: line.number, kind })
+        Ok((Entry { id, parent_id, timestamp, line: line.number, kind }, bad))
     }
 
     fn push(&mut self, entry: Entry) {

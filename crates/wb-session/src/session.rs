@@ -118,7 +118,7 @@ impl Session {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
-        let mut kind = entry::read_kind(line, tag, timestamp)?;
+        let (mut kind, _) = entry::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
         }

@@ -1,13 +1,19 @@
-//! Session files of pi: JSON lines that form a tree, read by [`wb_session`].
+//! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
+use std::collections::HashMap;
 use std::io::BufReader;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use wb_message::ToolVocabulary;
+use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, PartReader,
-    Parts, Probe, Seen, Segment, Segments, Stamp, UsageAt, View,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
+    Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt, View, is_unchanged,
 };
-use wb_session::{Context, LogNote, SessionLog, build_context};
+use wb_session::store::memory::MemoryStore;
+use wb_session::{
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, LogNote, Replacement,
+    Session, SessionError, SessionLog, StoreError, build_context,
+};
 
 use crate::error::of_log;
 
@@ -15,6 +21,9 @@ use crate::error::of_log;
 ///
 /// The conversation is the path to the last entry; see [`build_context`] for what of it the model sees. Usage is
 /// given for the requests that were made with this very context, which are those after the last compaction.
+///
+/// A compaction is an entry of pi's own. Another body for a result is an edit, which pi obeys since its version 0.87;
+/// older ones send the whole result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pi;
 
@@ -24,7 +33,13 @@ impl Format for Pi {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::none("not written yet")
+        Abilities {
+            fold_head: Ability::Yes,
+            fold_inside: Ability::No("a compaction of pi stands for the oldest messages alone"),
+            clear: Ability::Yes,
+            body: Ability::Yes,
+            insert: Ability::No("pi puts nothing between its summary and the messages that stay"),
+        }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -33,13 +48,9 @@ impl Format for Pi {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let log = read(parts.as_ref())?;
-        Ok(Box::new(PiDocument { parts, log }))
+        let (log, lines) = read(parts.as_ref())?;
+        Ok(Box::new(PiDocument { parts, log, lines }))
     }
-}
-
-fn read(parts: &dyn Parts) -> Result<SessionLog, FormatError> {
-    SessionLog::read(BufReader::new(PartReader::new(parts, "", 0)?)).map_err(of_log)
 }
 
 /// A session file of pi.
@@ -47,6 +58,18 @@ fn read(parts: &dyn Parts) -> Result<SessionLog, FormatError> {
 struct PiDocument {
     parts: Box<dyn Parts>,
     log: SessionLog,
+    /// Where each line stands, by its number.
+    lines: HashMap<usize, Span>,
+}
+
+fn read(parts: &dyn Parts) -> Result<(SessionLog, HashMap<usize, Span>), FormatError> {
+    let input = || Ok::<_, FormatError>(BufReader::new(PartReader::new(parts, "", 0)?));
+    let log = SessionLog::read(input()?).map_err(of_log)?;
+    let (mut lines, mut spans) = (Lines::new(input()?), HashMap::new());
+    while let Some(line) = lines.next_line()? {
+        spans.insert(line.number, Span { part: String::new(), at: line.at, len: line.bytes.len() as u64 });
+    }
+    Ok((log, spans))
 }
 
 impl Document for PiDocument {
@@ -57,12 +80,15 @@ impl Document for PiDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let log = &self.log;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
-        view.notes = log.notes().iter().filter_map(note).collect();
+        view.notes = notes(log);
         let context = build_context(log, log.leaf()).map_err(of_log)?;
-        if let Some(wb_message::Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
+        if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
             view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
         }
         view.model = context.model.clone().or_else(|| log.header().model_id.clone());
+        for (entry, message) in context.entries.iter().zip(&context.messages) {
+            view.provenance.push(self.place(entry, message));
+        }
         let Segment { messages, usage, .. } = segment(context);
         (view.messages, view.usage) = (messages, usage);
         Ok(view)
@@ -76,8 +102,30 @@ impl Document for PiDocument {
         ))
     }
 
-    fn render(&self, _: &str, _: &View, _: &[Item<'_>], _: &Stamp) -> Result<ChangeSet, NotExpressible> {
-        Err(NotExpressible::Refused { format: Pi.name(), why: "not written yet".to_owned() })
+    /// Appends a compaction, then edits; to take one back, the branch without it.
+    fn render(
+        &self,
+        _: &str,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible> {
+        if is_unchanged(items, view.messages.len()) {
+            return Ok(ChangeSet::default());
+        }
+        let (text, draft) = (self.text()?, Draft::default());
+        let store = DraftStore { records: MemoryStore::of_lines(&text), draft: Arc::clone(&draft) };
+        let mut session = Session::open(Box::new(store), IdSource::new(stamp.seed)).map_err(refused)?;
+        if items.iter().any(|item| matches!(item, Item::Old(_))) {
+            session.undo_compaction(stamp.now_ms).map_err(refused)?;
+        } else {
+            for kind in self.entries(view, items, stamp)? {
+                session.append(&kind, stamp.now_ms).map_err(refused)?;
+            }
+        }
+        let mut new = if text.is_empty() || text.ends_with(b"\n") { Vec::new() } else { vec![b'\n'] };
+        new.append(&mut draft.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(ChangeSet::append("", text.len() as u64, new))
     }
 
     fn parts(&self) -> &dyn Parts {
@@ -89,7 +137,119 @@ impl Document for PiDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        self.log = read(self.parts.as_ref())?;
+        (self.log, self.lines) = read(self.parts.as_ref())?;
+        Ok(())
+    }
+}
+
+impl PiDocument {
+    fn place(&self, entry: &EntryId, message: &Message) -> Option<Place> {
+        let record = self.lines.get(&self.log.entry(entry)?.line)?.clone();
+        #[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
+        let blocks = 0..message.blocks().len().max(1) as u32;
+        Some(Place { record, blocks })
+    }
+
+    fn text(&self) -> Result<Vec<u8>, NotExpressible> {
+        self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))
+    }
+
+    /// Returns the entries that make the view into the items.
+    fn entries(
+        &self,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<Vec<EntryKind>, NotExpressible> {
+        let context = build_context(&self.log, self.log.leaf()).map_err(refused)?;
+        let (digest, kept) = match items {
+            [Item::New(digest), kept @ ..] => (Some(*digest), kept),
+            kept => (None, kept),
+        };
+        let (mut entries, mut next) = (Vec::new(), None);
+        for item in kept {
+            let (at, content) = match item {
+                Item::Same(at) => (*at, None),
+                Item::Body(at, content) => (*at, Some(content.to_vec())),
+                Item::New(_) => return Err(no("more than one new message")),
+                Item::Old(_) => return Err(no("records of before among others")),
+            };
+            if at != next.unwrap_or(if digest.is_some() { at } else { 0 }) {
+                return Err(no("a gap between the messages that stay"));
+            }
+            next = Some(at + 1);
+            entries.extend(content.map(|content| edit(&context.entries[at], content)));
+        }
+        let n_kept_to = next.unwrap_or(view.messages.len());
+        if n_kept_to != view.messages.len() {
+            return Err(no("an end without the newest messages"));
+        }
+        if let Some(digest) = digest {
+            let first_kept = kept.first().map(|_| &context.entries[view.messages.len() - kept.len()]);
+            entries.insert(0, compaction(digest, first_kept, stamp)?);
+        }
+        Ok(entries)
+    }
+}
+
+fn compaction(
+    digest: &Message,
+    first_kept: Option<&EntryId>,
+    stamp: &Stamp,
+) -> Result<EntryKind, NotExpressible> {
+    let summary = markers::digest_body(digest).ok_or_else(|| no("a new message that is no digest"))?;
+    Ok(EntryKind::Compaction(Compaction {
+        summary: summary.into_owned(),
+        first_kept_entry_id: first_kept.cloned(),
+        tokens_before: stamp.tokens_before,
+        ..Compaction::default()
+    }))
+}
+
+fn edit(target: &EntryId, content: Vec<Block>) -> EntryKind {
+    let replacement = Some(Replacement { content: Content::Blocks(content) });
+    EntryKind::ContextEdit(ContextEdit { target_id: target.clone(), replacement })
+}
+
+fn no(what: &str) -> NotExpressible {
+    NotExpressible::Refused { format: Pi.name(), why: what.to_owned() }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn refused(error: SessionError) -> NotExpressible {
+    NotExpressible::Refused { format: Pi.name(), why: error.to_string() }
+}
+
+/// The lines that a session would append.
+type Draft = Arc<Mutex<Vec<u8>>>;
+
+/// The records of a session, with what is appended put aside.
+#[derive(Debug)]
+struct DraftStore {
+    records: MemoryStore,
+    draft: Draft,
+}
+
+impl EntryStore for DraftStore {
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        let positions = self.records.append_all(records)?;
+        let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            draft.extend_from_slice(record);
+            draft.push(b'\n');
+        }
+        Ok(positions)
+    }
+
+    fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
+        self.records.read_all(each)
+    }
+
+    fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
+        self.records.read_at(position, record)
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -100,10 +260,20 @@ fn segment(context: Context) -> Segment {
     Segment::new(context.messages, usage)
 }
 
-fn note(note: &LogNote) -> Option<Note> {
-    match *note {
+fn notes(log: &SessionLog) -> Vec<Note> {
+    let bad: Vec<usize> = log
+        .notes()
+        .iter()
+        .filter_map(|note| match note {
+            LogNote::BadLine { line, .. } => Some(*line),
+            _ => None,
+        })
+        .collect();
+    let unreadable = bad.first().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
+    let others = log.notes().iter().filter_map(|note| match *note {
         LogNote::TruncatedLastLine { line } => Some(Note::TruncatedLastLine { line }),
         LogNote::NewerVersion { version } => Some(Note::NewerVersion { version }),
         _ => None,
-    }
+    });
+    unreadable.into_iter().chain(others).collect()
 }

@@ -61,7 +61,7 @@ fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &mut Tried) 
 }
 
 fn applied(patch: &Patch, mut messages: Vec<Message>) -> Vec<Message> {
-    patch.clone().apply(&mut messages).unwrap();
+    let _ = patch.clone().apply(&mut messages).unwrap();
     messages
 }
 

@@ -12,7 +12,6 @@ fn refused(bytes: &[u8]) -> String {
 fn a_bad_line_is_named() {
     for (name, line, begins) in [
         ("claude-code/bad-middle.jsonl", 2, "line 2, column "),
-        ("pi/bad-middle.jsonl", 2, "line 2, column "),
         ("native/bad-middle.jsonl", 2, "line 2: not a message: missing field `toolCallId`"),
     ] {
         let error = open(fixture(name)).unwrap_err();
@@ -20,6 +19,13 @@ fn a_bad_line_is_named() {
         assert!(error.to_string().starts_with(begins), "{error}");
         assert!(!error.hint().is_empty());
     }
+}
+
+#[test]
+fn an_unreadable_line_is_noted_and_hides_no_other() {
+    let opened = open(fixture("pi/bad-middle.jsonl")).unwrap();
+    assert_eq!(opened.messages.len(), 1);
+    assert_eq!(opened.notes[0].to_string(), "unreadable lines left as they are: 1, the first is line 2");
 }
 
 #[test]

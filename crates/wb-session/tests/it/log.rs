@@ -1,6 +1,7 @@
 //! Reading a log and walking its tree.
 
-use wb_session::{EntryId, EntryKind, LogNote, SessionError, SessionLog};
+use wb_message::Message;
+use wb_session::{EntryId, EntryKind, LogNote, SessionError, SessionLog, build_context};
 
 use crate::support::{log_of, read};
 
@@ -91,24 +92,42 @@ fn a_last_line_that_was_cut_off_is_skipped_and_noted() {
 }
 
 #[test]
-fn any_other_bad_line_is_an_error_with_its_number() {
-    let message = |text: &str| SessionLog::read(text.as_bytes()).unwrap_err().to_string();
-    let error = read("bad-middle").unwrap_err();
-    assert_eq!(error.line(), Some(4), "blank lines are counted");
-    assert!(error.to_string().starts_with("line 4, column "), "{error}");
+fn any_other_bad_line_is_noted_with_its_number_and_hides_no_other() {
+    let log = read("bad-middle").unwrap();
+    assert_eq!(log.entries().len(), 2);
+    assert!(log.notes()[0].to_string().starts_with("line 4 is no entry and was skipped: column "));
     let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
-    assert_eq!(
-        message(&format!("{header}{{\"type\":\"label\"}}\n")),
-        "line 2: not a session entry: missing field `id`"
+    let notes = |lines: &str| {
+        let log = SessionLog::read(format!("{header}{lines}").as_bytes()).unwrap();
+        (log.entries().len(), log.notes()[0].to_string())
+    };
+    let skipped = |line: usize, what: &str| format!("line {line} is no entry and was skipped: {what}");
+    let what = "not a session entry: missing field `id`";
+    assert_eq!(notes("{\"type\":\"label\"}\n"), (0, skipped(2, what)));
+    let what = "not a session entry: invalid type: integer `42`, expected struct Envelope";
+    assert_eq!(notes("\n42\n"), (0, skipped(3, what)));
+    // Its place in the tree is known, so what follows it is found.
+    let what = "not a session entry: missing field `message`";
+    assert_eq!(notes("{\"type\":\"message\",\"id\":\"a\"}"), (1, skipped(2, what)));
+}
+
+#[test]
+fn an_entry_that_is_nested_too_deep_says_nothing_and_hides_no_other() {
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let log = format!(
+        "{{\"type\":\"session\",\"version\":3,\"id\":\"s\"}}\n\
+         {{\"type\":\"message\",\"id\":\"a\",\"message\":{{\"role\":\"user\",\"content\":\"one\"}}}}\n\
+         {{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"message\":{{\"role\":\"assistant\",\"content\":[\
+         {{\"type\":\"toolCall\",\"id\":\"t\",\"name\":\"x\",\"arguments\":{deep}}}]}}}}\n\
+         {{\"type\":\"message\",\"id\":\"c\",\"parentId\":\"b\",\"message\":{{\"role\":\"bashExecution\",\
+         \"command\":\"x\",\"output\":\"\",\"exitCode\":3221225786}}}}\n"
     );
-    assert_eq!(
-        message(&format!("{header}\n42\n")),
-        "line 3: not a session entry: invalid type: integer `42`, expected struct Envelope"
-    );
-    assert_eq!(
-        message(&format!("{header}{{\"type\":\"message\",\"id\":\"a\"}}")),
-        "line 2: not a session entry: missing field `message`"
-    );
+    let log = SessionLog::read(log.as_bytes()).unwrap();
+    let context = build_context(&log, log.leaf()).unwrap();
+    assert_eq!(context.messages.len(), 2);
+    let Message::BashExecution { exit_code, .. } = context.messages[1] else { panic!("no shell command") };
+    assert_eq!(exit_code, Some(-1_073_741_510));
+    assert_eq!(log.notes().len(), 1);
 }
 
 #[test]
