@@ -3,8 +3,8 @@
 //! The bytes of a session are [`Parts`]: one file, rows of a database, memory. A [`Format`] tells by a [`Probe`] whether
 //! they are its own and opens them as a [`Document`], of which messages are a [`View`], each with its [`Place`]s. What
 //! the view shall become is a list of [`Item`]s; the document renders it as a [`ChangeSet`], in the way native to
-//! the format, and touches no byte outside of it. What was changed is an [`Operation`], kept so that it can be undone
-//! and redone.
+//! the format, and touches no byte outside of it. What was changed is an [`Operation`] of its [`History`], which
+//! undoes and redoes it.
 //!
 //! This crate knows no agent and counts no tokens. [`file`] and the database are where it touches files.
 //!
@@ -31,12 +31,14 @@ pub mod probe;
 pub mod view;
 pub mod item;
 pub mod format;
+pub mod history;
 
 pub use change::{Bytes, Change, ChangeSet, CommitError};
 pub use error::FormatError;
 pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
 };
+pub use history::{History, HistoryError, Operation, Undone, What, list_of};
 pub use item::{Item, is_unchanged, items};
 pub use lines::{Line, Lines};
 pub use note::Note;

@@ -240,7 +240,8 @@ impl SessionError {
     pub(crate) fn what(&self) -> String {
         let text = self.to_string();
         let Some(line) = self.line() else { return text };
-        let rest = text.strip_prefix(&format!("line {line}")).map(|rest| rest.trim_start_matches([':', ',', ' ']));
+        let rest =
+            text.strip_prefix(&format!("line {line}")).map(|rest| rest.trim_start_matches([':', ',', ' ']));
         rest.map_or_else(|| text.clone(), str::to_owned)
     }
 

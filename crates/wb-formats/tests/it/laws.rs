@@ -133,7 +133,7 @@ fn fold(cut: usize, restores: bool) -> Edit {
 }
 
 /// Folds as much as can be while some messages stay.
-fn fold_all_but(n_kept: usize, view: &View) -> Patch {
+pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
     let pairing = Pairing::of(&view.messages);
     let mut cut = pairing.legal_at_or_before(view.messages.len() - n_kept).unwrap_or(0);
     while !view.provenance.is_seam(cut) {

@@ -9,6 +9,7 @@ mod composed;
 mod refused;
 mod native;
 mod laws;
+mod history;
 mod damaged;
 mod sessions;
 mod usage;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_formats::{Format, FormatError, View};
+use wb_formats::{Document, Format, FormatError, View};
 use wb_record::{MemoryParts, Probe};
 pub(crate) use wb_testkit::shared::{bytes_of, shared};
 
@@ -41,6 +41,11 @@ pub(crate) fn fixture(name: &str) -> &'static [u8] {
 
 pub(crate) fn open(mut bytes: &[u8]) -> Result<View, FormatError> {
     wb_formats::read(&mut bytes)
+}
+
+/// Opens a session whose bytes stay reachable.
+pub(crate) fn of_parts(parts: MemoryParts) -> Box<dyn Document> {
+    wb_formats::open(Box::new(parts)).unwrap()
 }
 
 /// Returns the format that the bytes are recognized as.

@@ -1,0 +1,116 @@
+//! What was written is taken back, done again, and settled after a power cut.
+
+use wb_message::{Message, Patch};
+use wb_record::{ChangeSet, Document, History, HistoryError, MemoryParts, Parts, Stamp, Undone, What, items};
+
+use crate::laws::{fold_all_but, said};
+use crate::support::{fixture, of_parts};
+
+fn stamp(now_ms: i64) -> Stamp {
+    Stamp { now_ms, seed: 7, tokens_before: 900, tokens_after: 90, by_hand: true }
+}
+
+fn document(name: &str) -> Box<dyn Document> {
+    of_parts(MemoryParts::of(fixture(name)))
+}
+
+fn text(document: &dyn Document) -> String {
+    String::from_utf8(document.parts().whole("").unwrap()).unwrap()
+}
+
+fn messages(document: &dyn Document) -> Vec<Message> {
+    document.view("").unwrap().messages
+}
+
+fn compact(document: &mut dyn Document, history: &mut History, now_ms: i64) -> u64 {
+    let view = document.view("").unwrap();
+    let patch: Patch = fold_all_but(2, &view);
+    let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(now_ms)).unwrap();
+    history.run(document, "", What::Compact, &set, &stamp(now_ms)).unwrap()
+}
+
+/// Sessions with an append, as their host writes it.
+const SESSIONS: [(&str, &str); 2] =
+    [("native/lines.jsonl", "{\"role\":\"user\",\"content\":\"and then?\"}\n"), ("pi/tree.jsonl", "")];
+
+fn empty() -> History {
+    History::open(Box::new(MemoryParts::default())).unwrap()
+}
+
+#[test]
+fn an_operation_is_undone_and_redone_to_the_same_bytes() {
+    for (name, _) in SESSIONS {
+        let (mut document, mut history) = (document(name), empty());
+        let before = text(document.as_ref());
+        let id = compact(document.as_mut(), &mut history, 1);
+        let after = text(document.as_ref());
+        assert_ne!(before, after, "{name}");
+        for _ in 0..2 {
+            assert_eq!(
+                history.undo(document.as_mut(), None, &stamp(2)).unwrap(),
+                (id, Undone::Exactly),
+                "{name}"
+            );
+            assert_eq!(text(document.as_ref()), before, "{name}");
+            assert!(history.is_undone(id));
+            assert!(matches!(
+                history.undo(document.as_mut(), None, &stamp(3)),
+                Err(HistoryError::NothingToUndo)
+            ));
+            assert_eq!(history.redo(document.as_mut(), None, &stamp(4)).unwrap(), id, "{name}");
+            assert_eq!(text(document.as_ref()), after, "{name}");
+            assert!(matches!(
+                history.redo(document.as_mut(), None, &stamp(5)),
+                Err(HistoryError::NothingToRedo)
+            ));
+        }
+    }
+}
+
+#[test]
+fn what_the_host_wrote_since_stays_behind_what_an_undo_brings_back() {
+    for (name, appended) in SESSIONS {
+        let (mut document, mut history) = (document(name), empty());
+        let before = messages(document.as_ref());
+        let id = compact(document.as_mut(), &mut history, 1);
+        let new = if name.starts_with("pi") { next_of_pi(document.as_ref()) } else { appended.to_owned() };
+        let end = document.parts().len("").unwrap().unwrap();
+        document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+        document.refresh().unwrap();
+        let (of, _) = history.undo(document.as_mut(), None, &stamp(2)).unwrap();
+        let now = messages(document.as_ref());
+        assert_eq!((of, now.len()), (id, before.len() + 1), "{name}");
+        assert_eq!(said(&now[..before.len()]), said(&before), "{name}");
+    }
+}
+
+/// Returns a prompt as pi would append it.
+fn next_of_pi(document: &dyn Document) -> String {
+    let text = text(document);
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let message = serde_json::json!({"role": "user", "content": "and then?"});
+    let entry =
+        serde_json::json!({"type": "message", "id": "ffffffff", "parentId": last["id"], "message": message});
+    format!("{entry}\n")
+}
+
+#[test]
+fn an_operation_that_was_cut_short_is_settled_from_the_bytes() {
+    let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
+    let before = text(document.as_ref());
+    compact(document.as_mut(), &mut history, 1);
+    let (after, list) = (text(document.as_ref()), history.into_list().whole("").unwrap());
+    let planned = list.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for end in before.len()..=after.len() {
+        let mut document = of_parts(MemoryParts::of(&after.as_bytes()[..end]));
+        let mut history = History::open(Box::new(MemoryParts::of(&list[..planned]))).unwrap();
+        history.settle(document.as_mut()).unwrap();
+        let is_whole = end == after.len();
+        assert_eq!(text(document.as_ref()), if is_whole { after.as_str() } else { before.as_str() });
+        assert_eq!(history.operations().count(), usize::from(is_whole));
+    }
+    for end in 0..list.len() {
+        let history = History::open(Box::new(MemoryParts::of(&list[..end]))).unwrap();
+        assert!(history.operations().count() <= 1);
+    }
+}

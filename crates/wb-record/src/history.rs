@@ -1,0 +1,462 @@
+//! What was changed: a list of operations, each of which can be undone and redone.
+//!
+//! The list is JSON lines in parts of its own. An operation is written down before the session is touched, and marked as
+//! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
+//! changed.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::{Change, ChangeSet, CommitError};
+use crate::error::FormatError;
+use crate::format::{Document, NotExpressible, Stamp, WriteError};
+use crate::item::Item;
+use crate::lines::Lines;
+use crate::part::{Parts, Span};
+use crate::view::View;
+
+/// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
+pub const LIST_SUFFIX: &str = ".wb-log";
+
+/// Returns where the list of a session's operations stands: next to it.
+pub fn list_of(session: &Path) -> PathBuf {
+    let mut name = session.as_os_str().to_owned();
+    name.push(LIST_SUFFIX);
+    PathBuf::from(name)
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Older messages were folded.
+    Compact,
+    /// An operation was taken back.
+    Undo {
+        /// Its number.
+        of: u64,
+    },
+    /// An operation that was taken back was done again.
+    Redo {
+        /// Its number.
+        of: u64,
+    },
+}
+
+/// A record as it was, known again by its fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Where it stands.
+    pub span: Span,
+    /// The fingerprint of its bytes.
+    pub hash: u64,
+}
+
+/// One change of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Operation {
+    /// Its number, counted from 1.
+    pub id: u64,
+    /// What was done.
+    pub what: What,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: i64,
+    /// The conversation.
+    pub conversation: String,
+    /// The tokens of the context before.
+    pub tokens_before: u64,
+    /// The tokens of the context after.
+    pub tokens_after: u64,
+    /// What was written.
+    pub changes: ChangeSet,
+    /// The records of the view before, in its order.
+    pub before: Vec<Kept>,
+}
+
+/// One line of the list.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    Planned(Box<Operation>),
+    /// It stands in the session, and these are the records of the view after.
+    Done {
+        id: u64,
+        after: Vec<Kept>,
+    },
+    /// It was not carried out.
+    Dropped {
+        id: u64,
+    },
+}
+
+/// How an undo was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The bytes are those of before.
+    Exactly,
+    /// Others had written since: the old view was written after it, with what came since at its end.
+    ByAppending,
+}
+
+/// Why an operation was not undone or redone; the session is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HistoryError {
+    /// There is nothing to take back.
+    #[error("there is no operation that can be undone")]
+    NothingToUndo,
+    /// There is nothing to do again.
+    #[error("there is no operation that can be redone")]
+    NothingToRedo,
+    /// The list has no such operation.
+    #[error("there is no operation {id}")]
+    Unknown {
+        /// The number that was asked for.
+        id: u64,
+    },
+    /// It is in that state already.
+    #[error("operation {id} is {}", if *is_undone { "undone already" } else { "not undone" })]
+    WrongState {
+        /// Its number.
+        id: u64,
+        /// Whether it was taken back.
+        is_undone: bool,
+    },
+    /// The agent compacted the session itself since.
+    #[error("the agent has changed the beginning of the conversation since operation {id}")]
+    Overtaken {
+        /// Its number.
+        id: u64,
+    },
+    /// A later operation changed what this one changed.
+    #[error("operation {id} cannot be {doing} by itself: something was written after it")]
+    NotAlone {
+        /// Its number.
+        id: u64,
+        /// What was asked for.
+        doing: &'static str,
+    },
+    /// A record that stood there is not there any more.
+    #[error("the records that operation {id} had before are not in the session any more")]
+    Lost {
+        /// Its number.
+        id: u64,
+    },
+    /// The list cannot be read.
+    #[error("the list of operations cannot be read: {0}")]
+    List(String),
+    /// The session cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl From<CommitError> for HistoryError {
+    fn from(error: CommitError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<FormatError> for HistoryError {
+    fn from(error: FormatError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<NotExpressible> for HistoryError {
+    fn from(error: NotExpressible) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+/// The list of what was done to one session.
+#[derive(Debug)]
+pub struct History {
+    list: Box<dyn Parts>,
+    operations: Vec<Operation>,
+    /// For each operation that stands in the session, its number and the records of the view after it.
+    done: Vec<(u64, Vec<Kept>)>,
+    /// The last operation that is neither done nor dropped.
+    pending: Option<u64>,
+}
+
+impl History {
+    /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
+    pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
+        let text = list.whole("").map_err(|error| HistoryError::List(error.to_string()))?;
+        let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None };
+        let mut lines = Lines::new(text.as_slice());
+        while let Some(line) = lines.next_line().map_err(|error| HistoryError::List(error.to_string()))? {
+            match line.parse() {
+                Ok(entry) => history.take(entry),
+                Err(_) if line.is_truncated() => {}
+                Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
+            }
+        }
+        Ok(history)
+    }
+
+    fn take(&mut self, entry: Entry) {
+        match entry {
+            Entry::Planned(operation) => {
+                self.pending = Some(operation.id);
+                self.operations.push(*operation);
+            }
+            Entry::Done { id, after } => {
+                self.pending = None;
+                self.done.push((id, after));
+            }
+            Entry::Dropped { .. } => self.pending = None,
+        }
+    }
+
+    /// Returns the operations that stand in the session, in their order.
+    pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
+        self.operations.iter().filter(|it| self.done.iter().any(|(id, _)| *id == it.id))
+    }
+
+    /// Returns where the list stands.
+    pub fn into_list(self) -> Box<dyn Parts> {
+        self.list
+    }
+
+    /// Returns whether an operation was taken back and not done again.
+    pub fn is_undone(&self, id: u64) -> bool {
+        let last = self.operations().rev().find_map(|it| match it.what {
+            What::Undo { of } if of == id => Some(true),
+            What::Redo { of } if of == id => Some(false),
+            _ => None,
+        });
+        last.unwrap_or(false)
+    }
+
+    /// Finds out what became of an operation that was cut short, and completes or drops it.
+    ///
+    /// The beginning of an append that a power cut left is cut off.
+    pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
+        let Some(id) = self.pending else { return Ok(()) };
+        let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
+        let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
+        if stands(document.parts(), &set).unwrap_or(false) {
+            let after = kept(document, &document.view(&conversation)?)?;
+            return self.write(Entry::Done { id, after });
+        }
+        if let Some(torn) = torn(document.parts(), &set) {
+            document.commit(&torn)?;
+        }
+        self.write(Entry::Dropped { id })
+    }
+
+    /// Writes changes into a session, as an operation of the list; returns its number.
+    pub fn run(
+        &mut self,
+        document: &mut dyn Document,
+        conversation: &str,
+        what: What,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<u64, HistoryError> {
+        self.settle(document)?;
+        let id = self.operations.last().map_or(0, |last| last.id) + 1;
+        let before = kept(document, &document.view(conversation)?)?;
+        self.write(Entry::Planned(Box::new(Operation {
+            id,
+            what,
+            at_ms: stamp.now_ms,
+            conversation: conversation.to_owned(),
+            tokens_before: stamp.tokens_before,
+            tokens_after: stamp.tokens_after,
+            changes: changes.clone(),
+            before,
+        })))?;
+        if let Err(error) = document.commit(changes) {
+            self.write(Entry::Dropped { id })?;
+            return Err(error.into());
+        }
+        let after = kept(document, &document.view(conversation)?)?;
+        self.write(Entry::Done { id, after })?;
+        Ok(id)
+    }
+
+    /// Takes an operation back, the last one that stands if none is named.
+    ///
+    /// Where nobody wrote since, the bytes are those of before. Else the old view is written after it in the way native to
+    /// the format, with what came since at its end, unless the agent has changed the beginning itself.
+    pub fn undo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, false)?;
+        let operation = self.last_run(of)?.clone();
+        let figures = swapped(stamp, &operation);
+        let (conversation, set) = (operation.conversation.clone(), operation.changes.inverse());
+        match self.run(document, &conversation, What::Undo { of }, &set, &figures) {
+            Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {}
+            outcome => return outcome.map(|_| (of, Undone::Exactly)),
+        }
+        document.refresh()?;
+        if id.is_some_and(|id| Some(id) != self.find(None, false).ok()) {
+            return Err(HistoryError::NotAlone { id: of, doing: "undone" });
+        }
+        let view = document.view(&conversation)?;
+        let items = self.before_and_since(document, &operation, &view)?;
+        let set = document.render(&conversation, &view, &items, &figures)?;
+        self.run(document, &conversation, What::Undo { of }, &set, &figures)?;
+        Ok((of, Undone::ByAppending))
+    }
+
+    /// Does an operation again that was taken back, the one taken back last if none is named.
+    pub fn redo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<u64, HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, true)?;
+        let undo = self.operations().rev().find(|it| it.what == What::Undo { of }).cloned();
+        let undo = undo.ok_or(HistoryError::NothingToRedo)?;
+        let set = undo.changes.inverse();
+        match self.run(document, &undo.conversation, What::Redo { of }, &set, &swapped(stamp, &undo)) {
+            Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {
+                Err(HistoryError::NotAlone { id: of, doing: "redone" })
+            }
+            outcome => outcome.map(|_| of),
+        }
+    }
+
+    /// Returns the number of the operation to undo or to redo.
+    fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
+        let is_act = |it: &&Operation| it.what == What::Compact;
+        if let Some(id) = id {
+            let known = self.operations().filter(is_act).any(|it| it.id == id);
+            return match self.is_undone(id) {
+                _ if !known => Err(HistoryError::Unknown { id }),
+                state if state != is_undone => Err(HistoryError::WrongState { id, is_undone: state }),
+                _ => Ok(id),
+            };
+        }
+        let nothing = if is_undone { HistoryError::NothingToRedo } else { HistoryError::NothingToUndo };
+        let last_undone = self.operations().rev().find_map(|it| match it.what {
+            What::Undo { of } if self.is_undone(of) => Some(of),
+            _ => None,
+        });
+        let last_standing = || self.operations().rev().filter(is_act).find(|it| !self.is_undone(it.id));
+        let found = if is_undone { last_undone } else { last_standing().map(|it| it.id) };
+        found.ok_or(nothing)
+    }
+
+    /// Returns the operation that put another one in force: itself, or what did it again last.
+    fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
+        let is_run = |it: &&Operation| it.id == of || it.what == What::Redo { of };
+        self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
+    }
+
+    /// Returns the records of the view before an operation, and the messages that came after it.
+    fn before_and_since(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+        view: &View,
+    ) -> Result<Vec<Item<'static>>, HistoryError> {
+        let id = operation.id;
+        let after = self.done.iter().find(|(done, _)| *done == id).map(|(_, after)| after.as_slice());
+        let after = after.ok_or(HistoryError::Unknown { id })?;
+        let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
+        let is_known = |at: usize| {
+            let places = view.provenance.of(at);
+            !places.is_empty() && places.iter().all(|place| known.contains(&place.record))
+        };
+        let n_known = (0..view.messages.len()).take_while(|at| is_known(*at)).count();
+        let still: HashSet<&Span> =
+            (0..n_known).flat_map(|at| view.provenance.of(at)).map(|place| &place.record).collect();
+        if still.len() != known.len() {
+            return Err(HistoryError::Overtaken { id });
+        }
+        let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
+        if !operation.before.iter().all(is_there) {
+            return Err(HistoryError::Lost { id });
+        }
+        let old = operation.before.iter().map(|it| Item::Old(it.span.clone()));
+        Ok(old.chain((n_known..view.messages.len()).map(Item::Same)).collect())
+    }
+
+    /// Adds a line to the list and takes it in.
+    fn write(&mut self, entry: Entry) -> Result<(), HistoryError> {
+        let failed = |error: &dyn std::fmt::Display| HistoryError::List(error.to_string());
+        let mut line = serde_json::to_vec(&entry).map_err(|error| failed(&error))?;
+        line.push(b'\n');
+        let end = self.list.len("").map_err(|error| failed(&error))?;
+        let set = match end {
+            Some(end) => {
+                ChangeSet::append("", end, self.after_whole_line(end, line).map_err(|error| failed(&error))?)
+            }
+            None => ChangeSet {
+                changes: vec![(String::new(), Change::Create { new: crate::change::Bytes(line) })],
+            },
+        };
+        self.list.commit(&set).map_err(|error| failed(&error))?;
+        self.take(entry);
+        Ok(())
+    }
+
+    /// Returns a line that begins anew even where the last one was cut off.
+    fn after_whole_line(&self, end: u64, mut line: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut last = Vec::new();
+        self.list.read("", end.saturating_sub(1)..end, &mut last)?;
+        if last.first().is_some_and(|byte| *byte != b'\n') {
+            line.insert(0, b'\n');
+        }
+        Ok(line)
+    }
+}
+
+/// Returns the stamp with the figures of an operation the other way round.
+fn swapped(stamp: &Stamp, operation: &Operation) -> Stamp {
+    let (tokens_before, tokens_after) = (operation.tokens_after, operation.tokens_before);
+    Stamp { tokens_before, tokens_after, ..stamp.clone() }
+}
+
+/// Returns the records of a view in its order, each once.
+fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> {
+    let mut seen = HashSet::new();
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
+    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
+    spans.map(kept).collect()
+}
+
+/// Returns whether what a set of changes writes stands in the parts.
+fn stands(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
+    for (part, change) in &set.changes {
+        let there = match change {
+            Change::Append { at, new } | Change::Splice { at, new, .. } => {
+                let span = Span { part: part.clone(), at: *at, len: new.0.len() as u64 };
+                !new.0.is_empty() && parts.bytes(&span)? == new.0
+            }
+            Change::Create { new } => parts.len(part)?.is_some() && parts.whole(part)? == new.0,
+            Change::Cut { at, .. } => parts.len(part)? == Some(*at),
+            Change::Remove { .. } => parts.len(part)?.is_none(),
+        };
+        if !there {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns what cuts off the beginning of an append, if that is all that stands there of a set of changes.
+fn torn(parts: &dyn Parts, set: &ChangeSet) -> Option<ChangeSet> {
+    let [(part, Change::Append { at, new })] = set.changes.as_slice() else { return None };
+    let mut there = Vec::new();
+    parts.read(part, *at..at + new.0.len() as u64, &mut there).ok()?;
+    let is_end = parts.len(part).ok()? == Some(at + there.len() as u64);
+    let is_ours = is_end && !there.is_empty() && new.0.starts_with(&there);
+    is_ours.then(|| ChangeSet::append(part, *at, there).inverse())
+}
