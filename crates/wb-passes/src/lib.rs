@@ -50,6 +50,6 @@ pub use pass::{Goal, Pass};
 pub use preview::{MIN_PREVIEW_BYTES, Preview};
 pub use rehydrate::{RehydrateOpts, RestoreLimits, rehydrate_recent_reads, restore_reads};
 pub use repair::{INTERRUPTED, MAX_ORPHAN_BYTES, OrphanPolicy, Repair, Repaired};
-pub use table::{PASSES, PassEntry, pass_entry};
+pub use table::{Effect, PASSES, PassEntry, pass_entry};
 pub use tool_output::{ToolOutput, truncate_head_tail};
 pub use truncate::{STEPS_PER_TARGET, Truncate};

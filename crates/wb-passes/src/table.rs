@@ -8,6 +8,17 @@ use serde_json::{Map, Value};
 use crate::pass::Pass;
 use crate::{Collapse, DropMiddle, Microcompact, OversizedResult, Preview, Repair, ToolOutput, Truncate};
 
+/// What the patches of a pass change; a session's format may not be able to hold all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Bodies become the mark of a cleared result.
+    Clears,
+    /// Bodies become shorter ones.
+    Shortens,
+    /// Messages go, also from the middle, or others take their place.
+    Drops,
+}
+
 /// A row of [`PASSES`].
 #[derive(Clone, Copy, Debug)]
 pub struct PassEntry {
@@ -15,6 +26,8 @@ pub struct PassEntry {
     pub does: &'static str,
     /// What it may lose.
     pub loses: &'static str,
+    /// What it changes.
+    pub effect: Effect,
     /// Whether it is run whether or not a transcript is over its budget.
     pub always: bool,
     build: fn(Value) -> serde_json::Result<Arc<dyn Pass>>,
@@ -23,36 +36,51 @@ pub struct PassEntry {
 /// The passes of this crate. A new one is a file and a row here.
 pub const PASSES: [PassEntry; 8] = [
     row::<Microcompact>(
+        Effect::Clears,
         "cleared stale tool results",
         "bodies of older tool results whose tool can be run again",
     ),
     row::<Preview>(
+        Effect::Shortens,
         "shortened giant bodies to head and tail",
         "the middle of giant tool bodies and shell outputs",
     ),
     row::<OversizedResult>(
+        Effect::Shortens,
         "previewed oversized tool results",
         "the middle of each tool body and shell output above a size of its own",
     )
     .always(),
     row::<ToolOutput>(
+        Effect::Shortens,
         "cut tool outputs to their head and tail lines",
         "all but the first and last lines of tool results and shell outputs",
     ),
     row::<Collapse>(
+        Effect::Drops,
         "turned old replies and their results into a line each",
         "thinking, calls, results and the ends of long texts of older replies",
     ),
     row::<DropMiddle>(
+        Effect::Drops,
         "dropped messages between the first and the recent ones",
         "whole messages, but neither the task nor the latest request",
     ),
-    row::<Truncate>("dropped the oldest messages", "the oldest history, without a digest"),
-    row::<Repair>("answered lost calls and dropped stray results", "results whose call is gone").always(),
+    row::<Truncate>(Effect::Drops, "dropped the oldest messages", "the oldest history, without a digest"),
+    row::<Repair>(
+        Effect::Drops,
+        "answered lost calls and dropped stray results",
+        "results whose call is gone",
+    )
+    .always(),
 ];
 
-const fn row<P: Pass + DeserializeOwned + 'static>(does: &'static str, loses: &'static str) -> PassEntry {
-    PassEntry { does, loses, always: false, build: build::<P> }
+const fn row<P: Pass + DeserializeOwned + 'static>(
+    effect: Effect,
+    does: &'static str,
+    loses: &'static str,
+) -> PassEntry {
+    PassEntry { does, loses, effect, always: false, build: build::<P> }
 }
 
 fn build<P: Pass + DeserializeOwned + 'static>(options: Value) -> serde_json::Result<Arc<dyn Pass>> {

@@ -36,8 +36,8 @@ impl Session {
     ///
     /// A branch begins where the compaction stands, with a custom entry of the type [`UNDO_MARK`] whose `data` is
     /// `{"compaction": …, "from": …}`, the ids of the compaction and of the leaf that was left. The entries that
-    /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, and the `targetId` of
-    /// labels and edits where that names an entry which is repeated too.
+    /// came after the compaction are repeated on it: the same bytes but for `id`, `parentId`, the cost of answers, which
+    /// were paid for once, and the `targetId` of labels and edits where that names an entry which is repeated too.
     ///
     /// At the end stand entries for what repeating would have changed otherwise. Labels, and a name for the session,
     /// see to it that a copy has the label of its original and nothing else gets another. Where answers are
@@ -143,6 +143,9 @@ impl<'a> Branch<'a> {
             if matches!(node.tag, EntryTag::Label | EntryTag::ContextEdit) {
                 line = with_new_target(line, copies);
             }
+            if node.tag == EntryTag::Answer {
+                line = without_cost(line);
+            }
             if matches!(node.tag, EntryTag::Label | EntryTag::SessionInfo) {
                 restated.take(Seen::of(&line)?.naming);
             }
@@ -151,6 +154,13 @@ impl<'a> Branch<'a> {
         }
         Ok(restated)
     }
+}
+
+/// Returns the line of an answer that was paid for once already.
+fn without_cost(line: Vec<u8>) -> Vec<u8> {
+    const NO_COST: &[u8] = br#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}"#;
+    const COST: [&str; 3] = ["message", "usage", "cost"];
+    if json::find(&line, &COST).is_some() { json::set_in(&line, &COST, NO_COST) } else { line }
 }
 
 /// Returns the line of a label or an edit, about the copy of its entry if there is one.

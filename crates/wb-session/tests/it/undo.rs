@@ -348,3 +348,26 @@ fn an_undo_that_fails_leaves_the_session_as_it_was() {
     assert_eq!((ids(&session), session.tree().nodes().len()), before);
     assert!(bytes_of(&path) == bytes);
 }
+
+#[test]
+fn what_was_paid_for_once_is_not_billed_again() {
+    let usage =
+        |total: &str| format!(r#""usage":{{"input":9,"output":1,"cost":{{"input":1,"total":{total}}}}}"#);
+    let log = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#.to_owned(),
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}"#.to_owned(),
+        r#"{"type":"compaction","id":"b","parentId":"a","summary":"S","firstKeptEntryId":"a","tokensBefore":9}"#.to_owned(),
+        format!(
+            r#"{{"type":"message","id":"c","parentId":"b","message":{{"role":"assistant","content":[],{}}}}}"#,
+            usage("1.25")
+        ),
+    ];
+    let store = MemoryStore::of_lines(log.join("\n").as_bytes());
+    let mut session = Session::open(Box::new(store), IdSource::new(1)).unwrap();
+    session.undo_compaction(0).unwrap();
+    let mut out = Vec::new();
+    session.write_to(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.matches("\"total\":1.25").count(), 1, "{text}");
+    assert_eq!(text.matches("\"input\":9,\"output\":1").count(), 2, "{text}");
+}
