@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::error::FileError;
 use crate::part::PartId;
 
 /// Bytes of a part; in JSON a string where they are UTF-8, else a list of numbers.
@@ -58,7 +59,7 @@ pub struct ChangeSet {
     pub changes: Vec<(PartId, Change)>,
 }
 
-/// Why changes were not carried out; the parts are as they were.
+/// Why changes were not carried out; the parts are as they were, except after [`Unknown`](Self::Unknown).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
@@ -79,12 +80,25 @@ pub enum CommitError {
         /// The name.
         path: PathBuf,
     },
+    /// What the file holds now is not known: another program wrote at the same moment, or the disk failed.
+    #[error("{}: {doing} failed, and what it holds is not known: {source}", path.display())]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The file may only be read.
     #[error("the session was opened for reading only")]
     ReadOnly,
     /// The kind of parts cannot do it.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The file was refused.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The system refused.
     #[error("{doing}: {source}")]
     Io {
@@ -99,9 +113,12 @@ impl CommitError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Stale { .. } | Self::Replaced { .. } => "run the command again: it reads the session anew",
+            Self::Stale { .. } | Self::Replaced { .. } | Self::Unknown { .. } => {
+                "run the command again: it reads the session anew"
+            }
             Self::Busy => "close the session in the other program and run the command again",
             Self::ReadOnly | Self::Unsupported(_) => "write to another file with -o",
+            Self::File(error) => error.hint(),
             Self::Io { .. } => "check the room on the disk and the rights on the file",
         }
     }

@@ -1,5 +1,8 @@
 //! What can be wrong with a transcript file.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 /// Why a file cannot be read; lines are counted from 1. The caller adds the name of the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -86,5 +89,57 @@ impl FormatError {
         } else {
             Self::NotJson { line, column: error.column(), what }
         }
+    }
+}
+
+/// Why a file was not written or opened; what is there is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// A file has the name, and none should be written over.
+    #[error("{}: is there already", path.display())]
+    Exists {
+        /// The name.
+        path: PathBuf,
+    },
+    /// The name is a link, and only a file itself is written.
+    #[error("{}: is a link to {}", path.display(), target.display())]
+    Link {
+        /// The name.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// The system refused.
+    #[error("{}: {doing} failed: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Exists { .. } => "name a new file, or move this one away",
+            Self::Link { .. } => "name the file that the link leads to",
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "check that the file and its folder are there"
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                "name a file, not a folder"
+            }
+            Self::Io { .. } => "check the room on the disk and the rights on the file and its folder",
+        }
+    }
+
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, doing, source }
     }
 }

@@ -27,6 +27,12 @@ pub mod note;
 pub mod change;
 pub mod splice;
 pub mod part;
+#[cfg(any(unix, windows))]
+mod disk;
+#[cfg(any(unix, windows))]
+pub mod write;
+#[cfg(any(unix, windows))]
+pub mod file;
 pub mod probe;
 pub mod view;
 pub mod item;
@@ -34,7 +40,9 @@ pub mod format;
 pub mod history;
 
 pub use change::{Bytes, Change, ChangeSet, CommitError};
-pub use error::FormatError;
+pub use error::{FileError, FormatError};
+#[cfg(any(unix, windows))]
+pub use file::{FileParts, append_line};
 pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
 };
@@ -45,3 +53,5 @@ pub use note::Note;
 pub use part::{MemoryParts, PartId, PartReader, Parts, Span};
 pub use probe::{Probe, Seen};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};
+#[cfg(any(unix, windows))]
+pub use write::write_new;

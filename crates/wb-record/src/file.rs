@@ -1,0 +1,351 @@
+//! One file as parts: read by position, appended to in one write, or replaced as a whole.
+//!
+//! An append is one `write` to the end, so that a kill leaves at most a beginning of it. All else is written to a
+//! draft that takes the name. Writers hold the system's advisory lock; programs that do not ask for it are noticed by
+//! the length, the device and the inode behind the name, which are looked at before and after each write.
+#![expect(clippy::disallowed_methods, reason = "files are touched here")]
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::change::{Bytes, Change, ChangeSet, CommitError};
+use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
+use crate::error::FileError;
+use crate::part::{PartId, Parts};
+use crate::write::{Draft, PRIVATE, no_link, write_new_on};
+
+/// The bytes for which room is made at once.
+const CHUNK: u64 = 1 << 20;
+
+/// One part without a name over one file.
+pub struct FileParts {
+    path: PathBuf,
+    open: Option<(File, Identity)>,
+    is_writer: bool,
+    /// Whether the lock is kept from one commit to the next.
+    is_held: bool,
+    disk: Arc<dyn Disk>,
+}
+
+impl FileParts {
+    /// Opens a file to read and to write. A link is refused: what would be replaced is the link.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, FileError> {
+        Self::open_on(Arc::new(System), path.into())
+    }
+
+    /// Opens a file to read; links are followed.
+    pub fn open_for_reading(path: impl Into<PathBuf>) -> Result<Self, FileError> {
+        let path = path.into();
+        let file = File::open(&path).map_err(FileError::io(&path, "opening it"))?;
+        Self::over(Arc::new(System), path, file, false)
+    }
+
+    /// Names a file that is not there yet: a commit creates it.
+    pub fn begin(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), open: None, is_writer: true, is_held: false, disk: Arc::new(System) }
+    }
+
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf) -> Result<Self, FileError> {
+        let there = fs::symlink_metadata(&path).map_err(FileError::io(&path, "opening it"))?;
+        no_link(&path, &there)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path);
+        let file = file.map_err(FileError::io(&path, "opening it"))?;
+        let parts = Self::over(disk, path, file, true)?;
+        match &parts.open {
+            Some((_, identity)) if *identity == Identity::of(&there) => Ok(parts),
+            _ => {
+                let replaced = io::Error::other("it was replaced by another file meanwhile");
+                Err(FileError::io(&parts.path, "opening it")(replaced))
+            }
+        }
+    }
+
+    fn over(disk: Arc<dyn Disk>, path: PathBuf, file: File, is_writer: bool) -> Result<Self, FileError> {
+        let metadata = file.metadata().map_err(FileError::io(&path, "looking at it"))?;
+        if metadata.is_dir() {
+            return Err(FileError::io(&path, "opening it")(io::ErrorKind::IsADirectory.into()));
+        }
+        let open = Some((file, Identity::of(&metadata)));
+        Ok(Self { path, open, is_writer, is_held: false, disk })
+    }
+
+    /// Returns the file's path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the lock and keeps it until the parts are dropped, as a program does that has a session open.
+    pub fn hold(&mut self) -> Result<(), CommitError> {
+        self.lock()?;
+        self.is_held = true;
+        Ok(())
+    }
+
+    /// Appends bytes to the end, which must be at `at`, in one write; `sync` waits for the disk.
+    ///
+    /// Other than a commit it takes no lock.
+    pub fn append(&mut self, at: u64, new: &[u8], sync: bool) -> Result<(), CommitError> {
+        if !self.is_writer {
+            return Err(CommitError::ReadOnly);
+        }
+        let (file, _) = self.open.as_ref().ok_or(stale(at))?;
+        if self.current_len()? != at {
+            return Err(stale(at));
+        }
+        let n_written = loop {
+            match self.disk.write(file, new) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => break written,
+            }
+        };
+        let part = || io::Error::new(io::ErrorKind::WriteZero, "only a part of it was written");
+        let doing = "appending to it";
+        match n_written {
+            Ok(n) if n == new.len() => self.check_appended(file, at, new)?,
+            Ok(n) => return Err(self.taken_back(file, &new[..n], doing, part())),
+            Err(error) => return Err(self.taken_back(file, &[], doing, error)),
+        }
+        let synced = if sync { self.disk.sync(file) } else { Ok(()) };
+        synced.map_err(|error| self.taken_back(file, new, "waiting for the disk", error))
+    }
+
+    /// Waits until the disk has what was appended.
+    pub fn sync(&self) -> io::Result<()> {
+        self.open.as_ref().map_or(Ok(()), |(file, _)| self.disk.sync(file))
+    }
+
+    /// Checks that what was appended stands where it should; if others wrote before it, it is taken back.
+    fn check_appended(&self, file: &File, at: u64, new: &[u8]) -> Result<(), CommitError> {
+        let is_last = self.current_len()? == at + new.len() as u64;
+        if is_last || stands_at(file, at, new).unwrap_or(false) {
+            return Ok(());
+        }
+        if self.is_taken_back(file, new) {
+            return Err(stale(at));
+        }
+        Err(self.unknown("appending to it", io::Error::other("another program wrote at the same time")))
+    }
+
+    /// Takes back what was written, and returns the error to tell.
+    fn taken_back(&self, file: &File, new: &[u8], doing: &'static str, error: io::Error) -> CommitError {
+        if self.is_taken_back(file, new) { self.failed(doing)(error) } else { self.unknown(doing, error) }
+    }
+
+    /// Cuts off what was written, if the file ends with just that, and returns whether it is gone.
+    fn is_taken_back(&self, file: &File, new: &[u8]) -> bool {
+        let end = self.current_len().ok();
+        let Some(at) = end.and_then(|end| end.checked_sub(new.len() as u64)) else { return false };
+        let is_ours = stands_at(file, at, new).unwrap_or(false) && self.current_len().ok() == end;
+        is_ours && (new.is_empty() || self.disk.cut(file, at).is_ok())
+    }
+
+    /// Returns the length of the file, if it still has the name.
+    fn current_len(&self) -> Result<u64, CommitError> {
+        let replaced = || CommitError::Replaced { path: self.path.clone() };
+        let there = fs::symlink_metadata(&self.path).map_err(|_| replaced())?;
+        let identity = self.open.as_ref().map(|(_, identity)| *identity);
+        if identity == Some(Identity::of(&there)) { Ok(there.len()) } else { Err(replaced()) }
+    }
+
+    fn lock(&self) -> Result<(), CommitError> {
+        let Some((file, _)) = self.open.as_ref().filter(|_| !self.is_held) else { return Ok(()) };
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => CommitError::Busy,
+            TryLockError::Error(source) => self.failed("locking it")(source),
+        })
+    }
+
+    fn unlock(&self) {
+        if let Some((file, _)) = self.open.as_ref().filter(|_| !self.is_held) {
+            // The lock ends with the file at the latest.
+            let _ = file.unlock();
+        }
+    }
+
+    fn change(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
+        if let Some((at, new)) = appended(set) {
+            return self.append(at, &new, true);
+        }
+        if let [(_, Change::Cut { at, old })] = &set.changes[..] {
+            return self.cut(*at, &old.0);
+        }
+        self.rewrite(set)
+    }
+
+    fn cut(&self, at: u64, old: &[u8]) -> Result<(), CommitError> {
+        let end = at + old.len() as u64;
+        let (file, _) = self.open.as_ref().ok_or(stale(at))?;
+        let is_there = stands_at(file, at, old).map_err(self.failed("reading it"))?;
+        // Nobody may have written since it was read.
+        if self.current_len()? != end || !is_there {
+            return Err(stale(at));
+        }
+        self.disk.cut(file, at).map_err(self.failed("cutting it off"))?;
+        self.disk.sync(file).map_err(|source| self.unknown("waiting for the disk", source))
+    }
+
+    fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> CommitError {
+        let failed = FileError::io(&self.path, doing);
+        |source| failed(source).into()
+    }
+
+    fn unknown(&self, doing: &'static str, source: io::Error) -> CommitError {
+        CommitError::Unknown { path: self.path.clone(), doing, source }
+    }
+
+    /// Applies the changes in memory and replaces the file.
+    fn rewrite(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
+        let before = match &self.open {
+            Some(_) => Some(self.whole("").map_err(self.failed("reading it"))?),
+            None => None,
+        };
+        let len = before.as_ref().map(|bytes| bytes.len() as u64);
+        let mut after = before;
+        for (part, change) in &set.changes {
+            after = change.apply(part, after)?;
+        }
+        match (len, after) {
+            (_, Some(after)) => self.replace(len, &after),
+            (Some(len), None) => self.remove(len),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn replace(&mut self, len: Option<u64>, after: &[u8]) -> Result<(), CommitError> {
+        let disk = self.disk.clone();
+        let path = self.path.clone();
+        let there = self.open.as_ref().map(|(file, _)| file.metadata()).transpose();
+        let there = there.map_err(self.failed("looking at it"))?;
+        let draft = Draft::new(&*disk, &path, |out| {
+            out.write_all(after).map_err(FileError::io(&path, "writing it"))
+        })?;
+        // Whoever opens the file by its name finds it locked.
+        draft.file().try_lock().map_err(|_| CommitError::Busy)?;
+        self.check_len(len)?;
+        let file = draft.keep(there.as_ref().map_or(PRIVATE, mode_of), there.as_ref(), len.is_some())?;
+        let metadata = file.metadata().map_err(|source| self.unknown("looking at it", source))?;
+        self.open = Some((file, Identity::of(&metadata)));
+        self.sync_folder()
+    }
+
+    fn remove(&mut self, len: u64) -> Result<(), CommitError> {
+        self.check_len(Some(len))?;
+        self.disk.remove(&self.path).map_err(self.failed("removing it"))?;
+        self.open = None;
+        self.sync_folder()
+    }
+
+    /// Checks that nobody wrote since the file was read.
+    fn check_len(&self, len: Option<u64>) -> Result<(), CommitError> {
+        match len {
+            Some(len) if self.current_len()? != len => Err(stale(len)),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_folder(&self) -> Result<(), CommitError> {
+        let synced = self.disk.sync_folder(folder_of(&self.path));
+        synced.map_err(|source| self.unknown("waiting for the disk", source))
+    }
+}
+
+/// Appends a line to the end of a file, durably; a file that is not there is begun, with the mode of `mode_of`.
+///
+/// A last line without its line feed gets it before.
+pub fn append_line(path: &Path, mode_of: Option<&Path>, line: &[u8]) -> Result<(), CommitError> {
+    append_line_on(&(Arc::new(System) as Arc<dyn Disk>), path, mode_of, line)
+}
+
+pub(crate) fn append_line_on(
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    mode_of: Option<&Path>,
+    line: &[u8],
+) -> Result<(), CommitError> {
+    let line = [line, b"\n"].concat();
+    if !path.exists() {
+        let begun = write_new_on(&**disk, path, mode_of, false, |out| {
+            out.write_all(&line).map_err(FileError::io(path, "writing it"))
+        });
+        match begun {
+            Err(FileError::Exists { .. }) => {}
+            begun => return Ok(begun?),
+        }
+    }
+    let mut parts = FileParts::open_on(disk.clone(), path.to_owned())?;
+    let at = parts.current_len()?;
+    let mut last = Vec::new();
+    parts.read("", at.saturating_sub(1)..at, &mut last).map_err(parts.failed("reading it"))?;
+    let feed = if matches!(last[..], [] | [b'\n']) { &b""[..] } else { b"\n" };
+    parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
+}
+
+/// Returns where all the changes append to and what, if they do nothing else.
+fn appended(set: &ChangeSet) -> Option<(u64, Vec<u8>)> {
+    let mut all: Option<(u64, Vec<u8>)> = None;
+    for (_, change) in &set.changes {
+        let Change::Append { at, new: Bytes(new) } = change else { return None };
+        let (start, bytes) = all.get_or_insert_with(|| (*at, Vec::new()));
+        if *start + bytes.len() as u64 != *at {
+            return None;
+        }
+        bytes.extend_from_slice(new);
+    }
+    all
+}
+
+/// Returns whether a file has these bytes at a place.
+fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
+    let mut found = Vec::with_capacity(expected.len());
+    At { file, at }.take(expected.len() as u64).read_to_end(&mut found)?;
+    Ok(found == expected)
+}
+
+fn stale(at: u64) -> CommitError {
+    CommitError::Stale { part: PartId::new(), at }
+}
+
+impl Parts for FileParts {
+    fn list(&self, prefix: &str) -> io::Result<Vec<PartId>> {
+        let is_there = prefix.is_empty() && self.open.is_some();
+        Ok(is_there.then(PartId::new).into_iter().collect())
+    }
+
+    fn len(&self, part: &str) -> io::Result<Option<u64>> {
+        let open = self.open.as_ref().filter(|_| part.is_empty());
+        open.map(|(file, _)| Ok(file.metadata()?.len())).transpose()
+    }
+
+    fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
+        let Some((file, _)) = self.open.as_ref().filter(|_| part.is_empty()) else { return Ok(()) };
+        let n_bytes = range.end.saturating_sub(range.start);
+        out.reserve(usize::try_from(n_bytes.min(CHUNK)).unwrap_or(0));
+        At { file, at: range.start }.take(n_bytes).read_to_end(out).map(drop)
+    }
+
+    fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
+        if !self.is_writer {
+            return Err(CommitError::ReadOnly);
+        }
+        if set.changes.iter().any(|(part, _)| !part.is_empty()) {
+            return Err(CommitError::Unsupported("a file has one part, which has no name"));
+        }
+        if set.is_empty() {
+            return Ok(());
+        }
+        self.lock()?;
+        let changed = self.change(set);
+        self.unlock();
+        changed
+    }
+}
+
+impl fmt::Debug for FileParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileParts").field("path", &self.path).finish_non_exhaustive()
+    }
+}

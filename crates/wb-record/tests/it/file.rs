@@ -1,0 +1,219 @@
+//! One file as parts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use wb_record::{Bytes, Change, ChangeSet, CommitError, FileError, FileParts, PartReader, Parts};
+
+/// A folder with one file in it.
+fn place(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn set(changes: impl IntoIterator<Item = Change>) -> ChangeSet {
+    ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() }
+}
+
+fn bytes(text: &str) -> Bytes {
+    Bytes(text.into())
+}
+
+fn append(at: u64, new: &str) -> Change {
+    Change::Append { at, new: bytes(new) }
+}
+
+fn splice(at: u64, old: &str, new: &str) -> Change {
+    Change::Splice { at, old: bytes(old), new: bytes(new) }
+}
+
+fn text(path: &Path) -> String {
+    String::from_utf8(fs::read(path).unwrap()).unwrap()
+}
+
+/// Names in a folder; a draft that is left would be among them.
+fn names(folder: &TempDir) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_change_is_carried_out_and_taken_back() {
+    let (folder, path) = place("one two\n");
+    let mut parts = FileParts::open(&path).unwrap();
+    for (changes, after) in [
+        (vec![append(8, "three\n")], Some("one two\nthree\n")),
+        (vec![append(8, "3\n"), append(10, "4\n")], Some("one two\n3\n4\n")),
+        (vec![splice(4, "two", "2"), append(6, "3\n")], Some("one 2\n3\n")),
+        (vec![Change::Cut { at: 4, old: bytes("two\n") }], Some("one ")),
+        (vec![Change::Remove { old: bytes("one two\n") }], None),
+        (vec![], Some("one two\n")),
+    ] {
+        let set = set(changes);
+        parts.commit(&set).unwrap();
+        assert_eq!(path.exists().then(|| text(&path)).as_deref(), after);
+        assert_eq!(parts.len("").unwrap(), after.map(|text| text.len() as u64));
+        assert_eq!(String::from_utf8(parts.whole("").unwrap()).unwrap(), after.unwrap_or_default());
+        parts.commit(&set.inverse()).unwrap();
+        assert_eq!((text(&path).as_str(), names(&folder)), ("one two\n", vec!["s.jsonl".to_owned()]));
+    }
+}
+
+#[test]
+fn a_part_is_read_by_place_and_is_the_only_one() {
+    let (_folder, path) = place("0123456789");
+    let parts = FileParts::open_for_reading(&path).unwrap();
+    let read = |range| {
+        let mut out = b">".to_vec();
+        parts.read("", range, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!([read(2..5), read(8..99), read(50..u64::MAX)], [">234", ">89", ">"]);
+    assert_eq!(std::io::read_to_string(PartReader::new(&parts, "", 7).unwrap()).unwrap(), "789");
+    assert_eq!((parts.list("").unwrap(), parts.list("x").unwrap()), (vec![String::new()], Vec::new()));
+    assert_eq!((parts.len("x").unwrap(), parts.whole("x").unwrap()), (None, Vec::new()));
+}
+
+#[test]
+fn what_finds_something_else_changes_nothing() {
+    let (folder, path) = place("one two\n");
+    let mut parts = FileParts::open(&path).unwrap();
+    for changes in [
+        vec![append(7, "x")],
+        vec![append(9, "x")],
+        vec![append(8, "x"), append(8, "y")],
+        vec![splice(0, "two", "x")],
+        vec![splice(0, "one", "x"), splice(0, "one", "y")],
+        vec![Change::Cut { at: 0, old: bytes("one two") }],
+        vec![Change::Cut { at: 4, old: bytes("TWO\n") }],
+        vec![Change::Remove { old: bytes("one") }],
+        vec![Change::Create { new: bytes("one") }],
+    ] {
+        let error = parts.commit(&set(changes)).unwrap_err();
+        assert!(matches!(error, CommitError::Stale { .. }), "{error}");
+    }
+    let elsewhere = ChangeSet::append("x", 0, b"x".to_vec());
+    assert!(matches!(parts.commit(&elsewhere), Err(CommitError::Unsupported(_))));
+    let mut reader = FileParts::open_for_reading(&path).unwrap();
+    assert!(matches!(reader.commit(&set([append(8, "x")])), Err(CommitError::ReadOnly)));
+    assert!(matches!(reader.append(8, b"x", true), Err(CommitError::ReadOnly)));
+    assert_eq!((text(&path).as_str(), names(&folder)), ("one two\n", vec!["s.jsonl".to_owned()]));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_created_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.jsonl");
+    assert!(matches!(FileParts::open(&path), Err(FileError::Io { .. })));
+    let create = set([Change::Create { new: bytes("{}\n") }]);
+    let (mut first, mut second) = (FileParts::begin(&path), FileParts::begin(&path));
+    assert!(matches!(first.commit(&set([append(0, "x")])), Err(CommitError::Stale { .. })));
+    first.commit(&create).unwrap();
+    let error = second.commit(&create).unwrap_err();
+    assert!(matches!(error, CommitError::File(FileError::Exists { .. })), "{error}");
+    first.commit(&set([append(3, "[]\n")])).unwrap();
+    assert_eq!((text(&path).as_str(), names(&folder)), ("{}\n[]\n", vec!["new.jsonl".to_owned()]));
+}
+
+#[test]
+fn of_two_writers_the_second_is_refused_while_the_first_holds_the_lock() {
+    let (_folder, path) = place("{}\n");
+    let (mut first, mut second) = (FileParts::open(&path).unwrap(), FileParts::open(&path).unwrap());
+    first.commit(&set([append(3, "a\n")])).unwrap();
+    second.commit(&set([append(5, "b\n")])).unwrap();
+    first.hold().unwrap();
+    assert!(matches!(second.hold(), Err(CommitError::Busy)));
+    for changes in [append(7, "c\n"), splice(0, "{}", "[]"), Change::Cut { at: 5, old: bytes("b\n") }] {
+        assert!(matches!(second.commit(&set([changes])), Err(CommitError::Busy)));
+    }
+    first.commit(&set([splice(0, "{}", "[]")])).unwrap();
+    let mut third = FileParts::open(&path).unwrap();
+    assert!(
+        matches!(third.commit(&set([append(7, "c\n")])), Err(CommitError::Busy)),
+        "the new file is held too"
+    );
+    drop(first);
+    third.commit(&set([append(7, "c\n")])).unwrap();
+    assert_eq!(text(&path), "[]\na\nb\nc\n");
+}
+
+#[test]
+fn what_others_appended_meanwhile_makes_a_change_stale_and_stays() {
+    let (_folder, path) = place("{}\n");
+    let mut parts = FileParts::open(&path).unwrap();
+    fs::write(&path, "{}\nforeign\n").unwrap();
+    for change in [append(3, "ours\n"), Change::Cut { at: 0, old: bytes("{}\n") }] {
+        assert!(matches!(parts.commit(&set([change])), Err(CommitError::Stale { .. })));
+    }
+    parts.commit(&set([splice(0, "{}", "[]")])).unwrap();
+    assert_eq!(text(&path), "[]\nforeign\n");
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn another_file_under_the_name_is_left_alone() {
+        let (folder, path) = place("{}\n");
+        let moved = folder.path().join("moved.jsonl");
+        for change in [append(3, "x"), splice(0, "{}", "[]"), Change::Remove { old: bytes("{}\n") }] {
+            let mut parts = FileParts::open(&path).unwrap();
+            fs::rename(&path, &moved).unwrap();
+            let error = parts.commit(&set([change.clone()])).unwrap_err();
+            assert!(matches!(error, CommitError::Replaced { .. }), "{error}");
+            fs::write(&path, "{}\n").unwrap();
+            let error = parts.commit(&set([change])).unwrap_err();
+            assert!(matches!(error, CommitError::Replaced { .. }), "{error}");
+            assert_eq!((text(&path).as_str(), text(&moved).as_str()), ("{}\n", "{}\n"));
+        }
+        let mut parts = FileParts::open(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(&moved, &path).unwrap();
+        assert!(matches!(parts.commit(&set([append(3, "x")])), Err(CommitError::Replaced { .. })));
+        assert_eq!(text(&moved), "{}\n");
+    }
+
+    #[test]
+    fn a_link_is_read_and_never_written_through() {
+        let (folder, path) = place("{}\n");
+        let link = folder.path().join("link.jsonl");
+        symlink("s.jsonl", &link).unwrap();
+        assert_eq!(FileParts::open_for_reading(&link).unwrap().whole("").unwrap(), b"{}\n");
+        let error = FileParts::open(&link).unwrap_err();
+        assert_eq!(error.to_string(), format!("{}: is a link to {}", link.display(), path.display()));
+        assert_eq!(error.hint(), "name the file that the link leads to");
+        let dangling = folder.path().join("dangling.jsonl");
+        symlink("victim.jsonl", &dangling).unwrap();
+        let create = set([Change::Create { new: bytes("x") }]);
+        FileParts::begin(&dangling).commit(&create).unwrap_err();
+        assert!(!folder.path().join("victim.jsonl").exists());
+    }
+
+    #[test]
+    fn what_is_new_is_private_and_what_replaces_keeps_mode_and_owner() {
+        let (folder, path) = place("{}\n");
+        for (expected, owner) in [(0o640, 4242), (0o600, 4242), (0o664, 0)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(expected)).unwrap();
+            let may_give = std::os::unix::fs::chown(&path, Some(owner), Some(owner)).is_ok();
+            FileParts::open(&path).unwrap().commit(&set([splice(0, "{}", "{}")])).unwrap();
+            let metadata = fs::metadata(&path).unwrap();
+            assert_eq!(metadata.mode() & 0o777, expected);
+            assert!(!may_give || (metadata.uid(), metadata.gid()) == (owner, owner));
+        }
+        let new = folder.path().join("new.jsonl");
+        FileParts::begin(&new).commit(&set([Change::Create { new: bytes("x") }])).unwrap();
+        assert_eq!(mode(&new), 0o600);
+    }
+}

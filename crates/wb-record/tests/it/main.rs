@@ -1,0 +1,5 @@
+//! What the crate does with files.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test of files fails by panicking")]
+
+mod file;
