@@ -1,10 +1,13 @@
 //! Which format a session has, recognized by its content.
 
 use std::io::Read;
+use std::path::Path;
 
 use memchr::memchr;
 use wb_message::text;
-use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
+use wb_record::{
+    Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
+};
 
 use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
 
@@ -32,6 +35,24 @@ pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
 pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     let probe = Probe::of(parts.as_ref())?;
     known(&probe)?.open(parts)
+}
+
+/// What a session is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is left as it is.
+    Read,
+    /// It may be changed.
+    Write,
+}
+
+/// Opens the session in a file of any known format, recognized by its content.
+pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
+    let parts = match access {
+        Access::Read => FileParts::open_for_reading(path),
+        Access::Write => FileParts::open(path),
+    };
+    open(Box::new(parts?))
 }
 
 /// Reads the conversation of a session that was written last.

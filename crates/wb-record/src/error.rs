@@ -10,6 +10,9 @@ pub enum FormatError {
     /// The input failed.
     #[error("the input failed: {0}")]
     Io(#[from] std::io::Error),
+    /// The file cannot be opened.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There is nothing in the file.
     #[error("the file is empty")]
     Empty,
@@ -53,7 +56,7 @@ impl FormatError {
     /// Returns the line that is wrong, where one line is.
     pub fn line(&self) -> Option<usize> {
         match self {
-            Self::Io(_) | Self::Empty | Self::Unknown { .. } => None,
+            Self::Io(_) | Self::File(_) | Self::Empty | Self::Unknown { .. } => None,
             Self::NotJson { line, .. } | Self::BadMessage { line, .. } => Some(*line),
             Self::Log { line, .. } => *line,
         }
@@ -63,6 +66,7 @@ impl FormatError {
     pub fn hint(&self) -> &str {
         match self {
             Self::Io(_) => "check that the file can be read to its end",
+            Self::File(error) => error.hint(),
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), pi (session \
                  JSONL), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider \

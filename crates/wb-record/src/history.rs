@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, ChangeSet, CommitError};
 use crate::error::FormatError;
+#[cfg(any(unix, windows))]
+use crate::file::FileParts;
 use crate::format::{Document, NotExpressible, Stamp, WriteError};
 use crate::item::Item;
 use crate::lines::Lines;
@@ -184,6 +186,15 @@ pub struct History {
 }
 
 impl History {
+    /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
+    #[cfg(any(unix, windows))]
+    pub fn beside(session: &Path) -> Result<Self, HistoryError> {
+        let path = list_of(session);
+        let is_there = path.symlink_metadata().is_ok();
+        let list = if is_there { FileParts::open(path) } else { Ok(FileParts::begin(path)) };
+        Self::open(Box::new(list.map_err(|error| HistoryError::List(error.to_string()))?))
+    }
+
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
         let text = list.whole("").map_err(|error| HistoryError::List(error.to_string()))?;

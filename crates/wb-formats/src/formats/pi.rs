@@ -168,9 +168,9 @@ impl PiDocument {
         };
         let (mut entries, mut next) = (Vec::new(), None);
         for item in kept {
-            let (at, content) = match item {
+            let (at, body) = match item {
                 Item::Same(at) => (*at, None),
-                Item::Body(at, content) => (*at, Some(content.to_vec())),
+                Item::Body(at, body) => (*at, Some(body.to_vec())),
                 Item::New(_) => return Err(no("more than one new message")),
                 Item::Old(_) => return Err(no("records of before among others")),
             };
@@ -178,7 +178,7 @@ impl PiDocument {
                 return Err(no("a gap between the messages that stay"));
             }
             next = Some(at + 1);
-            entries.extend(content.map(|content| edit(&context.entries[at], content)));
+            entries.extend(body.map(|body| edit(&context.entries[at], body)));
         }
         let n_kept_to = next.unwrap_or(view.messages.len());
         if n_kept_to != view.messages.len() {
