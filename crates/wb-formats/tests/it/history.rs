@@ -1,7 +1,7 @@
 //! What was written is taken back, done again, and settled after a power cut.
 
 use wb_message::{Message, Patch};
-use wb_record::{ChangeSet, Document, History, HistoryError, MemoryParts, Parts, Stamp, Undone, What, items};
+use wb_record::{ChangeSet, Document, History, HistoryError, MemoryParts, Stamp, Undone, What, items};
 
 use crate::laws::{fold_all_but, said};
 use crate::support::{fixture, of_parts};

@@ -127,9 +127,9 @@ fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Trie
 
 fn fold(cut: usize, restores: bool) -> Edit {
     let digest = format!("{}\n# Goal\nKeep \"all\" of it, é and 😀.", markers::DIGEST_HEADER);
-    let restored = format!("{} src/a.rs\nfn a() {{}}", markers::RESTORED_FILE_PREFIX);
-    let restored = restores.then(|| Message::user(restored.as_str()));
-    Edit::Fold { range: 0..cut, with: [Message::user(digest.as_str())].into_iter().chain(restored).collect() }
+    let file = format!("{} src/a.rs\nfn a() {{}}", markers::RESTORED_FILE_PREFIX);
+    let file = restores.then(|| Message::user(file.as_str()));
+    Edit::Fold { range: 0..cut, with: [Message::user(digest.as_str())].into_iter().chain(file).collect() }
 }
 
 /// Folds as much as can be while some messages stay.
@@ -145,13 +145,12 @@ pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
 #[test]
 fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
     let mut folds = 0;
-    for (name, bytes) in FIXTURES {
+    for (_, bytes) in FIXTURES {
         let parts = MemoryParts::of(*bytes);
         let is_written = |it: Box<dyn Document>| {
             it.view(ONLY_CONVERSATION).is_ok() && it.format().abilities().fold_head.is_there()
         };
         if wb_formats::open(Box::new(parts.clone())).is_ok_and(is_written) {
-            println!("{name}");
             folds += holds(&parts, 4).folds;
         }
     }
