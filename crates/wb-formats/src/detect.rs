@@ -46,13 +46,13 @@ pub enum Access {
     Write,
 }
 
-/// Opens the session in a file of any known format, recognized by its content.
-pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
+/// Opens what is at a path, to be given to [`open`].
+pub fn parts_of(path: &Path, access: Access) -> Result<Box<dyn Parts>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
         Access::Write => FileParts::open(path),
     };
-    open(Box::new(parts?))
+    Ok(Box::new(parts?))
 }
 
 /// Reads the conversation of a session that was written last.

@@ -161,6 +161,14 @@ impl Change {
         }
     }
 
+    /// Returns how many bytes it writes.
+    pub fn n_new(&self) -> usize {
+        match self {
+            Self::Append { new, .. } | Self::Splice { new, .. } | Self::Create { new } => new.0.len(),
+            Self::Cut { .. } | Self::Remove { .. } => 0,
+        }
+    }
+
     /// Returns the part after the change, given it as it is: nothing if there is no such part.
     pub fn apply(&self, part: &str, before: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, CommitError> {
         let stale = |at: u64| CommitError::Stale { part: part.to_owned(), at };

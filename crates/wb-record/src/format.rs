@@ -91,6 +91,16 @@ pub enum NotExpressible {
         /// What cannot be said.
         why: String,
     },
+    /// The session has another layout than the one that is written.
+    #[error(
+        "the session has version {version} of the layout of {format}, and only the present one is written"
+    )]
+    Layout {
+        /// The name of the format.
+        format: &'static str,
+        /// The version of the session.
+        version: u64,
+    },
     /// A record would be divided.
     #[error("the format {format} holds message {at} and its neighbour in one record")]
     SplitsRecord {
@@ -102,6 +112,32 @@ pub enum NotExpressible {
     /// A record that is needed cannot be read.
     #[error("a record that stays cannot be read again: {0}")]
     Unreadable(String),
+}
+
+impl NotExpressible {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } | Self::SplitsRecord { .. } => {
+                "another --window or another --strategy may plan what the format can hold"
+            }
+            Self::Layout { .. } => {
+                "open the session in its agent once, which writes it in the present layout"
+            }
+            Self::Unreadable(_) => "check that the file can be read to its end",
+        }
+    }
+}
+
+impl WriteError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Commit(error) => error.hint(),
+            Self::Format(error) => error.hint(),
+            Self::NotExpressible(error) => error.hint(),
+        }
+    }
 }
 
 /// A way in which an agent writes its sessions.

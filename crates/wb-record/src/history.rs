@@ -17,7 +17,7 @@ use crate::file::FileParts;
 use crate::format::{Document, NotExpressible, Stamp, WriteError};
 use crate::item::Item;
 use crate::lines::Lines;
-use crate::part::{Parts, Span};
+use crate::part::{MemoryParts, Parts, Span};
 use crate::view::View;
 
 /// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
@@ -154,6 +154,22 @@ pub enum HistoryError {
     /// The session cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl HistoryError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::NothingToUndo | Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
+                "`wb log FILE` shows what was done"
+            }
+            Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
+            Self::NotAlone { .. } => "take back what came after it first",
+            Self::Lost { .. } => "look for a copy of the session from before",
+            Self::List(_) => "check the file that ends in .wb-log next to the session",
+            Self::Write(error) => error.hint(),
+        }
+    }
 }
 
 impl From<CommitError> for HistoryError {
@@ -342,8 +358,20 @@ impl History {
         }
     }
 
-    /// Returns the number of the operation to undo or to redo.
-    fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
+    /// Returns whether nobody has written to the session since its last operation.
+    pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
+        self.operations().next_back().map_or(Ok(false), |last| can_be_taken_back(document.parts(), last))
+    }
+
+    /// Returns whether undoing or redoing an operation would give the very bytes of before.
+    pub fn is_exact(&self, document: &dyn Document, of: u64) -> Result<bool, HistoryError> {
+        let undone = self.operations().rev().find(|it| it.what == What::Undo { of } && self.is_undone(of));
+        let last = undone.map_or_else(|| self.last_run(of), Ok)?;
+        can_be_taken_back(document.parts(), last)
+    }
+
+    /// Returns the number of the operation to undo or to redo, the last one if none is named.
+    pub fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
         let is_act = |it: &&Operation| it.what == What::Compact;
         if let Some(id) = id {
             let known = self.operations().filter(is_act).any(|it| it.id == id);
@@ -426,6 +454,18 @@ impl History {
         }
         Ok(line)
     }
+}
+
+/// Returns whether an operation can be taken back byte by byte, tried on a copy of what it changed.
+fn can_be_taken_back(parts: &dyn Parts, operation: &Operation) -> Result<bool, HistoryError> {
+    let failed = |error: io::Error| HistoryError::List(error.to_string());
+    let mut copy = MemoryParts::default();
+    for (part, _) in &operation.changes.changes {
+        if !copy.0.contains_key(part) && parts.len(part).map_err(failed)?.is_some() {
+            copy.0.insert(part.clone(), parts.whole(part).map_err(failed)?);
+        }
+    }
+    Ok(copy.commit(&operation.changes.inverse()).is_ok())
 }
 
 /// Returns the stamp with the figures of an operation the other way round.

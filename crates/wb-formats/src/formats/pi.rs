@@ -215,9 +215,11 @@ fn no(what: &str) -> NotExpressible {
     NotExpressible::Refused { format: Pi.name(), why: what.to_owned() }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 fn refused(error: SessionError) -> NotExpressible {
-    NotExpressible::Refused { format: Pi.name(), why: error.to_string() }
+    match error {
+        SessionError::OtherLayout { version } => NotExpressible::Layout { format: Pi.name(), version },
+        error => NotExpressible::Refused { format: Pi.name(), why: error.to_string() },
+    }
 }
 
 /// The lines that a session would append.
