@@ -1,0 +1,110 @@
+//! One run of an agent: a session, its compaction, its going on, and all of that taken back.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::hosts::{Host, Session};
+use super::provider::{Asked, Provider};
+use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn};
+use super::stage::Stage;
+use super::validate::{self, COMPACTED, Check, UNDONE, WHOLE};
+use super::wb::Wb;
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Whether the session was compacted; if not, it was resumed as it was.
+    pub(crate) is_compacted: bool,
+    /// What is wrong with the requests that the agent sent.
+    pub(crate) findings: Vec<String>,
+    /// How many requests of its loop the agent sent.
+    pub(crate) n_asked: usize,
+    /// How many requests it sent beside them.
+    pub(crate) n_aside: usize,
+    /// How long all of it took.
+    pub(crate) seconds: f64,
+}
+
+/// Runs an agent from end to end in a folder that is deleted if nothing is wrong.
+pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path) -> Result<Outcome, String> {
+    let start = Instant::now();
+    let root = std::env::temp_dir().join(format!("wb-e2e-{}-{}", host.name, std::process::id()));
+    let kept = format!("\nkept: {}", root.display());
+    std::fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+    let provider = Provider::start(&root.join("requests.jsonl"))?;
+    let stage = Stage::create(root, modules.to_owned(), provider.port())?;
+    let mut play = Play { host, stage: &stage, provider: &provider, outcome: Outcome::none() };
+    play.all(wb).map_err(|why| format!("{why}{kept}"))?;
+    let mut outcome = play.outcome;
+    if outcome.findings.is_empty() {
+        stage.delete()?;
+    } else {
+        outcome.findings.push(kept.trim_start().to_owned());
+    }
+    outcome.seconds = start.elapsed().as_secs_f64();
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn none() -> Self {
+        Self { is_compacted: false, findings: Vec::new(), n_asked: 0, n_aside: 0, seconds: 0.0 }
+    }
+}
+
+struct Play<'a> {
+    host: &'a Host,
+    stage: &'a Stage,
+    provider: &'a Provider,
+    outcome: Outcome,
+}
+
+impl Play<'_> {
+    fn all(&mut self, wb: &Wb) -> Result<(), String> {
+        let project = self.stage.project();
+        script::write_files(&project)?;
+        (self.host.configure)(self.stage)?;
+        self.say("1-head", TASK, script::head(&project), Session::New)?;
+        self.say("2-tail", TAIL_PROMPT, script::tail(&project), Session::Last)?;
+        if !wb.knows(self.host) {
+            return self.resume("3-whole", NEXT_PROMPT, &WHOLE);
+        }
+        let file = (self.host.session)(self.stage)?;
+        wb.compact(self.stage, &file)?;
+        self.outcome.is_compacted = true;
+        self.resume("3-compacted", NEXT_PROMPT, &COMPACTED)?;
+        wb.undo(self.stage, &file)?;
+        self.resume("4-undone", LAST_PROMPT, &UNDONE)
+    }
+
+    /// Goes on with the session and checks the first request that comes of it.
+    fn resume(&mut self, label: &str, prompt: &str, checks: &[Check]) -> Result<(), String> {
+        let first = self.say(label, prompt, script::resumed(), Session::Last)?;
+        let findings = validate::findings(checks, &first, prompt);
+        self.outcome.findings.extend(findings.iter().map(|finding| format!("{label}: {finding}")));
+        Ok(())
+    }
+
+    /// Says a prompt and returns the first request that came of it; in all of them calls are to be answered.
+    fn say(
+        &mut self,
+        label: &str,
+        prompt: &str,
+        turns: Vec<Turn>,
+        session: Session,
+    ) -> Result<Asked, String> {
+        self.provider.play(turns);
+        let ended = self.stage.run(label, (self.host.say)(self.stage, prompt, session));
+        let played = self.provider.played();
+        let faults = played.faults.into_iter().map(|fault| format!("{label}: {fault}"));
+        let faults: Vec<String> = faults.chain(ended.err()).collect();
+        if !faults.is_empty() {
+            return Err(faults.join("\n"));
+        }
+        self.outcome.n_asked += played.asked.len();
+        self.outcome.n_aside += played.n_aside;
+        let findings = played.asked.iter().flat_map(|asked| validate::pairs(&asked.items));
+        self.outcome.findings.extend(findings.map(|finding| format!("{label}: {finding}")));
+        let first = played.asked.into_iter().next();
+        first.ok_or_else(|| format!("{label}: the agent asked nothing"))
+    }
+}
