@@ -22,8 +22,10 @@ pub(crate) struct Turn {
 
 /// The first prompt. The digest tells it, and after a compaction nothing else does.
 pub(crate) const TASK: &str = "Count the herons of the northern marsh, and never change a notebook.";
-/// The second prompt, which begins the tail.
-pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh.";
+/// The second prompt, which begins the tail. It is long, so that agents that count back from the end find its beginning.
+pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh. Begin at the weir: what is said of the otters \
+    there, and whether the gate is open or shut, can be read at once. When that is known, go on to the kites above \
+    it, and tell when the marsh is done. The counting in the north need not be done again for that.";
 /// The prompt after the compaction.
 pub(crate) const NEXT_PROMPT: &str = "Go on with the eastern marsh.";
 /// The prompt after the compaction was taken back.

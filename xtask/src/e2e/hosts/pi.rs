@@ -8,8 +8,8 @@ use serde_json::json;
 use super::super::stage::{Stage, only_file};
 use super::{Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
 
-/// Tokens of the newest messages that stay: the tail, and not the last long output before it.
-const KEEP_RECENT_TOKENS: usize = 400;
+/// Tokens of the newest messages that stay: they begin within the second prompt.
+const KEEP_RECENT_TOKENS: usize = 465;
 
 pub(super) const HOST: Host = Host {
     name: "pi",
