@@ -7,7 +7,7 @@ use super::hosts::{Host, Session};
 use super::provider::{Asked, Provider};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn};
 use super::stage::Stage;
-use super::validate::{self, COMPACTED, Check, UNDONE, WHOLE};
+use super::validate::{self, COMPACTED, Check, Sent, UNDONE, WHOLE};
 use super::wb::Wb;
 
 /// What came of a run.
@@ -33,7 +33,7 @@ pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path) -> Result<Outcome, Strin
     std::fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let provider = Provider::start(&root.join("requests.jsonl"))?;
     let stage = Stage::create(root, modules.to_owned(), provider.port())?;
-    let mut play = Play { host, stage: &stage, provider: &provider, outcome: Outcome::none() };
+    let mut play = Play { host, stage: &stage, provider: &provider, first: None, outcome: Outcome::none() };
     play.all(wb).map_err(|why| format!("{why}{kept}"))?;
     let mut outcome = play.outcome;
     if outcome.findings.is_empty() {
@@ -55,6 +55,7 @@ struct Play<'a> {
     host: &'a Host,
     stage: &'a Stage,
     provider: &'a Provider,
+    first: Option<Asked>,
     outcome: Outcome,
 }
 
@@ -63,7 +64,7 @@ impl Play<'_> {
         let project = self.stage.project();
         script::write_files(&project)?;
         (self.host.configure)(self.stage)?;
-        self.say("1-head", TASK, script::head(&project), Session::New)?;
+        self.first = Some(self.say("1-head", TASK, script::head(&project), Session::New)?);
         self.say("2-tail", TAIL_PROMPT, script::tail(&project), Session::Last)?;
         if !wb.knows(self.host) {
             return self.resume("3-whole", NEXT_PROMPT, &WHOLE);
@@ -78,8 +79,9 @@ impl Play<'_> {
 
     /// Goes on with the session and checks the first request that comes of it.
     fn resume(&mut self, label: &str, prompt: &str, checks: &[Check]) -> Result<(), String> {
-        let first = self.say(label, prompt, script::resumed(), Session::Last)?;
-        let findings = validate::findings(checks, &first, prompt);
+        let asked = self.say(label, prompt, script::resumed(), Session::Last)?;
+        let first = self.first.as_ref().unwrap_or(&asked);
+        let findings = validate::findings(checks, Sent { asked: &asked, first, prompt });
         self.outcome.findings.extend(findings.iter().map(|finding| format!("{label}: {finding}")));
         Ok(())
     }

@@ -7,37 +7,49 @@ use super::wire::{Item, Who};
 /// Words that every digest of ours has, and nothing else in the session.
 const DIGEST_WORDS: &str = "elided into this digest";
 
-/// A check with what it finds to be so.
-pub(crate) type Check = (&'static str, fn(&Asked, &str) -> Vec<String>);
+/// A request with what it is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    /// The request.
+    pub(crate) asked: &'a Asked,
+    /// The first request of the session.
+    pub(crate) first: &'a Asked,
+    /// The prompt that it was sent for.
+    pub(crate) prompt: &'a str,
+}
+
+/// A check, and what is so if it finds nothing.
+pub(crate) type Check = (&'static str, fn(Sent) -> Vec<String>);
 
 /// What holds for a session that nobody has compacted.
 pub(crate) const WHOLE: [Check; 5] = [
-    ("no digest", |asked, _| no_digest(asked)),
-    ("the head as it was", |asked, _| in_order(&asked.items, &HEAD)),
-    ("the tail in order", |asked, _| in_order(&asked.items, &TAIL)),
-    ("every call answered once", |asked, _| pairs(&asked.items)),
-    ("the prompt last", |asked, prompt| prompt_is_last(&asked.items, prompt)),
+    ("no digest", |sent| no_digest(sent.asked)),
+    ("the head as it was", |sent| in_order(&sent.asked.items, &HEAD)),
+    ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
+    ("every call answered once", |sent| pairs(&sent.asked.items)),
+    ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
 /// What holds after a compaction was taken back: the same, and what came after the compaction is there too.
 pub(crate) const UNDONE: [Check; 6] = {
     let [digest, head, tail, calls, prompt] = WHOLE;
-    [digest, head, tail, ("what came since", |asked, _| in_order(&asked.items, &SINCE)), calls, prompt]
+    [digest, head, tail, ("what came since", |sent| in_order(&sent.asked.items, &SINCE)), calls, prompt]
 };
 
 /// What holds after a compaction.
-pub(crate) const COMPACTED: [Check; 5] = [
-    ("the digest once", |asked, _| digest_once(&asked.items)),
-    ("nothing of the head beside it", |asked, _| head_is_gone(asked)),
-    ("the tail in order", |asked, _| in_order(&asked.items, &TAIL)),
-    ("every call answered once", |asked, _| pairs(&asked.items)),
-    ("the prompt last", |asked, prompt| prompt_is_last(&asked.items, prompt)),
+pub(crate) const COMPACTED: [Check; 6] = [
+    ("the digest once", |sent| digest_once(&sent.asked.items)),
+    ("nothing of the head beside it", |sent| head_is_gone(sent.asked)),
+    ("the host's own words once", |sent| host_speaks_once(&sent.asked.items, &sent.first.items)),
+    ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
+    ("every call answered once", |sent| pairs(&sent.asked.items)),
+    ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
-/// Returns what is wrong with a request whose prompt is this, each with the name of its check.
-pub(crate) fn findings(checks: &[Check], asked: &Asked, prompt: &str) -> Vec<String> {
+/// Returns what is wrong with a request, each with the name of its check.
+pub(crate) fn findings(checks: &[Check], sent: Sent) -> Vec<String> {
     let of = |(name, check): &Check| {
-        check(asked, prompt).into_iter().map(|finding| format!("{name}: {finding}")).collect::<Vec<_>>()
+        check(sent).into_iter().map(|finding| format!("{name}: {finding}")).collect::<Vec<_>>()
     };
     checks.iter().flat_map(of).collect()
 }
@@ -94,6 +106,38 @@ fn head_is_gone(asked: &Asked) -> Vec<String> {
     let prompt = beside.map(|_| "the first prompt is still there".to_owned());
     let left = HEAD_OUTPUTS.into_iter().filter(|output| asked.text.contains(output));
     prompt.chain(left.map(|output| format!("an output of the head is still there: {output}"))).collect()
+}
+
+/// Finds words of the host that stand twice, and kinds of them that are not there any more.
+fn host_speaks_once(items: &[Item], first: &[Item]) -> Vec<String> {
+    let here: Vec<&Item> = items.iter().filter(|item| is_of_host(item)).collect();
+    let is_here = |kind: &str| here.iter().any(|item| kind_of(item) == kind);
+    let missing = first.iter().filter(|item| is_of_host(item) && !is_here(kind_of(item)));
+    let twice = (0..here.len()).filter(|place| here[..*place].contains(&here[*place]));
+    let twice = twice.map(|place| here[place]);
+    let told = |what: &str, item: &Item| format!("{what}: {}", beginning(item));
+    missing.map(|item| told("missing", item)).chain(twice.map(|item| told("again", item))).collect()
+}
+
+/// Returns whether the host speaks: in its own name, or between tags in that of the user.
+fn is_of_host(item: &Item) -> bool {
+    match item {
+        Item::Text(Who::Host, _) => true,
+        Item::Text(Who::User, text) => text.starts_with('<'),
+        _ => false,
+    }
+}
+
+/// Returns what is the same in the words of a host from request to request: their tag, or all of them.
+fn kind_of(item: &Item) -> &str {
+    let text = texts(std::slice::from_ref(item)).next().unwrap_or_default();
+    let tag = text.strip_prefix('<').and_then(|rest| rest.split('>').next());
+    tag.unwrap_or(text)
+}
+
+fn beginning(item: &Item) -> String {
+    let line = texts(std::slice::from_ref(item)).next().and_then(|text| text.lines().next());
+    line.unwrap_or_default().chars().take(60).collect()
 }
 
 /// A part that a request must hold once.
@@ -229,8 +273,12 @@ mod tests {
         Asked { items, text }
     }
 
+    fn sent(asked: &Asked) -> Sent<'_> {
+        Sent { asked, first: asked, prompt: NEXT }
+    }
+
     fn found(items: Vec<Item>) -> Vec<String> {
-        findings(&COMPACTED, &asked(items), NEXT)
+        findings(&COMPACTED, sent(&asked(items)))
     }
 
     #[test]
@@ -240,7 +288,7 @@ mod tests {
 
     #[test]
     fn nothing_is_found_in_a_whole_session() {
-        assert!(findings(&WHOLE, &asked(whole()), NEXT).is_empty());
+        assert!(findings(&WHOLE, sent(&asked(whole()))).is_empty());
     }
 
     #[test]
@@ -283,7 +331,7 @@ mod tests {
     fn an_output_of_the_head_is_found_wherever_it_stands() {
         let items = compacted();
         let text = format!("{items:?} and in the instructions {}", HEAD_OUTPUTS[1]);
-        let found = findings(&COMPACTED, &Asked { items, text }, NEXT);
+        let found = findings(&COMPACTED, sent(&Asked { items, text }));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].ends_with(HEAD_OUTPUTS[1]), "{found:?}");
     }
@@ -307,9 +355,10 @@ mod tests {
         let mut items = compacted();
         items.insert(8, output("c", ""));
         items.splice(2..2, [call("a"), output("a", "")]);
-        let expected = ["call a stands twice", "an output without its call a", "call c is answered twice"];
-        let found = pairs(&items);
-        assert!(expected.iter().any(|finding| found.contains(&(*finding).to_owned())), "{found:?}");
+        assert_eq!(
+            pairs(&items),
+            ["call a stands twice", "call a is answered twice", "call c is answered twice"]
+        );
     }
 
     #[test]
@@ -337,7 +386,22 @@ mod tests {
 
     #[test]
     fn a_head_that_did_not_come_back_is_found() {
-        let found = findings(&WHOLE, &asked(compacted()), NEXT);
+        let found = findings(&WHOLE, sent(&asked(compacted())));
         assert_eq!(found.len(), 1 + HEAD.len() - 1, "{found:?}");
+    }
+
+    #[test]
+    fn words_of_the_host_that_are_doubled_or_lost_are_found() {
+        let rules = Item::Text(Who::Host, "Rules.\nMore.".into());
+        let [place, other_place] = ["<place>here</place>", "<place>there</place>"].map(user);
+        let speaks = |items: &[&Item]| {
+            let items: Vec<Item> = items.iter().map(|item| (*item).clone()).collect();
+            host_speaks_once(&items, &[rules.clone(), place.clone()])
+        };
+        let go = user("Go.");
+        assert!(speaks(&[&rules, &other_place, &go, &go]).is_empty());
+        assert_eq!(speaks(&[&place]), ["missing: Rules."]);
+        assert_eq!(speaks(&[&rules, &go]), ["missing: <place>here</place>"]);
+        assert_eq!(speaks(&[&rules, &place, &place]), ["again: <place>here</place>"]);
     }
 }

@@ -47,8 +47,11 @@ fn configure(stage: &Stage) -> Result<(), String> {
         "provider": {PROVIDER: provider},
     });
     stage.write(".config/opencode/opencode.json", &settings.to_string())?;
-    let package = json!({"dependencies": {"@opencode-ai/plugin": HOST.version}});
-    stage.write(".config/opencode/package.json", &package.to_string())?;
+    for name in ["package.json", "package-lock.json"] {
+        let text = std::fs::read_to_string(stage.modules().join(name))
+            .map_err(|error| format!("{name}: {error}"))?;
+        stage.write(&format!(".config/opencode/{name}"), &text)?;
+    }
     link(&stage.modules().join("node_modules"), &stage.home().join(".config/opencode/node_modules"))
 }
 
