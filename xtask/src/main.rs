@@ -23,7 +23,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
-  e2e HOST… [--wb PROGRAM] [--record]
+  e2e HOST… [--wb PROGRAM] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted; HOST is pi, codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation

@@ -23,12 +23,12 @@ use hosts::Host;
 use play::Outcome;
 
 const USAGE: &str = "\
-usage: cargo xtask e2e HOST… [--wb PROGRAM] [--record]
+usage: cargo xtask e2e HOST… [--wb PROGRAM] [--keep] [--record]
 
-  HOST    pi, codex, opencode, claude-code, or all: the first three
-  --wb    tests this wb instead of the one built from the checkout
-  --record
-          writes what was found into docs/evaluation
+  HOST      pi, codex, opencode, claude-code, or all: the first three
+  --wb      tests this wb instead of the one of the checkout
+  --keep    leaves the folders of the runs: what was sent, what was printed, the sessions
+  --record  writes what was found into docs/evaluation
 ";
 
 /// Says to this program itself that it already runs where only the loopback address is.
@@ -38,6 +38,7 @@ const APART: &str = "--apart";
 struct Options {
     hosts: Vec<Host>,
     wb: Option<PathBuf>,
+    is_kept: bool,
     is_recorded: bool,
     is_apart: bool,
 }
@@ -49,6 +50,7 @@ impl Options {
         while let Some(word) = words.next() {
             match *word {
                 "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
+                "--keep" => options.is_kept = true,
                 "--record" => options.is_recorded = true,
                 APART => options.is_apart = true,
                 name => options.hosts.extend(hosts::named(name)?),
@@ -98,9 +100,7 @@ fn again(way: &[&str], options: &Options) -> Result<(), String> {
     if let Some(wb) = &options.wb {
         command.arg("--wb").arg(wb);
     }
-    if options.is_recorded {
-        command.arg("--record");
-    }
+    command.args(options.is_kept.then_some("--keep")).args(options.is_recorded.then_some("--record"));
     let status = command.stdin(Stdio::null()).status().map_err(|error| format!("unshare: {error}"))?;
     if status.success() { Ok(()) } else { Err("e2e: failed".to_owned()) }
 }
@@ -110,8 +110,8 @@ fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
     let date = today()?;
     let mut outcomes = Vec::new();
     for host in &options.hosts {
-        let outcome = play::run(host, &wb, &install::folder(cache, host))?;
-        println!("{}", summary(host, &date, &outcome));
+        let outcome = play::run(host, &wb, &install::folder(cache, host), options.is_kept)?;
+        println!("{}", report::summary(host, &date, &outcome));
         outcomes.push((*host, outcome));
     }
     if options.is_recorded {
@@ -127,26 +127,6 @@ fn today() -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Tells a run: a line, and one for each finding.
-fn summary(host: &Host, date: &str, outcome: &Outcome) -> String {
-    let Host { name, version, .. } = host;
-    let Outcome { n_asked, n_aside, seconds, findings, .. } = outcome;
-    let done = if outcome.is_compacted {
-        "compacted, resumed, taken back"
-    } else {
-        "resumed as it was: this wb cannot write it"
-    };
-    let first = format!(
-        "{name} {version}, {date}: {done}; {n_asked} requests and {n_aside} aside in {seconds:.1} s; {} findings",
-        findings.len()
-    );
-    [first]
-        .into_iter()
-        .chain(findings.iter().map(|finding| format!("  {finding}")))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
 fn record(root: &Path, date: &str, is_apart: bool, outcomes: &[(Host, Outcome)]) -> Result<(), String> {
     let commit = crate::figures::commit_of_head(root, report::FILE)?;
     let run = report::Run { date, commit: &commit, is_apart };
@@ -157,4 +137,23 @@ fn record(root: &Path, date: &str, is_apart: bool, outcomes: &[(Host, Outcome)])
     std::fs::write(&file, report::page(&old, &rows)).map_err(|error| format!("{}: {error}", report::FILE))?;
     println!("{}: written", report::FILE);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_options_are_read_in_any_order() {
+        let options = Options::read(&["--keep", "pi", "--wb", "wb", "claude-code"]).unwrap();
+        assert_eq!(options.hosts.iter().map(|host| host.name).collect::<Vec<_>>(), ["pi", "claude-code"]);
+        assert_eq!(options.wb, Some("wb".into()));
+        assert!(options.is_kept && !options.is_recorded);
+    }
+
+    #[test]
+    fn without_a_host_the_usage_is_told() {
+        assert_eq!(Options::read(&["--record"]).unwrap_err(), USAGE);
+        assert_eq!(Options::read(&["pi", "--wb"]).unwrap_err(), USAGE);
+    }
 }

@@ -1,6 +1,6 @@
 //! One run of an agent: a session, its compaction, its going on, and all of that taken back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::hosts::{Host, Session};
@@ -11,11 +11,11 @@ use super::validate::{self, COMPACTED, Check, Sent, UNDONE, WHOLE};
 use super::wb::Wb;
 
 /// What came of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Whether the session was compacted; if not, it was resumed as it was.
     pub(crate) is_compacted: bool,
-    /// What is wrong with the requests that the agent sent.
+    /// What is wrong with the requests that the agent sent, or why it was not run to the end.
     pub(crate) findings: Vec<String>,
     /// How many requests of its loop the agent sent.
     pub(crate) n_asked: usize,
@@ -23,32 +23,30 @@ pub(crate) struct Outcome {
     pub(crate) n_aside: usize,
     /// How long all of it took.
     pub(crate) seconds: f64,
+    /// The folder of the run, if it is still there.
+    pub(crate) kept: Option<PathBuf>,
 }
 
-/// Runs an agent from end to end in a folder that is deleted if nothing is wrong.
-pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path) -> Result<Outcome, String> {
+/// Runs an agent from end to end in a folder that is deleted if nothing is wrong, or kept if that is wished.
+pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path, is_kept: bool) -> Result<Outcome, String> {
     let start = Instant::now();
     let root = std::env::temp_dir().join(format!("wb-e2e-{}-{}", host.name, std::process::id()));
-    let kept = format!("\nkept: {}", root.display());
     std::fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let provider = Provider::start(&root.join("requests.jsonl"))?;
-    let stage = Stage::create(root, modules.to_owned(), provider.port())?;
-    let mut play = Play { host, stage: &stage, provider: &provider, first: None, outcome: Outcome::none() };
-    play.all(wb).map_err(|why| format!("{why}{kept}"))?;
+    let stage = Stage::create(root.clone(), modules.to_owned(), provider.port())?;
+    let mut play =
+        Play { host, stage: &stage, provider: &provider, first: None, outcome: Outcome::default() };
+    if let Err(why) = play.all(wb) {
+        play.outcome.findings.push(why);
+    }
     let mut outcome = play.outcome;
-    if outcome.findings.is_empty() {
-        stage.delete()?;
+    if is_kept || !outcome.findings.is_empty() {
+        outcome.kept = Some(root);
     } else {
-        outcome.findings.push(kept.trim_start().to_owned());
+        stage.delete()?;
     }
     outcome.seconds = start.elapsed().as_secs_f64();
     Ok(outcome)
-}
-
-impl Outcome {
-    fn none() -> Self {
-        Self { is_compacted: false, findings: Vec::new(), n_asked: 0, n_aside: 0, seconds: 0.0 }
-    }
 }
 
 struct Play<'a> {

@@ -81,7 +81,7 @@ impl Stage {
         command.stdin(Stdio::null()).stdout(create(&out)?).stderr(create(&err)?);
         own_group(&mut command);
         let child = command.spawn().map_err(|error| format!("{label}: {name}: {error}"))?;
-        let ended = wait(child).map_err(|why| format!("{label}: {name}: {why}"));
+        let ended = wait(child, PATIENCE).map_err(|why| format!("{label}: {name}: {why}"));
         let status =
             ended.and_then(
                 |status| {
@@ -107,9 +107,9 @@ fn own_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn own_group(_: &mut Command) {}
 
-fn wait(mut child: Child) -> Result<ExitStatus, String> {
+fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < patience {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status);
         }
@@ -119,7 +119,7 @@ fn wait(mut child: Child) -> Result<ExitStatus, String> {
     let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
     let _ = child.kill();
     let _ = child.wait();
-    Err(format!("did not end within {} s", PATIENCE.as_secs()))
+    Err(format!("did not end within {} s", patience.as_secs()))
 }
 
 fn last_lines(text: &str) -> String {
@@ -174,6 +174,17 @@ mod tests {
         let stage = stage("fails");
         let why = stage.run("first", shell(&stage, "echo lost; exit 3")).unwrap_err();
         assert_eq!(why, "first: sh: exit status: 3\nlost");
+        stage.delete().unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_does_not_end_is_ended_with_what_it_started() {
+        let stage = stage("endless");
+        let mut endless = shell(&stage, "sleep 60; true");
+        own_group(&mut endless);
+        let started = endless.spawn().unwrap();
+        assert_eq!(wait(started, Duration::from_millis(50)), Err("did not end within 0 s".to_owned()));
         stage.delete().unwrap();
     }
 
