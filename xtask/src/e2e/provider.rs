@@ -188,8 +188,10 @@ mod tests {
     use super::*;
 
     fn state(turns: Vec<Turn>) -> State {
-        let log = File::create(std::env::temp_dir().join(format!("wb-provider-{}", std::process::id())));
-        State { turns: turns.into(), played: Played::default(), n_replies: 0, log: log.unwrap() }
+        let file = std::env::temp_dir().join(format!("wb-provider-{}-{}", turns.len(), std::process::id()));
+        let log = File::create(&file).unwrap();
+        let _ = std::fs::remove_file(file);
+        State { turns: turns.into(), played: Played::default(), n_replies: 0, log }
     }
 
     fn turn(text: &str, calls: Vec<Call>) -> Turn {
