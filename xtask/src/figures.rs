@@ -21,7 +21,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let shared = folder.or_else(|| std::env::var_os("WB_SHARED").map(PathBuf::from));
     let folders = folders_of(&root.join(shared.unwrap_or_else(|| "../shared".into())))?;
     let date = date.map_or_else(|| date_of_head(root), Ok)?;
-    let commit = commit_of_head(root)?;
+    let commit = commit_of_head(root, FILE)?;
     let words = [&date, &commit].map(OsStr::new);
     let arguments = words.into_iter().chain(folders.iter().map(|folder| folder.as_os_str()));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -46,15 +46,15 @@ fn folders_of(shared: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(there)
 }
 
-/// Returns the last commit, and whether there are changes on top of it.
-fn commit_of_head(root: &Path) -> Result<String, String> {
+/// Returns the last commit, and whether there are changes on top of it beside those of the file that tells it.
+pub(crate) fn commit_of_head(root: &Path, file: &str) -> Result<String, String> {
     let git = |words: &str| output(Command::new("git").args(words.split(' ')).current_dir(root));
     let changes = git("status --porcelain --untracked-files=no")?;
-    Ok(named(git("rev-parse --short HEAD")?.trim(), &changes))
+    Ok(named(git("rev-parse --short HEAD")?.trim(), &changes, file))
 }
 
-fn named(commit: &str, changes: &str) -> String {
-    let is_other = |line: &str| !line.ends_with(FILE);
+fn named(commit: &str, changes: &str, file: &str) -> String {
+    let is_other = |line: &str| !line.ends_with(file);
     if changes.lines().any(is_other) { format!("{commit} with changes") } else { commit.to_owned() }
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_commit_with_changes_says_so_but_for_the_figures_themselves() {
-        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n"), "0a1b2c3");
-        assert_eq!(named("0a1b2c3", " M README.md\n"), "0a1b2c3 with changes");
+        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n", FILE), "0a1b2c3");
+        assert_eq!(named("0a1b2c3", " M README.md\n", FILE), "0a1b2c3 with changes");
     }
 }

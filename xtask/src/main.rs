@@ -13,6 +13,7 @@ mod tidy;
 mod layers;
 mod schema;
 mod figures;
+mod e2e;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
+  e2e HOST… [--wb PROGRAM] [--keep] [--record]
+          real agents go on with sessions of theirs that wb has compacted; HOST is pi, codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(&root),
         ["layers"] => layers::run(&root),
+        ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["schema"] => schema::run(&root),
         ["tidy"] => tidy::run(&root),

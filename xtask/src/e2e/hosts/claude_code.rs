@@ -1,0 +1,53 @@
+//! Claude Code: sessions are files of JSON lines, in a folder for each project.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::super::stage::{Stage, only_file};
+use super::{Host, Session};
+
+/// It takes models by names that it knows.
+const KNOWN_MODEL: &str = "claude-sonnet-4-5";
+
+pub(super) const HOST: Host = Host {
+    name: "claude-code",
+    package: "@anthropic-ai/claude-code",
+    version: "2.1.328",
+    beside: None,
+    dialect: "Anthropic Messages",
+    is_free: false,
+    configure,
+    say,
+    session,
+};
+
+/// What it would do on a network.
+const SWITCHES: [&str; 5] = [
+    "DISABLE_TELEMETRY",
+    "DISABLE_ERROR_REPORTING",
+    "DISABLE_AUTOUPDATER",
+    "DISABLE_BUG_COMMAND",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+];
+
+fn configure(stage: &Stage) -> Result<(), String> {
+    let settings = json!({"permissions": {"allow": ["Bash", "Read"]}});
+    stage.write(".claude/settings.json", &settings.to_string())
+}
+
+fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
+    let mut claude = stage.agent("claude");
+    claude.env("ANTHROPIC_BASE_URL", stage.address()).env("ANTHROPIC_API_KEY", "none");
+    claude.envs(SWITCHES.map(|name| (name, "1")));
+    claude.args(["-p", prompt, "--model", KNOWN_MODEL]);
+    if session == Session::Last {
+        claude.arg("--continue");
+    }
+    claude
+}
+
+fn session(stage: &Stage) -> Result<PathBuf, String> {
+    only_file(&stage.home().join(".claude/projects"), ".jsonl")
+}

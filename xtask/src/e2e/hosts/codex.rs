@@ -1,0 +1,67 @@
+//! Codex: sessions are files of JSON lines, below the day on which they began.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::super::stage::{Stage, only_file};
+use super::{Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
+
+pub(super) const HOST: Host = Host {
+    name: "codex",
+    package: "@openai/codex",
+    version: "0.169.0",
+    beside: None,
+    dialect: "OpenAI Responses",
+    is_free: true,
+    configure,
+    say,
+    session,
+};
+
+fn configure(stage: &Stage) -> Result<(), String> {
+    let (address, project) = (stage.address(), stage.project());
+    let project = project.display();
+    let settings = format!(
+        r#"model = "{MODEL}"
+model_provider = "{PROVIDER}"
+model_context_window = {WINDOW_TOKENS}
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+web_search = "disabled"
+check_for_update_on_startup = false
+analytics.enabled = false
+feedback.enabled = false
+otel.exporter = "none"
+features = {{ apps = false, plugins = false, remote_plugin = false }}
+projects."{project}".trust_level = "trusted"
+
+[model_providers.{PROVIDER}]
+name = "Scripted"
+base_url = "{address}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+requires_openai_auth = false
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+"#
+    );
+    stage.write(".codex/config.toml", &settings)
+}
+
+fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
+    let mut codex = stage.agent("codex");
+    codex
+        .env("CODEX_HOME", stage.home().join(".codex"))
+        .envs([("SCRIPTED_KEY", "none"), ("RUST_LOG", "warn")]);
+    codex.args(["exec", "--skip-git-repo-check"]);
+    if session == Session::Last {
+        codex.args(["resume", "--last"]);
+    }
+    codex.arg(prompt);
+    codex
+}
+
+fn session(stage: &Stage) -> Result<PathBuf, String> {
+    only_file(&stage.home().join(".codex/sessions"), ".jsonl")
+}

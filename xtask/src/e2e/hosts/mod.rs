@@ -1,0 +1,83 @@
+//! The agents whose sessions are compacted: packages, settings, how they are run, where their session is.
+//!
+//! Each is pinned to a version that was looked at. All of them are told to leave the network alone.
+
+mod claude_code;
+mod codex;
+mod opencode;
+mod pi;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::stage::Stage;
+
+/// The name of the scripted provider and of its model, in the settings of agents.
+const PROVIDER: &str = "scripted";
+const MODEL: &str = "scripted-1";
+/// The window that agents are told, large enough that none compacts by itself.
+const WINDOW_TOKENS: usize = 200_000;
+
+/// An agent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Host {
+    /// The word for the command line and the table.
+    pub(crate) name: &'static str,
+    /// Its package in the registry of npm.
+    pub(crate) package: &'static str,
+    /// The version.
+    pub(crate) version: &'static str,
+    /// Another package, of the same version.
+    pub(crate) beside: Option<&'static str>,
+    /// How its requests are written.
+    pub(crate) dialect: &'static str,
+    /// Whether `all` means it.
+    pub(crate) is_free: bool,
+    /// Writes its settings.
+    pub(crate) configure: fn(&Stage) -> Result<(), String>,
+    /// Says a prompt, in a new session or in the last one.
+    pub(crate) say: fn(&Stage, &str, Session) -> Command,
+    /// Finds the file of its session.
+    pub(crate) session: fn(&Stage) -> Result<PathBuf, String>,
+}
+
+/// The session that a prompt goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// A new one.
+    New,
+    /// The last one.
+    Last,
+}
+
+/// Every agent.
+pub(crate) const HOSTS: [Host; 4] = [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST];
+
+/// Returns the agents of a word: a name, or `all` that are free software.
+pub(crate) fn named(word: &str) -> Result<Vec<Host>, String> {
+    let found: Vec<Host> =
+        HOSTS.into_iter().filter(|host| host.name == word || word == "all" && host.is_free).collect();
+    if found.is_empty() {
+        let names = HOSTS.map(|host| host.name).join(", ");
+        return Err(format!("there is no host `{word}`\nhint: {names}, or all but the last one: all"));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_those_that_are_free() {
+        let names = |word: &str| named(word).map(|hosts| hosts.iter().map(|host| host.name).collect());
+        assert_eq!(names("all"), Ok(vec!["pi", "codex", "opencode"]));
+        assert_eq!(names("claude-code"), Ok(vec!["claude-code"]));
+    }
+
+    #[test]
+    fn a_host_that_is_not_known_is_told_with_those_that_are() {
+        let why = named("emacs").unwrap_err();
+        assert!(why.starts_with("there is no host `emacs`\nhint: pi, codex, opencode, claude-code"), "{why}");
+    }
+}

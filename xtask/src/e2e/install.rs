@@ -1,0 +1,86 @@
+//! Installing an agent from npm, once for each version.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::hosts::Host;
+
+/// Returns the folder that agents are kept in: beside what cargo built, outside of what git knows.
+pub(crate) fn cache() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let target = program.ancestors().nth(2).ok_or("this program is in no target directory")?;
+    Ok(target.join("e2e"))
+}
+
+/// Returns the folder of an agent, whether it is there or not.
+pub(crate) fn folder(cache: &Path, host: &Host) -> PathBuf {
+    cache.join(format!("{}-{}", host.name, host.version))
+}
+
+/// Installs an agent if it is not there, and returns whether it was.
+pub(crate) fn install(cache: &Path, host: &Host) -> Result<bool, String> {
+    let folder = folder(cache, host);
+    if folder.is_dir() {
+        return Ok(true);
+    }
+    // An install that was broken off is begun again.
+    let begun = folder.with_extension("begun");
+    let told = |error: std::io::Error| format!("{}: {error}", begun.display());
+    if begun.is_dir() {
+        std::fs::remove_dir_all(&begun).map_err(told)?;
+    }
+    std::fs::create_dir_all(&begun).map_err(told)?;
+    std::fs::write(begun.join("package.json"), "{\"private\": true}\n").map_err(told)?;
+    npm(&begun, host)?;
+    std::fs::rename(&begun, &folder).map_err(told)?;
+    Ok(false)
+}
+
+fn npm(folder: &Path, host: &Host) -> Result<(), String> {
+    let packages = packages(host);
+    let status = Command::new("npm")
+        .args([
+            "install",
+            "--save-exact",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--loglevel=error",
+        ])
+        .args(&packages)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .status();
+    let what = format!("npm install {}", packages.join(" "));
+    let status =
+        status.map_err(|error| format!("{what}: {error}\nhint: install Node 20 or newer with npm"))?;
+    let hint = "hint: agents come from the registry of npm; is it reached from here?";
+    if status.success() { Ok(()) } else { Err(format!("{what}: {status}\n{hint}")) }
+}
+
+fn packages(host: &Host) -> Vec<String> {
+    let names = [host.package].into_iter().chain(host.beside);
+    names.map(|name| format!("{name}@{}", host.version)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2e::hosts::named;
+
+    #[test]
+    fn packages_are_pinned() {
+        let packages: Vec<String> = named("opencode").unwrap().iter().flat_map(packages).collect();
+        assert_eq!(packages.len(), 2);
+        assert!(packages.iter().all(|package| package.ends_with("@1.18.33")), "{packages:?}");
+    }
+
+    #[test]
+    fn an_agent_that_is_there_is_not_installed_again() {
+        let cache = std::env::temp_dir().join(format!("wb-install-{}", std::process::id()));
+        let host = named("pi").unwrap()[0];
+        std::fs::create_dir_all(folder(&cache, &host)).unwrap();
+        assert_eq!(install(&cache, &host), Ok(true));
+        std::fs::remove_dir_all(cache).unwrap();
+    }
+}

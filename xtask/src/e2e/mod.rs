@@ -1,0 +1,159 @@
+//! `cargo xtask e2e`: real agents, installed from npm, go on with sessions of theirs that `wb` has compacted.
+//!
+//! An agent runs without a screen, in a home of its own, against a provider of ours that plays a script. What it sends
+//! after the compaction, and after the compaction was taken back, is checked.
+
+mod script;
+mod wire;
+mod provider;
+mod stage;
+mod hosts;
+mod install;
+mod apart;
+mod wb;
+mod validate;
+mod play;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use hosts::Host;
+use play::Outcome;
+
+const USAGE: &str = "\
+usage: cargo xtask e2e HOST… [--wb PROGRAM] [--keep] [--record]
+
+  HOST      pi, codex, opencode, claude-code, or all: the first three
+  --wb      tests this wb instead of the one of the checkout
+  --keep    leaves the folders of the runs: what was sent, what was printed, the sessions
+  --record  writes what was found into docs/evaluation
+";
+
+/// Says to this program itself that it already runs where only the loopback address is.
+const APART: &str = "--apart";
+
+#[derive(Debug, Default)]
+struct Options {
+    hosts: Vec<Host>,
+    wb: Option<PathBuf>,
+    is_kept: bool,
+    is_recorded: bool,
+    is_apart: bool,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
+                "--keep" => options.is_kept = true,
+                "--record" => options.is_recorded = true,
+                APART => options.is_apart = true,
+                name => options.hosts.extend(hosts::named(name)?),
+            }
+        }
+        if options.hosts.is_empty() { Err(USAGE.to_owned()) } else { Ok(options) }
+    }
+}
+
+/// Installs the agents, builds `wb` and runs all of them, away from the network if that can be had.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
+    let options = Options::read(words)?;
+    let cache = install::cache()?;
+    if options.is_apart {
+        return run_all(root, &cache, &options);
+    }
+    for host in &options.hosts {
+        installed(&cache, host)?;
+    }
+    let target = cache.parent().ok_or("no target directory")?;
+    let wb = options.wb.clone().map_or_else(|| wb::build(root, target), Ok)?;
+    let options = Options { wb: Some(wb), ..options };
+    if let Some(way) = apart::way() {
+        return again(way, &options);
+    }
+    println!("the network is not cut off: `unshare -n` is not allowed or not there");
+    run_all(root, &cache, &options)
+}
+
+fn installed(cache: &Path, host: &Host) -> Result<(), String> {
+    let start = Instant::now();
+    let was_there = install::install(cache, host)?;
+    let how = if was_there { "was installed before".to_owned() } else { told("installed in", start) };
+    println!("{} {}: {how}", host.name, host.version);
+    Ok(())
+}
+
+fn told(what: &str, start: Instant) -> String {
+    format!("{what} {:.1} s", start.elapsed().as_secs_f64())
+}
+
+/// Runs this program again, where only the loopback address is.
+fn again(way: &[&str], options: &Options) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut command = apart::entered(way, &program);
+    command.args(["e2e", APART]).args(options.hosts.iter().map(|host| host.name));
+    if let Some(wb) = &options.wb {
+        command.arg("--wb").arg(wb);
+    }
+    command.args(options.is_kept.then_some("--keep")).args(options.is_recorded.then_some("--record"));
+    let status = command.stdin(Stdio::null()).status().map_err(|error| format!("unshare: {error}"))?;
+    if status.success() { Ok(()) } else { Err("e2e: failed".to_owned()) }
+}
+
+fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
+    let wb = wb::Wb::at(options.wb.clone().ok_or(USAGE)?)?;
+    let date = today()?;
+    let mut outcomes = Vec::new();
+    for host in &options.hosts {
+        let outcome = play::run(host, &wb, &install::folder(cache, host), options.is_kept)?;
+        println!("{}", report::summary(host, &date, &outcome));
+        outcomes.push((*host, outcome));
+    }
+    if options.is_recorded {
+        record(root, &date, options.is_apart, &outcomes)?;
+    }
+    let n_bad = outcomes.iter().filter(|(_, outcome)| !outcome.findings.is_empty()).count();
+    if n_bad == 0 { Ok(()) } else { Err(format!("e2e: {n_bad} of {} failed", outcomes.len())) }
+}
+
+fn today() -> Result<String, String> {
+    let output = Command::new("date").args(["-u", "+%F"]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("date: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn record(root: &Path, date: &str, is_apart: bool, outcomes: &[(Host, Outcome)]) -> Result<(), String> {
+    let commit = crate::figures::commit_of_head(root, report::FILE)?;
+    let run = report::Run { date, commit: &commit, is_apart };
+    let rows: Vec<(Host, String)> =
+        outcomes.iter().map(|(host, outcome)| (*host, report::row(host, outcome, &run))).collect();
+    let file = root.join(report::FILE);
+    let old = std::fs::read_to_string(&file).unwrap_or_default();
+    std::fs::write(&file, report::page(&old, &rows)).map_err(|error| format!("{}: {error}", report::FILE))?;
+    println!("{}: written", report::FILE);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_options_are_read_in_any_order() {
+        let options = Options::read(&["--keep", "pi", "--wb", "wb", "claude-code"]).unwrap();
+        assert_eq!(options.hosts.iter().map(|host| host.name).collect::<Vec<_>>(), ["pi", "claude-code"]);
+        assert_eq!(options.wb, Some("wb".into()));
+        assert!(options.is_kept && !options.is_recorded);
+    }
+
+    #[test]
+    fn without_a_host_the_usage_is_told() {
+        assert_eq!(Options::read(&["--record"]).unwrap_err(), USAGE);
+        assert_eq!(Options::read(&["pi", "--wb"]).unwrap_err(), USAGE);
+    }
+}

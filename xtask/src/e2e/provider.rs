@@ -1,0 +1,244 @@
+//! A provider on the loopback address that plays a script and remembers what it was asked.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Cursor, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+use super::script::Turn;
+use super::wire::{Called, Dialect, Item, Reply};
+
+/// A request of the agent's loop, which declares tools.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// What the model was given to read.
+    pub(crate) items: Vec<Item>,
+    /// The whole of it, as it came.
+    pub(crate) text: String,
+}
+
+/// What came since a script was set.
+#[derive(Debug, Default)]
+pub(crate) struct Played {
+    /// The requests of the loop.
+    pub(crate) asked: Vec<Asked>,
+    /// How many requests declared no tools: titles and summaries are asked for without any.
+    pub(crate) n_aside: usize,
+    /// What went wrong.
+    pub(crate) faults: Vec<String>,
+}
+
+#[derive(Debug)]
+struct State {
+    turns: VecDeque<Turn>,
+    played: Played,
+    /// Answers so far; ids are made of this number.
+    n_replies: usize,
+    log: File,
+}
+
+/// The provider; it ends with this value.
+pub(crate) struct Provider {
+    port: u16,
+    state: Arc<Mutex<State>>,
+    server: Arc<Server>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Provider {
+    /// Starts to listen on a free port; every request becomes a line of the log.
+    pub(crate) fn start(log: &Path) -> Result<Self, String> {
+        let log = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let server = Server::http("127.0.0.1:0").map_err(|error| format!("the provider: {error}"))?;
+        let port = server.server_addr().to_ip().map(|address| address.port());
+        let port = port.ok_or("the provider: listens on no port")?;
+        let state = State { turns: VecDeque::new(), played: Played::default(), n_replies: 0, log };
+        let (state, server) = (Arc::new(Mutex::new(state)), Arc::new(server));
+        let (of_thread, its_server) = (Arc::clone(&state), Arc::clone(&server));
+        let thread = std::thread::spawn(move || serve(&its_server, &of_thread));
+        Ok(Self { port, state, server, thread: Some(thread) })
+    }
+
+    /// Returns the port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sets what is said from now on.
+    pub(crate) fn play(&self, turns: Vec<Turn>) {
+        let mut state = locked(&self.state);
+        state.turns = turns.into();
+        state.played = Played::default();
+    }
+
+    /// Returns what came since then; turns that were not asked for are faults.
+    pub(crate) fn played(&self) -> Played {
+        let mut state = locked(&self.state);
+        let mut played = std::mem::take(&mut state.played);
+        if !state.turns.is_empty() {
+            played.faults.push(format!("the agent stopped {} answers before the end", state.turns.len()));
+        }
+        played
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn serve(server: &Server, state: &Mutex<State>) {
+    for mut request in server.incoming_requests() {
+        let mut text = String::new();
+        let read = request.as_reader().read_to_string(&mut text);
+        let answer = {
+            let mut state = locked(state);
+            if let Err(error) = read {
+                state.played.faults.push(format!("{}: {error}", request.url()));
+            }
+            answer(&mut state, request.method(), request.url(), text)
+        };
+        send(request, answer);
+    }
+}
+
+/// An answer: the status, the kind of content, the content.
+type Answer = (u16, &'static str, String);
+
+const JSON: &str = "application/json";
+const STREAM: &str = "text/event-stream";
+
+fn answer(state: &mut State, method: &Method, url: &str, text: String) -> Answer {
+    let body: Value = serde_json::from_str(&text).unwrap_or_default();
+    let line = json!({"method": method.as_str(), "url": url, "body": body});
+    let _ = writeln!(state.log, "{line}");
+    match Dialect::of(url) {
+        Some(dialect) if *method == Method::Post => reply(state, dialect, &body, text),
+        _ => beside(url, text.len()),
+    }
+}
+
+/// Answers what is no request for a reply: lists of models, counts of tokens.
+fn beside(url: &str, n_bytes: usize) -> Answer {
+    let path = url.split('?').next().unwrap_or_default();
+    let body = match path.rsplit('/').next() {
+        Some("models") => json!({"object": "list", "data": [], "models": []}),
+        Some("count_tokens") => json!({"input_tokens": n_bytes / 4}),
+        _ => json!({}),
+    };
+    (200, JSON, body.to_string())
+}
+
+fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Answer {
+    state.n_replies += 1;
+    let reply = if dialect.tools(body).is_empty() {
+        state.played.n_aside += 1;
+        Ok(Reply::to(body, state.n_replies, "An answer to a question aside.", Vec::new()))
+    } else {
+        state.played.asked.push(Asked { items: dialect.items(body), text });
+        next_turn(state, dialect, body)
+    };
+    match reply {
+        Ok(reply) if body["stream"] == true => (200, STREAM, dialect.stream(&reply)),
+        Ok(_) => refusal(state, format!("{dialect:?}: a request that does not stream")),
+        Err(why) => refusal(state, why),
+    }
+}
+
+fn next_turn(state: &mut State, dialect: Dialect, body: &Value) -> Result<Reply, String> {
+    let turn = state.turns.pop_front().ok_or("the agent asked again after the last answer")?;
+    let number = state.n_replies;
+    let tools = dialect.tools(body);
+    let call = |(index, call)| Called::with(&tools, call, format!("call_{number:04}_{index}"));
+    let calls = turn.calls.iter().enumerate().map(call).collect::<Result<_, _>>()?;
+    Ok(Reply::to(body, number, &turn.text, calls))
+}
+
+fn refusal(state: &mut State, why: String) -> Answer {
+    let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": why}});
+    state.played.faults.push(why);
+    (400, JSON, error.to_string())
+}
+
+fn send(request: Request, (status, kind, body): Answer) {
+    let length = Some(body.len());
+    let header = Header::from_bytes("content-type", kind);
+    let headers = header.into_iter().collect();
+    let response = Response::new(status.into(), headers, Cursor::new(body.into_bytes()), length, None);
+    // Whoever asked may be gone.
+    let _ = request.respond(response);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::Call;
+    use super::*;
+
+    fn state(turns: Vec<Turn>) -> State {
+        let file = std::env::temp_dir().join(format!("wb-provider-{}-{}", turns.len(), std::process::id()));
+        let log = File::create(&file).unwrap();
+        let _ = std::fs::remove_file(file);
+        State { turns: turns.into(), played: Played::default(), n_replies: 0, log }
+    }
+
+    fn turn(text: &str, calls: Vec<Call>) -> Turn {
+        Turn { text: text.to_owned(), calls }
+    }
+
+    fn ask(state: &mut State, body: &Value) -> Answer {
+        answer(state, &Method::Post, "/v1/chat/completions", body.to_string())
+    }
+
+    fn body() -> Value {
+        let bash = json!({"name": "bash", "parameters": {"properties": {"command": {}}}});
+        json!({"stream": true, "messages": [{"role": "user", "content": "Go."}], "tools": [{"function": bash}]})
+    }
+
+    #[test]
+    fn turns_are_played_in_order_and_requests_are_remembered() {
+        let mut state = state(vec![turn("One.", vec![Call::Run("ls".into())]), turn("Two.", Vec::new())]);
+        let (status, kind, first) = ask(&mut state, &body());
+        assert_eq!((status, kind), (200, STREAM));
+        assert!(first.contains("One.") && first.contains("call_0001_0"), "{first}");
+        assert!(ask(&mut state, &body()).2.contains("Two."));
+        assert_eq!(state.played.asked.len(), 2);
+        assert!(state.played.faults.is_empty());
+    }
+
+    #[test]
+    fn a_request_without_tools_is_answered_aside_and_takes_no_turn() {
+        let mut state = state(vec![turn("One.", Vec::new())]);
+        let answer = ask(&mut state, &json!({"stream": true, "messages": []}));
+        assert!(answer.2.contains("aside"), "{answer:?}");
+        assert_eq!((state.played.n_aside, state.turns.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_request_after_the_last_turn_is_a_fault() {
+        let mut state = state(Vec::new());
+        assert_eq!(ask(&mut state, &body()).0, 400);
+        assert_eq!(state.played.faults, ["the agent asked again after the last answer"]);
+    }
+
+    #[test]
+    fn turns_that_nobody_asked_for_are_told() {
+        let log = std::env::temp_dir().join(format!("wb-provider-left-{}", std::process::id()));
+        let provider = Provider::start(&log).unwrap();
+        provider.play(vec![turn("One.", Vec::new())]);
+        assert_eq!(provider.played().faults, ["the agent stopped 1 answers before the end"]);
+        std::fs::remove_file(log).unwrap();
+    }
+}

@@ -1,0 +1,127 @@
+//! What the scripted model says and calls, the files that it reads, and the texts by which its session is known again.
+
+use std::path::Path;
+
+/// A call, told by what it does: each host has tools of its own for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// Runs a line in the shell.
+    Run(String),
+    /// Reads a file.
+    Read(String),
+}
+
+/// One answer of the model. Without calls it ends the turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    /// The words.
+    pub(crate) text: String,
+    /// The calls, all at once.
+    pub(crate) calls: Vec<Call>,
+}
+
+/// The first prompt. The digest tells it, and after a compaction nothing else does.
+pub(crate) const TASK: &str = "Count the herons of the northern marsh, and never change a notebook.";
+/// The second prompt, which begins the tail. It is long, so that agents that count back from the end find its beginning.
+pub(crate) const TAIL_PROMPT: &str = "Now look at the southern marsh. Begin at the weir: what is said of the otters \
+    there, and whether the gate is open or shut, can be read at once. When that is known, go on to the kites above \
+    it, and tell when the marsh is done. The counting in the north need not be done again for that.";
+/// The prompt after the compaction.
+pub(crate) const NEXT_PROMPT: &str = "Go on with the eastern marsh.";
+/// The prompt after the compaction was taken back.
+pub(crate) const LAST_PROMPT: &str = "End with the western marsh.";
+
+/// What stands in the long outputs of the head, each of which is in one file.
+pub(crate) const HEAD_OUTPUTS: [&str; 3] =
+    ["the reeds stand still at noon", "a grey bird walks in the shallows", "no wind and no boats since dawn"];
+/// What ends the head.
+pub(crate) const HEAD_ANSWER: &str = "The northern marsh is counted.";
+/// What stands in the outputs of the tail: those of two calls at once, and of one more.
+pub(crate) const TAIL_OUTPUTS: [&str; 3] =
+    ["two otters under the weir", "the gate of the weir is shut", "three kites above the weir"];
+/// What ends the tail.
+pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
+
+/// Lines of a file of the head; few enough that no host shortens them.
+const HEAD_LINES: usize = 120;
+/// Lines of a file of the tail.
+const TAIL_LINES: usize = 12;
+/// The number in front of each line is what tells the lines of a file apart.
+const HEAD_FILES: [&str; 3] = ["morning.txt", "noon.txt", "evening.txt"];
+const TAIL_FILES: [&str; 3] = ["otters.txt", "gate.txt", "kites.txt"];
+
+/// Writes the files that the session is about.
+pub(crate) fn write_files(project: &Path) -> Result<(), String> {
+    let head = HEAD_FILES.into_iter().zip(HEAD_OUTPUTS).map(|(name, line)| (name, line, HEAD_LINES));
+    let tail = TAIL_FILES.into_iter().zip(TAIL_OUTPUTS).map(|(name, line)| (name, line, TAIL_LINES));
+    for (name, line, n_lines) in head.chain(tail) {
+        let lines: Vec<String> = (1..=n_lines).map(|number| format!("{number} {line}")).collect();
+        let file = project.join(name);
+        std::fs::write(&file, lines.join("\n") + "\n")
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The answers to the first prompt: six calls, two of them at once, one of which fails.
+pub(crate) fn head(project: &Path) -> Vec<Turn> {
+    let [morning, noon, evening] = HEAD_FILES;
+    vec![
+        calls("First the morning.", vec![run(&format!("cat {morning}"))]),
+        calls("", vec![read(project, noon)]),
+        calls("Two at once.", vec![run(&format!("wc -l {noon}")), run("ls no-such-notebook")]),
+        calls("", vec![run("echo half of it is done")]),
+        calls("", vec![run(&format!("cat {evening}"))]),
+        says(HEAD_ANSWER),
+    ]
+}
+
+/// The answers to the second prompt: three calls, two of them at once.
+pub(crate) fn tail(project: &Path) -> Vec<Turn> {
+    let [otters, gate, kites] = TAIL_FILES;
+    vec![
+        calls("The weir first.", vec![run(&format!("cat {otters}")), read(project, gate)]),
+        calls("", vec![run(&format!("cat {kites}"))]),
+        says(TAIL_ANSWER),
+    ]
+}
+
+/// The answers to a prompt of a session that was resumed: one call.
+pub(crate) fn resumed() -> Vec<Turn> {
+    vec![calls("", vec![run("echo the session goes on")]), says("That marsh is done too.")]
+}
+
+fn calls(text: &str, calls: Vec<Call>) -> Turn {
+    Turn { text: text.to_owned(), calls }
+}
+
+fn says(text: &str) -> Turn {
+    calls(text, Vec::new())
+}
+
+fn run(line: &str) -> Call {
+    Call::Run(line.to_owned())
+}
+
+fn read(project: &Path, name: &str) -> Call {
+    Call::Read(project.join(name).display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_nine_calls_with_a_pair_in_the_head_and_one_in_the_tail() {
+        let project = Path::new("p");
+        let counts = |turns: Vec<Turn>| turns.iter().map(|turn| turn.calls.len()).collect::<Vec<_>>();
+        assert_eq!(counts(head(project)), [1, 1, 2, 1, 1, 0]);
+        assert_eq!(counts(tail(project)), [2, 1, 0]);
+    }
+
+    #[test]
+    fn the_marks_of_the_head_stand_in_outputs_only_so_that_a_digest_need_not_repeat_them() {
+        let told = format!("{TASK}{TAIL_PROMPT}{:?}{:?}", head(Path::new("p")), tail(Path::new("p")));
+        assert!(HEAD_OUTPUTS.iter().all(|output| !told.contains(output)));
+    }
+}
