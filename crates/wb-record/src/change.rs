@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::FileError;
-use crate::part::PartId;
+use crate::span::PartId;
 
 /// Bytes of a part; in JSON a string where they are UTF-8, else a list of numbers.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]

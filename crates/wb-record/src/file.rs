@@ -15,7 +15,8 @@ use std::sync::Arc;
 use crate::change::{Bytes, Change, ChangeSet, CommitError};
 use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::error::FileError;
-use crate::part::{PartId, Parts};
+use crate::part::Parts;
+use crate::span::PartId;
 use crate::write::{Draft, PRIVATE, no_link, write_new_on};
 
 /// The bytes for which room is made at once.

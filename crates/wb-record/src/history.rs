@@ -14,10 +14,12 @@ use crate::change::{Change, ChangeSet, CommitError};
 use crate::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::file::FileParts;
-use crate::format::{Document, NotExpressible, Stamp, WriteError};
+use crate::format::{Document, Stamp, WriteError};
+use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::lines::Lines;
-use crate::part::{MemoryParts, Parts, Span};
+use crate::part::{MemoryParts, Parts};
+use crate::span::Span;
 use crate::view::View;
 
 /// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
@@ -102,92 +104,6 @@ pub enum Undone {
     Exactly,
     /// Others had written since: the old view was written after it, with what came since at its end.
     ByAppending,
-}
-
-/// Why an operation was not undone or redone; the session is as it was.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HistoryError {
-    /// There is nothing to take back.
-    #[error("there is no operation that can be undone")]
-    NothingToUndo,
-    /// There is nothing to do again.
-    #[error("there is no operation that can be redone")]
-    NothingToRedo,
-    /// The list has no such operation.
-    #[error("there is no operation {id}")]
-    Unknown {
-        /// The number that was asked for.
-        id: u64,
-    },
-    /// It is in that state already.
-    #[error("operation {id} is {}", if *is_undone { "undone already" } else { "not undone" })]
-    WrongState {
-        /// Its number.
-        id: u64,
-        /// Whether it was taken back.
-        is_undone: bool,
-    },
-    /// The agent compacted the session itself since.
-    #[error("the agent has changed the beginning of the conversation since operation {id}")]
-    Overtaken {
-        /// Its number.
-        id: u64,
-    },
-    /// A later operation changed what this one changed.
-    #[error("operation {id} cannot be {doing} by itself: something was written after it")]
-    NotAlone {
-        /// Its number.
-        id: u64,
-        /// What was asked for.
-        doing: &'static str,
-    },
-    /// A record that stood there is not there any more.
-    #[error("the records that operation {id} had before are not in the session any more")]
-    Lost {
-        /// Its number.
-        id: u64,
-    },
-    /// The list cannot be read.
-    #[error("the list of operations cannot be read: {0}")]
-    List(String),
-    /// The session cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
-
-impl HistoryError {
-    /// Returns what the user can do about it.
-    pub fn hint(&self) -> &str {
-        match self {
-            Self::NothingToUndo | Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
-                "`wb log FILE` shows what was done"
-            }
-            Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
-            Self::NotAlone { .. } => "take back what came after it first",
-            Self::Lost { .. } => "look for a copy of the session from before",
-            Self::List(_) => "check the file that ends in .wb-log next to the session",
-            Self::Write(error) => error.hint(),
-        }
-    }
-}
-
-impl From<CommitError> for HistoryError {
-    fn from(error: CommitError) -> Self {
-        Self::Write(error.into())
-    }
-}
-
-impl From<FormatError> for HistoryError {
-    fn from(error: FormatError) -> Self {
-        Self::Write(error.into())
-    }
-}
-
-impl From<NotExpressible> for HistoryError {
-    fn from(error: NotExpressible) -> Self {
-        Self::Write(error.into())
-    }
 }
 
 /// The list of what was done to one session.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::{Block, Edit, Message, Patch};
 
-use crate::part::Span;
+use crate::span::Span;
 
 /// One message of the view that shall be, or one record of it.
 #[derive(Clone, Debug, PartialEq)]

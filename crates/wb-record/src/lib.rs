@@ -24,6 +24,7 @@ pub mod json;
 pub mod lines;
 pub mod error;
 pub mod note;
+pub mod span;
 pub mod change;
 pub mod splice;
 pub mod part;
@@ -37,6 +38,7 @@ pub mod probe;
 pub mod view;
 pub mod item;
 pub mod format;
+pub mod history_error;
 pub mod history;
 
 pub use change::{Bytes, Change, ChangeSet, CommitError};
@@ -46,12 +48,14 @@ pub use file::{FileParts, append_line};
 pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
 };
-pub use history::{History, HistoryError, Operation, Undone, What, list_of};
+pub use history::{History, Operation, Undone, What, list_of};
+pub use history_error::HistoryError;
 pub use item::{Item, is_unchanged, items};
 pub use lines::{Line, Lines};
 pub use note::Note;
-pub use part::{MemoryParts, PartId, PartReader, Parts, Span};
+pub use part::{MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
+pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};
 #[cfg(any(unix, windows))]
 pub use write::write_new;

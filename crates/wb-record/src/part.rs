@@ -5,31 +5,10 @@ use std::fmt::Debug;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::change::{ChangeSet, CommitError};
-
-/// The name of a part: empty for a file that stands alone, `table/group/id` for a row of a database.
-pub type PartId = String;
-
-/// A stretch of a part, in bytes. It stays where it is while the part only grows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Span {
-    /// The part.
-    pub part: PartId,
-    /// The first byte.
-    pub at: u64,
-    /// How many bytes.
-    pub len: u64,
-}
-
-impl Span {
-    /// Returns the bytes of the part that the span takes.
-    pub fn range(&self) -> Range<u64> {
-        self.at..self.at + self.len
-    }
-}
+use crate::span::{PartId, Span};
 
 /// A file, a folder, a database or memory: whatever has parts with names and bytes.
 pub trait Parts: Send + Sync + Debug {

@@ -6,7 +6,8 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::part::{PartId, Parts};
+use crate::part::Parts;
+use crate::span::PartId;
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;

@@ -8,7 +8,7 @@ use wb_budget::Usage;
 use wb_message::{Message, ToolVocabulary};
 
 use crate::note::Note;
-use crate::part::Span;
+use crate::span::Span;
 
 /// A conversation of a session as its next request would send it, without the system prompt and the tools, which
 /// files do not hold.
