@@ -12,13 +12,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::change::{Bytes, Change, ChangeSet, CommitError};
+use crate::change::{Change, ChangeSet, CommitError};
 use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::error::FileError;
 use crate::part::{PartId, Parts};
+use crate::settle::appended;
 use crate::write::{Draft, PRIVATE, no_link, write_new_on};
 
-/// The bytes for which room is made at once.
+/// The bytes for which room is made before it is known whether the file has them.
 const CHUNK: u64 = 1 << 20;
 
 /// One part without a name over one file.
@@ -167,10 +168,11 @@ impl FileParts {
     }
 
     fn change(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
-        if let Some((at, new)) = appended(set) {
+        let changes: Vec<&Change> = set.changes.iter().map(|(_, change)| change).collect();
+        if let Some((at, new)) = appended(&changes) {
             return self.append(at, &new, true);
         }
-        if let [(_, Change::Cut { at, old })] = &set.changes[..] {
+        if let [Change::Cut { at, old }] = changes[..] {
             return self.cut(*at, &old.0);
         }
         self.rewrite(set)
@@ -284,20 +286,6 @@ pub(crate) fn append_line_on(
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 
-/// Returns where all the changes append to and what, if they do nothing else.
-fn appended(set: &ChangeSet) -> Option<(u64, Vec<u8>)> {
-    let mut all: Option<(u64, Vec<u8>)> = None;
-    for (_, change) in &set.changes {
-        let Change::Append { at, new: Bytes(new) } = change else { return None };
-        let (start, bytes) = all.get_or_insert_with(|| (*at, Vec::new()));
-        if *start + bytes.len() as u64 != *at {
-            return None;
-        }
-        bytes.extend_from_slice(new);
-    }
-    all
-}
-
 /// Returns whether a file has these bytes at a place.
 fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
     let mut found = Vec::with_capacity(expected.len());
@@ -322,8 +310,12 @@ impl Parts for FileParts {
 
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
         let Some((file, _)) = self.open.as_ref().filter(|_| part.is_empty()) else { return Ok(()) };
-        let n_bytes = range.end.saturating_sub(range.start);
-        out.reserve(usize::try_from(n_bytes.min(CHUNK)).unwrap_or(0));
+        let mut n_bytes = range.end.saturating_sub(range.start);
+        if n_bytes > CHUNK {
+            // It may be said that all is wanted.
+            n_bytes = n_bytes.min(file.metadata()?.len().saturating_sub(range.start));
+        }
+        out.reserve(usize::try_from(n_bytes).unwrap_or(0));
         At { file, at: range.start }.take(n_bytes).read_to_end(out).map(drop)
     }
 
