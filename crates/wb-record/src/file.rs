@@ -222,13 +222,14 @@ impl FileParts {
         let path = self.path.clone();
         let there = self.open.as_ref().map(|(file, _)| file.metadata()).transpose();
         let there = there.map_err(self.failed("looking at it"))?;
-        let draft = Draft::new(&*disk, &path, |out| {
-            out.write_all(after).map_err(FileError::io(&path, "writing it"))
-        })?;
+        let mode = there.as_ref().map_or(PRIVATE, mode_of);
+        let content =
+            |out: &mut dyn io::Write| out.write_all(after).map_err(FileError::io(&path, "writing it"));
+        let draft = Draft::new(&*disk, &path, mode, there.as_ref(), content)?;
         // Whoever opens the file by its name finds it locked.
         draft.file().try_lock().map_err(|_| CommitError::Busy)?;
         self.check_len(len)?;
-        let file = draft.keep(there.as_ref().map_or(PRIVATE, mode_of), there.as_ref(), len.is_some())?;
+        let file = draft.keep(len.is_some())?;
         let metadata = file.metadata().map_err(|source| self.unknown("looking at it", source))?;
         self.open = Some((file, Identity::of(&metadata)));
         self.sync_folder()
@@ -339,5 +340,72 @@ impl Parts for FileParts {
 impl fmt::Debug for FileParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileParts").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::change::Bytes;
+
+    /// A disk on which a program that asks for no lock appends to the file while we write to it.
+    #[derive(Debug)]
+    struct Meddled {
+        path: PathBuf,
+        before: &'static [u8],
+        after: &'static [u8],
+    }
+
+    impl Meddled {
+        fn append(&self, bytes: &[u8]) -> io::Result<()> {
+            OpenOptions::new().append(true).open(&self.path)?.write_all(bytes)
+        }
+    }
+
+    impl Disk for Meddled {
+        fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+            self.append(self.before)?;
+            file.write_all(bytes)?;
+            self.append(self.after).map(|()| bytes.len())
+        }
+    }
+
+    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds after.
+    fn meddled(
+        before: &'static [u8],
+        after: &'static [u8],
+        change: Change,
+    ) -> (Result<(), CommitError>, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "old\n").unwrap();
+        let disk = Arc::new(Meddled { path: path.clone(), before, after });
+        let mut parts = FileParts::open_on(disk, path.clone()).unwrap();
+        let outcome = parts.commit(&ChangeSet { changes: vec![(PartId::new(), change)] });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no draft is left");
+        (outcome, fs::read_to_string(path).unwrap())
+    }
+
+    #[test]
+    fn what_others_write_at_the_same_moment_stays_and_ours_stands_whole_or_not_at_all() {
+        let append = || Change::Append { at: 4, new: Bytes(b"ours\n".into()) };
+        let (outcome, text) = meddled(b"", b"theirs\n", append());
+        assert_eq!((outcome.is_ok(), text.as_str()), (true, "old\nours\ntheirs\n"));
+        let (outcome, text) = meddled(b"theirs\n", b"", append());
+        assert!(matches!(outcome, Err(CommitError::Stale { at: 4, .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\n");
+        let (outcome, text) = meddled(b"theirs\n", b"more\n", append());
+        assert!(matches!(outcome, Err(CommitError::Unknown { .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\nours\nmore\n");
+    }
+
+    #[test]
+    fn what_others_append_while_the_draft_is_written_is_not_lost() {
+        let splice = Change::Splice { at: 0, old: Bytes(b"old".into()), new: Bytes(b"new".into()) };
+        let (outcome, text) = meddled(b"theirs\n", b"", splice);
+        assert!(matches!(outcome, Err(CommitError::Stale { .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\n");
     }
 }
