@@ -62,7 +62,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 /// What tells a file from another one under the same name: device and inode, where the system has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity(u64, u64);
 
 impl Identity {

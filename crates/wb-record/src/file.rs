@@ -12,14 +12,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::change::{Bytes, Change, ChangeSet, CommitError};
+use crate::change::{Change, ChangeSet, CommitError};
 use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::error::FileError;
 use crate::part::Parts;
+use crate::settle::appended;
 use crate::span::PartId;
 use crate::write::{Draft, PRIVATE, no_link, write_new_on};
 
-/// The bytes for which room is made at once.
+/// The bytes for which room is made before it is known whether the file has them.
 const CHUNK: u64 = 1 << 20;
 
 /// One part without a name over one file.
@@ -168,10 +169,11 @@ impl FileParts {
     }
 
     fn change(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
-        if let Some((at, new)) = appended(set) {
+        let changes: Vec<&Change> = set.changes.iter().map(|(_, change)| change).collect();
+        if let Some((at, new)) = appended(&changes) {
             return self.append(at, &new, true);
         }
-        if let [(_, Change::Cut { at, old })] = &set.changes[..] {
+        if let [Change::Cut { at, old }] = changes[..] {
             return self.cut(*at, &old.0);
         }
         self.rewrite(set)
@@ -221,13 +223,14 @@ impl FileParts {
         let path = self.path.clone();
         let there = self.open.as_ref().map(|(file, _)| file.metadata()).transpose();
         let there = there.map_err(self.failed("looking at it"))?;
-        let draft = Draft::new(&*disk, &path, |out| {
-            out.write_all(after).map_err(FileError::io(&path, "writing it"))
-        })?;
+        let mode = there.as_ref().map_or(PRIVATE, mode_of);
+        let content =
+            |out: &mut dyn io::Write| out.write_all(after).map_err(FileError::io(&path, "writing it"));
+        let draft = Draft::new(&*disk, &path, mode, there.as_ref(), content)?;
         // Whoever opens the file by its name finds it locked.
         draft.file().try_lock().map_err(|_| CommitError::Busy)?;
         self.check_len(len)?;
-        let file = draft.keep(there.as_ref().map_or(PRIVATE, mode_of), there.as_ref(), len.is_some())?;
+        let file = draft.keep(len.is_some())?;
         let metadata = file.metadata().map_err(|source| self.unknown("looking at it", source))?;
         self.open = Some((file, Identity::of(&metadata)));
         self.sync_folder()
@@ -285,20 +288,6 @@ pub(crate) fn append_line_on(
     parts.commit(&ChangeSet::append("", at, [feed, &line].concat()))
 }
 
-/// Returns where all the changes append to and what, if they do nothing else.
-fn appended(set: &ChangeSet) -> Option<(u64, Vec<u8>)> {
-    let mut all: Option<(u64, Vec<u8>)> = None;
-    for (_, change) in &set.changes {
-        let Change::Append { at, new: Bytes(new) } = change else { return None };
-        let (start, bytes) = all.get_or_insert_with(|| (*at, Vec::new()));
-        if *start + bytes.len() as u64 != *at {
-            return None;
-        }
-        bytes.extend_from_slice(new);
-    }
-    all
-}
-
 /// Returns whether a file has these bytes at a place.
 fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
     let mut found = Vec::with_capacity(expected.len());
@@ -323,8 +312,12 @@ impl Parts for FileParts {
 
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
         let Some((file, _)) = self.open.as_ref().filter(|_| part.is_empty()) else { return Ok(()) };
-        let n_bytes = range.end.saturating_sub(range.start);
-        out.reserve(usize::try_from(n_bytes.min(CHUNK)).unwrap_or(0));
+        let mut n_bytes = range.end.saturating_sub(range.start);
+        if n_bytes > CHUNK {
+            // It may be said that all is wanted.
+            n_bytes = n_bytes.min(file.metadata()?.len().saturating_sub(range.start));
+        }
+        out.reserve(usize::try_from(n_bytes).unwrap_or(0));
         At { file, at: range.start }.take(n_bytes).read_to_end(out).map(drop)
     }
 
@@ -348,5 +341,72 @@ impl Parts for FileParts {
 impl fmt::Debug for FileParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileParts").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::change::Bytes;
+
+    /// A disk on which a program that asks for no lock appends to the file while we write to it.
+    #[derive(Debug)]
+    struct Meddled {
+        path: PathBuf,
+        before: &'static [u8],
+        after: &'static [u8],
+    }
+
+    impl Meddled {
+        fn append(&self, bytes: &[u8]) -> io::Result<()> {
+            OpenOptions::new().append(true).open(&self.path)?.write_all(bytes)
+        }
+    }
+
+    impl Disk for Meddled {
+        fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+            self.append(self.before)?;
+            file.write_all(bytes)?;
+            self.append(self.after).map(|()| bytes.len())
+        }
+    }
+
+    /// Commits a change to a file with `old` in it, and returns the outcome and what the file holds after.
+    fn meddled(
+        before: &'static [u8],
+        after: &'static [u8],
+        change: Change,
+    ) -> (Result<(), CommitError>, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "old\n").unwrap();
+        let disk = Arc::new(Meddled { path: path.clone(), before, after });
+        let mut parts = FileParts::open_on(disk, path.clone()).unwrap();
+        let outcome = parts.commit(&ChangeSet { changes: vec![(PartId::new(), change)] });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no draft is left");
+        (outcome, fs::read_to_string(path).unwrap())
+    }
+
+    #[test]
+    fn what_others_write_at_the_same_moment_stays_and_ours_stands_whole_or_not_at_all() {
+        let append = || Change::Append { at: 4, new: Bytes(b"ours\n".into()) };
+        let (outcome, text) = meddled(b"", b"theirs\n", append());
+        assert_eq!((outcome.is_ok(), text.as_str()), (true, "old\nours\ntheirs\n"));
+        let (outcome, text) = meddled(b"theirs\n", b"", append());
+        assert!(matches!(outcome, Err(CommitError::Stale { at: 4, .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\n");
+        let (outcome, text) = meddled(b"theirs\n", b"more\n", append());
+        assert!(matches!(outcome, Err(CommitError::Unknown { .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\nours\nmore\n");
+    }
+
+    #[test]
+    fn what_others_append_while_the_draft_is_written_is_not_lost() {
+        let splice = Change::Splice { at: 0, old: Bytes(b"old".into()), new: Bytes(b"new".into()) };
+        let (outcome, text) = meddled(b"theirs\n", b"", splice);
+        assert!(matches!(outcome, Err(CommitError::Stale { .. })), "{outcome:?}");
+        assert_eq!(text, "old\ntheirs\n");
     }
 }

@@ -19,6 +19,7 @@ use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::lines::Lines;
 use crate::part::{MemoryParts, Parts};
+use crate::settle::{Found, found};
 use crate::span::Span;
 use crate::view::View;
 
@@ -183,12 +184,14 @@ impl History {
         let Some(id) = self.pending else { return Ok(()) };
         let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
-        if stands(document.parts(), &set).unwrap_or(false) {
-            let after = kept(document, &document.view(&conversation)?)?;
-            return self.write(Entry::Done { id, after });
-        }
-        if let Some(torn) = torn(document.parts(), &set) {
-            document.commit(&torn)?;
+        match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
+            // What others wrote since does not take it back.
+            Found::Finished => {
+                let after = kept(document, &document.view(&conversation)?)?;
+                return self.write(Entry::Done { id, after });
+            }
+            Found::Torn(cut) => document.commit(&cut)?,
+            Found::NotBegun | Found::Foreign => {}
         }
         self.write(Entry::Dropped { id })
     }
@@ -397,33 +400,4 @@ fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> 
     let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
     let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
     spans.map(kept).collect()
-}
-
-/// Returns whether what a set of changes writes stands in the parts.
-fn stands(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
-    for (part, change) in &set.changes {
-        let there = match change {
-            Change::Append { at, new } | Change::Splice { at, new, .. } => {
-                let span = Span { part: part.clone(), at: *at, len: new.0.len() as u64 };
-                !new.0.is_empty() && parts.bytes(&span)? == new.0
-            }
-            Change::Create { new } => parts.len(part)?.is_some() && parts.whole(part)? == new.0,
-            Change::Cut { at, .. } => parts.len(part)? == Some(*at),
-            Change::Remove { .. } => parts.len(part)?.is_none(),
-        };
-        if !there {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Returns what cuts off the beginning of an append, if that is all that stands there of a set of changes.
-fn torn(parts: &dyn Parts, set: &ChangeSet) -> Option<ChangeSet> {
-    let [(part, Change::Append { at, new })] = set.changes.as_slice() else { return None };
-    let mut there = Vec::new();
-    parts.read(part, *at..at + new.0.len() as u64, &mut there).ok()?;
-    let is_end = parts.len(part).ok()? == Some(at + there.len() as u64);
-    let is_ours = is_end && !there.is_empty() && new.0.starts_with(&there);
-    is_ours.then(|| ChangeSet::append(part, *at, there).inverse())
 }

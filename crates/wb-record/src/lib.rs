@@ -28,12 +28,15 @@ pub mod span;
 pub mod change;
 pub mod splice;
 pub mod part;
+pub mod settle;
 #[cfg(any(unix, windows))]
 mod disk;
 #[cfg(any(unix, windows))]
 pub mod write;
 #[cfg(any(unix, windows))]
 pub mod file;
+#[cfg(all(test, any(unix, windows)))]
+mod power;
 pub mod probe;
 pub mod view;
 pub mod item;

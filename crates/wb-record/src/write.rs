@@ -54,7 +54,7 @@ pub(crate) fn write_new_on<E: From<FileError>>(
     let source = source.map(|source| fs::metadata(source).map_err(FileError::io(source, "looking at it")));
     let modes = [source.transpose()?.as_ref(), there.as_ref()].map(|it| it.map(mode_of));
     let mode = modes.into_iter().flatten().reduce(|a, b| a & b).unwrap_or(PRIVATE);
-    Draft::new(disk, path, content)?.keep(mode, there.as_ref(), overwrite)?;
+    Draft::new(disk, path, mode, there.as_ref(), content)?.keep(overwrite)?;
     Ok(disk.sync_folder(folder_of(path)).map_err(FileError::io(path, "waiting for the disk"))?)
 }
 
@@ -123,17 +123,21 @@ pub(crate) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Writes a draft next to a name.
+    /// Writes a draft next to a name and waits until the disk has it.
     pub(crate) fn new<E: From<FileError>>(
         disk: &'a dyn Disk,
         path: &'a Path,
+        mode: u32,
+        owner: Option<&Metadata>,
         content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<Self, E> {
         let create = |draft: &Path| disk.create(draft);
         // What a kill leaves of it is listed by no agent.
-        let made = tempfile::Builder::new().prefix(".wb-").suffix(".draft").make_in(folder_of(path), create);
-        let file = made.map_err(|error| FileError::io(path, "creating it")(of_the_system(&error)))?;
+        let file = tempfile::Builder::new().prefix(".wb-").suffix(".draft").make_in(folder_of(path), create);
+        let file = file.map_err(|error| FileError::io(path, "creating it")(of_the_system(&error)))?;
         filled(disk, file.as_file(), path, content)?;
+        dress(file.as_file(), mode, owner).map_err(FileError::io(path, "setting its mode"))?;
+        disk.sync(file.as_file()).map_err(FileError::io(path, "waiting for the disk"))?;
         Ok(Self { disk, path, file })
     }
 
@@ -143,19 +147,11 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the draft its name, and returns the file open for reading and appending; the folder is to be synced.
-    pub(crate) fn keep(
-        self,
-        mode: u32,
-        owner: Option<&Metadata>,
-        overwrite: bool,
-    ) -> Result<File, FileError> {
-        let Self { disk, path, file } = self;
-        let (file, name) = file.into_parts();
-        dress(&file, mode, owner).map_err(FileError::io(path, "setting its mode"))?;
-        disk.sync(&file).map_err(FileError::io(path, "waiting for the disk"))?;
-        disk.name(name, path, overwrite).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => FileError::Exists { path: path.to_owned() },
-            _ => FileError::io(path, "creating it")(error),
+    pub(crate) fn keep(self, overwrite: bool) -> Result<File, FileError> {
+        let (file, name) = self.file.into_parts();
+        self.disk.name(name, self.path, overwrite).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => FileError::Exists { path: self.path.to_owned() },
+            _ => FileError::io(self.path, "creating it")(error),
         })?;
         Ok(file)
     }
