@@ -2,25 +2,77 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
+use crate::amounts::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
 
+/// What stands below the help of `wb` itself, and in its manual.
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done, also if there was nothing to do
+  1  an error
+  2  wrong usage
+  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`
+
+Environment:
+  COLUMNS            the width of the output, instead of the terminal's
+  NO_COLOR           no colours, unless --color=always
+  CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
+  CODEX_HOME         where Codex keeps its files, instead of ~/.codex";
+
 /// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
+///
+/// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
 ///
 /// Reads session files of Claude Code and pi, and messages as JSON or JSON lines; the format is told from the
 /// content. Works without a key and without a network.
 #[derive(Debug, Parser)]
-#[command(name = "wb", version, about)]
+#[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// What every command takes.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Print JSON: one object per file, errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Also show paths and notes in full, and say where the time went
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Shows how full the window is, by what, and whether it would be compacted
+    ///
+    /// Of a folder every session file below it is shown on one line.
+    ///
+    /// These are read: session files of Claude Code (also the export of the web) and of pi, and messages as one JSON
+    /// array, as {"messages":[…]} or as JSON lines.
     Weigh(Weigh),
     /// Shows what a compaction would drop, keep, clear and restore; writes nothing
     Plan(Plan),
@@ -38,7 +90,7 @@ pub(crate) enum Command {
     /// Holds every summary in a session against the messages that it stands for, and shows what they do not bear out
     ///
     /// Paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
-    /// are missing, approvals that nobody gave. The exit code is 1 if something is found.
+    /// are missing, approvals that nobody gave. The exit code is 3 if something is found.
     Audit(Audit),
     /// Looks into a session file of pi, compacts it, takes that back, goes to another branch of it
     ///
@@ -46,6 +98,29 @@ pub(crate) enum Command {
     /// change nothing that is there. Close the session in pi before: a program that has it open does not notice.
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Prints completions for a shell
+    ///
+    /// bash: `wb completions bash > ~/.local/share/bash-completion/completions/wb`; fish: `wb completions fish >
+    /// ~/.config/fish/completions/wb.fish`; zsh: `wb completions zsh > _wb` in a folder of your `fpath`.
+    Completions(Completions),
+    /// Prints the manual of wb, or of one of its commands, in the format of man
+    ///
+    /// `wb man > ~/.local/share/man/man1/wb.1` for keeps; `wb man weigh | man -l -` for a look.
+    Man(Manual),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Manual {
+    /// The command, such as `weigh` or `session undo` [default: wb itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,7 +138,7 @@ pub(crate) enum SessionCommand {
     /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
-    Compact(SessionCompact),
+    Compact(SessionChange),
     /// Takes the last compaction back: goes on before it, with what came after it repeated
     ///
     /// The compaction stays in the file, on the branch that is left.
@@ -83,19 +158,7 @@ pub(crate) struct SessionChange {
     /// Leave FILE as it is and write the whole session with the change to OUT, a new file
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionCompact {
-    #[command(flatten)]
-    pub(crate) change: SessionChange,
-    /// What the digest should look at; only a model follows it
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) instructions: Option<String>,
-    /// Show the digest and the figures and write nothing
+    /// Show what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -105,9 +168,6 @@ pub(crate) struct SessionTree {
     /// Session file of pi; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -118,9 +178,6 @@ pub(crate) struct SessionEntry {
     /// Id of an entry, or as much of its beginning as no other has [default: the last entry]
     #[arg(value_name = "ENTRY")]
     pub(crate) entry: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -137,9 +194,12 @@ pub(crate) struct SessionBranch {
 
 #[derive(Debug, Args)]
 pub(crate) struct Weigh {
-    /// Session files; `-` is standard input
+    /// Session files, or folders of them; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// End with exit code 3 if a session is over its budget
+    #[arg(long)]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }
@@ -164,6 +224,9 @@ pub(crate) struct Compact {
     /// Where the compacted transcript goes, as JSON lines; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// Show the report and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// How the session is brought down
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
@@ -185,9 +248,6 @@ pub(crate) struct Audit {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -196,7 +256,7 @@ pub(crate) struct Replay {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Windows that are tried, in tokens: smaller than a model's, so that a session fills them more than once
-    #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values = ["32k", "64k"], value_parser = window)]
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', default_values = ["32k", "64k"], value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Vec<u64>,
     /// How many messages after a place tell what was needed
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
@@ -213,34 +273,64 @@ pub(crate) struct Replay {
     /// Write a page with charts to OUT, one file that needs no other; `-` is standard output
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Policy {
-    /// Context window in tokens, such as 200000, 200k or 1m [default: the file's, else 200k]
-    #[arg(long, value_name = "TOKENS", value_parser = window)]
+    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else 200k]
+    #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Option<u64>,
     /// Part of the usable window, in (0, 1], above which a session is over budget
-    #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio)]
+    #[arg(long, value_name = "RATIO", default_value_t = AUTO_CONDENSE_POLICY.trigger_ratio, value_parser = ratio, allow_negative_numbers = true)]
     pub(crate) trigger_ratio: f64,
     /// Tokens of the recent tail to keep verbatim
-    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.keep_recent, value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.keep_recent, value_parser = tokens, allow_negative_numbers = true)]
     pub(crate) keep_recent_tokens: u64,
     /// Tokens to hold back for the answer
-    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0), value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", default_value_t = AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0), value_parser = tokens, allow_negative_numbers = true)]
     pub(crate) reserve_tokens: u64,
-    /// Fold everything before the last prompt, even within budget
+    /// Compact although the session is within its budget
+    ///
+    /// A strategy that writes a digest then folds everything before the last prompt. The others go down to their
+    /// target, and do nothing to a session that is below it already.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print one JSON object per file
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            window: None,
+            trigger_ratio: AUTO_CONDENSE_POLICY.trigger_ratio,
+            keep_recent_tokens: AUTO_CONDENSE_POLICY.keep_recent,
+            reserve_tokens: AUTO_CONDENSE_POLICY.reserve_tokens.unwrap_or(0),
+            force: false,
+        }
+    }
 }
 
 impl Policy {
+    /// Returns the options that say the same on a command line, each with a blank before it.
+    pub(crate) fn options(&self) -> String {
+        let plain = Self::default();
+        let unless = |is_plain: bool, option: String| if is_plain { String::new() } else { option };
+        let same_ratio = (self.trigger_ratio - plain.trigger_ratio).abs() < f64::EPSILON;
+        [
+            self.window.map_or_else(String::new, |window| format!(" --window {window}")),
+            unless(same_ratio, format!(" --trigger-ratio {}", self.trigger_ratio)),
+            unless(
+                self.keep_recent_tokens == plain.keep_recent_tokens,
+                format!(" --keep-recent-tokens {}", self.keep_recent_tokens),
+            ),
+            unless(
+                self.reserve_tokens == plain.reserve_tokens,
+                format!(" --reserve-tokens {}", self.reserve_tokens),
+            ),
+            unless(!self.force, " --force".to_owned()),
+        ]
+        .concat()
+    }
+
     pub(crate) fn budget(&self) -> BudgetPolicy {
         BudgetPolicy {
             trigger_ratio: self.trigger_ratio,
@@ -248,54 +338,6 @@ impl Policy {
             reserve_tokens: Some(self.reserve_tokens),
         }
     }
-}
-
-/// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` may group digits.
-fn tokens(text: &str) -> Result<u64, String> {
-    let plain = text.replace('_', "").to_ascii_lowercase();
-    let (digits, factor) = match plain.strip_suffix('k') {
-        Some(digits) => (digits, 1_000),
-        None => plain.strip_suffix('m').map_or((plain.as_str(), 1), |digits| (digits, 1_000_000)),
-    };
-    let count: Option<u64> = digits.parse().ok();
-    count
-        .and_then(|count| count.checked_mul(factor))
-        .ok_or_else(|| "expected tokens such as 200000 or 200k".to_owned())
-}
-
-/// Reads the tokens of a window, which are not 0.
-fn window(text: &str) -> Result<u64, String> {
-    match tokens(text)? {
-        0 => Err("a window holds more than 0 tokens".to_owned()),
-        window => Ok(window),
-    }
-}
-
-fn ratio(text: &str) -> Result<f64, String> {
-    let trigger_ratio: f64 = text.parse().map_err(|_| "expected a number such as 0.75".to_owned())?;
-    let policy = BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY };
-    policy.validated().map(|policy| policy.trigger_ratio).map_err(|error| error.to_string())
-}
-
-/// Reads prices such as `input=3,output=15`.
-fn prices(text: &str) -> Result<Prices, String> {
-    let mut told = [None; 4];
-    for part in text.split(',') {
-        let (name, price) = part.split_once('=').ok_or("expected prices such as input=3,output=15")?;
-        let at = ["input", "cached", "write", "output"].iter().position(|known| *known == name.trim());
-        let at =
-            at.ok_or_else(|| format!("there is no price `{name}`; there are input, cached, write, output"))?;
-        if told[at].is_some() {
-            return Err(format!("{} is told twice", name.trim()));
-        }
-        let price: f64 = price.trim().parse().map_err(|_| format!("{price} is no price"))?;
-        let is_price = price.is_finite() && price >= 0.0;
-        told[at] = Some(if is_price { price } else { return Err(format!("{price} is no price")) });
-    }
-    let [input, cached, write, output] = told;
-    let input = input.ok_or("the price of input is needed: input=3")?;
-    let (cached, write) = (cached.unwrap_or(input), write.unwrap_or(input));
-    Ok(Prices { input, cached, write, output: output.unwrap_or(0.0), as_of: String::new() })
 }
 
 #[cfg(test)]
@@ -308,31 +350,16 @@ mod tests {
     }
 
     #[test]
-    fn tokens_may_be_grouped_and_abbreviated() {
-        assert_eq!(tokens("200_000"), Ok(200_000));
-        assert_eq!(tokens("32k"), Ok(32_000));
-        assert_eq!(tokens("1M"), Ok(1_000_000));
-        for bad in ["", "k", "-1", "1.5k", "99999999999999999999", "9999999999999999m"] {
-            assert!(tokens(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn prices_are_told_by_name_and_what_is_left_out_costs_as_input_does() {
-        let all = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: String::new() };
-        assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));
-        let input = Prices { input: 2.0, cached: 2.0, write: 2.0, ..Prices::default() };
-        assert_eq!(prices("input=2"), Ok(input));
-        for bad in ["", "3", "output=15", "input=x", "input=-1", "input=NaN", "inputs=3", "input=3,input=5"] {
-            assert!(prices(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn ratios_outside_of_the_unit_interval_are_refused() {
-        assert_eq!(ratio("0.5"), Ok(0.5));
-        for bad in ["0", "1.5", "-1", "NaN", "inf", "much"] {
-            assert!(ratio(bad).is_err(), "{bad}");
+    fn options_say_what_was_asked_for_and_no_defaults() {
+        for line in [
+            "wb weigh f",
+            "wb weigh f --window 32000 --force",
+            "wb weigh f --trigger-ratio 0.5 --keep-recent-tokens 10 --reserve-tokens 0",
+        ] {
+            let Some(Command::Weigh(args)) = Cli::parse_from(line.split(' ')).command else {
+                panic!("{line}")
+            };
+            assert_eq!(format!("wb weigh f{}", args.policy.options()), line);
         }
     }
 }

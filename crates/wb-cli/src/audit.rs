@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde::Serialize;
 use wb_message::text::one_line;
 use wb_message::{Message, markers, outline};
@@ -12,9 +12,14 @@ use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
 use crate::escape::escaped;
-use crate::number::grouped;
+use crate::exit::Exit;
+use crate::file_error::not_read;
+use crate::number::{count, grouped, messages};
+use crate::page::Page;
 use crate::session::bytes_of;
-use crate::show::style::{BAD, DIM, GOOD, HEAD};
+use crate::shell::Shell;
+use crate::style::{BAD, DIM, GOOD, HEAD};
+use crate::user_error::UserError;
 
 /// The answer of `wb audit --json`.
 #[derive(Debug, Serialize)]
@@ -36,32 +41,38 @@ struct Summary {
     findings: Vec<Finding>,
 }
 
-/// Audits a session and prints what was found; returns how much that is.
-pub(crate) fn audit(args: &Audit) -> Result<usize> {
+/// Audits a session and prints what was found.
+pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     let file = args.file.display().to_string();
-    let session = read(&args.file, &file)?;
-    let (said, summaries) = audited(&session);
+    let session = shell.timed("reading", || read(&args.file, &file))?;
+    let (said, summaries) = shell.timed("auditing", || audited(&session));
     let n_findings = summaries.iter().map(|summary| summary.findings.len()).sum();
-    let mut out = anstream::stdout().lock();
-    if args.json {
-        crate::print_json(&mut out, &Audited { file: &file, format: session.format, summaries, n_findings })?;
-        return Ok(n_findings);
+    if shell.is_json {
+        shell.print_json(&Audited { file: &file, format: session.format, summaries, n_findings })?;
+    } else {
+        shell.print(|page| people(page, &session, &file, &summaries, &said))?;
     }
-    let n = grouped(said.len() as u64);
-    let file = escaped(&file);
-    writeln!(out, "{HEAD}{file}{HEAD:#}  {DIM}{} · {n} messages{DIM:#}", session.format)?;
-    if summaries.is_empty() {
-        writeln!(out, "  no summaries: the session was never compacted, or what was before is gone")?;
-    }
-    for (nth, summary) in summaries.iter().enumerate() {
-        show(&mut out, nth + 1, summary, &said)?;
-    }
-    Ok(n_findings)
+    Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
 }
 
-fn read(path: &Path, file: &str) -> Result<Session> {
-    let bytes = bytes_of(path).map_err(|error| anyhow!("{file}: {error}\nhint: name a session file"))?;
-    Session::read(file, &bytes).map_err(|error| anyhow!("{file}: {error}\nhint: {}", error.hint()))
+fn people(
+    page: &mut Page<'_>,
+    session: &Session,
+    file: &str,
+    summaries: &[Summary],
+    said: &[&Message],
+) -> io::Result<()> {
+    page.heading(&escaped(file), &format!("{} · {}", session.format, messages(said.len())))?;
+    if summaries.is_empty() {
+        page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
+    }
+    let mut numbered = summaries.iter().enumerate();
+    numbered.try_for_each(|(nth, summary)| show(page, nth + 1, summary, said))
+}
+
+fn read(path: &Path, file: &str) -> Result<Session, UserError> {
+    let bytes = bytes_of(path)?;
+    Session::read(file, &bytes).map_err(|error| not_read(path, &error, &bytes))
 }
 
 /// Goes through a session as it was said and audits each summary with what was said before it.
@@ -100,27 +111,38 @@ fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     }
 }
 
-fn show(out: &mut dyn Write, nth: usize, summary: &Summary, said: &[&Message]) -> io::Result<()> {
+/// Where the text of a finding begins.
+const INDENT: usize = 12;
+
+fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[&Message]) -> io::Result<()> {
     let n = summary.findings.len();
     let style = if n == 0 { GOOD } else { BAD };
-    let (messages, characters) = (grouped(summary.messages as u64), grouped(summary.characters as u64));
-    let found = if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
-    writeln!(
-        out,
-        "\nSummary {nth} of {messages} messages, {characters} characters: {style}{found}{style:#}"
+    let (messages, found) = (messages(summary.messages), count(n, "finding", "findings"));
+    let characters = count(summary.characters, "character", "characters");
+    writeln!(page)?;
+    page.prose(
+        "",
+        2,
+        &format!("{HEAD}Summary {nth}{HEAD:#} of {messages}, {characters}: {style}{found}{style:#}"),
     )?;
     if summary.partial {
-        writeln!(out, "  {DIM}messages before are gone: only contradictions are looked for{DIM:#}")?;
+        let note = "messages before are gone: only contradictions are looked for";
+        page.prose("  ", 4, &format!("{DIM}{note}{DIM:#}"))?;
     }
-    for finding in &summary.findings {
-        let place = if finding.line == 0 { "missing".to_owned() } else { format!("line {}", finding.line) };
-        let (text, why) = (one_line(&finding.text, 160), one_line(&finding.why, 200));
-        writeln!(out, "  {place:<9} {}", escaped(&text))?;
-        writeln!(out, "            {DIM}{}{DIM:#}", escaped(&why))?;
-        if let Some((at, message)) = finding.message.and_then(|at| Some((at, said.get(at as usize)?))) {
-            let line = outline::line(message);
-            writeln!(out, "            {DIM}message {at}: {}{DIM:#}", escaped(&line))?;
-        }
-    }
-    Ok(())
+    summary.findings.iter().try_for_each(|finding| show_finding(page, finding, said))
+}
+
+fn show_finding(page: &mut Page<'_>, finding: &Finding, said: &[&Message]) -> io::Result<()> {
+    let place = match finding.line {
+        0 => "missing".to_owned(),
+        line => format!("line {}", grouped(u64::from(line))),
+    };
+    let (text, why) = (one_line(&finding.text, 160), one_line(&finding.why, 200));
+    page.prose(&format!("  {place:<9} "), INDENT, &escaped(&text))?;
+    let blanks = " ".repeat(INDENT);
+    page.prose(&blanks, INDENT, &format!("{DIM}{}{DIM:#}", escaped(&why)))?;
+    let shown = finding.message.and_then(|at| Some((at, said.get(at as usize)?)));
+    let Some((at, message)) = shown else { return Ok(()) };
+    let line = format!("message {at}: {}", outline::line(message));
+    page.cut(&format!("{blanks}{DIM}"), &escaped(&line), &format!("{DIM:#}"))
 }

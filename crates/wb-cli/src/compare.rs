@@ -9,12 +9,16 @@ use wb_message::{Message, Origin};
 use wb_replay::{LooseEnds, prompt_texts};
 
 use crate::args::Compare;
-use crate::number::grouped;
+use crate::escape::escaped;
+use crate::number::{grouped, grouped_in};
 use crate::outcome::Outcome;
+use crate::page::Page;
 use crate::session::Session;
+use crate::shell::Shell;
 use crate::show::meter;
-use crate::show::style::{BAD, DIM, GOOD, HEAD, WARN};
+use crate::show::table::{Cell, Table};
 use crate::strategy::Strategy;
+use crate::style::{BAD, GOOD};
 
 /// What one strategy made of the session.
 #[derive(Debug, Serialize)]
@@ -58,12 +62,12 @@ impl Before {
 }
 
 /// Tries every strategy and prints what came out; the session is read once and nothing is written.
-pub(crate) fn compare(args: &Compare) -> Result<()> {
-    let mut session = Session::open(&args.file, args.policy, Strategy::default())?;
+pub(crate) fn compare(shell: &Shell, args: &Compare) -> Result<()> {
+    let mut session = Session::open(shell, &args.file, args.policy, Strategy::default())?;
     let before = Before::of(&session.opened.messages);
     let n_before = session.opened.messages.len();
-    let strategies = Strategy::ALL.map(|strategy| row(&mut session, strategy, &before)).into();
-    let mut out = anstream::stdout().lock();
+    let row = |strategy| shell.timed("compacting", || row(&mut session, strategy, &before));
+    let strategies = Strategy::ALL.map(row).into();
     let tokens_before = session.measure.context_tokens;
     let compared = Compared {
         file: &session.file,
@@ -74,22 +78,21 @@ pub(crate) fn compare(args: &Compare) -> Result<()> {
         anchored: session.measure.anchored,
         strategies,
     };
-    if args.policy.json {
-        return Ok(crate::print_json(&mut out, &compared)?);
+    if shell.is_json {
+        return shell.print_json(&compared);
     }
-    meter::heading(&mut out, &session, n_before)?;
-    Ok(table(&mut out, &session, &compared)?)
+    shell.print(|page| {
+        meter::heading(page, &session, n_before)?;
+        people(page, &session, &compared)
+    })
 }
 
 /// Compacts in memory with one strategy and takes it back.
 fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     session.strategy = strategy;
-    let forced = session.policy.force;
-    session.policy.force = forced && strategy.digests();
     let start = Instant::now();
     let mut outcome = Outcome::of(session);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;
-    session.policy.force = forced;
     let kept: usize = kept_messages(&outcome).map(user_bytes).sum();
     let row = Row {
         strategy: strategy.name(),
@@ -124,29 +127,34 @@ fn note(outcome: &Outcome) -> String {
     outcome.report.step_names().join(", ")
 }
 
-fn table(out: &mut dyn Write, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
+fn people(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io::Result<()> {
     let source = if compared.anchored { "counted by the provider" } else { "estimated" };
     let (tokens, window) = (grouped(compared.tokens_before), grouped(session.window));
-    writeln!(out, "  {tokens} of {window} tokens, {source}\n")?;
-    let titles = ["strategy", "limit", "tokens", "messages", "user text", "pairs", "time"];
-    let [name, limit, tokens, messages, user, pairs, time] = titles;
-    writeln!(
-        out,
-        "  {HEAD}{name:<14}{limit:>10}{tokens:>10}{messages:>10}{user:>11}{pairs:>9}{time:>11}{HEAD:#}"
-    )?;
-    compared.strategies.iter().try_for_each(|row| line(out, row))
+    let limit = grouped(session.limit);
+    page.prose("  ", 4, &format!("{tokens} of {window} tokens, {source}; limit {limit}"))?;
+    writeln!(page)?;
+    let mut table = Table::new(["strategy", "tokens", "messages", "user text", "pairs", "time"]);
+    for row in &compared.strategies {
+        table.push(cells(row), escaped(&grouped_in(&note_of(row))));
+    }
+    table.write(page)
 }
 
-fn line(out: &mut dyn Write, row: &Row) -> io::Result<()> {
+fn cells(row: &Row) -> Vec<Cell> {
     let fits = if row.tokens_after <= row.limit { GOOD } else { BAD };
     let (whole, pairs) = if row.pairs_intact { (GOOD, "intact") } else { (BAD, "broken") };
-    let kept = format!("{:.0} %", row.user_text_kept * 100.0);
-    let time = format!("{:.1} ms", row.time_ms);
-    write!(out, "  {:<14}{:>10}", row.strategy, grouped(row.limit))?;
-    write!(out, "{fits}{:>10}{fits:#}{:>10}{kept:>11}", grouped(row.tokens_after), row.messages_after)?;
-    writeln!(out, "{whole}{pairs:>9}{whole:#}{time:>11}  {DIM}{}{DIM:#}", row.note)?;
-    if row.irreducible {
-        writeln!(out, "  {:<14}{WARN}its target cannot be reached{WARN:#}", "")?;
-    }
-    Ok(())
+    let time = if row.time_ms < 1.0 { "<1 ms".to_owned() } else { format!("{:.0} ms", row.time_ms) };
+    vec![
+        row.strategy.into(),
+        Cell::styled(grouped(row.tokens_after), fits),
+        grouped(row.messages_after as u64).into(),
+        format!("{:.0} %", row.user_text_kept * 100.0).into(),
+        Cell::styled(pairs, whole),
+        time.into(),
+    ]
+}
+
+fn note_of(row: &Row) -> String {
+    let cannot = if row.irreducible { "; its target cannot be reached" } else { "" };
+    format!("{}{cannot}", row.note)
 }

@@ -1,6 +1,9 @@
-//! Text of a transcript as a terminal may see it.
+//! Text of a transcript as a terminal and a shell may see it.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde_json::ser::Formatter;
 
 /// Returns the text with every character spelled out that could drive a terminal: controls, and what turns the
 /// direction of writing or ends a line unseen. Tabs stay.
@@ -25,8 +28,35 @@ fn drives_terminal(c: char) -> bool {
     turns || c.is_control() && c != '\t'
 }
 
+/// Writes JSON on one line in which nothing drives a terminal: what JSON itself does not escape is written as `\u….`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SafeJson;
+
+impl Formatter for SafeJson {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| drives_terminal(*c)) {
+            // All of them are of the basic plane, so that four digits are enough.
+            write!(out, "{}\\u{:04x}", &rest[..at], u32::from(c))?;
+            rest = &rest[at + c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+/// Quotes a word where a shell would not take it as it is.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+
     use super::*;
 
     #[test]
@@ -34,5 +64,29 @@ mod tests {
         assert_eq!(escaped("\u{1b}[2J a\tb\r\u{7f}\u{9b}"), "\\u{1b}[2J a\tb\\r\\u{7f}\\u{9b}");
         assert_eq!(escaped("x\u{202e}y\u{2066}z\u{2028}"), "x\\u{202e}y\\u{2066}z\\u{2028}");
         assert!(matches!(escaped("Grüße, 世界 👩\u{200d}💻"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_says_the_same_without_what_drives_a_terminal() {
+        let text = "a\u{9b}31m \u{1b}[2J \u{202e}x\u{7f} Grüße\t\"世界\"";
+        let mut out = Vec::new();
+        text.serialize(&mut serde_json::Serializer::with_formatter(&mut out, SafeJson)).unwrap();
+        let written = String::from_utf8(out).unwrap();
+        assert!(!written.contains(drives_terminal), "{written}");
+        assert!(written.contains(r"a\u009b31m") && written.contains("Grüße"), "{written}");
+        assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+    }
+
+    #[test]
+    fn names_are_quoted_where_a_shell_would_not_take_them_as_they_are() {
+        for (name, word) in [
+            ("a/b_c-1.jsonl", "a/b_c-1.jsonl"),
+            ("a b", "'a b'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("~", "'~'"),
+        ] {
+            assert_eq!(shell_word(name), word);
+        }
     }
 }

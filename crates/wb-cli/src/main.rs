@@ -1,139 +1,179 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 bad input, or findings of an audit,
-//! 2 usage.
+//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an error, 2 wrong usage, 3 what
+//! was looked for is there.
 
 mod number;
 mod escape;
+mod style;
+mod exit;
+mod user_error;
+mod page;
+mod foreign;
+mod file_error;
+mod shell;
+mod sources;
+mod places;
 mod strategy;
+mod amounts;
 mod args;
 mod session;
 mod outcome;
 mod json;
 mod show;
+mod overview;
+mod weigh;
 mod compare;
 mod audit;
 mod replay;
 mod session_cmd;
+mod manual;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use clap::Parser;
+use anyhow::Result;
+use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Cli, Command, Compact, Plan, Weigh};
-use crate::json::{Compacted, Weighed};
+use crate::args::{Cli, Color, Command, Compact, Global, Plan};
+use crate::exit::Exit;
+use crate::json::Compacted;
 use crate::outcome::Outcome;
 use crate::session::{Session, write_whole};
-use crate::strategy::Strategy;
+use crate::shell::{Environment, Shell, Talk};
+use crate::user_error::UserError;
+
+/// The width from which on help is not made wider.
+const HELP_COLUMNS: usize = 100;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Weigh(args) => return weigh_all(&args),
-        Command::Plan(args) => plan(&args),
-        Command::Compact(args) => compact(&args),
-        Command::Compare(args) => compare::compare(&args),
-        Command::Replay(args) => replay::replay(&args),
-        Command::Audit(args) => match audit::audit(&args) {
-            Ok(n_findings) if n_findings > 0 => return ExitCode::from(1),
-            done => done.map(|_| ()),
-        },
-        Command::Session(command) => session_cmd::run(&command),
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let environment = Environment::read();
+    colors_of(&args).write_global();
+    let cli = match parse(args.clone(), &environment) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&args, environment, &error),
     };
-    code_of(&done)
+    let shell = Shell::new(environment, talk_of(cli.global), cli.global.json);
+    let exit = run(&shell, cli.command).unwrap_or_else(|error| {
+        UserError::told(&error).map_or(Exit::Done, |error| {
+            shell.fail(&error);
+            Exit::Failed
+        })
+    });
+    shell.say_times();
+    exit.into()
 }
 
-/// Reports a failure on stderr; a reader that went away is none.
-fn code_of(done: &Result<()>) -> ExitCode {
-    let Err(error) = done else { return ExitCode::SUCCESS };
-    let closed =
-        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-    if closed {
-        return ExitCode::SUCCESS;
-    }
-    // Where stderr is gone too, nobody can be told.
-    let _ = writeln!(anstream::stderr(), "error: {error:#}");
-    ExitCode::from(1)
+fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
+    match command {
+        None => overview::overview(shell),
+        Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
+        Some(Command::Plan(args)) => plan(shell, &args),
+        Some(Command::Compact(args)) => compact(shell, &args),
+        Some(Command::Compare(args)) => compare::compare(shell, &args),
+        Some(Command::Replay(args)) => replay::replay(shell, &args),
+        Some(Command::Audit(args)) => return audit::audit(shell, &args),
+        Some(Command::Session(command)) => session_cmd::run(shell, &command),
+        Some(Command::Completions(args)) => manual::completions(shell, &args),
+        Some(Command::Man(args)) => manual::manual(shell, &args),
+    }?;
+    Ok(Exit::Done)
 }
 
-/// Weighs every file; a bad one does not keep the others from being weighed.
-fn weigh_all(args: &Weigh) -> ExitCode {
-    let codes: Vec<ExitCode> = args.files.iter().map(|file| code_of(&weigh(file, args))).collect();
-    codes.into_iter().find(|code| *code != ExitCode::SUCCESS).unwrap_or(ExitCode::SUCCESS)
-}
-
-fn weigh(file: &Path, args: &Weigh) -> Result<()> {
-    let mut session = Session::open(file, args.policy, Strategy::default())?;
-    let mut out = anstream::stdout().lock();
-    if args.policy.json {
-        let cut = preview(&mut session).report.cut;
-        return Ok(print_json(&mut out, &Weighed::of(&session, cut))?);
-    }
-    show::meter::heading(&mut out, &session, session.opened.messages.len())?;
-    show::meter::bar(&mut out, "  ", &session, session.measure.context_tokens)?;
-    show::meter::facts(&mut out, &session)?;
-    show::meter::breakdown(&mut out, &session)?;
-    verdict(&mut out, &preview(&mut session))?;
-    Ok(writeln!(out)?)
-}
-
-/// Compacts in memory and takes it back, so that the session is as it was.
-fn preview(session: &mut Session) -> Outcome {
-    let mut outcome = Outcome::of(session);
-    outcome.take_back(session);
-    outcome
-}
-
-fn verdict(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
-    let report = &outcome.report;
-    match &report.unchanged {
-        Some(unchanged) => writeln!(out, "  would not compact: {unchanged}"),
-        None if report.cut == 0 => writeln!(out, "  would clear {} stale tool results", report.cleared.len()),
-        None => {
-            let stay = report.messages_before - report.folded;
-            writeln!(out, "  would compact: {} messages become a digest, {stay} stay", report.folded)
+/// Reads the command line; help is as wide as the page.
+fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command().term_width(environment.columns.min(HELP_COLUMNS));
+    let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)?;
+    match &cli.command {
+        Some(Command::Completions(_) | Command::Man(_)) if cli.global.json => {
+            let what = "what is printed is for a shell or for man, and there is no JSON of it";
+            Err(command.error(clap::error::ErrorKind::ArgumentConflict, what))
         }
+        _ => Ok(cli),
     }
 }
 
-fn plan(args: &Plan) -> Result<()> {
-    args.strategy.check_force(args.policy.force);
-    let mut session = Session::open(&args.file, args.policy, args.strategy)?;
-    let outcome = Outcome::of(&mut session);
-    let mut out = anstream::stdout().lock();
-    if args.policy.json {
-        return Ok(print_json(&mut out, &Compacted::of(&session, &outcome))?);
+/// Says what is wrong with a command line, or what was asked about it.
+fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> ExitCode {
+    let is_json = options(args).any(|arg| arg == "--json");
+    if !error.use_stderr() || !is_json {
+        // Where the stream is gone, nobody can be told.
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    show::report::summary(&mut out, &session, &outcome)?;
-    writeln!(out)?;
-    show::outline::legend(&mut out, outcome.digest().is_some())?;
-    Ok(show::outline::write(&mut out, &outcome.outline, true)?)
+    let text = error.render().to_string();
+    let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let hint = rest.split("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("try --help");
+    let message = message.trim_start_matches("error: ").trim();
+    Shell::new(environment, Talk::Normal, true).fail(&UserError::new(message, hint));
+    ExitCode::from(2)
 }
 
-fn compact(args: &Compact) -> Result<()> {
-    args.strategy.check_force(args.policy.force);
-    let mut session = Session::open(&args.file, args.policy, args.strategy)?;
+/// Returns the words of a command line that may be options.
+fn options(args: &[OsString]) -> impl Iterator<Item = &str> {
+    args.iter().skip(1).map_while(|arg| (arg != "--").then(|| arg.to_str().unwrap_or_default()))
+}
+
+/// Looks for `--color` before the command line is read, so that what is wrong with it is said in these colours.
+fn colors_of(args: &[OsString]) -> anstream::ColorChoice {
+    let words: Vec<&str> = options(args).collect();
+    let separate = words.windows(2).filter(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
+    let when = separate.chain(joined).find_map(|when| <Color as clap::ValueEnum>::from_str(when, false).ok());
+    match when.unwrap_or_default() {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    }
+}
+
+fn talk_of(global: Global) -> Talk {
+    match (global.quiet, global.verbose) {
+        (true, _) => Talk::Quiet,
+        (_, true) => Talk::Verbose,
+        _ => Talk::Normal,
+    }
+}
+
+fn plan(shell: &Shell, args: &Plan) -> Result<()> {
+    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?;
+    let outcome = shell.timed("compacting", || Outcome::of(&mut session));
+    if shell.is_json {
+        return shell.print_json(&Compacted::of(&session, &outcome));
+    }
+    shell.print(|page| {
+        show::report::summary(page, &session, &outcome)?;
+        writeln!(page)?;
+        show::outline::legend(page, outcome.digest().is_some())?;
+        show::outline::write(page, &outcome.outline, true)
+    })
+}
+
+fn compact(shell: &Shell, args: &Compact) -> Result<()> {
+    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?;
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let path = args.out.as_deref().filter(|_| !to_stdout);
     if let Some(path) = path {
         refuse_same(&args.file, path, "-o")?;
     }
-    let outcome = Outcome::of(&mut session);
-    if let Some(path) = path {
-        write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out))?;
+    let outcome = shell.timed("compacting", || Outcome::of(&mut session));
+    if let Some(path) = path.filter(|_| !args.dry_run) {
+        shell
+            .timed("writing", || write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out)))?;
     }
-    let mut stdout = anstream::stdout().lock();
-    if args.policy.json {
-        return Ok(print_json(&mut stdout, &Compacted::of(&session, &outcome))?);
+    if shell.is_json {
+        return shell.print_json(&Compacted::of(&session, &outcome));
     }
-    if args.out.is_none() && io::stdout().is_terminal() {
-        return Ok(show::report::whole(&mut stdout, &session, &outcome)?);
+    if args.dry_run || args.out.is_none() && io::stdout().is_terminal() {
+        return shell.print(|page| show::report::whole(page, &session, &outcome));
     }
-    let mut talk = anstream::stderr().lock();
-    show::report::summary(&mut talk, &session, &outcome)?;
-    show::report::digest(&mut talk, &outcome)?;
+    shell.say(|page| {
+        show::report::summary(page, &session, &outcome)?;
+        show::report::digest(page, &outcome)
+    });
     if path.is_none() {
         let mut raw = io::BufWriter::new(io::stdout().lock());
         wb_formats::write_jsonl(&outcome.messages, &mut raw)?;
@@ -143,20 +183,16 @@ fn compact(args: &Compact) -> Result<()> {
 }
 
 /// The session that was read is never written over: its format holds more than messages.
-pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<()> {
+pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<(), UserError> {
     // What stands for standard input is the file behind it, where the system tells that.
     let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
     let same =
         input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
     if same {
-        bail!("{}: is the session itself\nhint: write to another file with {option}", out.display());
+        let hint = format!("write to another file with {option}");
+        return Err(UserError::of_file(out.display().to_string(), "is the session itself", hint));
     }
     Ok(())
-}
-
-pub(crate) fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)
 }
 
 #[cfg(test)]
@@ -164,6 +200,7 @@ mod readme {
     use clap::Parser;
 
     use super::*;
+    use crate::page::Page;
 
     const README: &str = include_str!("../../../README.md");
 
@@ -189,15 +226,15 @@ mod readme {
     fn the_first_screen_is_what_the_command_prints() {
         let command = README.lines().find_map(|line| line.strip_prefix("cargo wb ")).unwrap();
         let words = command.split_once('#').map_or(command, |(words, _)| words).split_whitespace();
-        let Command::Compact(args) = Cli::parse_from(std::iter::once("wb").chain(words)).command else {
-            panic!("the first command compacts")
-        };
+        let cli = Cli::parse_from(std::iter::once("wb").chain(words));
+        let Some(Command::Compact(args)) = cli.command else { panic!("the first command compacts") };
+        let shell = Shell::new(Environment::default(), Talk::Quiet, false);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut session = Session::open(&root.join(&args.file), args.policy, args.strategy).unwrap();
+        let mut session = Session::open(&shell, &root.join(&args.file), args.policy, args.strategy).unwrap();
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut printed, &session, &outcome).unwrap();
+        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome).unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

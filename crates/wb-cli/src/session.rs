@@ -1,18 +1,20 @@
 //! Opening a session and measuring it.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use anyhow::Result;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::{FormatError, View};
+use wb_formats::View;
 
 use crate::args::Policy;
+use crate::file_error::{not_opened, not_read, not_written};
+use crate::shell::Shell;
 use crate::strategy::Strategy;
+use crate::user_error::UserError;
 
 /// The window that is assumed of a session that tells none, in tokens.
 const DEFAULT_WINDOW: u64 = 200_000;
@@ -22,20 +24,8 @@ const LARGE_BYTES: u64 = 16 << 20;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A failure to read, with what can be done about it.
-#[derive(Debug)]
-pub(crate) struct BadInput {
-    file: String,
-    error: FormatError,
-}
-
-impl std::fmt::Display for BadInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}\nhint: {}", self.file, self.error, self.error.hint())
-    }
-}
-
-impl std::error::Error for BadInput {}
+/// The bytes by which a file is told that is no session.
+const HEAD_BYTES: usize = 1 << 16;
 
 /// A session as the commands see it.
 pub(crate) struct Session {
@@ -108,13 +98,18 @@ impl Measure {
 }
 
 impl Session {
-    pub(crate) fn open(path: &Path, policy: Policy, strategy: Strategy) -> Result<Self> {
+    pub(crate) fn open(
+        shell: &Shell,
+        path: &Path,
+        policy: Policy,
+        strategy: Strategy,
+    ) -> Result<Self, UserError> {
         let file = path.display().to_string();
-        let opened = read(path).map_err(|error| BadInput { file: file.clone(), error })?;
+        let opened = shell.timed("reading", || read(shell, path))?;
         let known = policy.window.or(opened.context_window);
         let window = known.unwrap_or(DEFAULT_WINDOW);
         let card = card(&opened, window);
-        let measure = Measure::of(&opened, &card, &policy);
+        let measure = shell.timed("weighing", || Measure::of(&opened, &card, &policy));
         let limit = limit(&card, &policy);
         Ok(Self { file, opened, policy, window, window_assumed: known.is_none(), measure, strategy, limit })
     }
@@ -157,42 +152,32 @@ fn card(opened: &View, window: u64) -> ModelCard {
     ModelCard { id, ..ModelCard::with_window(window) }
 }
 
-fn read(path: &Path) -> Result<View, FormatError> {
+fn read(shell: &Shell, path: &Path) -> Result<View, UserError> {
     if path == Path::new("-") {
-        return wb_formats::read(&mut io::stdin().lock());
+        return transcript(path, &mut BufReader::with_capacity(HEAD_BYTES, io::stdin().lock()));
     }
-    let file = File::open(path)?;
-    let progress = progress(path, &file);
-    let mut reader: Box<dyn BufRead> = match &progress {
-        Some(bar) => Box::new(BufReader::with_capacity(BUFFER_BYTES, bar.wrap_read(file))),
-        None => Box::new(BufReader::with_capacity(BUFFER_BYTES, file)),
-    };
-    let opened = wb_formats::read(reader.as_mut());
-    if let Some(bar) = progress {
-        bar.finish_and_clear();
-    }
-    opened
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (n_bytes, file) = opened.map_err(|error| not_opened(path, &error))?;
+    let progress = shell.progress_of_bytes(n_bytes, n_bytes >= LARGE_BYTES);
+    progress.at(&format!("reading {}", path.display()));
+    transcript(path, &mut BufReader::with_capacity(BUFFER_BYTES, progress.wrap(file)))
 }
 
-fn progress(path: &Path, file: &File) -> Option<ProgressBar> {
-    let n_bytes = file.metadata().ok()?.len();
-    if n_bytes < LARGE_BYTES || !io::stderr().is_terminal() {
-        return None;
-    }
-    let bar = ProgressBar::with_draw_target(Some(n_bytes), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}").ok()?;
-    bar.set_style(style);
-    bar.set_message(format!("reading {}", path.display()));
-    Some(bar)
+fn transcript(path: &Path, input: &mut dyn BufRead) -> Result<View, UserError> {
+    // An input that fails here fails again when it is read.
+    let head: Vec<u8> = input.fill_buf().unwrap_or_default().iter().copied().take(HEAD_BYTES).collect();
+    wb_formats::read(input).map_err(|error| not_read(path, &error, &head))
 }
 
 /// Reads a whole file; `-` is standard input.
-pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
-    }
+pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, UserError> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
+    let read = if path == Path::new("-") {
+        io::stdin().lock().read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|error| not_opened(path, &error))?;
     Ok(bytes)
 }
 
@@ -205,9 +190,7 @@ pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> i
         }
         there => replace(path, there.ok().map(|there| there.permissions()), content),
     };
-    written.map_err(|error| {
-        anyhow!("{}: {error}\nhint: name a file in a folder that can be written to", path.display())
-    })
+    Ok(written.map_err(|error| not_written(path, &error))?)
 }
 
 /// Writes a whole file that must not be there yet, or none.

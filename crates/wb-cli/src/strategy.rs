@@ -1,7 +1,6 @@
 //! The strategies that a session can be condensed with: the presets of the pipeline.
 
 use clap::ValueEnum;
-use clap::error::ErrorKind;
 use wb_conductor::{Pipeline, Step};
 
 /// How a session is brought down.
@@ -35,20 +34,9 @@ impl Strategy {
         Pipeline::preset(self.name()).unwrap_or_default()
     }
 
-    /// Returns whether it writes a digest, which is what can be forced.
+    /// Returns whether it writes a digest.
     pub(crate) fn digests(self) -> bool {
         self.pipeline().steps.iter().any(|step| matches!(step, Step::Digest(_)))
-    }
-
-    /// Ends the program with a usage error where a strategy is forced that has nothing to force.
-    pub(crate) fn check_force(self, force: bool) {
-        if force && !self.digests() {
-            let name = self.name();
-            let why = format!(
-                "--force folds the head into a digest, and the strategy {name} writes none\nhint: leave out --force, or try a smaller --window"
-            );
-            clap::Command::new("wb").error(ErrorKind::ArgumentConflict, why).exit();
-        }
     }
 }
 

@@ -74,3 +74,4 @@ pub use invoker::{
 pub use prompt::build_summary_prompt;
 pub use reply::{NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
+pub use words::user_text::is_request;

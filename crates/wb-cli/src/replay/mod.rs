@@ -1,20 +1,22 @@
 //! Past sessions replayed with every strategy.
 
-mod sources;
 mod table;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use anyhow::Result;
 use serde::Serialize;
-use wb_replay::{CAVEAT, Options, Replay, SessionReport};
+use wb_replay::{CAVEAT, Options, Replay, Session, SessionReport};
 
-use self::sources::{Skipped, Source};
 use crate::args;
 use crate::escape::escaped;
-use crate::session::write_whole;
+use crate::file_error::not_read;
+use crate::page::Page;
+use crate::session::{bytes_of, write_whole};
+use crate::shell::Shell;
+use crate::sources::{self, Source};
+use crate::user_error::UserError;
 
 /// The answer of `wb replay --json`.
 #[derive(Debug, Serialize)]
@@ -25,10 +27,18 @@ struct Replayed<'a> {
     skipped: &'a [Skipped],
 }
 
+/// A file that could not be read.
+#[derive(Debug, Serialize)]
+struct Skipped {
+    file: String,
+    error: String,
+    hint: Option<String>,
+}
+
 /// Replays all sessions and prints what came out; one that cannot be read is named and left out.
-pub(crate) fn replay(args: &args::Replay) -> Result<()> {
+pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
     let sources = sources::all(&args.files);
-    let page = page_of(args, &sources)?;
+    let html = target_of(shell, args, &sources)?;
     let mut windows = args.window.clone();
     windows.sort_unstable();
     windows.dedup();
@@ -38,88 +48,87 @@ pub(crate) fn replay(args: &args::Replay) -> Result<()> {
         max_cuts: args.max_cuts as usize,
         prices: args.price.clone(),
     };
-    let (reports, skipped) = replay_all(&sources, &options);
-    name_skipped(&skipped);
+    let (reports, skipped) = replay_all(shell, &sources, &options);
     if reports.is_empty() {
-        bail!(
-            "no session could be replayed\nhint: name session files of Claude Code or pi, or folders of them"
-        );
+        return Err(nothing_replayed(shell, skipped).into());
     }
+    name_skipped(shell, &skipped);
     let replay = Replay::of(options, reports);
-    if let Page::File(path) = page {
+    if let HtmlTarget::File(path) = html {
         write_whole(path, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
     }
-    if let Page::Stdout = page {
+    if let HtmlTarget::Stdout = html {
         io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;
-        return Ok(table::write(&mut anstream::stderr().lock(), &replay)?);
+        shell.say(|page| table::write(page, &replay));
+        return Ok(());
     }
-    let mut out = anstream::stdout().lock();
-    if args.json {
-        return Ok(crate::print_json(
-            &mut out,
-            &Replayed { replay: &replay, caveat: CAVEAT, skipped: &skipped },
-        )?);
+    if shell.is_json {
+        return shell.print_json(&Replayed { replay: &replay, caveat: CAVEAT, skipped: &skipped });
     }
-    Ok(table::write(&mut out, &replay)?)
+    shell.print(|page| table::write(page, &replay))
+}
+
+/// Why no session was replayed: what is wrong with the only file, if there is one.
+fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
+    if let [only] = skipped.as_mut_slice() {
+        let hint = only.hint.take();
+        return UserError { hint, ..UserError::of_file(&only.file, &only.error, "") };
+    }
+    name_skipped(shell, &skipped);
+    let hint = "name session files of Claude Code or pi, or folders of them";
+    UserError::new("no session could be replayed", hint)
 }
 
 /// Where the page goes.
-enum Page<'a> {
+enum HtmlTarget<'a> {
     Nowhere,
     Stdout,
     File(&'a Path),
 }
 
 /// Says where the page goes; no session that is read is ever written over.
-fn page_of<'a>(args: &'a args::Replay, sources: &[Source]) -> Result<Page<'a>> {
-    let Some(path) = args.html.as_deref() else { return Ok(Page::Nowhere) };
+fn target_of<'a>(
+    shell: &Shell,
+    args: &'a args::Replay,
+    sources: &[Source],
+) -> Result<HtmlTarget<'a>, UserError> {
+    let Some(path) = args.html.as_deref() else { return Ok(HtmlTarget::Nowhere) };
     if path == Path::new("-") {
-        if args.json {
-            bail!("the page and the object would both go to standard output\nhint: name a file with --html");
+        if shell.is_json {
+            let what = "the page and the object would both go to standard output";
+            return Err(UserError::new(what, "name a file with --html"));
         }
-        return Ok(Page::Stdout);
+        return Ok(HtmlTarget::Stdout);
     }
-    sources.iter().try_for_each(|source| crate::refuse_same(source.path(), path, "--html"))?;
-    Ok(Page::File(path))
+    sources.iter().try_for_each(|source| crate::refuse_same(&source.path, path, "--html"))?;
+    Ok(HtmlTarget::File(path))
 }
 
-fn replay_all(sources: &[Source], options: &Options) -> (Vec<SessionReport>, Vec<Skipped>) {
-    let progress = progress(sources.len());
+fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<SessionReport>, Vec<Skipped>) {
+    let progress = shell.progress_of_files(sources.len());
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for source in sources {
-        if let Some(bar) = &progress {
-            bar.set_message(escaped(source.name()).into_owned());
+        progress.at(&source.name());
+        match shell.timed("reading", || read(source)) {
+            Ok(session) => {
+                reports.push(shell.timed("replaying", || wb_replay::replay(&session, options)));
+            }
+            Err(UserError { message, hint, .. }) => {
+                skipped.push(Skipped { file: source.name(), error: message, hint });
+            }
         }
-        match source.read() {
-            Ok(session) => reports.push(wb_replay::replay(&session, options)),
-            Err(why) => skipped.push(why),
-        }
-        if let Some(bar) = &progress {
-            bar.inc(1);
-        }
-    }
-    if let Some(bar) = progress {
-        bar.finish_and_clear();
+        progress.step();
     }
     (reports, skipped)
 }
 
-fn progress(n_files: usize) -> Option<ProgressBar> {
-    if n_files < 2 || !io::stderr().is_terminal() {
-        return None;
-    }
-    let bar = ProgressBar::with_draw_target(Some(n_files as u64), ProgressDrawTarget::stderr());
-    bar.set_style(ProgressStyle::with_template("{pos}/{len} {wide_bar} {msg}").ok()?);
-    Some(bar)
+fn read(source: &Source) -> Result<Session, UserError> {
+    let bytes = bytes_of(&source.path)?;
+    Session::read(source.name(), &bytes).map_err(|error| not_read(&source.path, &error, &bytes))
 }
 
-fn name_skipped(skipped: &[Skipped]) {
-    let mut talk = anstream::stderr().lock();
-    for Skipped { file, error, hint } in skipped {
-        // Where stderr is gone, nobody can be told.
-        let _ = writeln!(talk, "skipped: {}: {}", escaped(file), escaped(error));
-        if skipped.len() == 1 {
-            let _ = writeln!(talk, "hint: {hint}");
-        }
+fn name_skipped(shell: &Shell, skipped: &[Skipped]) {
+    for Skipped { file, error, .. } in skipped {
+        shell.say(|page: &mut Page<'_>| page.cut("skipped: ", &escaped(&format!("{file}: {error}")), ""));
     }
 }

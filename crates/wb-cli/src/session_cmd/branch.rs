@@ -1,6 +1,6 @@
 //! `wb session branch`: going on from another entry.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 
 use anyhow::Result;
 use futures::executor::block_on;
@@ -9,12 +9,14 @@ use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tre
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;
-use super::opened::{Log, user_error};
+use super::opened::Log;
 use super::settings::Settings;
-use super::show::{body, fact};
+use super::show::{body, fact, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionBranch;
+use crate::page::Page;
+use crate::shell::Shell;
 
 /// The answer of `wb session branch --json`.
 #[derive(Debug, Serialize)]
@@ -54,17 +56,13 @@ struct Done {
 }
 
 /// Goes to an entry.
-pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
-    let dest = WriteTarget::of(&args.change, false);
-    let log = Log::open(dest.file)?;
+pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
+    let dest = WriteTarget::of(&args.change);
+    let log = Log::open(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
-        return Err(user_error(
-            &log.file,
-            "the session has no entries",
-            "name a session that something was said in",
-        ));
+        return Err(no_entries(&log).into());
     };
-    let settings = args.summarize.then(|| Settings::of(&log)).transpose()?;
+    let settings = args.summarize.then(|| Settings::of(shell, &log)).transpose()?;
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
     let summary = BranchSummaryOpts { settings: branch_summary, ..Default::default() };
     let opts = NavigateOpts { user_wants_summary: args.summarize, label: None, summary };
@@ -73,13 +71,10 @@ pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
         changed.notes.push("nothing to summarize: no messages are left behind".to_owned());
     }
     let reason = changed.done.reason();
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.change.json {
-        crate::print_json(&mut out, &machine(&changed, dest, settings.as_ref(), reason.as_deref()))?;
-    } else {
-        people(&mut out, &changed, dest, settings.as_ref(), reason.as_deref())?;
+    if shell.is_json {
+        return shell.print_json(&machine(&changed, dest, settings.as_ref(), reason.as_deref()));
     }
-    Ok(out.flush()?)
+    shell.print(|page| people(shell, page, &changed, dest, settings.as_ref(), reason.as_deref()))
 }
 
 fn run(
@@ -145,7 +140,7 @@ fn machine<'a>(
         target: &done.target,
         follows: done.follows.as_ref(),
         old_leaf: done.old_leaf.as_ref(),
-        entry: done.entry.as_ref(),
+        entry: done.entry.as_ref().filter(|_| changed.is_written),
         editor_text: done.editor_text.as_deref(),
         weights: Weights::new(done.before, done.after),
         digest: done.digest.as_ref(),
@@ -155,7 +150,8 @@ fn machine<'a>(
 }
 
 fn people(
-    out: &mut dyn Write,
+    shell: &Shell,
+    page: &mut Page<'_>,
     changed: &Changed<Done>,
     dest: WriteTarget<'_>,
     settings: Option<&Settings>,
@@ -164,26 +160,29 @@ fn people(
     let done = &changed.done;
     let place =
         done.follows.as_ref().map_or_else(|| "before the first entry".to_owned(), |id| format!("from {id}"));
-    changed.log.heading(out, &reason.map_or_else(|| format!("goes on {place}"), str::to_owned))?;
-    changed.log.write_notes(out, &changed.notes)?;
+    let dry = if dest.is_dry { "; this is a dry run and writes nothing" } else { "" };
+    changed.log.heading(page, &reason.map_or_else(|| format!("goes on {place}{dry}"), str::to_owned))?;
+    changed.log.write_notes(shell, page, &changed.notes)?;
     if let Some(settings) = settings.filter(|_| done.digest.is_some()) {
-        settings.write(out)?;
+        settings.write(page)?;
     }
     if let Some(entry) = &done.entry {
         let left = done.old_leaf.as_ref().map_or("none", EntryId::as_str);
-        fact(out, "left", left)?;
-        fact(out, "context", &done.before.way_to(done.after))?;
+        fact(page, "left", left)?;
+        fact(page, "context", &done.before.way_to(done.after))?;
         let kind = if done.digest.is_some() { "the digest of what was left" } else { "a mark" };
-        fact(out, "leaf", &format!("{}, {kind}", dest.appended(entry)))?;
+        if changed.is_written {
+            fact(page, "leaf", &format!("{}, {kind}", dest.appended(entry)))?;
+        }
     }
     if let Some(digest) = &done.digest {
-        digest.write_facts(out)?;
+        digest.write_facts(page)?;
     }
-    if let Some(back) = done.back.as_ref().filter(|_| done.entry.is_some()) {
-        fact(out, "go back", back)?;
+    if let Some(back) = done.back.as_ref().filter(|_| changed.is_written) {
+        fact(page, "go back", back)?;
     }
     match &done.editor_text {
-        Some(text) => body(out, "Prompt", text, false),
+        Some(text) => body(page, "Prompt", text),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! `wb session compact`: a digest takes the place of older messages.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 
 use anyhow::Result;
 use futures::executor::block_on;
@@ -16,8 +16,10 @@ use super::settings::Settings;
 use super::show::{body, fact};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::args::SessionCompact;
-use crate::number::{count, grouped};
+use crate::args::SessionChange;
+use crate::number::{grouped, messages};
+use crate::page::Page;
+use crate::shell::Shell;
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
@@ -67,33 +69,28 @@ struct Act {
 }
 
 /// Compacts a session at its leaf.
-pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
-    let dest = WriteTarget::of(&args.change, args.dry_run);
-    let log = Log::open(dest.file)?;
-    let settings = Settings::of(&log)?;
-    let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
-    let mut changed =
-        apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, opts, now_ms))?;
-    if args.instructions.is_some() && changed.done.act.as_ref().is_ok_and(|act| act.digest.is_local()) {
-        changed.notes.push("the local digest does not follow instructions".to_owned());
+pub(crate) fn compact(shell: &Shell, args: &SessionChange) -> Result<()> {
+    let dest = WriteTarget::of(args);
+    let log = Log::open(shell, dest.file)?;
+    let settings = Settings::of(shell, &log)?;
+    let changed = shell.timed("compacting", || {
+        apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, now_ms))
+    })?;
+    if shell.is_json {
+        return shell.print_json(&json_report(&changed, dest, &settings));
     }
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.change.json {
-        crate::print_json(&mut out, &json_report(&changed, dest, &settings))?;
-    } else {
-        people(&mut out, &changed, dest, &settings)?;
-    }
-    Ok(out.flush()?)
+    shell.print(|page| people(shell, page, &changed, dest, &settings))
 }
 
-fn run(
-    session: &mut Session,
-    settings: &CompactionSettings,
-    opts: CompactOpts,
-    now_ms: i64,
-) -> Result<Done, HostError> {
+fn run(session: &mut Session, settings: &CompactionSettings, now_ms: i64) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
-    let job = CompactionJob::prepare(session, session.leaf(), settings, CompactionReason::Manual, opts)?;
+    let job = CompactionJob::prepare(
+        session,
+        session.leaf(),
+        settings,
+        CompactionReason::Manual,
+        CompactOpts::default(),
+    )?;
     let Some(job) = job else {
         return Ok(Done { before, act: Err(why_nothing(session, before, settings)?) });
     };
@@ -179,7 +176,8 @@ impl Act {
 }
 
 fn people(
-    out: &mut dyn Write,
+    shell: &Shell,
+    page: &mut Page<'_>,
     changed: &Changed<Done>,
     dest: WriteTarget<'_>,
     settings: &Settings,
@@ -190,39 +188,39 @@ fn people(
         Ok(_) if dest.is_dry => "would be compacted; this is a dry run and writes nothing",
         Ok(_) => "compacted",
     };
-    log.heading(out, heading)?;
-    log.write_notes(out, &changed.notes)?;
-    settings.write(out)?;
+    log.heading(page, heading)?;
+    log.write_notes(shell, page, &changed.notes)?;
+    settings.write(page)?;
     match act {
-        Err(reason) => writeln!(out, "  {reason}"),
-        Ok(act) => people_act(out, changed, *before, act, dest),
+        Err(reason) => page.prose("  ", 4, reason),
+        Ok(act) => people_act(page, changed, *before, act, dest),
     }
 }
 
 fn people_act(
-    out: &mut dyn Write,
+    page: &mut Page<'_>,
     changed: &Changed<Done>,
     before: Weight,
     act: &Act,
     dest: WriteTarget<'_>,
 ) -> io::Result<()> {
     let width = IdWidth::of(changed.log.session.tree());
-    let summarized = count(act.n_summarized, "message", "messages");
+    let summarized = messages(act.n_summarized);
     let summarized = match act.n_of_split_turn {
         0 => summarized,
         n if n == act.n_summarized => format!("{summarized}, the start of a split turn"),
         n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
     };
-    fact(out, "summarized", &summarized)?;
+    fact(page, "summarized", &summarized)?;
     let first = width.short(act.first_kept.as_str());
-    fact(out, "kept", &format!("{}, from {first} on", count(act.n_kept(), "message", "messages")))?;
-    fact(out, "context", &before.way_to(act.after))?;
-    act.digest.write_facts(out)?;
+    fact(page, "kept", &format!("{}, from {first} on", messages(act.n_kept())))?;
+    fact(page, "context", &before.way_to(act.after))?;
+    act.digest.write_facts(page)?;
     if !changed.is_written {
-        return body(out, "Digest", act.digest.text(), false);
+        return body(page, "Digest", act.digest.text());
     }
     let file = dest.shell_name();
-    fact(out, "entry", &dest.appended(&act.entry))?;
-    fact(out, "read it", &format!("wb session show {file} {}", act.entry))?;
-    fact(out, "take it back", &format!("wb session undo {file}"))
+    fact(page, "entry", &dest.appended(&act.entry))?;
+    fact(page, "read it", &format!("wb session show {file} {}", act.entry))?;
+    fact(page, "take it back", &format!("wb session undo {file}"))
 }

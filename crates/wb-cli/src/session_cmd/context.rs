@@ -1,6 +1,6 @@
 //! `wb session context`: what the model sees at an entry.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -13,10 +13,12 @@ use super::opened::Log;
 use super::weight::Weight;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
-use crate::number::{count, grouped};
+use crate::number::{grouped, messages};
 use crate::outcome::{Fate, Line};
+use crate::page::Page;
+use crate::shell::Shell;
 use crate::show;
-use crate::show::style::DIM;
+use crate::style::DIM;
 
 /// The answer of `wb session context --json`.
 #[derive(Debug, Serialize)]
@@ -35,8 +37,8 @@ struct JsonReport<'a> {
 }
 
 /// Prints the context at an entry.
-pub(crate) fn context(args: &SessionEntry) -> Result<()> {
-    let log = Log::open(&args.file)?;
+pub(crate) fn context(shell: &Shell, args: &SessionEntry) -> Result<()> {
+    let log = Log::open(shell, &args.file)?;
     let entry = find::entry(&log, args.entry.as_deref())?;
     let context = log.session.context(entry.as_ref()).map_err(|error| log.failure(&error))?;
     let path = log.session.tree().path(entry.as_ref()).map_err(|error| log.failure(&error))?;
@@ -54,13 +56,10 @@ pub(crate) fn context(args: &SessionEntry) -> Result<()> {
         entries: &context.entries,
         messages: &context.messages,
     };
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.json {
-        crate::print_json(&mut out, &report)?;
-    } else {
-        people(&mut out, &log, &report, weight)?;
+    if shell.is_json {
+        return shell.print_json(&report);
     }
-    Ok(out.flush()?)
+    shell.print(|page| people(shell, page, &log, &report, weight))
 }
 
 /// Returns where the path begins, if something should stand before it.
@@ -69,17 +68,23 @@ fn lost_root(root: &Node) -> Option<String> {
     Some(format!("the path begins at {}, whose parent {parent} is not in the log", root.id))
 }
 
-fn people(out: &mut dyn Write, log: &Log, report: &JsonReport<'_>, weight: Weight) -> io::Result<()> {
+fn people(
+    shell: &Shell,
+    page: &mut Page<'_>,
+    log: &Log,
+    report: &JsonReport<'_>,
+    weight: Weight,
+) -> io::Result<()> {
     let at =
         report.entry.map_or_else(|| "before the first entry".to_owned(), |id| format!("context at {id}"));
-    log.heading(out, &at)?;
+    log.heading(page, &at)?;
     let own = &report.notes[log.session.notes().len()..];
-    log.write_notes(out, own)?;
-    let (messages, tokens) = (count(weight.n_messages, "message", "messages"), grouped(weight.tokens));
-    writeln!(out, "  {messages}, {tokens} tokens, {}", weight.source())?;
+    log.write_notes(shell, page, own)?;
+    let (messages, tokens) = (messages(weight.n_messages), grouped(weight.tokens));
+    page.prose("  ", 4, &format!("{messages}, {tokens} tokens, {}", weight.source()))?;
     let (model, level) = (report.model.unwrap_or("not told"), report.thinking_level.unwrap_or("not told"));
-    writeln!(out, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
+    writeln!(page, "  {DIM}model{DIM:#} {}  {DIM}thinking{DIM:#} {}\n", escaped(model), escaped(level))?;
     let line = |(at, message)| Line { fate: Fate::Kept, at: Some(at), text: outline::line(message) };
     let lines: Vec<Line> = report.messages.iter().enumerate().map(line).collect();
-    show::outline::write(out, &lines, true)
+    show::outline::write(page, &lines, true)
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use anyhow::Result;
 use wb_session::{EntryId, Tree};
 
-use super::opened::{Log, user_error};
+use super::opened::Log;
+use crate::number::{count, grouped};
+use crate::user_error::UserError;
 
 /// Ids that a hint names.
 const SHOWN_IDS: usize = 6;
@@ -14,7 +15,7 @@ const SHOWN_IDS: usize = 6;
 const LEAST_CHARS: usize = 8;
 
 /// Finds the entry of an abbreviated id; without one it is the leaf, which a session without entries has not.
-pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
+pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>, UserError> {
     let Some(name) = name else { return Ok(log.session.leaf().cloned()) };
     let ids = ids(log.session.tree());
     if ids.contains(name) {
@@ -22,11 +23,15 @@ pub(crate) fn entry(log: &Log, name: Option<&str>) -> Result<Option<EntryId>> {
     }
     let meant: Vec<&str> = beginning_with(&ids, name);
     match meant.as_slice() {
-        [] => Err(user_error(&log.file, &format!("no entry has an id like {name:?}"), &nearest(&ids, name))),
+        [] => {
+            let what = format!("no entry has an id like {name:?}");
+            Err(UserError::of_file(&log.file, what, nearest(&ids, name)))
+        }
         [id] => Ok(Some((*id).into())),
         several => {
-            let what = format!("{} entries have an id that begins with {name:?}", several.len());
-            Err(user_error(&log.file, &what, &format!("name one of {}", first_of(several, SHOWN_IDS))))
+            let what =
+                format!("{} have an id that begins with {name:?}", count(several.len(), "entry", "entries"));
+            Err(UserError::of_file(&log.file, what, format!("name one of {}", first_of(several, SHOWN_IDS))))
         }
     }
 }
@@ -60,7 +65,7 @@ pub(crate) fn first_of(names: &[&str], n_shown: usize) -> String {
     match names.len().saturating_sub(n_shown) {
         _ if names.is_empty() => "none".to_owned(),
         0 => shown,
-        n => format!("{shown} and {n} more"),
+        n => format!("{shown} and {} more", grouped(n as u64)),
     }
 }
 

@@ -17,15 +17,16 @@ mod branch;
 use anyhow::Result;
 
 use crate::args::SessionCommand;
+use crate::shell::Shell;
 
 /// Runs one of the commands on a session log.
-pub(crate) fn run(command: &SessionCommand) -> Result<()> {
+pub(crate) fn run(shell: &Shell, command: &SessionCommand) -> Result<()> {
     match command {
-        SessionCommand::Tree(args) => tree::tree(args),
-        SessionCommand::Show(args) => show::show(args),
-        SessionCommand::Context(args) => context::context(args),
-        SessionCommand::Compact(args) => compact::compact(args),
-        SessionCommand::Undo(args) => undo::undo(args),
-        SessionCommand::Branch(args) => branch::branch(args),
+        SessionCommand::Tree(args) => tree::tree(shell, args),
+        SessionCommand::Show(args) => show::show(shell, args),
+        SessionCommand::Context(args) => context::context(shell, args),
+        SessionCommand::Compact(args) => compact::compact(shell, args),
+        SessionCommand::Undo(args) => undo::undo(shell, args),
+        SessionCommand::Branch(args) => branch::branch(shell, args),
     }
 }

@@ -1,16 +1,20 @@
 //! Opening a session log, and what is wrong with it in words.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{IdSource, Session, SessionError, StoreError};
 
 use crate::escape::escaped;
-use crate::show::style::{DIM, HEAD};
+use crate::file_error::not_opened;
+use crate::number::{count, grouped_in};
+use crate::page::Page;
+use crate::shell::Shell;
+use crate::style::DIM;
+use crate::user_error::UserError;
 
 /// Notes that people are shown; the rest is counted.
 const SHOWN_NOTES: usize = 10;
@@ -26,19 +30,30 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(shell: &Shell, path: &Path) -> Result<Self, UserError> {
+        shell.timed("reading", || Self::read(path))
+    }
+
+    fn read(path: &Path) -> Result<Self, UserError> {
         let file = path.display().to_string();
-        let copy = copy_of_stream(path).map_err(|error| {
-            user_error(&file, &error.to_string(), "check that the input can be read to its end")
-        })?;
+        let copy = copy_of_stream(path).map_err(|error| not_opened(path, &error))?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
         let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
         // Nothing is appended, so it does not matter where new ids start.
         let session = opened.and_then(|store| Session::open(Box::new(store), IdSource::new(0)));
-        let session = session.map_err(|error| {
-            let text = error.to_string();
-            let named = format!("{}: ", source.display());
-            user_error(&file, text.strip_prefix(&named).unwrap_or(&text), hint(&error))
+        let session = session.map_err(|error| match &error {
+            SessionError::Store(StoreError::Io { source, .. })
+                if source.kind() == io::ErrorKind::IsADirectory =>
+            {
+                UserError::of_file(&file, "is a folder", "name a session file of pi in it")
+            }
+            SessionError::Store(StoreError::Io { source, .. }) => not_opened(path, source),
+            error => {
+                let text = error.to_string();
+                let named = format!("{}: ", source.display());
+                UserError::of_file(&file, text.strip_prefix(&named).unwrap_or(&text), hint(error))
+                    .at_line(error.line())
+            }
         })?;
         Ok(Self { file, session, copy })
     }
@@ -49,13 +64,13 @@ impl Log {
     }
 
     /// Turns a failure in the middle of the log into the error that the user sees.
-    pub(crate) fn failure(&self, error: &SessionError) -> anyhow::Error {
-        failure(&self.file, &error.to_string(), hint(error))
+    pub(crate) fn failure(&self, error: &SessionError) -> UserError {
+        UserError::of_file(&self.file, error.to_string(), hint(error)).at_line(error.line())
     }
 
     /// Writes the name of the file and what follows it, dimmed.
-    pub(crate) fn heading(&self, out: &mut dyn Write, what: &str) -> io::Result<()> {
-        writeln!(out, "{HEAD}{}{HEAD:#}  {DIM}{}{DIM:#}", escaped(&self.file), escaped(what))
+    pub(crate) fn heading(&self, page: &mut Page<'_>, what: &str) -> io::Result<()> {
+        page.heading(&escaped(&self.file), &escaped(what))
     }
 
     /// Returns what was passed over.
@@ -63,28 +78,20 @@ impl Log {
         self.session.notes().iter().map(ToString::to_string).collect()
     }
 
-    /// Writes what was passed over, the first lines of it.
-    pub(crate) fn write_notes(&self, out: &mut dyn Write, more: &[String]) -> io::Result<()> {
+    /// Writes what was passed over: all of it if the user wants that, else the first lines.
+    pub(crate) fn write_notes(&self, shell: &Shell, page: &mut Page<'_>, more: &[String]) -> io::Result<()> {
         let notes = self.session.notes();
-        for note in notes.iter().take(SHOWN_NOTES).map(ToString::to_string).chain(more.iter().cloned()) {
-            writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&note))?;
-        }
-        match notes.len().saturating_sub(SHOWN_NOTES) {
-            0 => Ok(()),
-            n => writeln!(out, "  {DIM}note: {n} more lines were skipped{DIM:#}"),
-        }
+        let n_shown = if shell.is_verbose() { notes.len() } else { SHOWN_NOTES.min(notes.len()) };
+        let shown = notes[..n_shown].iter().map(ToString::to_string);
+        let hidden = match notes.len() - n_shown {
+            0 => None,
+            n => Some(format!("{} were skipped, -v names them", count(n, "more line", "more lines"))),
+        };
+        let mut all = shown.chain(more.iter().cloned()).chain(hidden);
+        all.try_for_each(|note| {
+            page.prose("  ", 4, &format!("{DIM}note: {}{DIM:#}", escaped(&grouped_in(&note))))
+        })
     }
-}
-
-/// Builds an error of a text that may name the file itself.
-pub(crate) fn failure(file: &str, text: &str, hint: &str) -> anyhow::Error {
-    let named = format!("{file}: ");
-    user_error(file, text.strip_prefix(&named).unwrap_or(text), hint)
-}
-
-/// Builds an error of the house: what is wrong with which file, and what can be done about it.
-pub(crate) fn user_error(file: &str, what: &str, hint: &str) -> anyhow::Error {
-    anyhow!("{}: {}\nhint: {}", escaped(file), escaped(what), escaped(hint))
 }
 
 /// Returns what can be done about an error by someone who only reads.
@@ -94,11 +101,6 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         | SessionError::NoHeader { .. }
         | SessionError::Store(StoreError::NotALog { .. }) => {
             "name a session file of pi, version 1 to 3; `wb plan` reads those of Claude Code too"
-        }
-        SessionError::Store(StoreError::Io { source, .. })
-            if source.kind() == io::ErrorKind::IsADirectory =>
-        {
-            "name a session file; those of pi end in .jsonl"
         }
         SessionError::Store(StoreError::Io { .. }) => "check that the file is there and may be read",
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",

@@ -1,16 +1,17 @@
 //! The settings of a session's digests, from the files of indusagi or else of pi.
 
-use std::env;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use wb_host::read_settings;
 use wb_session::SessionSettings;
 
-use super::opened::{Log, failure};
+use super::opened::Log;
 use crate::escape::escaped;
-use crate::show::style::DIM;
+use crate::page::Page;
+use crate::shell::Shell;
+use crate::style::DIM;
+use crate::user_error::UserError;
 
 /// The agents whose settings are read, in folders of these names; the first that has a file in a place counts there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];
@@ -25,31 +26,29 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the settings for a session; what is odd about the files is told on stderr.
-    pub(crate) fn of(log: &Log) -> Result<Self> {
+    pub(crate) fn of(shell: &Shell, log: &Log) -> Result<Self, UserError> {
         let folders = FOLDERS.map(Path::new);
-        let global = env::home_dir().filter(|home| home.is_absolute());
-        let global =
-            global.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));
+        let home = shell.environment.home.as_deref();
+        let global = home.and_then(|home| first(folders.map(|it| home.join(it).join("agent/settings.json"))));
         // Another directory than the session's is meant by a path that depends on where this runs.
         let project = log.session.header().cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_absolute());
         let project = project.and_then(|cwd| first(folders.map(|it| cwd.join(it).join("settings.json"))));
         let read = read_settings(global.as_deref(), project.as_deref());
-        let read = read.map_err(|error| failure("settings", &error.to_string(), error.hint()))?;
+        let read = read.map_err(|error| UserError::of_file("settings", error.to_string(), error.hint()))?;
         for note in &read.notes {
-            // Where stderr is gone, nobody can be told.
-            let _ = writeln!(anstream::stderr(), "note: {}", escaped(&note.to_string()));
+            shell.say(|page| page.prose("note: ", 6, &escaped(&note.to_string())));
         }
         let files = [global, project].into_iter().flatten().map(|path| path.display().to_string()).collect();
         Ok(Self { values: read.settings, files })
     }
 
     /// Writes where they are from, dimmed.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let files = match self.files.as_slice() {
             [] => "the defaults, for there is no settings.json".to_owned(),
             files => files.join(", then "),
         };
-        writeln!(out, "  {DIM}settings: {}{DIM:#}", escaped(&files))
+        page.prose("  ", 4, &format!("{DIM}settings: {}{DIM:#}", escaped(&files)))
     }
 }
 

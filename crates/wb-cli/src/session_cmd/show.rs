@@ -1,46 +1,42 @@
 //! `wb session show`: what one entry holds.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use wb_message::text::clip;
 use wb_message::{Block, Content, Message};
 use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
 use super::describe;
 use super::find::{self, IdWidth, first_of};
-use super::opened::{Log, user_error};
+use super::opened::Log;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
-use crate::number::grouped;
-use crate::show::style::{DIM, HEAD};
+use crate::number::{count, grouped};
+use crate::page::Page;
+use crate::shell::Shell;
+use crate::style::{DIM, HEAD};
+use crate::user_error::UserError;
 
-/// Lines of a body that a terminal is shown at its start and at its end.
-const SHOWN_LINES: (usize, usize) = (30, 15);
-/// Bytes of a line that a terminal is shown.
-const LINE_BYTES: usize = 1_000;
 /// Names of a list that people are shown.
 const SHOWN_NAMES: usize = 20;
 
 /// Prints one entry.
-pub(crate) fn show(args: &SessionEntry) -> Result<()> {
-    let log = Log::open(&args.file)?;
+pub(crate) fn show(shell: &Shell, args: &SessionEntry) -> Result<()> {
+    let log = Log::open(shell, &args.file)?;
     let Some(id) = find::entry(&log, args.entry.as_deref())? else {
-        return Err(user_error(
-            &log.file,
-            "the session has no entries",
-            "name a session that something was said in",
-        ));
+        return Err(no_entries(&log).into());
     };
     let entry = log.session.entry(&id).map_err(|error| log.failure(&error))?;
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.json {
-        crate::print_json(&mut out, &machine(&log, &entry))?;
-    } else {
-        people(&mut out, &log, &entry, io::stdout().is_terminal())?;
+    if shell.is_json {
+        return shell.print_json(&machine(&log, &entry));
     }
-    Ok(out.flush()?)
+    shell.print(|page| people(shell, page, &log, &entry))
+}
+
+/// Why nothing can be shown of a session, or done from an entry of it.
+pub(crate) fn no_entries(log: &Log) -> UserError {
+    UserError::of_file(&log.file, "the session has no entries", "name a session that something was said in")
 }
 
 fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
@@ -48,58 +44,45 @@ fn children(log: &Log, id: &EntryId) -> Vec<EntryId> {
     nodes.filter(|node| node.parent_id.as_ref() == Some(id)).map(|node| node.id).collect()
 }
 
-fn people(out: &mut dyn Write, log: &Log, entry: &Entry, clipped: bool) -> io::Result<()> {
+fn people(shell: &Shell, page: &mut Page<'_>, log: &Log, entry: &Entry) -> io::Result<()> {
     let tree = log.session.tree();
     let width = IdWidth::of(tree);
     let is_leaf = log.session.leaf() == Some(&entry.id);
-    log.heading(out, &format!("line {}", entry.line))?;
-    log.write_notes(out, &[])?;
+    log.heading(page, &format!("line {}", entry.line))?;
+    log.write_notes(shell, page, &[])?;
     let leaf = if is_leaf { "  ← leaf" } else { "" };
-    fact(out, "entry", &format!("{}{leaf}", entry.id))?;
+    fact(page, "entry", &format!("{}{leaf}", entry.id))?;
     let role = describe::role(&entry.kind).map_or_else(String::new, |role| format!(", {role}"));
-    fact(out, "kind", &format!("{}{role}", describe::kind(&entry.kind)))?;
-    fact(out, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
+    fact(page, "kind", &format!("{}{role}", describe::kind(&entry.kind)))?;
+    fact(page, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
     let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
-    fact(out, "children", &first_of(&names, SHOWN_NAMES))?;
+    fact(page, "children", &first_of(&names, SHOWN_NAMES))?;
     if entry.timestamp != 0 {
-        fact(out, "time", &iso_ms(entry.timestamp))?;
+        fact(page, "time", &iso_ms(entry.timestamp))?;
     }
     if let Some(label) = tree.label(&entry.id) {
-        fact(out, "label", label)?;
+        fact(page, "label", label)?;
     }
     for (name, what) in facts(&entry.kind) {
-        fact(out, name, &what)?;
+        fact(page, name, &what)?;
     }
     let bodies = bodies(&entry.kind);
     if bodies.is_empty() {
-        return fact(out, "says", &describe::line(&entry.kind, width));
+        return fact(page, "says", &describe::line(&entry.kind, width));
     }
-    bodies.iter().try_for_each(|(head, text)| body(out, head, text, clipped))
+    bodies.iter().try_for_each(|(head, text)| body(page, head, text))
 }
 
 /// Writes a line that begins with what it tells.
-pub(crate) fn fact(out: &mut dyn Write, name: &str, what: &str) -> io::Result<()> {
-    writeln!(out, "  {DIM}{name:<14}{DIM:#} {}", escaped(what))
+pub(crate) fn fact(page: &mut Page<'_>, name: &str, what: &str) -> io::Result<()> {
+    page.prose(&format!("  {DIM}{name:<14}{DIM:#} "), 17, &escaped(what))
 }
 
-/// Writes a body under its heading; what is long loses its middle on a terminal.
-pub(crate) fn body(out: &mut dyn Write, head: &str, text: &str, clipped: bool) -> io::Result<()> {
-    writeln!(out, "\n{HEAD}{}{HEAD:#}", escaped(head))?;
-    let lines: Vec<&str> = text.lines().collect();
-    let (first, last) = SHOWN_LINES;
-    if !clipped || lines.len() <= first + last + 1 {
-        return lines.iter().try_for_each(|line| body_line(out, line, clipped));
-    }
-    lines[..first].iter().try_for_each(|line| body_line(out, line, clipped))?;
-    writeln!(out, "  {DIM}… {} more lines, --json has them all{DIM:#}", lines.len() - first - last)?;
-    lines[lines.len() - last..].iter().try_for_each(|line| body_line(out, line, clipped))
-}
-
-fn body_line(out: &mut dyn Write, line: &str, clipped: bool) -> io::Result<()> {
-    let line = if clipped { clip(line, LINE_BYTES) } else { line.into() };
-    let shown: Vec<_> = line.lines().map(|line| format!("  {}", escaped(line))).collect();
-    writeln!(out, "{}", shown.join("\n").trim_end())
+/// Writes a body under its heading, line by line as it is.
+pub(crate) fn body(page: &mut Page<'_>, head: &str, text: &str) -> io::Result<()> {
+    writeln!(page, "\n{HEAD}{}{HEAD:#}", escaped(head))?;
+    text.lines().try_for_each(|line| writeln!(page, "{}", format!("  {}", escaped(line)).trim_end()))
 }
 
 /// Returns what an entry tells besides its body.
@@ -225,7 +208,7 @@ fn block(block: &Block) -> (String, String) {
         Block::ToolResult { call_id, output, .. } => (format!("Result of {call_id}"), pretty(output)),
         Block::Image { media_type, data_base64 } => (
             format!("Picture, {media_type}"),
-            format!("{} bytes of base64", grouped(data_base64.len() as u64)),
+            format!("{} of base64", count(data_base64.len(), "byte", "bytes")),
         ),
         Block::Command { command, args } => {
             (format!("Command /{command}"), args.as_deref().unwrap_or_default().join(" "))
@@ -300,34 +283,5 @@ fn content(kind: &EntryKind) -> Value {
         EntryKind::SessionInfo(it) => json!(it),
         EntryKind::Other(members) => json!(members),
         _ => Value::Null,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(text: &str, clipped: bool) -> String {
-        let mut out = anstream::StripStream::new(Vec::new());
-        body(&mut out, "Text", text, clipped).unwrap();
-        String::from_utf8(out.into_inner()).unwrap()
-    }
-
-    #[test]
-    fn a_terminal_is_shown_the_head_and_the_tail_of_a_long_text() {
-        let lines: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-        let shown = written(&lines.join("\n"), true);
-        assert_eq!(shown.lines().count(), 2 + 30 + 1 + 15);
-        assert!(shown.contains("  line 29\n  … 55 more lines, --json has them all\n  line 85\n"), "{shown}");
-        assert_eq!(written(&lines.join("\n"), false).lines().count(), 2 + 100);
-        assert_eq!(written(&lines[..46].join("\n"), true).lines().count(), 2 + 46);
-    }
-
-    #[test]
-    fn a_terminal_is_shown_the_head_and_the_tail_of_a_long_line() {
-        let line = format!("<{}>", "é".repeat(100_000));
-        let shown = written(&line, true);
-        assert!(shown.len() < 1_100 && shown.contains("  <é") && shown.contains("é>"), "{shown}");
-        assert!(written(&line, false).contains(&line));
     }
 }

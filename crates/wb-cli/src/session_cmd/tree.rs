@@ -1,6 +1,6 @@
 //! `wb session tree`: the whole session, one line per entry.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -14,7 +14,9 @@ use super::opened::Log;
 use crate::args::SessionTree;
 use crate::escape::escaped;
 use crate::number::count;
-use crate::show::style::{BAD, DIM, GOOD, HEAD, WARN};
+use crate::page::Page;
+use crate::shell::Shell;
+use crate::style::{BAD, DIM, GOOD, HEAD, WARN};
 
 /// Characters of a label that a line shows.
 const LABEL_CHARS: usize = 40;
@@ -24,7 +26,8 @@ const LABEL_CHARS: usize = 40;
 struct JsonReport<'a> {
     file: &'a str,
     session: &'a str,
-    version: u64,
+    /// The version of the layout of the file.
+    session_version: u64,
     cwd: Option<&'a str>,
     time: String,
     name: Option<&'a str>,
@@ -51,33 +54,28 @@ struct Listed<'a> {
 }
 
 /// Prints the tree of a session.
-pub(crate) fn tree(args: &SessionTree) -> Result<()> {
-    let log = Log::open(&args.file)?;
+pub(crate) fn tree(shell: &Shell, args: &SessionTree) -> Result<()> {
+    let log = Log::open(shell, &args.file)?;
     let graph = Graph::of(&log.session);
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.json {
-        crate::print_json(&mut out, &machine(&log, &graph))?;
-    } else {
-        draw(&mut out, &log, &graph)?;
+    if shell.is_json {
+        return shell.print_json(&machine(&log, &graph));
     }
-    Ok(out.flush()?)
+    shell.print(|page| draw(shell, page, &log, &graph))
 }
 
-fn draw(out: &mut dyn Write, log: &Log, graph: &Graph) -> io::Result<()> {
+fn draw(shell: &Shell, page: &mut Page<'_>, log: &Log, graph: &Graph) -> io::Result<()> {
     let session = &log.session;
-    log.heading(out, &heading(session, graph))?;
-    log.write_notes(out, &lost(graph))?;
+    log.heading(page, &heading(session, graph))?;
+    log.write_notes(shell, page, &lost(graph))?;
     let width = IdWidth::of(session.tree());
     for row in graph.rows() {
-        draw_row(out, session, graph, row, width)?;
+        draw_row(page, session, graph, row, width)?;
     }
     if graph.nodes.is_empty() {
-        return writeln!(out, "  {DIM}no entries{DIM:#}");
+        return writeln!(page, "  {DIM}no entries{DIM:#}");
     }
-    writeln!(
-        out,
-        "  {DIM}● ◆ on the path to the leaf  ○ ◇ on other branches  ◆ ◇ compaction, branch summary{DIM:#}"
-    )
+    let legend = "● ◆ on the path to the leaf  ○ ◇ on other branches  ◆ ◇ compaction, branch summary";
+    page.prose("  ", 2, &format!("{DIM}{legend}{DIM:#}"))
 }
 
 fn heading(session: &Session, graph: &Graph) -> String {
@@ -100,7 +98,7 @@ fn lost(graph: &Graph) -> Vec<String> {
 }
 
 fn draw_row(
-    out: &mut dyn Write,
+    page: &mut Page<'_>,
     session: &Session,
     graph: &Graph,
     row: Row,
@@ -114,18 +112,18 @@ fn draw_row(
         _ => DIM,
     };
     let id = escaped(width.short(node.id.as_str()));
-    write!(out, "{DIM}{}{DIM:#}{style}{mark}{style:#} {DIM}{id}{DIM:#} ", row.rails())?;
+    let lead = format!("{DIM}{}{DIM:#}{style}{mark}{style:#} {DIM}{id}{DIM:#} ", row.rails());
+    let label = session.tree().label(&node.id).map(|label| one_line(label, LABEL_CHARS));
+    let label = label.map(|label| format!(" {HEAD}[{}]{HEAD:#}", escaped(&label)));
+    let end_mark = (Some(row.at) == graph.leaf).then(|| format!(" {GOOD}← leaf{GOOD:#}"));
+    let tail = [label, end_mark].map(Option::unwrap_or_default).concat();
     match read(session, node) {
-        Ok(entry) => write!(out, "{}", escaped(&describe::line(&entry.kind, width)))?,
-        Err(why) => write!(out, "{BAD}line {} cannot be shown: {}{BAD:#}", node.line, escaped(&why))?,
+        Ok(entry) => page.cut(&lead, &escaped(&describe::line(&entry.kind, width)), &tail),
+        Err(why) => {
+            let why = format!("line {} cannot be shown: {why}", node.line);
+            page.cut(&format!("{lead}{BAD}"), &escaped(&why), &format!("{BAD:#}{tail}"))
+        }
     }
-    if let Some(label) = session.tree().label(&node.id) {
-        write!(out, " {HEAD}[{}]{HEAD:#}", escaped(&one_line(label, LABEL_CHARS)))?;
-    }
-    if Some(row.at) == graph.leaf {
-        write!(out, " {GOOD}← leaf{GOOD:#}")?;
-    }
-    writeln!(out)
 }
 
 fn mark(tag: EntryTag, on_path: bool) -> char {
@@ -154,7 +152,7 @@ fn machine<'a>(log: &'a Log, graph: &'a Graph) -> JsonReport<'a> {
     JsonReport {
         file: &log.file,
         session: &header.id,
-        version: header.version,
+        session_version: header.version,
         cwd: header.cwd.as_deref(),
         time: iso_ms(header.timestamp),
         name: session.tree().name(),

@@ -1,6 +1,6 @@
 //! `wb session undo`: a compaction is taken back.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -14,6 +14,8 @@ use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::count;
+use crate::page::Page;
+use crate::shell::Shell;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]
@@ -24,7 +26,8 @@ struct JsonReport<'a> {
     compaction: &'a str,
     text: &'a str,
     old_leaf: &'a str,
-    new_leaf: &'a str,
+    /// The entry that was appended; none in a dry run.
+    new_leaf: Option<&'a str>,
     entries_repeated: usize,
     #[serde(flatten)]
     weights: Weights,
@@ -43,17 +46,14 @@ struct Done {
 }
 
 /// Takes back the last compaction on the path to the leaf.
-pub(crate) fn undo(args: &SessionChange) -> Result<()> {
-    let dest = WriteTarget::of(args, false);
-    let log = Log::open(dest.file)?;
+pub(crate) fn undo(shell: &Shell, args: &SessionChange) -> Result<()> {
+    let dest = WriteTarget::of(args);
+    let log = Log::open(shell, dest.file)?;
     let changed = apply_change(log, dest, |session, now_ms| run(session, dest, now_ms))?;
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    if args.json {
-        crate::print_json(&mut out, &json_report(&changed, dest))?;
-    } else {
-        people(&mut out, &changed, dest)?;
+    if shell.is_json {
+        return shell.print_json(&json_report(&changed, dest));
     }
-    Ok(out.flush()?)
+    shell.print(|page| people(shell, page, &changed, dest))
 }
 
 fn run(session: &mut Session, dest: WriteTarget<'_>, now_ms: i64) -> Result<Done, HostError> {
@@ -76,24 +76,37 @@ fn json_report<'a>(changed: &'a Changed<Done>, dest: WriteTarget<'_>) -> JsonRep
         compaction: undone.compaction_id.as_str(),
         text,
         old_leaf: undone.old_leaf_id.as_str(),
-        new_leaf: undone.new_leaf_id.as_str(),
+        new_leaf: changed.is_written.then_some(undone.new_leaf_id.as_str()),
         entries_repeated: undone.n_repeated,
         weights: Weights::new(*before, *after),
         notes: changed.all_notes(),
     }
 }
 
-fn people(out: &mut dyn Write, changed: &Changed<Done>, dest: WriteTarget<'_>) -> io::Result<()> {
+fn people(
+    shell: &Shell,
+    page: &mut Page<'_>,
+    changed: &Changed<Done>,
+    dest: WriteTarget<'_>,
+) -> io::Result<()> {
     let Done { undone, text, before, after, back } = &changed.done;
-    changed.log.heading(out, "a compaction is taken back")?;
-    changed.log.write_notes(out, &changed.notes)?;
-    fact(out, "compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
+    let heading = if dest.is_dry {
+        "a compaction would be taken back; this is a dry run and writes nothing"
+    } else {
+        "a compaction is taken back"
+    };
+    changed.log.heading(page, heading)?;
+    changed.log.write_notes(shell, page, &changed.notes)?;
+    fact(page, "compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
     let repeated = match undone.n_repeated {
         0 => "nothing, for nothing came after it".to_owned(),
         n => format!("{} that came after it", count(n, "entry", "entries")),
     };
-    fact(out, "repeated", &repeated)?;
-    fact(out, "context", &before.way_to(*after))?;
-    fact(out, "leaf", &dest.appended(&undone.new_leaf_id))?;
-    fact(out, "go back", back)
+    fact(page, "repeated", &repeated)?;
+    fact(page, "context", &before.way_to(*after))?;
+    if !changed.is_written {
+        return Ok(());
+    }
+    fact(page, "leaf", &dest.appended(&undone.new_leaf_id))?;
+    fact(page, "go back", back)
 }

@@ -1,6 +1,6 @@
 //! What a context weighs, and what a digest says and who wrote it: in words and for machines.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use wb_summarize::NoDigest;
 use super::find::first_of;
 use super::show::fact;
 use crate::number::grouped;
+use crate::page::Page;
 
 /// Files of each list that people are shown.
 const SHOWN_FILES: usize = 5;
@@ -130,13 +131,8 @@ impl Summary {
         &self.digest
     }
 
-    /// Returns whether no model had a part in it, so that no instructions were followed.
-    pub(crate) fn is_local(&self) -> bool {
-        self.digest_by == "local"
-    }
-
     /// Writes who wrote it, how long it is and which files it names.
-    pub(crate) fn write_facts(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write_facts(&self, page: &mut Page<'_>) -> io::Result<()> {
         let by = match self.digest_by {
             "local" => "the local digest",
             "partly_model" => "the model's for one half, the local digest for the other",
@@ -144,10 +140,10 @@ impl Summary {
             _ => "the model's",
         };
         let why = self.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-        fact(out, "digest", &format!("{} tokens, {by}{why}", grouped(self.digest_tokens)))?;
+        fact(page, "digest", &format!("{} tokens, {by}{why}", grouped(self.digest_tokens)))?;
         for (name, files) in [("files read", &self.read_files), ("files modified", &self.modified_files)] {
             let names: Vec<&str> = files.iter().map(String::as_str).collect();
-            fact(out, name, &first_of(&names, SHOWN_FILES))?;
+            fact(page, name, &first_of(&names, SHOWN_FILES))?;
         }
         Ok(())
     }

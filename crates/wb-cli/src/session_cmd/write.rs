@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
 use wb_host::HostError;
 use wb_message::Message;
 use wb_session::store::jsonl::JsonlStore;
@@ -13,9 +12,12 @@ use wb_session::{
     Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError,
 };
 
-use super::opened::{self, Log, user_error};
+use super::opened::{self, Log};
 use crate::args::SessionChange;
+use crate::escape::shell_word;
+use crate::file_error::not_written;
 use crate::session::write_new;
+use crate::user_error::UserError;
 
 /// Where a change goes.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +30,8 @@ pub(crate) struct WriteTarget<'a> {
 }
 
 impl<'a> WriteTarget<'a> {
-    pub(crate) fn of(args: &'a SessionChange, is_dry: bool) -> Self {
-        Self { file: &args.file, out: args.out.as_deref(), is_dry }
+    pub(crate) fn of(args: &'a SessionChange) -> Self {
+        Self { file: &args.file, out: args.out.as_deref(), is_dry: args.dry_run }
     }
 
     pub(crate) fn out_name(&self) -> Option<String> {
@@ -62,15 +64,6 @@ impl<'a> WriteTarget<'a> {
     }
 }
 
-/// Quotes a word where a shell would not take it as it is.
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// A change that was carried out.
 #[derive(Debug)]
 pub(crate) struct Changed<T> {
@@ -97,7 +90,7 @@ pub(crate) fn apply_change<T>(
     log: Log,
     dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
-) -> Result<Changed<T>> {
+) -> Result<Changed<T>, UserError> {
     check(&log, dest)?;
     let mut before = Vec::new();
     log.session.write_to(&mut before).map_err(|error| log.failure(&error))?;
@@ -118,15 +111,13 @@ pub(crate) fn apply_change<T>(
     Ok(Changed { log, done, is_written, notes })
 }
 
-fn write_out(session: &Session, out: &Path) -> Result<()> {
-    write_new(out, |to| session.write_to(to).map_err(io_error)).map_err(|error| {
-        let hint = "name a new file in a folder that can be written to";
-        user_error(&out.display().to_string(), &error.to_string(), hint)
-    })
+fn write_out(session: &Session, out: &Path) -> Result<(), UserError> {
+    let written = write_new(out, |to| session.write_to(to).map_err(io_error));
+    written.map_err(|error| not_written(out, &error))
 }
 
 /// Appends to a file what a session has beyond what was read of that file.
-fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String>> {
+fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String>, UserError> {
     let mut new = Rest { n_skipped: before.len(), bytes: Vec::new() };
     let appended = session.write_to(&mut new).and_then(|()| append_lines(file, before, &new.bytes));
     appended.map_err(|error| failure(&file.display().to_string(), &error.into()))
@@ -177,7 +168,7 @@ impl Write for Rest {
 }
 
 /// Refuses what cannot be written where it should go.
-fn check(log: &Log, dest: WriteTarget<'_>) -> Result<()> {
+fn check(log: &Log, dest: WriteTarget<'_>) -> Result<(), UserError> {
     if let Some(out) = dest.out {
         return check_out(out);
     }
@@ -185,7 +176,11 @@ fn check(log: &Log, dest: WriteTarget<'_>) -> Result<()> {
         return Ok(());
     }
     if log.is_stream() {
-        return Err(user_error(&log.file, "what comes through a pipe cannot be appended to", NAME_OUT));
+        return Err(UserError::of_file(
+            &log.file,
+            "what comes through a pipe cannot be appended to",
+            NAME_OUT,
+        ));
     }
     if is_older(log) {
         let error = SessionError::OtherLayout { version: version(log) };
@@ -202,13 +197,17 @@ fn is_older(log: &Log) -> bool {
     version(log) < NEWEST_VERSION
 }
 
-fn check_out(out: &Path) -> Result<()> {
+fn check_out(out: &Path) -> Result<(), UserError> {
     let name = out.display().to_string();
     if out == Path::new("-") {
-        return Err(user_error(&name, "standard output has the report", "name a new file with -o"));
+        return Err(UserError::of_file(&name, "standard output has the report", "name a new file with -o"));
     }
     if out.symlink_metadata().is_ok() {
-        return Err(user_error(&name, "is there already", "name a new file with -o, or move this one away"));
+        return Err(UserError::of_file(
+            &name,
+            "is there already",
+            "name a new file with -o, or move this one away",
+        ));
     }
     Ok(())
 }
@@ -223,12 +222,12 @@ fn io_error(error: SessionError) -> io::Error {
 }
 
 /// Builds the error of a change, with what can be done about it by someone who writes.
-fn failure(file: &str, error: &HostError) -> anyhow::Error {
+fn failure(file: &str, error: &HostError) -> UserError {
     let hint = match error {
         HostError::Session(error) => hint(error),
         _ => "`wb session context` shows what there is to summarize",
     };
-    opened::failure(file, &error.to_string(), hint)
+    UserError::of_file(file, error.to_string(), hint)
 }
 
 fn hint(error: &SessionError) -> &str {
@@ -286,18 +285,5 @@ mod tests {
         std::fs::write(&file, LOG).unwrap();
         assert_eq!(append_lines(&file, LOG, b"{\"new\":1}\n{\"new\":2}\n").unwrap(), None);
         assert_eq!(std::fs::read(&file).unwrap(), [LOG, b"{\"new\":1}\n{\"new\":2}\n"].concat());
-    }
-
-    #[test]
-    fn names_are_quoted_where_a_shell_would_not_take_them_as_they_are() {
-        for (name, word) in [
-            ("a/b_c-1.jsonl", "a/b_c-1.jsonl"),
-            ("a b", "'a b'"),
-            ("", "''"),
-            ("it's", r"'it'\''s'"),
-            ("~", "'~'"),
-        ] {
-            assert_eq!(shell_word(name), word);
-        }
     }
 }

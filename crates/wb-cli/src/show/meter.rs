@@ -2,36 +2,56 @@
 
 use std::io::{self, Write};
 
-use super::style::{BAD, DIM, GOOD, HEAD, WARN};
+use wb_formats::Note;
+
 use crate::escape::escaped;
 use crate::json::by_kind;
-use crate::number::grouped;
+use crate::number::{grouped, grouped_in, messages};
+use crate::page::{Page, width};
 use crate::session::Session;
+use crate::style::{BAD, DIM, GOOD, WARN};
 
-const WIDTH: u64 = 40;
+/// Cells of a bar, where there is room for so many.
+const MOST_CELLS: usize = 40;
+const LEAST_CELLS: usize = 10;
 
 /// Writes the name of the file and what was read.
-pub(crate) fn heading(out: &mut dyn Write, session: &Session, n_messages: usize) -> io::Result<()> {
-    let (file, format) = (escaped(&session.file), session.opened.format);
-    write!(out, "{HEAD}{file}{HEAD:#}  {DIM}{format} · {n_messages} messages")?;
-    if let Some(model) = &session.opened.model {
-        write!(out, " · {}", escaped(model))?;
-    }
-    writeln!(out, "{DIM:#}")
+pub(crate) fn heading(page: &mut Page<'_>, session: &Session, n_messages: usize) -> io::Result<()> {
+    let model = session.opened.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
+    let parts =
+        [Some(session.opened.format.to_owned()), Some(messages(n_messages)), model.map(str::to_owned)];
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    page.heading(&escaped(&session.file), &escaped(&told.join(" · ")))
 }
 
-/// Writes one line: a bar of the window with the limit marked, and the figures.
-pub(crate) fn bar(out: &mut dyn Write, label: &str, session: &Session, tokens: u64) -> io::Result<()> {
-    let window = session.window.max(1);
-    let scaled =
-        |part: u64| u64::try_from(u128::from(part) * u128::from(WIDTH) / u128::from(window)).unwrap_or(WIDTH);
-    let (filled, mark) = (scaled(tokens), scaled(session.limit));
-    let over = tokens > session.limit;
-    let style = if over { BAD } else { GOOD };
-    let cells: String = (0..WIDTH).map(|cell| cell_of(cell, filled, mark)).collect();
-    let percent = tokens as f64 * 100.0 / window as f64;
-    let (tokens, window) = (grouped(tokens), grouped(session.window));
-    writeln!(out, "{label}▕{style}{cells}{style:#}▏ {tokens} of {window} tokens ({percent:.0} %)")
+/// Writes a line for each weight: a label, a bar of the window with the limit marked, and the figures.
+pub(crate) fn bars(page: &mut Page<'_>, session: &Session, weights: &[(&str, u64)]) -> io::Result<()> {
+    let figures: Vec<String> = weights.iter().map(|(_, tokens)| figures(session, *tokens)).collect();
+    let taken = weights.iter().zip(&figures).map(|((label, _), figures)| width(label) + width(figures)).max();
+    let room = page.columns.saturating_sub(taken.unwrap_or(0) + "▕▏ ".chars().count());
+    let n_cells = room.clamp(LEAST_CELLS, MOST_CELLS);
+    for ((label, tokens), figures) in weights.iter().zip(figures) {
+        writeln!(page, "{label}{} {figures}", bar(session, *tokens, n_cells))?;
+    }
+    Ok(())
+}
+
+fn figures(session: &Session, tokens: u64) -> String {
+    let percent = tokens as f64 * 100.0 / session.window.max(1) as f64;
+    format!("{} of {} tokens ({percent:.0} %)", grouped(tokens), grouped(session.window))
+}
+
+/// Draws a bar of the window: what is full, and where the limit is.
+pub(crate) fn bar(session: &Session, tokens: u64, n_cells: usize) -> String {
+    let (window, cells) = (u128::from(session.window.max(1)), n_cells as u64);
+    let scaled = |part: u64| {
+        let scaled = u128::from(part) * u128::from(cells) / window;
+        u64::try_from(scaled).unwrap_or(cells)
+    };
+    let (filled, mark) = (scaled(tokens), scaled(session.limit).min(cells.saturating_sub(1)));
+    let style = if tokens > session.limit { BAD } else { GOOD };
+    let cells: String = (0..cells).map(|cell| cell_of(cell, filled, mark)).collect();
+    format!("▕{style}{cells}{style:#}▏")
 }
 
 fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
@@ -43,47 +63,61 @@ fn cell_of(cell: u64, filled: u64, mark: u64) -> char {
 }
 
 /// Writes where the figure comes from and how far the limit is.
-pub(crate) fn facts(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let measure = &session.measure;
     let source = if measure.anchored { "counted by the provider" } else { "estimated" };
     let limit = session.limit;
-    let verdict = if session.is_over() {
-        format!("{WARN}over by {}{WARN:#}", grouped(measure.context_tokens - limit))
-    } else {
-        format!("{} to go", grouped(limit - measure.context_tokens))
+    let verdict = match measure.context_tokens.checked_sub(limit) {
+        Some(over) if over > 0 => format!("{WARN}over by {}{WARN:#}", grouped(over)),
+        _ => format!("{} to go", grouped(limit - measure.context_tokens)),
     };
     let policy = session.policy.budget();
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
     let formula = format!("(window − {reserve}) × {ratio}");
-    writeln!(out, "  {source}; limit ┊ {} = {formula}: {verdict}", grouped(limit))?;
+    page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))?;
     if session.window_assumed {
         let window = grouped(session.window);
-        writeln!(out, "  {DIM}the file tells no window: {window} is assumed, --window sets it{DIM:#}")?;
+        dim(page, &format!("the file tells no window: {window} is assumed, --window sets it"))?;
     }
     if measure.left_out_tokens > 0 {
         let left_out = grouped(measure.left_out_tokens);
-        writeln!(
-            out,
-            "  {DIM}left out: the session's system prompt and tools of about {left_out} tokens, too large for this window{DIM:#}"
+        dim(
+            page,
+            &format!(
+                "left out: the session's system prompt and tools of about {left_out} tokens, too large for \
+                 this window"
+            ),
         )?;
     }
-    notes(out, session)
+    notes(page, session)
+}
+
+/// Writes a dimmed line.
+fn dim(page: &mut Page<'_>, text: &str) -> io::Result<()> {
+    page.prose("  ", 4, &format!("{DIM}{text}{DIM:#}"))
 }
 
 /// Writes what was passed over while reading.
-pub(crate) fn notes(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    let mut notes = session.opened.notes.iter().map(ToString::to_string);
-    notes.try_for_each(|note| writeln!(out, "  {DIM}note: {}{DIM:#}", escaped(&note)))
+pub(crate) fn notes(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    let mut notes = session.opened.notes.iter().map(in_words);
+    notes.try_for_each(|note| dim(page, &format!("note: {}", escaped(&note))))
+}
+
+fn in_words(note: &Note) -> String {
+    grouped_in(&note.to_string())
 }
 
 /// Writes what the tokens stand in, the heaviest kind first.
-pub(crate) fn breakdown(out: &mut dyn Write, session: &Session) -> io::Result<()> {
+pub(crate) fn breakdown(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let mut kinds: Vec<_> = by_kind(session).into_iter().collect();
     kinds.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
     let most = kinds.first().map_or(1, |(_, tokens)| *tokens).max(1);
+    let names = kinds.iter().map(|(kind, _)| kind.len()).max().unwrap_or(0);
+    let n_cells = page.columns.saturating_sub(16 + names).clamp(LEAST_CELLS, 24);
     for (kind, tokens) in kinds {
-        let bar = "▇".repeat(usize::try_from(tokens * 24 / most).unwrap_or(0));
-        writeln!(out, "  {:>10}  {bar:<24} {}", grouped(tokens), kind.replace('_', " "))?;
+        let filled = u128::from(tokens) * n_cells as u128 / u128::from(most);
+        let bar = "▇".repeat(usize::try_from(filled).unwrap_or(0));
+        writeln!(page, "  {:>10}  {bar:<n_cells$} {}", grouped(tokens), kind.replace('_', " "))?;
     }
     Ok(())
 }

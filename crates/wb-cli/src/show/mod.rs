@@ -1,6 +1,7 @@
 //! What people read.
 
-pub(crate) mod style;
 pub(crate) mod meter;
 pub(crate) mod outline;
 pub(crate) mod report;
+pub(crate) mod row;
+pub(crate) mod table;

@@ -4,23 +4,25 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::style::{BAD, DIM, GOOD, WARN};
 use crate::escape::escaped;
+use crate::number::grouped;
 use crate::outcome::{Fate, Line};
+use crate::page::Page;
+use crate::style::{BAD, DIM, GOOD, WARN};
 
 /// Lines of a long run that are shown at its start and at its end.
 const SHOWN: usize = 6;
 
 /// Writes the outline; the middle of a long part is counted instead, unless all is wanted.
-pub(crate) fn write(out: &mut dyn Write, lines: &[Line], all: bool) -> io::Result<()> {
+pub(crate) fn write(page: &mut Page<'_>, lines: &[Line], all: bool) -> io::Result<()> {
     for run in lines.chunk_by(|one, two| part(one.fate) == part(two.fate)) {
         if all || run.len() <= SHOWN * 2 + 1 {
-            run.iter().try_for_each(|line| write_line(out, line))?;
+            run.iter().try_for_each(|line| write_line(page, line))?;
             continue;
         }
-        run[..SHOWN].iter().try_for_each(|line| write_line(out, line))?;
-        writeln!(out, "    {DIM}  … {} more{DIM:#}", run.len() - SHOWN * 2)?;
-        run[run.len() - SHOWN..].iter().try_for_each(|line| write_line(out, line))?;
+        run[..SHOWN].iter().try_for_each(|line| write_line(page, line))?;
+        writeln!(page, "    {DIM}  … {} more{DIM:#}", grouped((run.len() - SHOWN * 2) as u64))?;
+        run[run.len() - SHOWN..].iter().try_for_each(|line| write_line(page, line))?;
     }
     Ok(())
 }
@@ -34,10 +36,10 @@ fn part(fate: Fate) -> u8 {
     }
 }
 
-fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+fn write_line(page: &mut Page<'_>, line: &Line) -> io::Result<()> {
     let (mark, style) = look(line.fate);
     let at = line.at.map_or_else(String::new, |at| at.to_string());
-    writeln!(out, "  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} {}", escaped(&line.text))
+    page.cut(&format!("  {style}{mark}{style:#} {DIM}{at:>5}{DIM:#} "), &escaped(&line.text), "")
 }
 
 fn look(fate: Fate) -> (char, Style) {
@@ -51,7 +53,7 @@ fn look(fate: Fate) -> (char, Style) {
 }
 
 /// Writes what the marks mean.
-pub(crate) fn legend(out: &mut dyn Write, has_digest: bool) -> io::Result<()> {
+pub(crate) fn legend(page: &mut Page<'_>, has_digest: bool) -> io::Result<()> {
     let gone = if has_digest { "folded into the digest" } else { "gone" };
-    writeln!(out, "  {DIM}- {gone}  + new  ~ body cleared  < body shortened{DIM:#}")
+    writeln!(page, "  {DIM}- {gone}  + new  ~ body cleared  < body shortened{DIM:#}")
 }

@@ -6,34 +6,42 @@ use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
 
 use super::meter;
 use super::outline;
-use super::style::{DIM, HEAD, WARN};
-use crate::escape::escaped;
-use crate::number::grouped;
+use crate::escape::{escaped, shell_word};
+use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
+use crate::page::{Page, width};
 use crate::session::Session;
 use crate::strategy::Strategy;
+use crate::style::{DIM, HEAD, WARN};
 
 /// Writes the meters before and after and a line per stage.
-pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome) -> io::Result<()> {
-    meter::heading(out, session, outcome.report.messages_before)?;
-    meter::bar(out, "  before ", session, outcome.tokens_before)?;
-    meter::bar(out, "  after  ", session, outcome.tokens_after)?;
-    meter::facts(out, session)?;
-    writeln!(out)?;
-    for step in &outcome.report.steps {
-        writeln!(out, "  {:<13}{}", escaped(&step.name), described(step, outcome))?;
-    }
+pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
+    let report = &outcome.report;
+    meter::heading(page, session, report.messages_before)?;
+    let weights = [("  before ", outcome.tokens_before), ("  after  ", outcome.tokens_after)];
+    meter::bars(page, session, &weights)?;
+    meter::facts(page, session)?;
+    writeln!(page)?;
+    steps(page, outcome)?;
     if let Some(bodies) = bodies(outcome) {
-        writeln!(out, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
+        writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
-    if let Some(unchanged) = &outcome.report.unchanged {
-        writeln!(out, "  unchanged: {unchanged}")?;
+    if let Some(unchanged) = &report.unchanged {
+        page.prose("  ", 4, &format!("unchanged: {}", escaped(&grouped_in(&unchanged.to_string()))))?;
     }
-    if let Some(irreducible) = &outcome.report.irreducible {
-        writeln!(out, "  {WARN}{irreducible}{WARN:#}")?;
+    let irreducible = report.irreducible.map(|it| it.to_string());
+    for warning in [irreducible, report.refused.clone()].into_iter().flatten() {
+        page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&grouped_in(&warning))))?;
     }
-    if let Some(refused) = &outcome.report.refused {
-        writeln!(out, "  {WARN}{refused}{WARN:#}")?;
+    Ok(())
+}
+
+fn steps(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
+    let steps = &outcome.report.steps;
+    let names = steps.iter().map(|step| width(&escaped(&step.name))).max().unwrap_or(0).max(12);
+    for step in steps {
+        let lead = format!("  {:<names$} ", escaped(&step.name));
+        page.prose(&lead, names + 3, &described(step, outcome))?;
     }
     Ok(())
 }
@@ -42,7 +50,6 @@ pub(crate) fn summary(out: &mut dyn Write, session: &Session, outcome: &Outcome)
 fn described(step: &StepReport, outcome: &Outcome) -> String {
     let report = &outcome.report;
     let does = wb_conductor::does(&step.name).unwrap_or("did its part");
-    let counted = |n: usize, what: &str| format!("{does}: {} {what}", grouped(n as u64));
     match step.name.as_str() {
         DIGEST => {
             let by = match &report.digest {
@@ -52,9 +59,10 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
                 _ => "by the model".to_owned(),
             };
             let digest = grouped(report.digest_tokens);
-            format!("folded {} messages into a digest of {digest} tokens, {by}", report.folded)
+            let folded = messages(report.folded);
+            format!("folded {folded} into a digest of {digest} tokens, {by}")
         }
-        RESTORE => counted(report.restored.len(), if report.restored.len() == 1 { "file" } else { "files" }),
+        RESTORE => format!("{does}: {}", count(report.restored.len(), "file", "files")),
         _ => does.to_owned(),
     }
 }
@@ -72,37 +80,55 @@ fn bodies(outcome: &Outcome) -> Option<String> {
 }
 
 /// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.
-pub(crate) fn whole(out: &mut dyn Write, session: &Session, outcome: &Outcome) -> io::Result<()> {
-    summary(out, session, outcome)?;
+pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
+    summary(page, session, outcome)?;
     if !outcome.report.is_changed() {
-        return hint_unchanged(out, session);
+        return hint_unchanged(page, session);
     }
-    writeln!(out, "\n{HEAD}Outline{HEAD:#}")?;
-    outline::legend(out, outcome.digest().is_some())?;
-    outline::write(out, &outcome.outline, false)?;
-    digest(out, outcome)?;
-    let window =
-        if session.policy.window.is_some() { format!(" --window {}", session.window) } else { String::new() };
-    let force = if session.policy.force { " --force" } else { "" };
+    writeln!(page, "\n{HEAD}Outline{HEAD:#}")?;
+    outline::legend(page, outcome.digest().is_some())?;
+    outline::write(page, &outcome.outline, false)?;
+    digest(page, outcome)?;
+    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session))
+}
+
+/// Returns the command that writes what was shown.
+fn command(session: &Session) -> String {
+    let file = shell_word(&session.file);
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
-    let file = escaped(&session.file);
-    writeln!(out, "\n{DIM}save it:{DIM:#} wb compact {file}{strategy}{window}{force} -o compacted.jsonl")
+    format!("wb compact {}{strategy}{} -o compacted.jsonl", escaped(&file), session.policy.options())
 }
 
 /// Writes the digest under a heading.
-pub(crate) fn digest(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
+pub(crate) fn digest(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     let Some(digest) = outcome.digest() else { return Ok(()) };
-    writeln!(out, "\n{HEAD}Digest{HEAD:#}")?;
-    digest.lines().try_for_each(|line| writeln!(out, "{}", format!("  {}", escaped(line)).trim_end()))
+    writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
+    digest.lines().try_for_each(|line| digest_line(page, &escaped(line)))
 }
 
-fn hint_unchanged(out: &mut dyn Write, session: &Session) -> io::Result<()> {
-    if session.policy.force || session.is_over() {
+/// Writes a line of a digest; what does not fit goes on below its first word.
+fn digest_line(page: &mut Page<'_>, line: &str) -> io::Result<()> {
+    let text = line.trim_end().trim_start_matches([' ', '-']);
+    let lead = &line[..line.trim_end().len() - text.len()];
+    if text.is_empty() && lead.is_empty() {
+        return writeln!(page);
+    }
+    page.prose(&format!("  {lead}"), 2 + width(lead), text)
+}
+
+fn hint_unchanged(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
+    if session.is_over() {
         return Ok(());
     }
-    let force = if session.strategy.digests() { "--force folds it anyway, " } else { "" };
-    writeln!(out, "  {DIM}hint: {force}--window tries a smaller window{DIM:#}")
+    let hint = match (session.policy.force, session.strategy.digests()) {
+        (false, _) => "--force compacts it anyway, --window tries a smaller window",
+        (true, true) => return Ok(()),
+        (true, false) => {
+            "this strategy stops at its target, and the session is below it; --window tries a smaller window"
+        }
+    };
+    page.prose("  ", 8, &format!("{DIM}hint: {hint}{DIM:#}"))
 }

@@ -33,7 +33,7 @@ const RULE: &str = "Never touch the folder migrations.";
 #[test]
 fn what_the_session_does_not_bear_out_is_told_with_the_message_that_shows_it() {
     let answer = run(&format!("{RULE}\nAll tests pass. See `src/basket.rs`."), &[]);
-    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    assert_eq!(answer.code, 3, "{}", answer.stderr);
     for told in [
         "Summary 1 of 3 messages",
         "2 findings",
@@ -62,7 +62,7 @@ fn what_would_drive_a_terminal_is_spelled_out() {
 #[test]
 fn machines_get_one_object() {
     let answer = run("Everything was committed.", &["--json"]);
-    assert_eq!((answer.code, answer.stdout.lines().count()), (1, 1));
+    assert_eq!((answer.code, answer.stdout.lines().count()), (3, 1));
     let audited: Value = serde_json::from_str(&answer.stdout).unwrap();
     let kinds: Vec<_> =
         audited["summaries"][0]["findings"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();

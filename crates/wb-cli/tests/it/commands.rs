@@ -66,9 +66,19 @@ fn weigh_tells_machines_how_full_the_window_is() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
     let weighed = json_of(&run("weigh", &file, &["--window", "8k", "--json"]));
-    let promised =
-        ["file", "format", "messages", "tokens", "window", "limit", "over_budget", "anchored", "by_kind"];
-    assert_eq!(keys(&weighed)[..9], promised);
+    let promised = [
+        "version",
+        "file",
+        "format",
+        "messages",
+        "tokens",
+        "window",
+        "limit",
+        "over_budget",
+        "anchored",
+        "by_kind",
+    ];
+    assert_eq!(keys(&weighed)[..10], promised);
     assert_eq!(weighed["messages"], 75);
     assert_eq!((&weighed["window"], &weighed["limit"]), (&json!(8_000), &json!(4_464)));
     assert_eq!((&weighed["over_budget"], &weighed["anchored"]), (&json!(true), &json!(false)));
@@ -86,6 +96,7 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
     let done = json_of(&run("compact", &file, &["--window", "10k", "--json", "-o", out.to_str().unwrap()]));
     assert_eq!(plan, done, "preview = apply");
     let promised = [
+        "version",
         "file",
         "format",
         "messages_before",
@@ -99,7 +110,7 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
         "degraded",
         "reason",
     ];
-    assert_eq!(keys(&done)[..12], promised);
+    assert_eq!(keys(&done)[..13], promised);
     assert_eq!((&done["changed"], &done["degraded"]), (&json!(true), &json!(false)));
     assert!(done["tokens_after"].as_u64() <= done["target"].as_u64());
     assert!(done["cleared"].as_u64() > Some(0) && done["restored"].as_u64() > Some(0), "{done}");
@@ -196,8 +207,10 @@ fn one_bad_file_does_not_keep_the_others_from_being_weighed() {
     let folder = Folder::new();
     let (bad, good) = (folder.file("bad", ""), folder.file("good", &session()));
     let answer = wb(&["weigh", bad.to_str().unwrap(), good.to_str().unwrap(), "--json"]);
-    assert_eq!(answer.code, 1);
-    assert_eq!(answer.stdout.lines().count(), 1);
+    assert_eq!((answer.code, answer.stderr.as_str()), (1, ""));
+    let lines: Vec<Value> = answer.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["error"]["file"], bad.to_str().unwrap());
+    assert_eq!((lines.len(), &lines[1]["messages"]), (2, &json!(75)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::{Message, Pairing};
 
-use crate::support::{Answer, wb_of};
+use crate::support::{Answer, wb_in};
 
 /// A user's home, a project with settings that keep few tokens, and a session of it.
 pub(crate) struct Place {
@@ -64,7 +64,8 @@ impl Place {
 
     pub(crate) fn run_on(&self, verb: &str, file: &str, rest: &[&str], stdin: &[u8]) -> Answer {
         let args: Vec<&str> = ["session", verb, file].into_iter().chain(rest.iter().copied()).collect();
-        wb_of(&self.folder.path().join("home"), &args, stdin)
+        // Wide enough that no line is broken.
+        wb_in(&self.folder.path().join("home"), &[("COLUMNS", "400")], &args, stdin)
     }
 
     pub(crate) fn run(&self, verb: &str, rest: &[&str]) -> Answer {

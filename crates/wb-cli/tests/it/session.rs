@@ -387,8 +387,8 @@ fn what_is_no_session_of_pi_is_refused_with_a_hint() {
     }
     let missing = wb(&["session", "tree", "/nowhere/s.jsonl"]);
     assert_eq!(missing.code, 1);
-    assert!(missing.stderr.starts_with("error: /nowhere/s.jsonl: opening it failed"), "{}", missing.stderr);
-    assert!(missing.stderr.contains("\nhint: check that the file is there"), "{}", missing.stderr);
+    let expected = "error: /nowhere/s.jsonl: there is no folder /nowhere\nhint: ";
+    assert!(missing.stderr.starts_with(expected), "{}", missing.stderr);
 }
 
 #[test]

@@ -131,12 +131,29 @@ fn calls_that_wait_for_their_results_stay() {
 }
 
 #[test]
-fn instructions_are_taken_and_a_note_says_that_the_local_digest_does_not_follow_them() {
+fn instructions_that_nobody_would_follow_are_refused() {
+    let answer = ten_turns().run("compact", &["--instructions", "the parser"]);
+    assert_eq!(answer.code, 2, "{}", answer.stdout);
+    assert!(answer.stderr.contains("unexpected argument '--instructions'"), "{}", answer.stderr);
+}
+
+#[test]
+fn a_dry_undo_and_a_dry_branch_write_nothing_and_tell_what_they_would_do() {
     let place = ten_turns();
-    let report = place.json("compact", &["--instructions", "the parser", "--dry-run"]);
-    assert_eq!(report["notes"], json!(["the local digest does not follow instructions"]));
-    let answer = place.run("compact", &["--instructions", "the parser"]);
-    assert!(answer.stdout.contains("  note: the local digest does not follow"), "{}", answer.stdout);
+    place.json("compact", &[]);
+    let before = place.bytes();
+    let undo = place.json("undo", &["--dry-run"]);
+    let first = place.json("tree", &[])["entries"][0]["id"].as_str().unwrap().to_owned();
+    let branch = place.json("branch", &[&first, "--dry-run"]);
+    for dry in [&undo, &branch] {
+        assert_eq!(dry["written"], false, "{dry}");
+    }
+    for (verb, rest) in [("undo", vec!["--dry-run"]), ("branch", vec![first.as_str(), "--dry-run"])] {
+        let shown = place.run(verb, &rest).stdout;
+        assert!(shown.contains("a dry run and writes nothing"), "{shown}");
+        assert!(!shown.contains("appended"), "{shown}");
+    }
+    assert_eq!((place.bytes(), place.names()), (before, vec!["s.jsonl".to_owned()]));
 }
 
 #[test]
@@ -341,7 +358,7 @@ fn every_real_session_is_compacted_and_comes_back() {
             "home/.indusagi/agent/settings.json",
             &json!({"compaction": {"keepRecentTokens": 2_000}}),
         );
-        if place.json("tree", &[])["version"] != json!(3) {
+        if place.json("tree", &[])["session_version"] != json!(3) {
             let (out, before) = (place.path("out.jsonl"), place.bytes());
             place.refused("compact", &[]);
             let report = place.json("compact", &["-o", &out]);

@@ -25,10 +25,25 @@ pub(crate) fn wb_with<S: AsRef<OsStr>>(args: &[S], stdin: &[u8]) -> Answer {
 
 /// Runs `wb` for a user with this home.
 pub(crate) fn wb_of<S: AsRef<OsStr>>(home: &Path, args: &[S], stdin: &[u8]) -> Answer {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_wb"))
+    wb_in(home, &[], args, stdin)
+}
+
+/// Runs `wb` for a user with this home and these variables.
+pub(crate) fn wb_in<S: AsRef<OsStr>>(
+    home: &Path,
+    variables: &[(&str, &str)],
+    args: &[S],
+    stdin: &[u8],
+) -> Answer {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    for name in ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+        command.env_remove(name);
+    }
+    let mut child = command
         .args(args)
         .current_dir(root())
         .env("HOME", home)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

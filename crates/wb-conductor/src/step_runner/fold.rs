@@ -7,7 +7,7 @@ use wb_budget::{TokenHeuristic, plan_cut, prefix_sums};
 use wb_message::markers::{is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
 use wb_summarize::{
-    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, digest_message, has_news, newest_timestamp,
+    CondenseScope, Facts, LocalDigest, REQUEST_BYTES, digest_message, has_news, is_request, newest_timestamp,
 };
 
 use crate::pipeline::DigestStep;
@@ -49,7 +49,8 @@ impl<'a> StepRunner<'a, '_> {
         } else {
             Cow::Owned(prefix_sums(weights))
         };
-        Places { light, prompt: (0..draft.len()).rev().find(|at| is_prompt(draft.original(*at))) }
+        let last = |is: fn(&Message) -> bool| (0..draft.len()).rev().find(|at| is(draft.original(*at)));
+        Places { light, prompt: last(is_request).or_else(|| last(is_prompt)) }
     }
 
     fn is_pinned(&self, at: usize) -> bool {

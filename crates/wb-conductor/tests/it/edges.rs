@@ -110,3 +110,14 @@ fn taking_back_what_was_rewound_since_makes_nothing_up() {
     undo.revert(&mut messages);
     assert_eq!(messages, before[..3]);
 }
+
+#[test]
+fn what_a_host_printed_in_the_users_role_is_not_the_last_prompt() {
+    let mut messages = script("u*50 a:bash t a u*40 a:bash t a");
+    messages.push(Message::user("<command-name>/context</command-name>"));
+    messages.push(Message::user("<local-command-stdout>40 % are full</local-command-stdout>"));
+    let prompt = messages[4].clone();
+    let report = block_on(compact_in_place(&mut messages, &Compactor::new(), &FORCED));
+    assert_eq!(report.cut, 4, "{report}");
+    assert_eq!(messages[1], prompt);
+}

@@ -1,7 +1,5 @@
 //! Reads a message into the facts.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 use wb_message::markers::{
     Visibility, digest_body, is_cleared, is_pinned, is_prompt, is_synthetic, visibility,
@@ -20,7 +18,7 @@ use crate::outcome::Reported;
 use crate::words::answers::answers;
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
-use crate::words::user_text::{is_local_command, is_rejection, rejected_words, user_words};
+use crate::words::user_text::{is_rejection, own_words, rejected_words};
 use crate::words::{self, plain_words};
 
 /// Calls that may be open at once, the newest ones.
@@ -130,14 +128,11 @@ impl Facts {
 
     /// Notes what the user says; false where a host speaks in the user's role.
     fn said_by_user(&mut self, content: &Content, at: u32) -> bool {
-        let texts: Vec<Cow<'_, str>> = content.texts().map(user_words).collect();
-        let words = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>();
-        let words = words.join("\n");
-        if words.is_empty() || is_local_command(&words) {
-            return false;
+        let words = own_words(content);
+        if let Some(words) = &words {
+            self.asked(words, at);
         }
-        self.asked(&words, at);
-        true
+        words.is_some()
     }
 
     /// Begins a turn with what the user said.

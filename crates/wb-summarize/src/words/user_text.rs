@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
+use wb_message::markers::is_prompt;
 use wb_message::text::head;
+use wb_message::{Content, Message};
 
 use crate::words::host_words::{
     AFTER_SAID, FRAME_TAGS, HOST_LINES, HOST_STARTS, HOST_TAGS, LOCAL_COMMANDS, NODS, REJECTED, REJECTIONS,
@@ -216,6 +218,26 @@ pub(crate) fn rejected_words(result: &str) -> Option<&str> {
     (!words.is_empty()).then_some(words)
 }
 
+/// Returns what the user says in a message; nothing if only a host speaks in it, or a command is meant for the host
+/// alone.
+pub(crate) fn own_words(content: &Content) -> Option<String> {
+    let texts: Vec<Cow<'_, str>> = content.texts().map(user_words).collect();
+    let words = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>();
+    let words = words.join("\n");
+    (!words.is_empty() && !is_local_command(&words)).then_some(words)
+}
+
+/// Returns whether a user speaks to the model in this message: with words that are neither a host's nor a command that
+/// the host carries out itself, or with a picture alone.
+pub fn is_request(message: &Message) -> bool {
+    match message {
+        Message::User { content, .. } if is_prompt(message) => {
+            content.texts().next().is_none() || own_words(content).is_some()
+        }
+        _ => false,
+    }
+}
+
 /// Returns whether the user's words are a command to the host alone: `/clear`, `/model opus`.
 pub(crate) fn is_local_command(words: &str) -> bool {
     let name = words.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
@@ -238,6 +260,23 @@ mod tests {
     fn check(text: &str, expected: &[(Speaker, &str)]) {
         let parts: Vec<_> = spoken(text).into_iter().map(|(speaker, part)| (speaker, part.trim())).collect();
         assert_eq!(parts, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_request_is_what_a_user_says_to_the_model() {
+        let picture = vec![wb_message::Block::image("image/png", "aGk=")];
+        for (content, expected) in [
+            (Content::from("Fix it."), true),
+            (Content::Blocks(picture), true),
+            (Content::from("<command-name>/review</command-name><command-args>src</command-args>"), true),
+            (Content::from("<command-name>/context</command-name><command-args></command-args>"), false),
+            (Content::from("<local-command-stdout>Context: 40 %</local-command-stdout>"), false),
+            (Content::from("<bash-stdout>a.rs</bash-stdout><bash-stderr></bash-stderr>"), false),
+        ] {
+            let message = Message::user(content);
+            assert_eq!(is_request(&message), expected, "{message:?}");
+        }
+        assert!(!is_request(&Message::assistant("Done.")));
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! Amounts as they are typed: tokens, ratios, prices.
+
+use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
+
+/// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` and `,` may group digits.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let plain = text.trim().replace(['_', ','], "").to_ascii_lowercase();
+    let (digits, factor) = match plain.strip_suffix('k') {
+        Some(digits) => (digits, 1_000),
+        None => plain.strip_suffix('m').map_or((plain.as_str(), 1), |digits| (digits, 1_000_000)),
+    };
+    if digits.strip_prefix('-').is_some_and(|digits| whole(digits, factor).is_some()) {
+        return Err("there are no fewer than 0 tokens".to_owned());
+    }
+    whole(digits, factor).ok_or_else(|| "expected whole tokens, such as 200000, 200k or 1.5m".to_owned())
+}
+
+/// Multiplies a decimal number; nothing if the product is not whole or too large.
+fn whole(digits: &str, factor: u64) -> Option<u64> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = !whole.is_empty() && [whole, fraction].concat().bytes().all(|byte| byte.is_ascii_digit());
+    let scale = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let scaled = is_number.then(|| format!("{whole}{fraction}").parse::<u64>().ok())??;
+    let product = scaled.checked_mul(factor)?;
+    product.is_multiple_of(scale).then(|| product / scale)
+}
+
+/// Reads the tokens of a window, which are not 0.
+pub(crate) fn window(text: &str) -> Result<u64, String> {
+    match tokens(text)? {
+        0 => Err("a window holds more than 0 tokens".to_owned()),
+        window => Ok(window),
+    }
+}
+
+/// Reads a part of a window.
+pub(crate) fn ratio(text: &str) -> Result<f64, String> {
+    let trigger_ratio: f64 = text.parse().map_err(|_| "expected a number such as 0.75".to_owned())?;
+    let policy = BudgetPolicy { trigger_ratio, ..AUTO_CONDENSE_POLICY };
+    policy.validated().map(|policy| policy.trigger_ratio).map_err(|error| error.to_string())
+}
+
+/// Reads prices such as `input=3,output=15`.
+pub(crate) fn prices(text: &str) -> Result<Prices, String> {
+    let mut told = [None; 4];
+    for part in text.split(',') {
+        let (name, price) = part.split_once('=').ok_or("expected prices such as input=3,output=15")?;
+        let at = ["input", "cached", "write", "output"].iter().position(|known| *known == name.trim());
+        let at =
+            at.ok_or_else(|| format!("there is no price `{name}`; there are input, cached, write, output"))?;
+        if told[at].is_some() {
+            return Err(format!("{} is told twice", name.trim()));
+        }
+        let price: f64 = price.trim().parse().map_err(|_| format!("{price} is no price"))?;
+        let is_price = price.is_finite() && price >= 0.0;
+        told[at] = Some(if is_price { price } else { return Err(format!("{price} is no price")) });
+    }
+    let [input, cached, write, output] = told;
+    let input = input.ok_or("the price of input is needed: input=3")?;
+    let (cached, write) = (cached.unwrap_or(input), write.unwrap_or(input));
+    Ok(Prices { input, cached, write, output: output.unwrap_or(0.0), as_of: String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_may_be_grouped_and_abbreviated() {
+        assert_eq!(tokens("200_000"), Ok(200_000));
+        assert_eq!(tokens("32k"), Ok(32_000));
+        assert_eq!(tokens("1M"), Ok(1_000_000));
+        assert_eq!(tokens("148,464"), Ok(148_464));
+        assert_eq!(tokens("1.5m"), Ok(1_500_000));
+        assert_eq!(tokens("0.25k"), Ok(250));
+        for bad in ["", "k", ".5k", "1.5", "1.2345k", "1e3", "99999999999999999999", "9999999999999999m"] {
+            assert!(tokens(bad).unwrap_err().starts_with("expected whole tokens"), "{bad}");
+        }
+        for bad in ["-1", "-200k", "-1.5m"] {
+            assert!(tokens(bad).unwrap_err().contains("fewer than 0"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn prices_are_told_by_name_and_what_is_left_out_costs_as_input_does() {
+        let all = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: String::new() };
+        assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));
+        let input = Prices { input: 2.0, cached: 2.0, write: 2.0, ..Prices::default() };
+        assert_eq!(prices("input=2"), Ok(input));
+        for bad in ["", "3", "output=15", "input=x", "input=-1", "input=NaN", "inputs=3", "input=3,input=5"] {
+            assert!(prices(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ratios_outside_of_the_unit_interval_are_refused() {
+        assert_eq!(ratio("0.5"), Ok(0.5));
+        for bad in ["0", "1.5", "-1", "NaN", "inf", "much"] {
+            assert!(ratio(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Where coding agents keep their sessions on this machine.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use crate::shell::Environment;
+
+/// Bytes at the start of a session in which its folder is looked for.
+const HEAD_BYTES: u64 = 1 << 16;
+/// How far below its place a session may lie.
+const MOST_DEPTH: usize = 6;
+
+/// A folder in which an agent keeps its sessions.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) agent: &'static str,
+    pub(crate) folder: PathBuf,
+    names: Names,
+}
+
+/// How the names of session files begin, and how those of other files next to them do.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    begin: &'static str,
+    others_begin: Option<&'static str>,
+}
+
+const ANY: Names = Names { begin: "", others_begin: None };
+const OF_CLAUDE: Names = Names { others_begin: Some(SUBAGENT), ..ANY };
+const OF_CODEX: Names = Names { begin: "rollout-", others_begin: None };
+/// How the names of the transcripts of subagents begin.
+const SUBAGENT: &str = "agent-";
+
+/// A session that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) agent: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) modified: SystemTime,
+}
+
+/// Returns the places that agents use by default, in the environment of this user.
+pub(crate) fn places(environment: &Environment) -> Vec<Place> {
+    let home = |below: &str| environment.home.as_deref().map(|home| home.join(below));
+    let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
+    let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
+    let known = [
+        ("claude-code", claude, OF_CLAUDE),
+        ("claude-code", home(".claude/projects"), OF_CLAUDE),
+        ("pi", home(".pi/agent/sessions"), ANY),
+        ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
+    ];
+    let mut places: Vec<Place> = Vec::new();
+    for (agent, folder, names) in known {
+        let Some(folder) = folder else { continue };
+        if !places.iter().any(|place| place.folder == folder) {
+            places.push(Place { agent, folder, names });
+        }
+    }
+    places
+}
+
+impl Names {
+    fn fit(self, file: &Path) -> bool {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_other = self.others_begin.is_some_and(|begin| name.starts_with(begin));
+        file.extension().is_some_and(|end| end == "jsonl") && name.starts_with(self.begin) && !is_other
+    }
+}
+
+impl Place {
+    /// Returns the sessions of the place; one that cannot be listed has none.
+    pub(crate) fn sessions(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        self.add_below(&self.folder, MOST_DEPTH, &mut found);
+        found
+    }
+
+    fn add_below(&self, folder: &Path, depth: usize, found: &mut Vec<Found>) {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if depth > 0 {
+                    self.add_below(&path, depth - 1, found);
+                }
+            } else if self.names.fit(&path) {
+                let modified = fs::metadata(&path).and_then(|file| file.modified());
+                found.extend(modified.ok().map(|modified| Found { agent: self.agent, path, modified }));
+            }
+        }
+    }
+}
+
+/// Returns the folder that a session was held in, if the start of its file tells it.
+pub(crate) fn working_folder(session: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    File::open(session).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let lines = head.split(|byte| *byte == b'\n');
+    let mut values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let told = |value: Value| {
+        Some(PathBuf::from(value.pointer("/cwd").or(value.pointer("/payload/cwd"))?.as_str()?))
+    };
+    values.find_map(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_agents_say_where_else_to_look() {
+        let names = |environment: &Environment| -> Vec<String> {
+            places(environment).iter().map(|place| place.folder.display().to_string()).collect()
+        };
+        let plain = Environment { home: Some("/home/a".into()), ..Environment::default() };
+        let usual = ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions"];
+        assert_eq!(names(&plain), usual);
+        let moved = Environment { claude_config: Some("/c".into()), codex_home: Some("/x".into()), ..plain };
+        assert_eq!(
+            names(&moved),
+            ["/c/projects", "/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/x/sessions"]
+        );
+        assert_eq!(names(&Environment::default()), [""; 0]);
+    }
+
+    #[test]
+    fn sessions_are_told_from_other_files_by_their_names() {
+        let home = tempfile::tempdir().unwrap();
+        let files = [
+            ".claude/projects/-a/1.jsonl",
+            ".claude/projects/-a/agent-2.jsonl",
+            ".claude/projects/-a/memory.md",
+            ".pi/agent/sessions/--a--/3.jsonl",
+            ".codex/sessions/2026/01/02/rollout-4.jsonl",
+            ".codex/sessions/2026/01/02/history.jsonl",
+        ];
+        for file in files.map(|file| home.path().join(file)) {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "{\"payload\":{\"cwd\":\"/a/b\"}}\n").unwrap();
+        }
+        let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
+        let found: Vec<Found> = places(&environment).iter().flat_map(Place::sessions).collect();
+        let names: Vec<_> = found.iter().map(|it| it.path.strip_prefix(home.path()).unwrap()).collect();
+        assert_eq!(names, [files[0], files[3], files[4]].map(Path::new));
+        assert_eq!(working_folder(&found[0].path), Some("/a/b".into()));
+    }
+}

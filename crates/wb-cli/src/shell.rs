@@ -1,0 +1,237 @@
+//! What surrounds a run: the user's environment, the terminal, and how much is to be said.
+
+use std::cell::{Cell, RefCell};
+use std::env;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::escape::{SafeJson, escaped};
+use crate::page::{self, Page};
+use crate::style::{BAD, DIM, HINT};
+use crate::user_error::UserError;
+
+/// The width of the lines if no terminal tells its own.
+const PIPE_COLUMNS: usize = 100;
+
+/// The version of every JSON document that is printed; it changes if a key goes or means something else.
+const JSON_VERSION: u32 = 1;
+
+/// What the command takes from the environment; nothing else of it is read anywhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) home: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`, where Claude Code keeps its files instead.
+    pub(crate) claude_config: Option<PathBuf>,
+    /// `CODEX_HOME`, where Codex keeps its files instead.
+    pub(crate) codex_home: Option<PathBuf>,
+    /// `COLUMNS`, else the width of the terminal, else that of a pipe.
+    pub(crate) columns: usize,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub(crate) fn read() -> Self {
+        let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let told = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
+        let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Self {
+            home: env::home_dir().filter(|home| home.is_absolute()),
+            claude_config: folder("CLAUDE_CONFIG_DIR"),
+            codex_home: folder("CODEX_HOME"),
+            columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
+        }
+    }
+
+    /// Returns a path as people write it, with `~` for the user's home.
+    pub(crate) fn tilde(&self, path: &Path) -> String {
+        let below = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+        below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
+    }
+}
+
+/// How much is said on standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Talk {
+    /// Errors alone.
+    Quiet,
+    #[default]
+    Normal,
+    /// Also where the time went, and notes in full.
+    Verbose,
+}
+
+/// One run of the command.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub(crate) environment: Environment,
+    /// Whether the answer is JSON.
+    pub(crate) is_json: bool,
+    talk: Talk,
+    start: Instant,
+    times: RefCell<Vec<(&'static str, Duration)>>,
+    /// Whether a bar is drawn, so that no second one is.
+    has_bar: Cell<bool>,
+}
+
+#[derive(Serialize)]
+struct Document<'a, T: Serialize> {
+    version: u32,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+#[derive(Serialize)]
+struct Failed<'a> {
+    error: &'a UserError,
+}
+
+impl Shell {
+    pub(crate) fn new(environment: Environment, talk: Talk, is_json: bool) -> Self {
+        let (times, has_bar) = (RefCell::default(), Cell::default());
+        Self { environment, is_json, talk, start: Instant::now(), times, has_bar }
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.talk == Talk::Verbose
+    }
+
+    /// Writes the answer to standard output.
+    pub(crate) fn print(&self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> Result<()> {
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        write(&mut Page::new(&mut out, self.environment.columns))?;
+        Ok(out.flush()?)
+    }
+
+    /// Writes one JSON document on a line of its own.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<()> {
+        debug_assert!(self.is_json, "only who asks for JSON gets it");
+        let mut out = BufWriter::new(io::stdout().lock());
+        let document = Document { version: JSON_VERSION, value };
+        let written = document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, SafeJson));
+        written.map_err(io::Error::from)?;
+        writeln!(out)?;
+        Ok(out.flush()?)
+    }
+
+    /// Talks on standard error, unless the user wants none of it.
+    pub(crate) fn say(&self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) {
+        if self.talk > Talk::Quiet {
+            let mut out = BufWriter::new(anstream::stderr().lock());
+            // Where stderr is gone, nobody can be told.
+            let _ = write(&mut Page::new(&mut out, self.environment.columns)).and_then(|()| out.flush());
+        }
+    }
+
+    /// Tells of a failure: on standard error, or as the JSON document of it.
+    pub(crate) fn fail(&self, error: &UserError) {
+        if self.is_json {
+            // Where stdout is gone too, nobody can be told.
+            let _ = self.print_json(&Failed { error });
+            return;
+        }
+        let mut out = anstream::stderr().lock();
+        let _ = writeln!(out, "{BAD}error:{BAD:#} {}", escaped(&error.to_string()));
+        if let Some(hint) = &error.hint {
+            let lead = format!("{HINT}hint:{HINT:#} ");
+            let _ = writeln!(out, "{}", page::wrapped(&lead, 6, &escaped(hint), self.environment.columns));
+        }
+    }
+
+    /// Does some work and notes how long that took.
+    pub(crate) fn timed<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        let mut times = self.times.borrow_mut();
+        match times.iter_mut().find(|(name, _)| *name == what) {
+            Some((_, sum)) => *sum += start.elapsed(),
+            None => times.push((what, start.elapsed())),
+        }
+        done
+    }
+
+    /// Says where the time went, if the user wants to know.
+    pub(crate) fn say_times(&self) {
+        if self.is_verbose() {
+            let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+            let times = self.times.borrow();
+            let parts = times.iter().map(|(what, time)| format!("{what} {}, ", ms(*time)));
+            let line = format!("time: {}in all {}", parts.collect::<String>(), ms(self.start.elapsed()));
+            self.say(|page| page.prose("", 6, &format!("{DIM}{line}{DIM:#}")));
+        }
+    }
+
+    /// Shows how many of several files are done.
+    pub(crate) fn progress_of_files(&self, n_files: usize) -> Progress<'_> {
+        let style = "{pos}/{len} {wide_bar} {msg}";
+        self.progress(n_files as u64, (n_files > 1).then_some(style))
+    }
+
+    /// Shows how much of a large file is read.
+    pub(crate) fn progress_of_bytes(&self, n_bytes: u64, is_large: bool) -> Progress<'_> {
+        let style = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
+        self.progress(n_bytes, is_large.then_some(style))
+    }
+
+    fn progress(&self, len: u64, style: Option<&str>) -> Progress<'_> {
+        let is_shown = self.talk > Talk::Quiet && !self.has_bar.get() && io::stderr().is_terminal();
+        let style = style.filter(|_| is_shown).and_then(|style| ProgressStyle::with_template(style).ok());
+        let bar = style.map(|style| {
+            self.has_bar.set(true);
+            ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr()).with_style(style)
+        });
+        Progress { shell: self, bar }
+    }
+}
+
+/// A bar on the terminal, or none.
+#[derive(Debug)]
+pub(crate) struct Progress<'a> {
+    shell: &'a Shell,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress<'_> {
+    /// Names what is worked on.
+    pub(crate) fn at(&self, name: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(page::tail(&escaped(name), 40));
+        }
+    }
+
+    /// Counts one as done.
+    pub(crate) fn step(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+    }
+
+    /// Does what writes to the terminal while the bar is off it.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(work),
+            None => work(),
+        }
+    }
+
+    /// Counts the bytes that are read.
+    pub(crate) fn wrap<R: io::Read + 'static>(&self, from: R) -> Box<dyn io::Read> {
+        match &self.bar {
+            Some(bar) => Box::new(bar.wrap_read(from)),
+            None => Box::new(from),
+        }
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+            self.shell.has_bar.set(false);
+        }
+    }
+}

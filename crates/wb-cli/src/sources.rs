@@ -1,0 +1,80 @@
+//! The files that are meant by names of files and folders.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Endings of the files of a folder that are taken for sessions.
+const ENDINGS: [&str; 2] = ["jsonl", "json"];
+
+/// A file that may be a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    /// The name of the folder that it was found in, as the user gave it; none if the file itself was named.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Returns the files that were named, and those in named folders and below, in order of their names, each once.
+pub(crate) fn all(paths: &[PathBuf]) -> Vec<Source> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            below(path, path, &mut sources);
+        } else {
+            sources.push(Source { path: path.clone(), folder: None });
+        }
+    }
+    let mut known = HashSet::new();
+    sources.retain(|source| known.insert(source.path.canonicalize().unwrap_or_else(|_| source.path.clone())));
+    sources
+}
+
+fn below(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
+    let source = |path: PathBuf| Source { path, folder: Some(root.to_owned()) };
+    let Ok(entries) = folder.read_dir() else {
+        // Reading it as a file says why it cannot be listed.
+        return sources.push(source(folder.to_owned()));
+    };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
+            below(root, &path, sources);
+        } else if path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known)) {
+            sources.push(source(path));
+        }
+    }
+}
+
+impl Source {
+    /// Returns the whole path as text.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Returns the path below the folder that was named.
+    pub(crate) fn short_name(&self) -> String {
+        let below = self.folder.as_deref().and_then(|folder| self.path.strip_prefix(folder).ok());
+        below.unwrap_or(&self.path).display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_the_session_files_below_it_and_each_file_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("b")).unwrap();
+        for name in ["c.jsonl", "b/a.json", "b/readme.md"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let file = folder.path().join("c.jsonl");
+        let found = all(&[file.clone(), folder.path().to_owned()]);
+        let names: Vec<_> = found.iter().map(Source::short_name).collect();
+        assert_eq!(names, [file.to_str().unwrap(), "b/a.json"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! A failure in words that a user can act on.
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+
+/// What went wrong, where, and what can be done about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct UserError {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    /// The file, as the user named it.
+    pub(crate) file: Option<String>,
+    /// The line of the file that is wrong, counted from 1.
+    pub(crate) line: Option<usize>,
+}
+
+impl UserError {
+    /// Builds the error of what concerns no single file.
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: Some(hint.into()), file: None, line: None }
+    }
+
+    /// Builds the error of a file; a message that begins with the file's name loses it.
+    pub(crate) fn of_file(
+        file: impl Into<String>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        let (file, message) = (file.into(), message.into());
+        let bare = message.strip_prefix(&format!("{file}: ")).map(str::to_owned);
+        Self { file: Some(file), ..Self::new(bare.unwrap_or(message), hint) }
+    }
+
+    /// Says which line is wrong.
+    pub(crate) fn at_line(self, line: Option<usize>) -> Self {
+        Self { line, ..self }
+    }
+
+    /// Finds the failure that a user is told of; nothing if the reader of the output went away.
+    pub(crate) fn told(error: &anyhow::Error) -> Option<Self> {
+        if let Some(known) = error.downcast_ref::<Self>() {
+            return Some(known.clone());
+        }
+        match error.downcast_ref::<io::Error>() {
+            Some(failed) if failed.kind() == io::ErrorKind::BrokenPipe => None,
+            Some(failed) => {
+                let hint = "let the output go where there is room and it may be written";
+                Some(Self::of_file("standard output", in_words(failed), hint))
+            }
+            None => Some(Self { message: format!("{error:#}"), hint: None, file: None, line: None }),
+        }
+    }
+}
+
+impl fmt::Display for UserError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UserError {}
+
+/// Returns what the system says of a failure, without its number.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit_once(" (os error ").map_or(text.as_str(), |(words, _)| words);
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_once() {
+        for message in ["is a folder", "a.jsonl: is a folder"] {
+            let error = UserError::of_file("a.jsonl", message, "name a file");
+            assert_eq!(error.to_string(), "a.jsonl: is a folder");
+        }
+    }
+
+    #[test]
+    fn what_the_system_says_is_told_without_its_number() {
+        assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(in_words(&io::Error::other("Odd")), "odd");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is_one() {
+        assert_eq!(UserError::told(&io::Error::from(io::ErrorKind::BrokenPipe).into()), None);
+        let full = UserError::told(&io::Error::from(io::ErrorKind::StorageFull).into()).unwrap();
+        assert_eq!(full.file.as_deref(), Some("standard output"));
+    }
+}
