@@ -76,9 +76,20 @@ pub(crate) enum Command {
     Weigh(Weigh),
     /// Shows what a compaction would drop, keep, clear and restore; writes nothing
     Plan(Plan),
-    /// Compacts a session: the transcript goes to OUT or stdout, the report to stderr
+    /// Compacts a session, and writes it so that its agent goes on with it
+    ///
+    /// Without -o and --in-place the report is shown and nothing is written. The report of a run that writes goes to
+    /// standard error.
     #[command(visible_alias = "condense")]
     Compact(Compact),
+    /// Takes back what `wb compact --in-place` wrote
+    ///
+    /// If the agent went on since, the old messages come back with what it wrote since behind them.
+    Undo(Undo),
+    /// Does again what `wb undo` took back
+    Redo(Undo),
+    /// Shows what was done to a session by `wb`
+    Log(Log),
     /// Compacts a session with every strategy in memory and shows them side by side; writes nothing
     Compare(Compare),
     /// Shows what each strategy would have kept of past sessions, and what they would have cost; changes nothing
@@ -221,9 +232,18 @@ pub(crate) struct Compact {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where the compacted transcript goes, as JSON lines; `-` is standard output
+    /// Write the whole session with the compaction in it to OUT, in its own format; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// Write over OUT if it is there already
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+    /// Write the compaction into FILE as its agent would; `wb undo FILE` takes it back
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) in_place: bool,
+    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
+    #[arg(long, requires = "in_place")]
+    pub(crate) even_if_open: bool,
     /// Show the report and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -232,6 +252,29 @@ pub(crate) struct Compact {
     pub(crate) strategy: Strategy,
     #[command(flatten)]
     pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// Session file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The operation, as `wb log` numbers them [default: the last one]
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<u64>,
+    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
+    #[arg(long)]
+    pub(crate) even_if_open: bool,
+    /// Show what would be done and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Session file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]

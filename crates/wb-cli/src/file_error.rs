@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use wb_formats::FormatError;
+use wb_record::FileError;
 
 use crate::escape::shell_word;
 use crate::foreign::foreign;
@@ -77,7 +78,9 @@ fn near(path: &Path) -> Option<String> {
 pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserError {
     let file = path.display().to_string();
     match error {
-        FormatError::Io(error) => not_opened(path, error),
+        FormatError::Io(error) | FormatError::File(FileError::Io { source: error, .. }) => {
+            not_opened(path, error)
+        }
         FormatError::Empty => {
             UserError::of_file(file, "the file is empty", "name a session that something was said in")
         }
@@ -93,6 +96,19 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
             UserError::of_file(file, what, hint)
         }
         error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
+    }
+}
+
+/// Why a whole file was not written.
+pub(crate) fn not_file_written(path: &Path, error: &FileError) -> UserError {
+    match error {
+        FileError::Io { source, .. } => not_written(path, source),
+        FileError::Exists { .. } => UserError::of_file(
+            path.display().to_string(),
+            "is there already",
+            "name a new file, or add --overwrite",
+        ),
+        error => UserError::of_file(path.display().to_string(), error.to_string(), error.hint()),
     }
 }
 

@@ -23,6 +23,9 @@ mod json;
 mod show;
 mod overview;
 mod weigh;
+mod in_use;
+mod compact;
+mod history;
 mod compare;
 mod audit;
 mod replay;
@@ -30,18 +33,18 @@ mod session_cmd;
 mod manual;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Cli, Color, Command, Compact, Global, Plan};
+use crate::args::{Cli, Color, Command, Global, Plan};
 use crate::exit::Exit;
 use crate::json::Compacted;
 use crate::outcome::Outcome;
-use crate::session::{Session, write_whole};
+use crate::session::Session;
 use crate::shell::{Environment, Shell, Talk};
 use crate::user_error::UserError;
 
@@ -72,7 +75,10 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         None => overview::overview(shell),
         Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
-        Some(Command::Compact(args)) => compact(shell, &args),
+        Some(Command::Compact(args)) => compact::compact(shell, &args),
+        Some(Command::Undo(args)) => history::undo(shell, &args),
+        Some(Command::Redo(args)) => history::redo(shell, &args),
+        Some(Command::Log(args)) => history::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
@@ -150,36 +156,6 @@ fn plan(shell: &Shell, args: &Plan) -> Result<()> {
         show::outline::legend(page, outcome.digest().is_some())?;
         show::outline::write(page, &outcome.outline, true)
     })
-}
-
-fn compact(shell: &Shell, args: &Compact) -> Result<()> {
-    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?;
-    let to_stdout = args.out.as_deref() == Some(Path::new("-"));
-    let path = args.out.as_deref().filter(|_| !to_stdout);
-    if let Some(path) = path {
-        refuse_same(&args.file, path, "-o")?;
-    }
-    let outcome = shell.timed("compacting", || Outcome::of(&mut session));
-    if let Some(path) = path.filter(|_| !args.dry_run) {
-        shell
-            .timed("writing", || write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out)))?;
-    }
-    if shell.is_json {
-        return shell.print_json(&Compacted::of(&session, &outcome));
-    }
-    if args.dry_run || args.out.is_none() && io::stdout().is_terminal() {
-        return shell.print(|page| show::report::whole(page, &session, &outcome));
-    }
-    shell.say(|page| {
-        show::report::summary(page, &session, &outcome)?;
-        show::report::digest(page, &outcome)
-    });
-    if path.is_none() {
-        let mut raw = io::BufWriter::new(io::stdout().lock());
-        wb_formats::write_jsonl(&outcome.messages, &mut raw)?;
-        raw.flush()?;
-    }
-    Ok(())
 }
 
 /// The session that was read is never written over: its format holds more than messages.

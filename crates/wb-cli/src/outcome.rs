@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_conductor::{CompactionReport, DigestSource, compact_locally_with};
 use wb_message::outline;
-use wb_message::{Message, Origin, Undo};
+use wb_message::{Message, Origin, Patch, Undo};
 
 use crate::session::Session;
 
@@ -36,6 +36,9 @@ pub(crate) struct Outcome {
     pub(crate) outline: Vec<Line>,
     /// Where each message of the output comes from.
     pub(crate) origins: Vec<Origin>,
+    /// What was done to the messages, as a patch.
+    pub(crate) patch: Patch,
+    digest: Option<String>,
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
@@ -53,11 +56,15 @@ impl Outcome {
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
         let outline = fates(lines, &messages, &report, &origins);
+        let patch = undo.as_ref().map(|undo| Patch::of(undo, &messages)).unwrap_or_default();
+        let new = origins.iter().zip(&messages).filter(|(origin, _)| **origin == Origin::New);
+        let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
+        let digest = digest.filter(|_| report.digest.is_some()).map(Cow::into_owned);
         let tokens_before = session.measure.context_tokens;
         let saved = report.tokens_before.saturating_sub(report.tokens_after);
         let added = report.tokens_after.saturating_sub(report.tokens_before);
         let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
-        Self { messages, report, outline, origins, undo, tokens_before, tokens_after }
+        Self { messages, report, outline, origins, patch, digest, undo, tokens_before, tokens_after }
     }
 
     /// Gives the session its messages back as they were.
@@ -70,10 +77,8 @@ impl Outcome {
     }
 
     /// Returns the digest's text if one was written.
-    pub(crate) fn digest(&self) -> Option<Cow<'_, str>> {
-        self.report.digest.as_ref()?;
-        let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
-        new.map(|(_, message)| message).find_map(wb_message::markers::digest_body)
+    pub(crate) fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// Returns in words why the outcome is what it is, where that needs words.

@@ -1,14 +1,15 @@
 //! Opening a session and measuring it.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::View;
+use wb_formats::{Access, Document, FormatError, View, newest, parts_of};
+use wb_record::{MemoryParts, Parts, Probe};
 
 use crate::args::Policy;
 use crate::file_error::{not_opened, not_read, not_written};
@@ -19,17 +20,13 @@ use crate::user_error::UserError;
 /// The window that is assumed of a session that tells none, in tokens.
 const DEFAULT_WINDOW: u64 = 200_000;
 
-/// Files from this many bytes on are read with a progress bar.
-const LARGE_BYTES: u64 = 16 << 20;
-
-const BUFFER_BYTES: usize = 1 << 20;
-
-/// The bytes by which a file is told that is no session.
-const HEAD_BYTES: usize = 1 << 16;
-
 /// A session as the commands see it.
 pub(crate) struct Session {
     pub(crate) file: String,
+    /// The session over its own bytes.
+    pub(crate) document: Box<dyn Document>,
+    /// Which of its conversations it is.
+    pub(crate) conversation: String,
     pub(crate) opened: View,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
@@ -104,18 +101,54 @@ impl Session {
         policy: Policy,
         strategy: Strategy,
     ) -> Result<Self, UserError> {
+        Self::open_for(shell, path, policy, strategy, Access::Read)
+    }
+
+    /// Opens a session to change it, or to leave it as it is.
+    pub(crate) fn open_for(
+        shell: &Shell,
+        path: &Path,
+        policy: Policy,
+        strategy: Strategy,
+        access: Access,
+    ) -> Result<Self, UserError> {
         let file = path.display().to_string();
-        let opened = shell.timed("reading", || read(shell, path))?;
+        let progress = shell.progress_of_bytes(path);
+        let read = || {
+            let document = document(path, access)?;
+            let failed = |error: FormatError| not_read(path, &error, &[]);
+            let conversation = newest(document.as_ref()).map_err(failed)?;
+            let opened = document.view(&conversation).map_err(failed)?;
+            Ok((document, conversation, opened))
+        };
+        let (document, conversation, opened) = shell.timed("reading", read)?;
+        drop(progress);
         let known = policy.window.or(opened.context_window);
         let window = known.unwrap_or(DEFAULT_WINDOW);
         let card = card(&opened, window);
         let measure = shell.timed("weighing", || Measure::of(&opened, &card, &policy));
         let limit = limit(&card, &policy);
-        Ok(Self { file, opened, policy, window, window_assumed: known.is_none(), measure, strategy, limit })
+        Ok(Self {
+            file,
+            document,
+            conversation,
+            opened,
+            policy,
+            window,
+            window_assumed: known.is_none(),
+            measure,
+            strategy,
+            limit,
+        })
     }
 
     pub(crate) fn card(&self) -> ModelCard {
         card(&self.opened, self.window)
+    }
+
+    /// Returns whether a compaction can be written in the session's own format.
+    pub(crate) fn is_written_natively(&self) -> bool {
+        self.document.format().abilities().fold_head.is_there()
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -126,7 +159,7 @@ impl Session {
         Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.pipeline())
+            .pipeline(self.strategy.within(&self.document.format().abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.counter.clone())
             .overhead_tokens(self.measure.overhead_tokens)
@@ -152,21 +185,19 @@ fn card(opened: &View, window: u64) -> ModelCard {
     ModelCard { id, ..ModelCard::with_window(window) }
 }
 
-fn read(shell: &Shell, path: &Path) -> Result<View, UserError> {
-    if path == Path::new("-") {
-        return transcript(path, &mut BufReader::with_capacity(HEAD_BYTES, io::stdin().lock()));
-    }
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (n_bytes, file) = opened.map_err(|error| not_opened(path, &error))?;
-    let progress = shell.progress_of_bytes(n_bytes, n_bytes >= LARGE_BYTES);
-    progress.at(&format!("reading {}", path.display()));
-    transcript(path, &mut BufReader::with_capacity(BUFFER_BYTES, progress.wrap(file)))
-}
-
-fn transcript(path: &Path, input: &mut dyn BufRead) -> Result<View, UserError> {
+/// Opens a session of any format; `-` is standard input.
+fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
+    let is_stream = path == Path::new("-");
+    let parts = if is_stream {
+        let read = MemoryParts::read_from(&mut io::stdin().lock());
+        read.map(|parts| Box::new(parts) as Box<dyn Parts>).map_err(FormatError::Io)
+    } else {
+        parts_of(path, access)
+    };
+    let parts = parts.map_err(|error| not_read(path, &error, &[]))?;
     // An input that fails here fails again when it is read.
-    let head: Vec<u8> = input.fill_buf().unwrap_or_default().iter().copied().take(HEAD_BYTES).collect();
-    wb_formats::read(input).map_err(|error| not_read(path, &error, &head))
+    let head = Probe::of(parts.as_ref()).map(|probe| probe.head).unwrap_or_default();
+    wb_formats::open(parts).map_err(|error| not_read(path, &error, &head))
 }
 
 /// Reads a whole file; `-` is standard input.

@@ -18,6 +18,11 @@ use crate::user_error::UserError;
 /// The width of the lines if no terminal tells its own.
 const PIPE_COLUMNS: usize = 100;
 
+/// Files from this many bytes on are read with a sign that they are.
+const LARGE_BYTES: u64 = 16 << 20;
+/// How often the sign turns.
+const TICK: Duration = Duration::from_millis(120);
+
 /// The version of every JSON document that is printed; it changes if a key goes or means something else.
 const JSON_VERSION: u32 = 1;
 
@@ -171,10 +176,14 @@ impl Shell {
         self.progress(n_files as u64, (n_files > 1).then_some(style))
     }
 
-    /// Shows how much of a large file is read.
-    pub(crate) fn progress_of_bytes(&self, n_bytes: u64, is_large: bool) -> Progress<'_> {
-        let style = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
-        self.progress(n_bytes, is_large.then_some(style))
+    /// Shows that a large file is being read.
+    pub(crate) fn progress_of_bytes(&self, path: &Path) -> Progress<'_> {
+        let n_bytes = path.metadata().map_or(0, |file| file.len());
+        let progress =
+            self.progress(n_bytes, (n_bytes >= LARGE_BYTES).then_some("{spinner} {msg} {total_bytes}"));
+        progress.at(&format!("reading {}", path.display()));
+        progress.turn();
+        progress
     }
 
     fn progress(&self, len: u64, style: Option<&str>) -> Progress<'_> {
@@ -218,11 +227,10 @@ impl Progress<'_> {
         }
     }
 
-    /// Counts the bytes that are read.
-    pub(crate) fn wrap<R: io::Read + 'static>(&self, from: R) -> Box<dyn io::Read> {
-        match &self.bar {
-            Some(bar) => Box::new(bar.wrap_read(from)),
-            None => Box::new(from),
+    /// Shows that something is going on.
+    fn turn(&self) {
+        if let Some(bar) = &self.bar {
+            bar.enable_steady_tick(TICK);
         }
     }
 }

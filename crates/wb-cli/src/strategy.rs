@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 use wb_conductor::{Pipeline, Step};
+use wb_passes::{Effect, pass_entry};
+use wb_record::Abilities;
 
 /// How a session is brought down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -32,6 +34,29 @@ impl Strategy {
     /// Returns the preset of this name.
     pub(crate) fn pipeline(self) -> Pipeline {
         Pipeline::preset(self.name()).unwrap_or_default()
+    }
+
+    /// Returns its pipeline without the steps whose results a format cannot hold. A format that is not written at all holds
+    /// nothing of ours, so there all of them run.
+    pub(crate) fn within(self, able: &Abilities) -> Pipeline {
+        let mut pipeline = self.pipeline();
+        if !able.fold_head.is_there() {
+            return pipeline;
+        }
+        pipeline.steps.retain(|step| match step {
+            Step::Restore(_) => able.insert.is_there(),
+            step => pass_entry(step.name()).is_none_or(|entry| match entry.effect {
+                Effect::Clears => able.clear.is_there(),
+                Effect::Shortens => able.body.is_there(),
+                Effect::Drops => able.fold_inside.is_there(),
+            }),
+        });
+        for step in &mut pipeline.steps {
+            if let Step::Digest(digest) = step {
+                digest.keep_prompt &= able.fold_inside.is_there();
+            }
+        }
+        pipeline
     }
 
     /// Returns whether it writes a digest.

@@ -1,6 +1,7 @@
 //! The report of a compaction.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
 
@@ -92,6 +93,23 @@ pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -
     writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session))
 }
 
+/// Says where the result stands and how to go back.
+pub(crate) fn written(
+    page: &mut Page<'_>,
+    session: &Session,
+    out: Option<&Path>,
+    operation: Option<u64>,
+) -> io::Result<()> {
+    match (out, operation) {
+        (Some(out), _) => writeln!(page, "\n{DIM}written to:{DIM:#} {}", escaped(&out.display().to_string())),
+        (None, Some(_)) => {
+            let file = shell_word(&session.file);
+            writeln!(page, "\n{DIM}take it back:{DIM:#} wb undo {}", escaped(&file))
+        }
+        (None, None) => writeln!(page, "\nnothing was written"),
+    }
+}
+
 /// Returns the command that writes what was shown.
 fn command(session: &Session) -> String {
     let file = shell_word(&session.file);
@@ -99,7 +117,8 @@ fn command(session: &Session) -> String {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
-    format!("wb compact {}{strategy}{} -o compacted.jsonl", escaped(&file), session.policy.options())
+    let place = if session.is_written_natively() { "--in-place" } else { "-o compacted.jsonl" };
+    format!("wb compact {}{strategy}{} {place}", escaped(&file), session.policy.options())
 }
 
 /// Writes the digest under a heading.

@@ -1,0 +1,212 @@
+//! `wb compact`: a session is compacted and written in its own format.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_formats::Access;
+use wb_message::{Message, Pairing};
+use wb_record::{
+    ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items, write_new,
+};
+
+use crate::args::Compact;
+use crate::file_error::not_file_written;
+use crate::history::{not_changed, stamp_at};
+use crate::in_use::refuse_in_use;
+use crate::json::Compacted;
+use crate::outcome::Outcome;
+use crate::refuse_same;
+use crate::session::Session;
+use crate::shell::Shell;
+use crate::show;
+use crate::user_error::UserError;
+
+/// The answer of `wb compact --json`.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    compacted: Compacted<'a>,
+    written: bool,
+    /// The number by which it can be undone.
+    operation: Option<u64>,
+    bytes_added: usize,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    operation: Option<u64>,
+    n_bytes: usize,
+}
+
+/// Compacts a session; without a place to write to the report is all.
+pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
+    let is_in_place = args.in_place && !args.dry_run;
+    check_places(args, is_in_place)?;
+    let access = if is_in_place { Access::Write } else { Access::Read };
+    let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
+    let expected: Vec<Message> = if is_in_place { outcome.messages.clone() } else { Vec::new() };
+    let ours = (!session.is_written_natively()).then(|| std::mem::take(&mut outcome.messages));
+    if ours.is_none() {
+        outcome.take_back(&mut session);
+    }
+    let now_ms = stamp_at(SystemTime::now());
+    let set = if ours.is_none() { changes(&session, &outcome, now_ms)? } else { ChangeSet::default() };
+    let written = match &args.out {
+        _ if args.dry_run => None,
+        Some(out) => Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?),
+        None if args.in_place => Some(
+            shell
+                .timed("writing", || write_in_place(&mut session, &set, &expected, &outcome, args, now_ms))?,
+        ),
+        None => None,
+    };
+    tell(shell, args, &session, &outcome, written)
+}
+
+/// Refuses places that cannot be written before anything is read.
+fn check_places(args: &Compact, is_in_place: bool) -> Result<(), UserError> {
+    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        refuse_same(&args.file, out, "-o")?;
+    }
+    if args.in_place && args.file == Path::new("-") {
+        let hint = "name the session's file, or write the result with -o";
+        return Err(UserError::new("standard input cannot be written in place", hint));
+    }
+    if is_in_place && !args.even_if_open {
+        refuse_in_use(&args.file, SystemTime::now())?;
+    }
+    Ok(())
+}
+
+/// Returns what is to be written so that the session becomes what was planned.
+fn changes(session: &Session, outcome: &Outcome, now_ms: i64) -> Result<ChangeSet, UserError> {
+    let stamp = stamp(outcome, now_ms);
+    let items = items(&outcome.patch, session.opened.messages.len());
+    let rendered = session.document.render(&session.conversation, &session.opened, &items, &stamp);
+    rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
+}
+
+fn stamp(outcome: &Outcome, now_ms: i64) -> Stamp {
+    Stamp {
+        now_ms,
+        seed: now_ms.unsigned_abs(),
+        tokens_before: outcome.tokens_before,
+        tokens_after: outcome.tokens_after,
+        by_hand: true,
+    }
+}
+
+/// Writes the session with the changes to another place, or messages of our own where its format is not written.
+fn write_out(
+    session: &Session,
+    set: &ChangeSet,
+    ours: Option<&[Message]>,
+    out: &Path,
+    args: &Compact,
+) -> Result<Written> {
+    let bytes = match ours {
+        Some(messages) => {
+            let mut bytes = Vec::new();
+            wb_formats::write_jsonl(messages, &mut bytes)?;
+            bytes
+        }
+        None => with_changes(session, set)?,
+    };
+    let n_bytes = bytes.len();
+    if out == Path::new("-") {
+        let mut raw = io::stdout().lock();
+        raw.write_all(&bytes)?;
+        raw.flush()?;
+    } else {
+        let source = Some(args.file.as_path()).filter(|file| *file != Path::new("-"));
+        write_new::<FileError>(out, source, args.overwrite, |file| {
+            file.write_all(&bytes).map_err(|source| FileError::Io {
+                path: out.to_owned(),
+                doing: "writing it",
+                source,
+            })
+        })
+        .map_err(|error| not_file_written(out, &error))?;
+    }
+    Ok(Written { operation: None, n_bytes })
+}
+
+fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
+    let failed = |what: String| UserError::of_file(&session.file, what, "compact it with --in-place");
+    let parts = session.document.parts();
+    let names = parts.list("").map_err(|error| failed(error.to_string()))?;
+    if names != [ONLY_CONVERSATION] {
+        return Err(failed("is a database, of which no copy is written".to_owned()));
+    }
+    let mut copy = MemoryParts::of(parts.whole("").map_err(|error| failed(error.to_string()))?);
+    copy.commit(set).map_err(|error| failed(error.to_string()))?;
+    copy.whole("").map_err(|error| failed(error.to_string()))
+}
+
+/// Writes the changes into the session, and takes them back should they read otherwise than planned.
+fn write_in_place(
+    session: &mut Session,
+    set: &ChangeSet,
+    expected: &[Message],
+    outcome: &Outcome,
+    args: &Compact,
+    now_ms: i64,
+) -> Result<Written> {
+    if set.is_empty() {
+        return Ok(Written::default());
+    }
+    let failed = |error| not_changed(&session.file, &error);
+    let mut history = History::beside(&args.file).map_err(failed)?;
+    let (document, conversation, stamp) =
+        (session.document.as_mut(), &session.conversation, stamp(outcome, now_ms));
+    let id = history.run(document, conversation, What::Compact, set, &stamp).map_err(failed)?;
+    let is_right = document.view(conversation).is_ok_and(|view| reads_as(&view, expected));
+    if !is_right {
+        history.undo(document, Some(id), &stamp).map_err(failed)?;
+        let hint = "the session is as it was; please report this with the version of the agent";
+        return Err(
+            UserError::of_file(&session.file, "what was written read otherwise than planned", hint).into()
+        );
+    }
+    let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
+    Ok(Written { operation: Some(id), n_bytes })
+}
+
+/// Returns whether a view has the messages that were planned, with no call or result that lost its other half.
+fn reads_as(view: &View, expected: &[Message]) -> bool {
+    let loose = |messages: &[Message]| {
+        let pairing = Pairing::of(messages);
+        (pairing.orphans().len(), pairing.dangling().len())
+    };
+    view.messages.len() == expected.len() && loose(&view.messages) == loose(expected)
+}
+
+fn tell(
+    shell: &Shell,
+    args: &Compact,
+    session: &Session,
+    outcome: &Outcome,
+    written: Option<Written>,
+) -> Result<()> {
+    let is_raw = args.out.as_deref() == Some(Path::new("-"));
+    if shell.is_json && !is_raw {
+        let (operation, bytes_added) = written.map(|it| (it.operation, it.n_bytes)).unwrap_or_default();
+        let compacted = Compacted::of(session, outcome);
+        let answer = Answer { compacted, written: written.is_some(), operation, bytes_added };
+        return shell.print_json(&answer);
+    }
+    let Some(written) = written else {
+        return shell.print(|page| show::report::whole(page, session, outcome));
+    };
+    shell.say(|page| {
+        show::report::summary(page, session, outcome)?;
+        show::report::digest(page, outcome)?;
+        show::report::written(page, session, args.out.as_deref(), written.operation)
+    });
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! `wb undo`, `wb redo` and `wb log`: what was done to a session.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_formats::{Access, parts_of};
+use wb_record::{Document, FormatError, History, HistoryError, Operation, Stamp, Undone, What};
+use wb_session::iso_ms;
+
+use crate::args::{Log, Undo};
+use crate::escape::{escaped, shell_word};
+use crate::file_error::not_read;
+use crate::in_use::refuse_in_use;
+use crate::number::grouped;
+use crate::shell::Shell;
+use crate::style::{DIM, HEAD};
+use crate::user_error::UserError;
+
+/// Returns a time in milliseconds since the Unix epoch.
+pub(crate) fn stamp_at(now: SystemTime) -> i64 {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Why a session was not changed.
+pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
+    UserError::of_file(file, error.to_string(), error.hint())
+}
+
+/// The answer of `wb undo --json` and `wb redo --json`.
+#[derive(Debug, Serialize)]
+struct Changed {
+    file: String,
+    operation: u64,
+    undone: bool,
+    /// Whether the bytes are those of before; else the old messages were written after what came since.
+    exact: bool,
+    written: bool,
+}
+
+/// One operation of `wb log --json`.
+#[derive(Debug, Serialize)]
+struct Row {
+    operation: u64,
+    what: &'static str,
+    of: Option<u64>,
+    at: String,
+    undone: bool,
+    tokens_before: u64,
+    tokens_after: u64,
+    conversation: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Rows {
+    file: String,
+    operations: Vec<Row>,
+}
+
+/// Takes an operation back.
+pub(crate) fn undo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, true)
+}
+
+/// Does an operation again.
+pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, false)
+}
+
+fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
+    let file = args.file.display().to_string();
+    let failed = |error| not_changed(&file, &error);
+    if !args.dry_run && !args.even_if_open {
+        refuse_in_use(&args.file, SystemTime::now())?;
+    }
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let mut document = open(&args.file, access)?;
+    let mut history = History::beside(&args.file).map_err(failed)?;
+    let operation = history.find(args.operation, !undone).map_err(failed)?;
+    let now_ms = stamp_at(SystemTime::now());
+    let stamp = Stamp { now_ms, seed: now_ms.unsigned_abs(), by_hand: true, ..Stamp::default() };
+    let exact = match (args.dry_run, undone) {
+        (true, _) => history.is_last_write(document.as_ref(), operation).map_err(failed)?,
+        (_, true) => {
+            let (_, how) = history.undo(document.as_mut(), Some(operation), &stamp).map_err(failed)?;
+            how == Undone::Exactly
+        }
+        _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|_| true).map_err(failed)?,
+    };
+    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run })
+}
+
+fn open(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
+    let failed = |error: FormatError| not_read(path, &error, &[]);
+    parts_of(path, access).and_then(wb_formats::open).map_err(failed)
+}
+
+fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
+    if shell.is_json {
+        return shell.print_json(changed);
+    }
+    let what = match (changed.undone, changed.written) {
+        (true, true) => "is undone",
+        (true, false) => "would be undone; this is a dry run",
+        (false, true) => "is done again",
+        (false, false) => "would be done again; this is a dry run",
+    };
+    let how = if changed.exact {
+        "the bytes are those of before"
+    } else {
+        "the agent went on since, so the old messages come after what is there"
+    };
+    let other = if changed.undone { "redo" } else { "undo" };
+    shell.print(|page| {
+        writeln!(page, "operation {} {what}: {how}", changed.operation)?;
+        if !changed.written {
+            return Ok(());
+        }
+        writeln!(page, "{DIM}the way back:{DIM:#} wb {other} {}", escaped(&shell_word(&changed.file)))
+    })
+}
+
+/// Shows the operations of a session.
+pub(crate) fn log(shell: &Shell, args: &Log) -> Result<()> {
+    let file = args.file.display().to_string();
+    // A session that is not there is told as such, and not as one without operations.
+    drop(open(&args.file, Access::Read)?);
+    let history = History::beside(&args.file).map_err(|error| not_changed(&file, &error))?;
+    let operations: Vec<Row> = history.operations().map(|it| row(it, &history)).collect();
+    if shell.is_json {
+        return shell.print_json(&Rows { file, operations });
+    }
+    shell.print(|page| {
+        if operations.is_empty() {
+            return writeln!(page, "nothing was done to {} by wb", escaped(&file));
+        }
+        writeln!(
+            page,
+            "{HEAD}{:>3}  {:<24}  {:<8}  {:>10}  {:>10}{HEAD:#}",
+            "#", "when", "what", "before", "after"
+        )?;
+        for row in &operations {
+            let what = row.of.map_or_else(|| row.what.to_owned(), |of| format!("{} {of}", row.what));
+            let state = if row.undone { "  undone" } else { "" };
+            let (before, after) = (grouped(row.tokens_before), grouped(row.tokens_after));
+            writeln!(
+                page,
+                "{:>3}  {:<24}  {what:<8}  {before:>10}  {after:>10}{state}",
+                row.operation, row.at
+            )?;
+        }
+        Ok(())
+    })
+}
+
+fn row(operation: &Operation, history: &History) -> Row {
+    let (what, of) = match operation.what {
+        What::Undo { of } => ("undo", Some(of)),
+        What::Redo { of } => ("redo", Some(of)),
+        _ => ("compact", None),
+    };
+    Row {
+        operation: operation.id,
+        what,
+        of,
+        at: iso_ms(operation.at_ms),
+        undone: of.is_none() && history.is_undone(operation.id),
+        tokens_before: operation.tokens_before,
+        tokens_after: operation.tokens_after,
+        conversation: operation.conversation.clone(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether another program is at work on a session.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::user_error::UserError;
+
+/// How long a session must not have been written to.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Refuses a session that another program has open, or that was written to just now.
+pub(crate) fn refuse_in_use(path: &Path, now: SystemTime) -> Result<(), UserError> {
+    let refused = |what: String| {
+        let hint = "close the session in its agent, or write to another file with -o; --even-if-open writes all the same";
+        Err(UserError::of_file(path.display().to_string(), what, hint))
+    };
+    if let Some(program) = holder(path) {
+        return refused(format!("is open in {program}"));
+    }
+    match last_write(path).and_then(|written| now.duration_since(written).ok()) {
+        Some(age) if age < QUIET => refused("was written to in the last ten seconds".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns when a file was written to last; a database's newest rows stand in a file of their own.
+fn last_write(path: &Path) -> Option<SystemTime> {
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-wal");
+    let written = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    written(path).max(written(Path::new(&journal)))
+}
+
+/// Returns the program that has a file open, as far as the system tells; none of them is this one.
+#[cfg(target_os = "linux")]
+fn holder(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let own = std::process::id().to_string();
+    let programs = Path::new("/proc").read_dir().ok()?.flatten().map(|entry| entry.path());
+    let is_number = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) && name != own
+    };
+    let has_open = |folder: &PathBuf| {
+        let files = folder.join("fd").read_dir().into_iter().flatten().flatten();
+        files.filter_map(|file| file.path().read_link().ok()).any(|open| open == path)
+    };
+    let holder = programs.filter(is_number).find(has_open)?;
+    let name = std::fs::read_to_string(holder.join("comm")).unwrap_or_default();
+    let id = holder.file_name()?.to_str()?.to_owned();
+    Some(format!("{} (process {id})", name.trim()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holder(_: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_was_written_just_now_is_refused_and_an_old_one_is_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let written = file.path().metadata().unwrap().modified().unwrap();
+        let refused = |seconds| refuse_in_use(file.path(), written + Duration::from_secs(seconds)).is_err();
+        assert!(refused(0) && refused(9) && !refused(10));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_session_that_another_program_has_open_is_refused() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let reader = file.reopen().unwrap();
+        std::io::Write::flush(&mut file).unwrap();
+        let mut other = std::process::Command::new("sleep").arg("60").stdin(reader).spawn().unwrap();
+        let later = SystemTime::now() + QUIET * 2;
+        let refused = refuse_in_use(file.path(), later).map_err(|error| error.to_string());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(refused.is_err_and(|error| error.contains("is open in sleep (process ")));
+    }
+}
