@@ -14,8 +14,7 @@ use wb_record::{
 
 use crate::args::Compact;
 use crate::file_error::not_file_written;
-use crate::history::{not_changed, stamp_at};
-use crate::in_use::refuse_in_use;
+use crate::history::{not_changed, refuse_while_in_use, stamp_at};
 use crate::json::Compacted;
 use crate::outcome::Outcome;
 use crate::refuse_same;
@@ -45,7 +44,7 @@ struct Written {
 /// Compacts a session; without a place to write to the report is all.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.in_place && !args.dry_run;
-    check_places(args, is_in_place)?;
+    check_places(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
     let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
@@ -69,16 +68,13 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
 }
 
 /// Refuses places that cannot be written before anything is read.
-fn check_places(args: &Compact, is_in_place: bool) -> Result<(), UserError> {
+fn check_places(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         refuse_same(&args.file, out, "-o")?;
     }
     if args.in_place && args.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
         return Err(UserError::new("standard input cannot be written in place", hint));
-    }
-    if is_in_place && !args.even_if_open {
-        refuse_in_use(&args.file, SystemTime::now())?;
     }
     Ok(())
 }
@@ -162,6 +158,9 @@ fn write_in_place(
     }
     let failed = |error| not_changed(&session.file, &error);
     let mut history = History::beside(&args.file).map_err(failed)?;
+    if !args.even_if_open {
+        refuse_while_in_use(&args.file, session.document.as_ref(), &history)?;
+    }
     let (document, conversation, stamp) =
         (session.document.as_mut(), &session.conversation, stamp(outcome, now_ms));
     let id = history.run(document, conversation, What::Compact, set, &stamp).map_err(failed)?;

@@ -73,17 +73,17 @@ pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
 fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let file = args.file.display().to_string();
     let failed = |error| not_changed(&file, &error);
-    if !args.dry_run && !args.even_if_open {
-        refuse_in_use(&args.file, SystemTime::now())?;
-    }
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let mut document = open(&args.file, access)?;
     let mut history = History::beside(&args.file).map_err(failed)?;
+    if !args.dry_run && !args.even_if_open {
+        refuse_while_in_use(&args.file, document.as_ref(), &history)?;
+    }
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let now_ms = stamp_at(SystemTime::now());
     let stamp = Stamp { now_ms, seed: now_ms.unsigned_abs(), by_hand: true, ..Stamp::default() };
     let exact = match (args.dry_run, undone) {
-        (true, _) => history.is_last_write(document.as_ref(), operation).map_err(failed)?,
+        (true, _) => history.is_exact(document.as_ref(), operation).map_err(failed)?,
         (_, true) => {
             let (_, how) = history.undo(document.as_mut(), Some(operation), &stamp).map_err(failed)?;
             how == Undone::Exactly
@@ -91,6 +91,15 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|_| true).map_err(failed)?,
     };
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run })
+}
+
+/// Refuses a session that another program is at work on; what this one wrote last does not count.
+pub(crate) fn refuse_while_in_use(
+    path: &Path,
+    document: &dyn Document,
+    history: &History,
+) -> Result<(), UserError> {
+    refuse_in_use(path, SystemTime::now(), || history.is_last_write(document).unwrap_or(false))
 }
 
 fn open(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
