@@ -35,7 +35,8 @@ mod disk;
 pub mod write;
 #[cfg(any(unix, windows))]
 pub mod file;
-#[cfg(all(test, any(unix, windows)))]
+#[cfg(any(unix, windows))]
+#[cfg(test)]
 mod power;
 pub mod probe;
 pub mod view;

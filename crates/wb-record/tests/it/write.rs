@@ -35,7 +35,7 @@ fn a_file_whose_content_fails_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
     let failed = write_new(&path, None, false, |out: &mut dyn Write| {
-        out.write_all(&[b'x'; 100_000]).unwrap();
+        out.write_all(&b"x".repeat(100_000)).unwrap();
         Err(FileError::Exists { path: "the content".into() })
     });
     assert_eq!(failed.unwrap_err().to_string(), "the content: is there already");
