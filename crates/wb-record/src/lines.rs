@@ -94,7 +94,7 @@ pub fn fault(error: &serde_json::Error) -> String {
 }
 
 /// Returns the JSON with each lone `\uD800`–`\uDFFF` written as `\uFFFD`; borrowed if there is none.
-fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Cow::Borrowed(bytes);
     let mut at = 0;
     while let Some(found) = next_backslash(bytes, at) {

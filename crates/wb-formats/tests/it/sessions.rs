@@ -27,7 +27,7 @@ fn size(message: &Message) -> usize {
         Message::BashExecution { command, output, .. } => command.len() + output.len(),
         Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => summary.len(),
         Message::User { content, .. } | Message::Custom { content, .. } => {
-            content.texts().map(str::len).sum::<usize>()
+            content.texts().filter(|text| !stands_for_bytes(text)).map(str::len).sum::<usize>()
         }
         Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
             content.iter().map(block_size).sum()
@@ -37,10 +37,16 @@ fn size(message: &Message) -> usize {
 
 fn block_size(block: &Block) -> usize {
     match block {
+        Block::Text { text } if stands_for_bytes(text) => 0,
         Block::Text { text } | Block::Thinking { text, .. } => text.len(),
         Block::ToolCall { name, input, .. } => name.len() + input.to_string().len(),
         _ => 0,
     }
+}
+
+/// Returns whether a text of ours names what is no text.
+fn stands_for_bytes(text: &str) -> bool {
+    text.starts_with("[document: ") || text == "[redacted thinking]"
 }
 
 /// Returns the rows of the table for a format by file. Each of these files is known to be there; a file that came later

@@ -1,48 +1,52 @@
 //! Lines in the order in which the model sees them, put together to messages.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message, markers};
+use wb_record::{Note, Place, Provenance, Segment, UsageAt};
 
-use super::block::Part;
-use super::row::{Answer, Body, Origin, Said};
-use super::rows::Live;
-use wb_record::{Note, Segment, UsageAt};
+use super::block::{Part, Said};
+use super::body::{Bodies, Body};
+use super::head::{Answer, Kind, Origin};
+use super::live::Live;
+use super::rows::{Row, Rows};
 
 /// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
-const HOST_TYPE: &str = "meta";
+pub(super) const HOST_TYPE: &str = "meta";
 
 /// A conversation, and what was changed in it.
 #[derive(Debug)]
 pub(super) struct Assembled {
     pub(super) segment: Segment,
+    pub(super) provenance: Provenance,
     pub(super) model: Option<String>,
     pub(super) notes: Vec<Note>,
 }
 
-/// Puts a conversation together from what its lines say; usage is that of one segment.
-pub(super) fn assemble(
-    live: &Live,
-    segment: &Range<usize>,
-    mut said: impl FnMut(usize) -> (Body, i64),
-) -> Assembled {
+/// Puts a conversation together from what its lines say; usage is that of one range of lines.
+pub(super) fn assemble(rows: &Rows, live: &Live, lines: &Range<usize>, mut bodies: Bodies<'_>) -> Assembled {
     let mut draft = Draft { tokens_before: live.tokens_before.unwrap_or(0), ..Draft::default() };
     for at in &live.order {
-        let (body, timestamp) = said(*at);
-        draft.push(body, timestamp, segment.contains(at));
+        draft.push(&rows.all[*at], bodies.take(*at), lines.contains(at));
     }
-    let model = draft.model.clone();
-    let notes = draft.notes(live);
-    Assembled { segment: draft.finish(), model, notes }
+    let (model, notes) = (draft.model.map(str::to_owned), draft.notes(live));
+    let (segment, provenance) = draft.finish();
+    Assembled { segment, provenance, model, notes }
 }
 
 /// A message, or an answer with the results of its calls.
 #[derive(Debug)]
 enum Slot {
-    Single(Message),
-    Answer { blocks: Vec<Block>, results: Vec<Message>, request: Option<(Usage, Option<String>)> },
+    Single(Message, Place),
+    Answer {
+        blocks: Vec<Block>,
+        places: Vec<Place>,
+        results: Vec<(Message, Place)>,
+        request: Option<UsageAt>,
+    },
 }
 
 #[derive(Debug)]
@@ -53,102 +57,105 @@ struct Call {
 }
 
 #[derive(Debug, Default)]
-struct Draft {
+struct Draft<'a> {
     slots: Vec<Slot>,
     /// The slot of each answer, by its id.
-    answers: HashMap<String, usize>,
+    answers: HashMap<&'a str, usize>,
     /// The last call of each id.
     calls: HashMap<String, Call>,
     cleared: HashSet<String>,
-    model: Option<String>,
+    model: Option<&'a str>,
     tokens_before: u64,
     n_repeated: usize,
     n_failures: usize,
 }
 
-impl Draft {
-    fn push(&mut self, body: Body, timestamp: i64, is_current: bool) {
-        match body {
-            Body::Assistant(answer) if answer.is_failure => self.n_failures += 1,
-            Body::Assistant(answer) => self.push_answer(answer, is_current),
-            Body::User { parts, origin } => self.push_user(parts, origin, timestamp),
-            Body::Attachment { kind, content } => {
-                self.slots.push(Slot::Single(Message::custom(kind, content)));
-            }
-            Body::Clearing { ids } => self.cleared.extend(ids),
-            Body::Compaction(_) | Body::Link => {}
+impl<'a> Draft<'a> {
+    fn push(&mut self, row: &'a Row, body: Body, is_current: bool) {
+        match (&row.kind, body) {
+            (Kind::Answer(answer), _) if answer.is_failure => self.n_failures += 1,
+            (Kind::Answer(answer), Body::Answer(blocks)) => self.push_answer(row, answer, blocks, is_current),
+            (_, Body::User { said, origin }) => self.push_user(row, said, origin),
+            (_, Body::Attachment { kind, content }) => self.push_single(row, Message::custom(kind, content)),
+            (_, Body::Clearing { ids }) => self.cleared.extend(ids),
+            _ => {}
         }
     }
 
+    fn push_single(&mut self, row: &Row, message: Message) {
+        let place = place(row, 0..message.blocks().len().max(1));
+        self.slots.push(Slot::Single(message, place));
+    }
+
     /// Adds blocks to the answer that they belong to.
-    fn push_answer(&mut self, answer: Answer, is_current: bool) {
-        let known = answer.id.as_ref().and_then(|id| self.answers.get(id)).copied();
+    fn push_answer(&mut self, row: &Row, answer: &'a Answer, new: Vec<Block>, is_current: bool) {
+        let known = answer.id.as_deref().and_then(|id| self.answers.get(id)).copied();
         let slot = known.unwrap_or(self.slots.len());
         if known.is_none() {
-            self.slots.push(Slot::Answer { blocks: Vec::new(), results: Vec::new(), request: None });
-            self.answers.extend(answer.id.map(|id| (id, slot)));
+            let (blocks, places, results) = (Vec::new(), Vec::new(), Vec::new());
+            self.slots.push(Slot::Answer { blocks, places, results, request: None });
+            self.answers.extend(answer.id.as_deref().map(|id| (id, slot)));
         }
-        for block in &answer.blocks {
+        for block in &new {
             if let Block::ToolCall { id, name, .. } = block {
                 self.calls.insert(id.clone(), Call { slot, tool: name.clone(), is_answered: false });
             }
         }
-        if answer.model.is_some() {
-            self.model.clone_from(&answer.model);
-        }
-        if let Slot::Answer { blocks, request, .. } = &mut self.slots[slot] {
-            blocks.extend(answer.blocks);
-            if is_current && let (Some(usage), Some(model)) = (answer.usage, &answer.model) {
-                // Every line repeats the request; the answer grows from line to line.
-                let (total, _) = request.get_or_insert_with(|| (usage, Some(model.clone())));
-                total.output_tokens = total.output_tokens.max(usage.output_tokens);
+        self.model = answer.model.as_deref().or(self.model);
+        if let Slot::Answer { blocks, places, request, .. } = &mut self.slots[slot] {
+            places.push(place(row, blocks.len()..blocks.len() + new.len()));
+            blocks.extend(new);
+            if is_current {
+                count(request, answer);
             }
         }
     }
 
-    fn push_user(&mut self, parts: Said, origin: Origin, timestamp: i64) {
-        let parts = match parts {
-            Said::Text(text) => return self.say(Content::Text(text), origin, timestamp),
+    fn push_user(&mut self, row: &Row, said: Said, origin: Origin) {
+        let parts = match said {
+            Said::Text(text) => return self.say(row, Content::Text(text), origin),
             Said::Parts(parts) => parts,
         };
         let mut said = Vec::new();
         for part in parts {
             match part {
-                Part::Result { call_id, content, is_error } => self.push_result(call_id, content, is_error),
+                Part::Result { call_id, content, is_error } => {
+                    self.push_result(row, call_id, content, is_error);
+                }
                 Part::Said(block) => said.push(block),
             }
         }
         if !said.is_empty() {
-            self.say(Content::Blocks(said), origin, timestamp);
+            self.say(row, Content::Blocks(said), origin);
         }
     }
 
     /// Adds what stands in the user's place as a message of whoever speaks.
-    fn say(&mut self, content: Content, origin: Origin, timestamp: i64) {
+    fn say(&mut self, row: &Row, content: Content, origin: Origin) {
         let message = match origin {
-            Origin::User => Message::User { content, timestamp },
+            Origin::User => Message::User { content, timestamp: row.timestamp },
             Origin::Host => Message::custom(HOST_TYPE, content),
-            Origin::Digest => Message::CompactionSummary {
-                summary: content.texts().collect::<Vec<_>>().join("\n"),
-                tokens_before: self.tokens_before,
-            },
+            Origin::Digest => {
+                Message::CompactionSummary { summary: digest(&content), tokens_before: self.tokens_before }
+            }
         };
-        self.slots.push(Slot::Single(message));
+        self.push_single(row, message);
     }
 
     /// Puts a result behind the answer with its call; one without a call stays where it is.
-    fn push_result(&mut self, tool_call_id: String, content: Vec<Block>, is_error: bool) {
+    fn push_result(&mut self, row: &Row, tool_call_id: String, content: Vec<Block>, is_error: bool) {
         let call = self.calls.get_mut(&tool_call_id);
         let is_repeated = call.as_ref().is_some_and(|call| call.is_answered);
         let tool_name = call.as_ref().map(|call| call.tool.clone()).unwrap_or_default();
         let result = Message::ToolResult { tool_call_id, tool_name, content, is_error };
         match call {
             _ if is_repeated => self.n_repeated += 1,
-            None => self.slots.push(Slot::Single(result)),
+            None => self.push_single(row, result),
             Some(call) => {
                 call.is_answered = true;
+                let place = place(row, 0..result.blocks().len().max(1));
                 if let Slot::Answer { results, .. } = &mut self.slots[call.slot] {
-                    results.push(result);
+                    results.push((result, place));
                 }
             }
         }
@@ -156,10 +163,10 @@ impl Draft {
 
     fn notes(&self, live: &Live) -> Vec<Note> {
         let results = self.slots.iter().flat_map(|slot| match slot {
-            Slot::Single(_) => &[],
+            Slot::Single(..) => &[],
             Slot::Answer { results, .. } => results.as_slice(),
         });
-        let n_cleared = results.filter(|result| self.is_cleared(result)).count();
+        let n_cleared = results.filter(|(result, _)| self.is_cleared(result)).count();
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let notes = [
             counted(live.n_abandoned, Note::AbandonedLines { n: live.n_abandoned }),
@@ -175,30 +182,61 @@ impl Draft {
         matches!(message, Message::ToolResult { tool_call_id, .. } if self.cleared.contains(tool_call_id))
     }
 
-    fn finish(mut self) -> Segment {
+    fn finish(mut self) -> (Segment, Provenance) {
         let (mut messages, mut usage) = (Vec::new(), Vec::new());
+        let mut provenance = Provenance::default();
         for slot in std::mem::take(&mut self.slots) {
             match slot {
-                Slot::Single(message) => messages.push(message),
-                Slot::Answer { blocks, results, request } => {
-                    let at = messages.len();
-                    usage.extend(request.map(|(usage, model)| UsageAt { at, usage, model }));
+                Slot::Single(message, place) => {
+                    messages.push(message);
+                    provenance.push([place]);
+                }
+                Slot::Answer { blocks, places, results, request } => {
+                    usage.extend(request.map(|request| UsageAt { at: messages.len(), ..request }));
                     messages.push(Message::assistant_blocks(blocks));
-                    messages.extend(results.into_iter().map(|result| self.as_sent(result)));
+                    provenance.push(places);
+                    for (mut result, place) in results {
+                        if self.clear(&mut result) {
+                            provenance.alter(messages.len());
+                        }
+                        messages.push(result);
+                        provenance.push([place]);
+                    }
                 }
             }
         }
-        Segment::new(messages, usage)
+        (Segment::new(messages, usage), provenance)
     }
 
-    /// Returns the result as the model gets it.
-    fn as_sent(&self, mut message: Message) -> Message {
-        let is_cleared = self.is_cleared(&message);
-        if let Message::ToolResult { content, .. } = &mut message
+    /// Gives a result that was cleared the body that the model gets; returns whether it was.
+    fn clear(&self, message: &mut Message) -> bool {
+        let is_cleared = self.is_cleared(message);
+        if let Message::ToolResult { content, .. } = message
             && is_cleared
         {
             *content = markers::cleared_body();
         }
-        message
+        is_cleared
     }
+}
+
+/// Returns what a digest says, without the header of ours.
+fn digest(content: &Content) -> String {
+    let text = content.texts().collect::<Vec<_>>().join("\n");
+    let body = markers::digest_body(&Message::user(text.as_str())).map(Cow::into_owned);
+    body.unwrap_or(text)
+}
+
+/// Every line of an answer repeats the request; the answer grows from line to line.
+fn count(request: &mut Option<UsageAt>, answer: &Answer) {
+    if let (Some(usage), Some(model)) = (answer.usage, &answer.model) {
+        let first = || UsageAt { at: 0, usage, model: Some(model.to_string()) };
+        let total: &mut Usage = &mut request.get_or_insert_with(first).usage;
+        total.output_tokens = total.output_tokens.max(usage.output_tokens);
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
+fn place(row: &Row, blocks: Range<usize>) -> Place {
+    Place { record: row.span(), blocks: blocks.start as u32..blocks.end as u32 }
 }

@@ -1,25 +1,24 @@
 //! Session files of Claude Code: JSON lines, several for one answer of the model.
 //!
-//! The story in the order of the files: a `block` of a message, a `row` that is one line, the `rows` as a forest of
-//! which the model sees one path, and how `assemble` puts them together to messages.
+//! The story in the order of the files: a `block` of a message, the `head` of a line, the `rows` as a forest, what the
+//! `body` of a line says, which lines are `live`, and how `assemble` puts them together to messages.
 
 mod block;
-mod row;
+mod head;
 mod rows;
+mod body;
+mod live;
 mod assemble;
 
-use std::io::BufReader;
-
-use serde::Deserialize;
-use serde_json::Value;
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible, PartReader,
-    Parts, Probe, Seen, Segments, Stamp, View,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Parts, Probe,
+    Seen, Segments, Stamp, View,
 };
 
 use self::assemble::{Assembled, assemble};
-use self::row::Row;
+use self::body::Bodies;
+use self::live::Stretch;
 use self::rows::Rows;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
@@ -33,8 +32,8 @@ use self::rows::Rows;
 /// * Attachments with a text are custom messages of their type, what the host says in the user's place is one of
 ///   type `meta`, what the user typed while the model worked is a user message. Messages that only report a
 ///   failed request are left out.
-/// * A line that is not JSON is an error, unless it is the last and was cut off; lines that are JSON and no
-///   objects, or of an unknown type, are counted.
+/// * Documents and redacted thinking are texts that name them.
+/// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaudeCode;
 
@@ -53,8 +52,9 @@ impl Format for ClaudeCode {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let rows = read_rows(parts.as_ref())?;
-        Ok(Box::new(ClaudeCodeDocument { parts, rows }))
+        let is_export = is_export_file(parts.as_ref())?;
+        let rows = if is_export { Rows::of_export(parts.as_ref()) } else { Rows::of_lines(parts.as_ref()) }?;
+        Ok(Box::new(ClaudeCodeDocument { parts, rows, is_export }))
     }
 }
 
@@ -63,6 +63,15 @@ impl Format for ClaudeCode {
 struct ClaudeCodeDocument {
     parts: Box<dyn Parts>,
     rows: Rows,
+    is_export: bool,
+}
+
+impl ClaudeCodeDocument {
+    fn assembled(&self, stretch: &Stretch) -> std::io::Result<Assembled> {
+        let mut bodies = Bodies::new(self.parts.as_ref(), &self.rows);
+        let live = self.rows.live(stretch, &mut bodies)?;
+        Ok(assemble(&self.rows, &live, &stretch.lines, bodies))
+    }
 }
 
 impl Document for ClaudeCodeDocument {
@@ -71,22 +80,18 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let rows = &self.rows;
-        let last = rows.segments().pop().unwrap_or_default();
-        let live = rows.live(last.end);
-        let Assembled { segment, model, notes } = assemble(&live, &last, |at| rows.get(at));
+        let last = self.rows.stretches().pop().unwrap_or_default();
+        let Assembled { segment, provenance, model, notes } = self.assembled(&last)?;
         let mut view = View::new(ClaudeCode.name(), ToolVocabulary::CLAUDE_CODE);
         (view.messages, view.usage, view.model) = (segment.messages, segment.usage, model);
-        view.notes = rows.notes().into_iter().chain(notes).collect();
+        view.provenance = provenance;
+        view.notes = self.rows.notes().into_iter().chain(notes).collect();
         Ok(view)
     }
 
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
-        let rows = &self.rows;
-        Ok(Segments::new(rows.segments().into_iter().map(move |segment| {
-            let live = rows.live(segment.end);
-            assemble(&live, &segment, |at| rows.get(at)).segment
-        })))
+        let stretches = self.rows.stretches().into_iter();
+        Ok(Segments::new(stretches.map_while(|stretch| Some(self.assembled(&stretch).ok()?.segment))))
     }
 
     fn render(&self, _: &str, _: &View, _: &[Item<'_>], _: &Stamp) -> Result<ChangeSet, NotExpressible> {
@@ -102,9 +107,23 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        self.rows = read_rows(self.parts.as_ref())?;
+        if self.is_export {
+            self.rows = Rows::of_export(self.parts.as_ref())?;
+        } else if self.rows.is_beginning_of(self.parts.as_ref())? {
+            self.rows.read_on(self.parts.as_ref())?;
+        } else {
+            self.rows = Rows::of_lines(self.parts.as_ref())?;
+        }
         Ok(())
     }
+}
+
+/// Returns whether a file is an export. Of most files one glance at the start tells that it is none.
+fn is_export_file(parts: &dyn Parts) -> std::io::Result<bool> {
+    let mut head = Vec::new();
+    parts.read("", 0..64 * 1024, &mut head)?;
+    let may_be = memchr::memmem::find(&head, b"\"loglines\"").is_some();
+    Ok(may_be && Seen::all(&head).first().is_some_and(is_export))
 }
 
 fn is_export(first: &Seen) -> bool {
@@ -123,43 +142,5 @@ fn is_row(probe: &Seen) -> bool {
         "queue-operation" | "permission-mode" | "mode" => probe.has("sessionId"),
         "system" | "progress" | "attachment" => probe.has("parentUuid") && probe.has("isSidechain"),
         _ => false,
-    }
-}
-
-#[derive(Deserialize)]
-struct Export {
-    loglines: Vec<Value>,
-}
-
-fn read_rows(parts: &dyn Parts) -> Result<Rows, FormatError> {
-    if Probe::of(parts)?.first().is_some_and(is_export) {
-        return export(&parts.whole("")?);
-    }
-    let mut rows = Rows::default();
-    let mut lines = Lines::new(BufReader::new(PartReader::new(parts, "", 0)?));
-    while let Some(line) = lines.next_line()? {
-        match line.parse() {
-            Ok(value) => add(&mut rows, value),
-            Err(_) if line.is_truncated() => rows.truncated = Some(line.number),
-            Err(error) => return Err(FormatError::of_json(line.number, &error)),
-        }
-    }
-    Ok(rows)
-}
-
-fn export(text: &[u8]) -> Result<Rows, FormatError> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    let export: Export = serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
-    let mut rows = Rows::default();
-    for line in export.loglines {
-        add(&mut rows, line);
-    }
-    Ok(rows)
-}
-
-fn add(rows: &mut Rows, line: Value) {
-    match Row::of(line) {
-        Some(row) => rows.push(row),
-        None => rows.n_ignored += 1,
     }
 }

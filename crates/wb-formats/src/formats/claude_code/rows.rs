@@ -1,249 +1,324 @@
-//! The lines of a file as a forest, and which of them the model sees.
+//! The lines of a file as a forest: where each stands and what it is, without what it says.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
-use wb_message::Block;
+use memchr::{memchr, memrchr};
+use serde::de::IgnoredAny;
+use wb_record::json::{place_in, remove};
+use wb_record::lines::trimmed;
+use wb_record::{FormatError, Note, Parts, Span};
 
-use super::block::Part;
-use super::row::{Answer, Body, Boundary, Origin, Row, Said};
-use wb_record::Note;
+use super::block::said;
+use super::head::{Boundary, Head, Kind};
 
-/// A line whose parent was looked up.
+/// The bytes that are read at once.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
+/// A line with its place in the file and in the tree.
 #[derive(Debug)]
-struct Placed {
+pub(super) struct Row {
+    pub(super) uuid: Option<Arc<str>>,
     /// The nearest line before this one that has the parent's id, so that a walk always ends.
-    parent: Option<usize>,
-    timestamp: i64,
-    body: Body,
-    is_main: bool,
+    pub(super) parent: Option<usize>,
+    pub(super) kind: Kind,
+    pub(super) is_side: bool,
+    pub(super) timestamp: i64,
+    /// The bytes of the file.
+    pub(super) record: Range<u64>,
+    /// The bytes of the line that hold the content of its message.
+    pub(super) content: Range<usize>,
 }
 
 /// The lines of a file, without those that say nothing.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    all: Vec<Placed>,
-    by_uuid: HashMap<String, usize>,
+    pub(super) all: Vec<Row>,
+    /// The last line of each id.
+    by_uuid: HashMap<Arc<str>, usize>,
     has_main: bool,
-    has_links: bool,
+    pub(super) has_links: bool,
+    /// The compactions, those of subagents too.
+    pub(super) boundaries: Vec<usize>,
+    /// The last line that could not be read, which stands in for parents that are not found.
+    gap: Option<usize>,
     n_side: usize,
     n_repeated: usize,
-    pub(super) n_ignored: usize,
-    pub(super) truncated: Option<usize>,
-}
-
-/// The lines of one conversation in the order in which the model sees them.
-#[derive(Debug, Default)]
-pub(super) struct Live {
-    pub(super) order: Vec<usize>,
-    /// The tokens before the compaction that they follow.
-    pub(super) tokens_before: Option<u64>,
-    /// Lines of the conversation that the user went back over.
-    pub(super) n_abandoned: usize,
+    n_ignored: usize,
+    n_unreadable: usize,
+    first_unreadable: usize,
+    truncated: Option<usize>,
+    /// How many lines and bytes were read.
+    n_lines: usize,
+    end: u64,
+    /// The fingerprint of the last bytes, if more may follow them.
+    seal: Option<(Span, u64)>,
 }
 
 impl Rows {
-    /// Adds a line, unless it stands in the file already.
-    pub(super) fn push(&mut self, row: Row) {
-        let Row { uuid, parent, is_side, timestamp, mut body } = row;
-        let is_chat = is_chat(&body);
-        if is_side && is_chat {
-            self.n_side += 1;
-            if self.has_main {
-                body = Body::Link;
+    /// Reads a file of lines from its start.
+    pub(super) fn of_lines(parts: &dyn Parts) -> Result<Self, FormatError> {
+        let mut rows = Self::default();
+        rows.read_on(parts)?;
+        Ok(rows)
+    }
+
+    /// Reads the lines of an export, which are the elements of a list.
+    pub(super) fn of_export(parts: &dyn Parts) -> Result<Self, FormatError> {
+        #[derive(serde::Deserialize)]
+        struct Export<'a> {
+            #[serde(borrow)]
+            loglines: Vec<&'a serde_json::value::RawValue>,
+        }
+        let whole = parts.whole("")?;
+        let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
+        let export: Export<'_> =
+            serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;
+        let mut rows = Self { end: whole.len() as u64, ..Self::default() };
+        for line in export.loglines {
+            let start = place_in(&whole, line.get()).unwrap_or_default().start;
+            rows.add(parts, start as u64, line.get().as_bytes(), true)?;
+        }
+        Ok(rows)
+    }
+
+    /// Returns whether the file still begins with what was read, so that reading can go on behind it.
+    pub(super) fn is_beginning_of(&self, parts: &dyn Parts) -> io::Result<bool> {
+        let Some((span, seal)) = &self.seal else { return Ok(false) };
+        Ok(parts.len("")?.is_some_and(|len| len >= self.end) && parts.fingerprint(span)? == *seal)
+    }
+
+    /// Reads what follows, up to where the file ends now.
+    pub(super) fn read_on(&mut self, parts: &dyn Parts) -> io::Result<()> {
+        let end = parts.len("")?.unwrap_or(0);
+        let mut text = Vec::new();
+        while self.end < end {
+            let n_known = text.len();
+            let from = self.end + n_known as u64;
+            parts.read("", from..end.min(from + CHUNK_BYTES), &mut text)?;
+            let is_last = text.len() == n_known || self.end + text.len() as u64 >= end;
+            let feed = memrchr(b'\n', &text[n_known..]).map_or(0, |at| n_known + at + 1);
+            let whole = if is_last { text.len() } else { feed };
+            self.read_lines(parts, &text[..whole])?;
+            text.drain(..whole);
+            if is_last {
+                break;
             }
         }
-        if is_chat && !is_side && !self.has_main {
-            self.has_main = true;
-            self.forget_side();
+        self.seal(parts)
+    }
+
+    fn read_lines(&mut self, parts: &dyn Parts, mut text: &[u8]) -> io::Result<()> {
+        while !text.is_empty() {
+            let feed = memchr(b'\n', text);
+            let (line, rest) = text.split_at(feed.map_or(text.len(), |at| at + 1));
+            self.n_lines += 1;
+            let json = trimmed(line, self.n_lines);
+            let start = json.as_ptr().addr() - line.as_ptr().addr();
+            if !json.is_empty() {
+                self.add(parts, self.end + start as u64, json, feed.is_some())?;
+            }
+            self.end += line.len() as u64;
+            text = rest;
         }
-        let twin = uuid.as_ref().and_then(|uuid| self.by_uuid.get(uuid));
-        if is_chat && twin.is_some_and(|twin| self.all[*twin].body == body) {
+        Ok(())
+    }
+
+    /// Remembers the end of the file, unless its last line may still grow.
+    fn seal(&mut self, parts: &dyn Parts) -> io::Result<()> {
+        let at = self.end.saturating_sub(256);
+        let span = Span { at, len: self.end - at, ..Span::default() };
+        let is_ended = self.end > 0 && parts.bytes(&span)?.ends_with(b"\n");
+        self.seal = if is_ended { Some((span.clone(), parts.fingerprint(&span)?)) } else { None };
+        Ok(())
+    }
+
+    /// Adds a line.
+    fn add(&mut self, parts: &dyn Parts, at: u64, line: &[u8], is_ended: bool) -> io::Result<()> {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        match serde_json::from_str::<Head<'_>>(text) {
+            Ok(head) => return self.push(parts, at, text, &head),
+            Err(error) if error.is_data() => match serde_json::from_str::<IgnoredAny>(text) {
+                Ok(_) => return self.push_odd(parts, at, text),
+                Err(_) if !is_ended => self.truncated = Some(self.n_lines),
+                Err(_) => self.push_unreadable(at, line.len()),
+            },
+            Err(_) if !is_ended => self.truncated = Some(self.n_lines),
+            Err(_) => self.push_unreadable(at, line.len()),
+        }
+        Ok(())
+    }
+
+    /// Adds a line that is JSON, but not as lines are: without its body it keeps its place in the tree.
+    fn push_odd(&mut self, parts: &dyn Parts, at: u64, line: &str) -> io::Result<()> {
+        let bare = remove(&remove(line.as_bytes(), "message"), "attachment");
+        match serde_json::from_slice::<Head<'_>>(&bare) {
+            Ok(head) if head.kind().is_some() => self.push(parts, at, line, &head),
+            _ => {
+                self.n_ignored += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a readable line, unless it stands in the file already.
+    fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
+        let Some((kind, content)) = head.kind() else {
+            self.n_ignored += 1;
+            return Ok(());
+        };
+        let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
+        let row = Row {
+            uuid: head.uuid().map(Arc::from),
+            parent: head.parent().and_then(|parent| self.find(&parent).or(self.gap)),
+            kind,
+            is_side: head.is_side(),
+            timestamp: head.timestamp(),
+            record: at..at + line.len() as u64,
+            content,
+        };
+        self.n_side += usize::from(row.is_side && row.is_chat());
+        self.has_main |= !row.is_side && row.is_chat();
+        if self.is_repeated(parts, &row, &line[row.content.clone()])? {
             self.n_repeated += 1;
-            return;
+            return Ok(());
         }
-        let parent = parent.and_then(|parent| self.by_uuid.get(&parent).copied());
-        self.has_links |= is_chat && parent.is_some();
-        if let Some(uuid) = uuid {
-            self.by_uuid.insert(uuid, self.all.len());
-        } else if matches!(body, Body::Link) {
-            return;
-        }
-        self.all.push(Placed { parent, timestamp, body, is_main: !is_side });
+        self.has_links |= row.is_chat() && row.parent.is_some();
+        self.insert(row, head);
+        Ok(())
     }
 
-    /// Drops what subagents said, once it is known that the file is not a subagent's own.
-    fn forget_side(&mut self) {
-        for row in self.all.iter_mut().filter(|row| !row.is_main) {
-            row.body = Body::Link;
+    fn insert(&mut self, mut row: Row, head: &Head<'_>) {
+        if let Kind::Compaction(boundary) = &mut row.kind {
+            **boundary =
+                head.compact_metadata().boundary(|uuid| self.find(uuid), |head, tail| self.chain(head, tail));
         }
+        if matches!(row.kind, Kind::Compaction(_)) {
+            self.boundaries.push(self.all.len());
+        }
+        if let Some(uuid) = &row.uuid {
+            self.by_uuid.insert(uuid.clone(), self.all.len());
+        } else if row.kind == Kind::Link {
+            return;
+        }
+        self.all.push(row);
     }
 
-    /// Returns what a line says and when.
-    pub(super) fn get(&self, at: usize) -> (Body, i64) {
-        (self.all[at].body.clone(), self.all[at].timestamp)
+    /// Returns whether a line says what another one of its id said.
+    fn is_repeated(&self, parts: &dyn Parts, row: &Row, content: &str) -> io::Result<bool> {
+        let twin = row.uuid.as_deref().and_then(|uuid| self.find(uuid)).map(|at| &self.all[at]);
+        let Some(twin) = twin.filter(|twin| row.is_chat() && twin.kind == row.kind) else { return Ok(false) };
+        let other = parts.bytes(&twin.content_span())?;
+        let other = std::str::from_utf8(&other).unwrap_or_default();
+        Ok(other == content || said(other) == said(content))
+    }
+
+    /// Adds a line that cannot be read. What names a parent that is not there hangs below it.
+    fn push_unreadable(&mut self, at: u64, len: usize) {
+        self.n_unreadable += 1;
+        if self.n_unreadable == 1 {
+            self.first_unreadable = self.n_lines;
+        }
+        let parent = self.all.iter().rposition(|row| self.is_main_row(row));
+        self.gap = Some(self.all.len());
+        self.all.push(Row {
+            uuid: None,
+            parent,
+            kind: Kind::Link,
+            is_side: !self.has_main && self.n_side > 0,
+            timestamp: 0,
+            record: at..at + len as u64,
+            content: 0..0,
+        });
+    }
+
+    /// Returns the lines from one to another by their parents, in the order of the file.
+    fn chain(&self, head: usize, tail: usize) -> Vec<usize> {
+        let parents = std::iter::successors(Some(tail), |at| self.all[*at].parent);
+        let mut chain = Vec::new();
+        for at in parents {
+            chain.push(at);
+            if at == head {
+                break;
+            }
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Returns the last line of an id.
+    pub(super) fn find(&self, uuid: &str) -> Option<usize> {
+        self.by_uuid.get(uuid).copied()
+    }
+
+    /// Returns the line at a place of the file.
+    pub(super) fn at(&self, record: &Span) -> Option<usize> {
+        let at = self.all.binary_search_by_key(&record.at, |row| row.record.start).ok()?;
+        (self.all[at].record == record.range()).then_some(at)
     }
 
     /// Returns whether a line belongs to the main conversation; in a subagent's file its own one is that.
-    fn is_main(&self, at: usize) -> bool {
-        self.all[at].is_main || !self.has_main
+    pub(super) fn is_main(&self, at: usize) -> bool {
+        self.is_main_row(&self.all[at])
     }
 
-    /// Returns the compaction of a line, if it is one.
-    fn boundary(&self, at: usize) -> Option<&Boundary> {
-        match &self.all[at].body {
-            Body::Compaction(boundary) => Some(boundary),
+    fn is_main_row(&self, row: &Row) -> bool {
+        !row.is_side || !self.has_main
+    }
+
+    pub(super) fn is_main_chat(&self, at: usize) -> bool {
+        self.is_main(at) && self.all[at].is_chat()
+    }
+
+    /// Returns the compaction of a line, if it is one of the main conversation.
+    pub(super) fn boundary(&self, at: usize) -> Option<&Boundary> {
+        match &self.all[at].kind {
+            Kind::Compaction(boundary) if self.is_main(at) => Some(boundary),
             _ => None,
         }
     }
 
-    /// Returns the segments between compactions and clearings, as ranges of lines.
-    pub(super) fn segments(&self) -> Vec<Range<usize>> {
-        let is_break = |at: &usize| {
-            self.is_main(*at) && matches!(self.all[*at].body, Body::Compaction(_) | Body::Clearing { .. })
-        };
-        let mut start = 0;
-        let ends = (0..self.all.len()).filter(is_break).chain([self.all.len()]);
-        ends.map(|end| std::mem::replace(&mut start, end)..end).collect()
+    /// Returns how many bytes were read.
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.end
     }
 
     /// Returns what was passed over, besides what depends on the conversation.
     pub(super) fn notes(&self) -> Vec<Note> {
-        let counted = |n: usize, note: fn(usize) -> Note| (n > 0).then(|| note(n));
+        let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let side = if self.has_main {
-            counted(self.n_side, |n| Note::SidechainLines { n })
+            counted(self.n_side, Note::SidechainLines { n: self.n_side })
         } else {
-            counted(self.n_side, |_| Note::SubagentTranscript)
+            counted(self.n_side, Note::SubagentTranscript)
         };
+        let unreadable = Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable };
         [
             self.truncated.map(|line| Note::TruncatedLastLine { line }),
-            counted(self.n_ignored, |n| Note::IgnoredLines { n }),
-            counted(self.n_repeated, |n| Note::RepeatedLines { n }),
+            counted(self.n_unreadable, unreadable),
+            counted(self.n_ignored, Note::IgnoredLines { n: self.n_ignored }),
+            counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated }),
             side,
         ]
         .into_iter()
         .flatten()
         .collect()
     }
-
-    /// Returns the conversation as it stood before the line `end`.
-    ///
-    /// The last line of the main conversation is its tip. The walk from there to the root decides; parallel
-    /// tool results and the other lines of an answer hang next to it and are added. A file whose lines name no
-    /// parents is read in its order.
-    pub(super) fn live(&self, end: usize) -> Live {
-        let is_main_chat = |at: &usize| self.is_main(*at) && is_chat(&self.all[*at].body);
-        let Some(tip) = (0..end).rev().find(is_main_chat) else { return Live::default() };
-        let (seen, boundary) = if self.has_links { self.walk(tip) } else { self.in_order(tip) };
-        let floor = boundary.map_or(0, |at| at + 1);
-        let seen = self.with_siblings(seen, floor..end);
-        let order: Vec<usize> = (floor..end).filter(|at| seen[*at]).collect();
-        // Before a tip that was walked to from its own root nothing but other branches stands.
-        let n_chat = (floor..end).filter(is_main_chat).count();
-        let n_abandoned = n_chat - order.iter().filter(|at| is_main_chat(at)).count();
-        let tokens_before = boundary.and_then(|at| self.boundary(at)).map(|boundary| boundary.tokens_before);
-        Live { order: self.with_preserved(order, boundary), tokens_before, n_abandoned }
-    }
-
-    /// Walks from a line to its root or to a compaction.
-    fn walk(&self, tip: usize) -> (Vec<bool>, Option<usize>) {
-        let mut seen = vec![false; self.all.len()];
-        let mut at = Some(tip);
-        while let Some(here) = at {
-            if self.is_main(here) && self.boundary(here).is_some() {
-                return (seen, at);
-            }
-            seen[here] = self.is_main(here);
-            at = self.all[here].parent;
-        }
-        (seen, None)
-    }
-
-    /// Takes every line of the main conversation after the last compaction.
-    fn in_order(&self, tip: usize) -> (Vec<bool>, Option<usize>) {
-        let boundary = (0..tip).rev().find(|at| self.is_main(*at) && self.boundary(*at).is_some());
-        let seen = (0..self.all.len()).map(|at| at <= tip && self.is_main(at)).collect();
-        (seen, boundary)
-    }
-
-    /// Adds the other lines of each answer, then the results of all its calls.
-    fn with_siblings(&self, mut seen: Vec<bool>, range: Range<usize>) -> Vec<bool> {
-        let of_answer = |at: usize| match &self.all[at].body {
-            Body::Assistant(answer) => answer.id.as_deref(),
-            _ => None,
-        };
-        let ids: HashSet<&str> = range.clone().filter(|at| seen[*at]).filter_map(of_answer).collect();
-        for at in range.clone().filter(|at| self.is_main(*at)) {
-            seen[at] |= of_answer(at).is_some_and(|id| ids.contains(id));
-        }
-        let calls: HashSet<&str> =
-            range.clone().filter(|at| seen[*at]).flat_map(|at| calls(&self.all[at].body)).collect();
-        for at in range.filter(|at| self.is_main(*at)) {
-            seen[at] |= results(&self.all[at].body).any(|id| calls.contains(id));
-        }
-        seen
-    }
-
-    /// Puts the lines that a compaction preserved after the line that it names, or after the digest.
-    fn with_preserved(&self, mut order: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
-        let Some((at, meta)) = boundary.and_then(|at| Some((at, self.boundary(at)?))) else { return order };
-        let preserved = self.preserved(meta, at);
-        if preserved.is_empty() {
-            return order;
-        }
-        let anchor = meta.anchor.as_ref().and_then(|uuid| self.by_uuid.get(uuid));
-        let is_digest =
-            |row: &usize| matches!(self.all[*row].body, Body::User { origin: Origin::Digest, .. });
-        let place = match anchor {
-            Some(anchor) if *anchor == at => 0,
-            Some(anchor) if order.contains(anchor) => order.partition_point(|row| row <= anchor),
-            _ => order.iter().position(is_digest).map_or(0, |digest| digest + 1),
-        };
-        order.splice(place..place, preserved);
-        order
-    }
-
-    fn preserved(&self, meta: &Boundary, before: usize) -> Vec<usize> {
-        let find = |uuid: &String| self.by_uuid.get(uuid).copied().filter(|at| *at < before);
-        let mut kept: Vec<usize> = meta.preserved.iter().filter_map(find).collect();
-        if kept.is_empty()
-            && let Some((head, tail)) = &meta.preserved_chain
-        {
-            let head = find(head);
-            let mut at = find(tail);
-            while let Some(here) = at {
-                kept.push(here);
-                at = if at == head { None } else { self.all[here].parent };
-            }
-        }
-        kept.sort_unstable();
-        kept.dedup();
-        kept
-    }
 }
 
-fn is_chat(body: &Body) -> bool {
-    matches!(body, Body::User { .. } | Body::Assistant(_))
-}
+impl Row {
+    pub(super) fn is_chat(&self) -> bool {
+        matches!(self.kind, Kind::User(_) | Kind::Answer(_) | Kind::Queued)
+    }
 
-fn calls(body: &Body) -> impl Iterator<Item = &str> {
-    let blocks: &[Block] = match body {
-        Body::Assistant(Answer { blocks, .. }) => blocks,
-        _ => &[],
-    };
-    blocks.iter().filter_map(|block| match block {
-        Block::ToolCall { id, .. } => Some(id.as_str()),
-        _ => None,
-    })
-}
+    pub(super) fn span(&self) -> Span {
+        Span { at: self.record.start, len: self.record.end - self.record.start, ..Span::default() }
+    }
 
-fn results(body: &Body) -> impl Iterator<Item = &str> {
-    let parts: &[Part] = match body {
-        Body::User { parts: Said::Parts(parts), .. } => parts,
-        _ => &[],
-    };
-    parts.iter().filter_map(|part| match part {
-        Part::Result { call_id, .. } => Some(call_id.as_str()),
-        Part::Said(_) => None,
-    })
+    /// Returns where the content of its message stands in the file.
+    pub(super) fn content_span(&self) -> Span {
+        let Range { start, end } = self.content;
+        Span { at: self.record.start + start as u64, len: (end - start) as u64, ..Span::default() }
+    }
 }
