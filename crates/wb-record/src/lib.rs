@@ -27,6 +27,8 @@ pub mod note;
 pub mod change;
 pub mod splice;
 pub mod part;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod probe;
 pub mod view;
 pub mod item;
