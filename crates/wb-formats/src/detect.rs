@@ -9,10 +9,10 @@ use wb_record::{
     Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
 };
 
-use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
+use crate::formats::{claude_code::ClaudeCode, native::Native, opencode::Opencode, pi::Pi};
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 3] = [&Pi, &ClaudeCode, &Native];
+pub const FORMATS: [&dyn Format; 4] = [&Pi, &ClaudeCode, &Opencode, &Native];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

@@ -9,6 +9,7 @@
 //! |---|---|---|---|
 //! | [`ClaudeCode`] | session JSONL, web export | digest, preserved lines, cleared results | per answer |
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
+//! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
 //!
 //! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
@@ -41,5 +42,6 @@ pub mod detect;
 pub use detect::{Access, FORMATS, detect, newest, open, parts_of, read, segments};
 pub use formats::claude_code::ClaudeCode;
 pub use formats::native::{Native, write_jsonl};
+pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, Segments, UsageAt, View};

@@ -38,6 +38,8 @@ pub mod file;
 #[cfg(any(unix, windows))]
 #[cfg(test)]
 mod power;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod probe;
 pub mod view;
 pub mod item;

@@ -8,6 +8,7 @@ mod errors;
 mod composed;
 mod refused;
 mod native;
+mod opencode;
 mod laws;
 mod history;
 mod damaged;

@@ -1,0 +1,245 @@
+//! Sessions of opencode: rows of its database, or one session that was exported.
+//!
+//! The story in the order of the files: `fields` reads members of any type, `tool` a call with its result, `source` the
+//! messages and parts wherever they stand, `live` which of them a request holds, `log` a session as far as it was read,
+//! `assemble` its messages, `stretch` what was counted when; `plan` says how a view can be had, `write` in which records.
+
+mod fields;
+mod tool;
+mod source;
+mod live;
+mod log;
+mod assemble;
+mod stretch;
+mod write;
+mod plan;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wb_message::ToolVocabulary;
+use wb_message::tools::ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
+use wb_record::{
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible,
+    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, Segments, Stamp, View,
+};
+
+use self::fields::Fields;
+use self::log::Log;
+use self::source::{Export, MESSAGE, PART, SESSION, Source};
+use self::stretch::stretches;
+
+/// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
+///
+/// * The conversations of a database are its sessions, those of subagents first; an export is one. An answer is one
+///   message, with a part for each of its texts, thoughts and calls; the result stands in the part of its call.
+/// * After a compaction the model sees the summary, the messages that were kept in front of the compaction, and what
+///   follows. Results that were cleared have the placeholder as body. Usage is given for the requests since both.
+/// * What the host says in the user's place is a custom message of type `meta`. Answers that failed are left out, so is
+///   what the user took back.
+/// * A digest is written as the agent's own pair, a user message that asks for a compaction and a summary, behind all
+///   others; the pair names the first message that is kept. An older pair among what is kept goes. Restored files are
+///   further texts of the summary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opencode;
+
+/// The tools of opencode.
+const VOCABULARY: ToolVocabulary = ToolVocabulary {
+    tools: &[
+        ("read", Read),
+        ("edit", Edit),
+        ("multiedit", Edit),
+        ("patch", Edit),
+        ("apply_patch", Edit),
+        ("write", Write),
+        ("grep", Search),
+        ("glob", Search),
+        ("list", Search),
+        ("bash", Run),
+        ("webfetch", Fetch),
+        ("websearch", Fetch),
+        ("codesearch", Fetch),
+        ("todowrite", Plan),
+        ("todoread", Plan),
+    ],
+    path_keys: &["filePath", "path"],
+    part_keys: &["offset", "limit"],
+};
+
+/// Opens the database of opencode.
+#[cfg(feature = "sqlite")]
+pub fn open_database(
+    path: &std::path::Path,
+    access: wb_record::sqlite::Access,
+) -> Result<Box<dyn Document>, FormatError> {
+    use wb_record::sqlite::{SqliteParts, Table};
+
+    const TABLES: &[Table] = &[
+        Table {
+            name: SESSION,
+            group: "id",
+            id: "id",
+            columns: &["parent_id", "directory", "time_updated", "revert"],
+        },
+        Table {
+            name: MESSAGE,
+            group: "session_id",
+            id: "id",
+            columns: &["time_created", "time_updated", "data"],
+        },
+        Table {
+            name: PART,
+            group: "message_id",
+            id: "id",
+            columns: &["session_id", "time_created", "time_updated", "data"],
+        },
+    ];
+    Opencode.open(Box::new(SqliteParts::open(path, TABLES, access)?))
+}
+
+impl Format for Opencode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn abilities(&self) -> Abilities {
+        let yes = Ability::Yes;
+        Abilities {
+            fold_head: yes,
+            fold_inside: Ability::No("a digest stands in front of all that stays"),
+            clear: yes,
+            body: Ability::No("a result is sent as it was or cleared"),
+            insert: yes,
+        }
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_row = |part: &String| part.starts_with("message/ses_") || part.starts_with("session/ses_");
+        let is_ours = probe.parts.iter().any(is_row) || probe.first().is_some_and(is_export);
+        if is_ours { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let export = read_export(parts.as_ref())?;
+        Ok(Box::new(OpencodeDocument { parts, export, logs: Mutex::default() }))
+    }
+}
+
+fn is_export(first: &Seen) -> bool {
+    let list = first.inner.as_deref();
+    let is_message = |message: &Seen| message.has("info") || message.has("parts");
+    first.has("info")
+        && first.has("messages")
+        && list.is_some_and(|list| list.is_list && list.inner.as_deref().is_none_or(is_message))
+}
+
+/// Reads a file that stands alone; a database has no part without a name.
+fn read_export(parts: &dyn Parts) -> Result<Option<Export>, FormatError> {
+    match parts.len("")? {
+        Some(_) => Export::of(parts.whole("")?).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A database or an export.
+#[derive(Debug)]
+struct OpencodeDocument {
+    parts: Box<dyn Parts>,
+    export: Option<Export>,
+    /// The sessions that were looked at, so that a view and what is rendered from it are of the same rows.
+    logs: Mutex<HashMap<String, Arc<Log>>>,
+}
+
+impl OpencodeDocument {
+    fn source<'a>(&'a self, conversation: &'a str) -> Source<'a> {
+        match &self.export {
+            Some(export) => Source::Export(export),
+            None => Source::Rows { parts: self.parts.as_ref(), session: conversation },
+        }
+    }
+
+    fn log(&self, conversation: &str) -> Result<Arc<Log>, FormatError> {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = logs.get(conversation) {
+            return Ok(Arc::clone(log));
+        }
+        let log = Arc::new(Log::of(&self.source(conversation))?);
+        logs.insert(conversation.to_owned(), Arc::clone(&log));
+        Ok(log)
+    }
+}
+
+impl Document for OpencodeDocument {
+    fn format(&self) -> &'static dyn Format {
+        &Opencode
+    }
+
+    fn conversations(&self) -> Result<Vec<String>, FormatError> {
+        if self.export.is_some() {
+            return Ok(vec![ONLY_CONVERSATION.to_owned()]);
+        }
+        let mut sessions = Vec::new();
+        for part in self.parts.list(&format!("{SESSION}/"))? {
+            let row = self.parts.whole(&part).unwrap_or_default();
+            let fields = Fields::of(&row);
+            let is_main = fields.as_ref().is_some_and(|it| it.text("parent_id").is_none());
+            let updated = fields.and_then(|it| it.number("time_updated")).unwrap_or(0);
+            let id = part.rsplit('/').next().unwrap_or_default().to_owned();
+            sessions.push((is_main, updated, id));
+        }
+        sessions.sort();
+        Ok(sessions.into_iter().map(|(.., id)| id).collect())
+    }
+
+    fn view(&self, conversation: &str) -> Result<View, FormatError> {
+        let log = self.log(conversation)?;
+        let epoch = log.epochs().pop().unwrap_or_default();
+        let mut view = View::new(Opencode.name(), VOCABULARY);
+        if let Some(last) = stretches(&log, &epoch).pop() {
+            let assembled = last.assembled(&log);
+            (view.messages, view.provenance) = (assembled.messages, assembled.provenance);
+            (view.usage, view.notes) = (assembled.usage, assembled.notes);
+        }
+        view.model = log.heads[..log.n_sent()].iter().rev().find_map(|head| head.model.clone());
+        Ok(view)
+    }
+
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
+        let log = Log::whole(&self.source(conversation))?;
+        let all: Vec<_> = log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).collect();
+        Ok(Segments::new(all.into_iter().map(move |stretch| {
+            let assembled = stretch.assembled(&log);
+            Segment::new(assembled.messages, assembled.usage)
+        })))
+    }
+
+    fn render(
+        &self,
+        conversation: &str,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible> {
+        let unreadable = |error: FormatError| NotExpressible::Unreadable(error.to_string());
+        let log = self.log(conversation).map_err(unreadable)?;
+        plan::render(&self.source(conversation), &log, view, items, stamp)
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.export = read_export(self.parts.as_ref())?;
+        self.logs = Mutex::default();
+        Ok(())
+    }
+}
+
+fn refused(why: impl Into<String>) -> NotExpressible {
+    NotExpressible::Refused { format: "opencode", why: why.into() }
+}
