@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::Access;
 use wb_message::{Message, Pairing};
 use wb_record::{
-    ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items, write_new,
+    Access, ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items,
+    write_new,
 };
 
 use crate::args::Compact;

@@ -6,15 +6,14 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::{Access, parts_of};
-use wb_record::{Document, FormatError, History, HistoryError, Operation, Stamp, Undone, What};
+use wb_record::{Access, Document, History, HistoryError, Operation, Stamp, Undone, What};
 use wb_session::iso_ms;
 
 use crate::args::{Log, Undo};
 use crate::escape::{escaped, shell_word};
-use crate::file_error::not_read;
 use crate::in_use::refuse_in_use;
 use crate::number::grouped;
+use crate::session::document;
 use crate::shell::Shell;
 use crate::style::{DIM, HEAD};
 use crate::user_error::UserError;
@@ -74,7 +73,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let file = args.file.display().to_string();
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
-    let mut document = open(&args.file, access)?;
+    let mut document = document(&args.file, access)?;
     let mut history = History::beside(&args.file).map_err(failed)?;
     if !args.dry_run && !args.even_if_open {
         refuse_while_in_use(&args.file, document.as_ref(), &history)?;
@@ -100,11 +99,6 @@ pub(crate) fn refuse_while_in_use(
     history: &History,
 ) -> Result<(), UserError> {
     refuse_in_use(path, SystemTime::now(), || history.is_last_write(document).unwrap_or(false))
-}
-
-fn open(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
-    let failed = |error: FormatError| not_read(path, &error, &[]);
-    parts_of(path, access).and_then(wb_formats::open).map_err(failed)
 }
 
 fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
@@ -136,7 +130,7 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
 pub(crate) fn log(shell: &Shell, args: &Log) -> Result<()> {
     let file = args.file.display().to_string();
     // A session that is not there is told as such, and not as one without operations.
-    drop(open(&args.file, Access::Read)?);
+    drop(document(&args.file, Access::Read)?);
     let history = History::beside(&args.file).map_err(|error| not_changed(&file, &error))?;
     let operations: Vec<Row> = history.operations().map(|it| row(it, &history)).collect();
     if shell.is_json {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::{Access, Document, FormatError, View, newest, parts_of};
-use wb_record::{MemoryParts, Parts, Probe};
+use wb_formats::{Document, FormatError, View, newest, open_path};
+use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
 use crate::file_error::{not_opened, not_read, not_written};
@@ -19,6 +19,9 @@ use crate::user_error::UserError;
 
 /// The window that is assumed of a session that tells none, in tokens.
 const DEFAULT_WINDOW: u64 = 200_000;
+
+/// The bytes by which a file is told that is no session.
+const HEAD_BYTES: u64 = 1 << 16;
 
 /// A session as the commands see it.
 pub(crate) struct Session {
@@ -186,18 +189,23 @@ fn card(opened: &View, window: u64) -> ModelCard {
 }
 
 /// Opens a session of any format; `-` is standard input.
-fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
-    let is_stream = path == Path::new("-");
-    let parts = if is_stream {
-        let read = MemoryParts::read_from(&mut io::stdin().lock());
-        read.map(|parts| Box::new(parts) as Box<dyn Parts>).map_err(FormatError::Io)
-    } else {
-        parts_of(path, access)
-    };
-    let parts = parts.map_err(|error| not_read(path, &error, &[]))?;
+pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
+    if path != Path::new("-") {
+        return open_path(path, access).map_err(|error| not_read(path, &error, &head_of(path)));
+    }
+    let read = MemoryParts::read_from(&mut io::stdin().lock());
+    let parts = read.map_err(|error| not_read(path, &FormatError::Io(error), &[]))?;
     // An input that fails here fails again when it is read.
-    let head = Probe::of(parts.as_ref()).map(|probe| probe.head).unwrap_or_default();
-    wb_formats::open(parts).map_err(|error| not_read(path, &error, &head))
+    let head = Probe::of(&parts).map(|probe| probe.head).unwrap_or_default();
+    wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error, &head))
+}
+
+/// Returns the first bytes of a file, by which it is told what it is instead.
+fn head_of(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    // A file that fails here has failed before.
+    let _ = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    head
 }
 
 /// Reads a whole file; `-` is standard input.

@@ -5,10 +5,14 @@ use std::path::Path;
 
 use memchr::memchr;
 use wb_message::text;
+#[cfg(feature = "sqlite")]
+use wb_record::Span;
 use wb_record::{
-    Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
+    Access, Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
 };
 
+#[cfg(feature = "sqlite")]
+use crate::formats::opencode;
 use crate::formats::{claude_code::ClaudeCode, native::Native, opencode::Opencode, pi::Pi};
 
 /// The formats that are read, the most particular first.
@@ -37,22 +41,21 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     known(&probe)?.open(parts)
 }
 
-/// What a session is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// It is left as it is.
-    Read,
-    /// It may be changed.
-    Write,
-}
+/// What a database of `SQLite` begins with.
+#[cfg(feature = "sqlite")]
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Opens what is at a path, to be given to [`open`].
-pub fn parts_of(path: &Path, access: Access) -> Result<Box<dyn Parts>, FormatError> {
+/// Opens the session at a path: a file of any known format, recognized by its content, or the database of opencode.
+pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
         Access::Write => FileParts::open(path),
-    };
-    Ok(Box::new(parts?))
+    }?;
+    #[cfg(feature = "sqlite")]
+    if parts.bytes(&Span { len: SQLITE_MAGIC.len() as u64, ..Span::default() })? == SQLITE_MAGIC {
+        return opencode::open_database(path, access);
+    }
+    open(Box::new(parts))
 }
 
 /// Reads the conversation of a session that was written last.

@@ -39,7 +39,7 @@ mod error;
 pub mod formats;
 pub mod detect;
 
-pub use detect::{Access, FORMATS, detect, newest, open, parts_of, read, segments};
+pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use formats::claude_code::ClaudeCode;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::opencode::Opencode;

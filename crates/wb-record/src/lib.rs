@@ -59,7 +59,7 @@ pub use history_error::HistoryError;
 pub use item::{Item, is_unchanged, items};
 pub use lines::{Line, Lines};
 pub use note::Note;
-pub use part::{MemoryParts, PartReader, Parts};
+pub use part::{Access, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};

@@ -10,6 +10,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::change::{ChangeSet, CommitError};
 use crate::span::{PartId, Span};
 
+/// What parts are opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// They are left as they are.
+    Read,
+    /// They may be changed.
+    Write,
+}
+
 /// A file, a folder, a database or memory: whatever has parts with names and bytes.
 pub trait Parts: Send + Sync + Debug {
     /// Returns the names that begin with a prefix, in their order.

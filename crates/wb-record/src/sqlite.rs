@@ -16,7 +16,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::change::{Change, ChangeSet, CommitError};
 use crate::error::FormatError;
-use crate::part::Parts;
+use crate::part::{Access, Parts};
 use crate::span::PartId;
 
 /// The first bytes of every database of `SQLite` 3.
@@ -36,15 +36,6 @@ pub struct Table {
     pub id: &'static str,
     /// The other columns that must be there.
     pub columns: &'static [&'static str],
-}
-
-/// What shall be done with a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// It is read.
-    Read,
-    /// It is read and changed.
-    Write,
 }
 
 /// What the checkpoint after a commit came to; only a database with a write-ahead log has one.

@@ -41,8 +41,7 @@ fn peek() {
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("copy.db");
         std::fs::copy(path, &copy).unwrap();
-        let document =
-            wb_formats::formats::opencode::open_database(&copy, wb_record::sqlite::Access::Read).unwrap();
+        let document = wb_formats::formats::opencode::open_database(&copy, wb_record::Access::Read).unwrap();
         let newest = wb_formats::newest(document.as_ref()).unwrap();
         let view = document.view(&newest).unwrap();
         println!("== {name} {newest} {:?} {:?}", view.model, view.notes);

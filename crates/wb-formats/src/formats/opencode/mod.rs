@@ -70,7 +70,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 #[cfg(feature = "sqlite")]
 pub fn open_database(
     path: &std::path::Path,
-    access: wb_record::sqlite::Access,
+    access: wb_record::Access,
 ) -> Result<Box<dyn Document>, FormatError> {
     use wb_record::sqlite::{SqliteParts, Table};
 
