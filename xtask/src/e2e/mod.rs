@@ -106,7 +106,7 @@ fn again(way: &[&str], options: &Options) -> Result<(), String> {
 }
 
 fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
-    let wb = wb::Wb::at(options.wb.clone().ok_or(USAGE)?)?;
+    let wb = wb::Wb::at(options.wb.clone().ok_or(USAGE)?);
     let date = today()?;
     let mut outcomes = Vec::new();
     for host in &options.hosts {

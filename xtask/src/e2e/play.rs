@@ -7,7 +7,7 @@ use super::hosts::{Host, Session};
 use super::provider::{Asked, Provider};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn};
 use super::stage::Stage;
-use super::validate::{self, COMPACTED, Check, Sent, UNDONE, WHOLE};
+use super::validate::{self, COMPACTED, Check, Sent, UNDONE};
 use super::wb::Wb;
 
 /// What came of a run.
@@ -64,9 +64,6 @@ impl Play<'_> {
         (self.host.configure)(self.stage)?;
         self.first = Some(self.say("1-head", TASK, script::head(&project), Session::New)?);
         self.say("2-tail", TAIL_PROMPT, script::tail(&project), Session::Last)?;
-        if !wb.knows(self.host) {
-            return self.resume("3-whole", NEXT_PROMPT, &WHOLE);
-        }
         let file = (self.host.session)(self.stage)?;
         wb.compact(self.stage, &file)?;
         self.outcome.is_compacted = true;

@@ -7,6 +7,9 @@ use super::wire::{Item, Who};
 /// Words that every digest of ours has, and nothing else in the session.
 const DIGEST_WORDS: &str = "elided into this digest";
 
+/// Words that every file begins with that is given back.
+const RESTORED_WORDS: &str = "[Restored file after compaction]";
+
 /// A request with what it is measured by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent<'a> {
@@ -22,7 +25,7 @@ pub(crate) struct Sent<'a> {
 pub(crate) type Check = (&'static str, fn(Sent) -> Vec<String>);
 
 /// What holds for a session that nobody has compacted.
-pub(crate) const WHOLE: [Check; 5] = [
+const WHOLE: [Check; 5] = [
     ("no digest", |sent| no_digest(sent.asked)),
     ("the head as it was", |sent| in_order(&sent.asked.items, &HEAD)),
     ("the tail in order", |sent| in_order(&sent.asked.items, &TAIL)),
@@ -100,11 +103,17 @@ fn no_digest(asked: &Asked) -> Vec<String> {
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
 
-/// Finds what the host still sends of the head: its prompt beside the digest, and outputs anywhere.
+/// Finds what the host still sends of the head, its prompt and outputs, beside the digest and the files given back.
 fn head_is_gone(asked: &Asked) -> Vec<String> {
-    let beside = texts(&asked.items).filter(|text| text.contains(TASK) && !text.contains(DIGEST_WORDS));
-    let prompt = beside.map(|_| "the first prompt is still there".to_owned());
-    let left = HEAD_OUTPUTS.into_iter().filter(|output| asked.text.contains(output));
+    let is_ours = |item: &Item| {
+        let mut texts = texts(std::slice::from_ref(item));
+        texts.any(|text| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS))
+    };
+    let beside: Vec<&Item> = asked.items.iter().filter(|item| !is_ours(item)).collect();
+    let shown = beside.iter().map(|item| format!("{item:?}")).collect::<String>();
+    let prompt = shown.contains(TASK).then(|| "the first prompt is still there".to_owned());
+    let left = HEAD_OUTPUTS.into_iter().filter(|output| shown.contains(output));
+    let prompt = prompt.into_iter();
     prompt.chain(left.map(|output| format!("an output of the head is still there: {output}"))).collect()
 }
 

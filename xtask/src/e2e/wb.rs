@@ -3,41 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::hosts::Host;
 use super::stage::Stage;
 
 /// The `wb` to be tested.
 #[derive(Debug)]
 pub(crate) struct Wb {
     program: PathBuf,
-    /// Whether it writes into the sessions of every host, and not of pi only.
-    is_general: bool,
 }
 
 impl Wb {
-    /// Looks at what a program can do.
-    pub(crate) fn at(program: PathBuf) -> Result<Self, String> {
-        let help = Command::new(&program).args(["compact", "--help"]).stdin(Stdio::null()).output();
-        let help = help.map_err(|error| format!("{}: {error}", program.display()))?;
-        let is_general = String::from_utf8_lossy(&help.stdout).contains("--in-place");
-        Ok(Self { program, is_general })
+    /// Names a program.
+    pub(crate) fn at(program: PathBuf) -> Self {
+        Self { program }
     }
 
-    /// Returns whether it writes into sessions of this host.
-    pub(crate) fn knows(&self, host: &Host) -> bool {
-        self.is_general || host.name == "pi"
-    }
-
-    /// Compacts a session.
+    /// Compacts a session; that its host wrote to it just now is known.
     pub(crate) fn compact(&self, stage: &Stage, file: &Path) -> Result<(), String> {
-        let words: &[&str] =
-            if self.is_general { &["compact", "--in-place", "--force"] } else { &["session", "compact"] };
-        self.run(stage, "compact", words, file)
+        self.run(stage, "compact", &["compact", "--in-place", "--even-if-open", "--force"], file)
     }
 
     /// Takes the compaction back.
     pub(crate) fn undo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
-        self.run(stage, "undo", if self.is_general { &["undo"] } else { &["session", "undo"] }, file)
+        self.run(stage, "undo", &["undo", "--even-if-open"], file)
     }
 
     fn run(&self, stage: &Stage, label: &str, words: &[&str], file: &Path) -> Result<(), String> {
