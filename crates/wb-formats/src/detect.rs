@@ -6,10 +6,10 @@ use memchr::memchr;
 use wb_message::text;
 use wb_record::{Confidence, Document, Format, FormatError, MemoryParts, Parts, Probe, Segment, View};
 
-use crate::formats::{claude_code::ClaudeCode, native::Native, pi::Pi};
+use crate::formats::{claude_code::ClaudeCode, codex::Codex, native::Native, pi::Pi};
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 3] = [&Pi, &ClaudeCode, &Native];
+pub const FORMATS: [&dyn Format; 4] = [&Pi, &ClaudeCode, &Codex, &Native];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

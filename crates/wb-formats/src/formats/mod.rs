@@ -3,3 +3,4 @@
 pub mod native;
 pub mod pi;
 pub mod claude_code;
+pub mod codex;

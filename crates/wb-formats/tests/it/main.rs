@@ -10,5 +10,7 @@ mod refused;
 mod native;
 mod laws;
 mod damaged;
+mod codex;
 mod sessions;
+mod codex_sessions;
 mod usage;
