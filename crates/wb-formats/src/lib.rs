@@ -8,6 +8,7 @@
 //! | format | files | what becomes of compactions | usage |
 //! |---|---|---|---|
 //! | [`ClaudeCode`] | session JSONL, web export | digest, preserved lines, cleared results | per answer |
+//! | [`Codex`] | rollout JSONL of all versions | replacement history, or the user's messages and a digest | per answer |
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
@@ -41,6 +42,7 @@ pub mod detect;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use formats::claude_code::ClaudeCode;
+pub use formats::codex::{self, Codex};
 pub use formats::native::{Native, write_jsonl};
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;

@@ -75,8 +75,13 @@ pub fn summary_text(message: &Message) -> Option<Cow<'_, str>> {
     Some(unescape_xml(text.trim()))
 }
 
-/// The custom types of system and developer texts, which no pass may touch.
-pub const PINNED_TYPES: [&str; 2] = ["system", "developer"];
+/// The custom type of what a host tells of the rules of the project and of the place where it runs, and does not tell
+/// again.
+pub const ENVIRONMENT_TYPE: &str = "environment-context";
+/// The custom type of what only a provider can read, such as its own summary; nothing could stand for it.
+pub const OPAQUE_TYPE: &str = "opaque-context";
+/// The custom types of system and developer texts and of what a host counts on, which no pass may touch.
+pub const PINNED_TYPES: [&str; 4] = ["system", "developer", ENVIRONMENT_TYPE, OPAQUE_TYPE];
 
 /// Returns the text of a user message that is plain text or one text block.
 fn sole_user_text(message: &Message) -> Option<&str> {
@@ -123,7 +128,7 @@ pub fn is_synthetic(message: &Message) -> bool {
     digest_body(message).is_some() || restored_file(message).is_some() || is_dropped_mark(message)
 }
 
-/// Returns whether the message is a system or developer text, which stays where it is.
+/// Returns whether the message is a system or developer text or one that a host counts on, which stays where it is.
 pub fn is_pinned(message: &Message) -> bool {
     matches!(message, Message::Custom { custom_type, .. } if PINNED_TYPES.contains(&custom_type.as_str()))
 }
@@ -165,6 +170,15 @@ mod tests {
         let text = content.texts().next().unwrap_or_default();
         assert_eq!(text.matches(SUMMARY_CLOSE).count(), 1);
         assert_eq!(visibility(&message), Visibility::Internal);
+    }
+
+    #[test]
+    fn what_a_host_counts_on_is_pinned_and_is_no_prompt() {
+        for kind in PINNED_TYPES {
+            let message = Message::custom(kind, "Rules.");
+            assert!(is_pinned(&message) && !is_prompt(&message) && !is_synthetic(&message), "{kind}");
+        }
+        assert!(!is_pinned(&Message::custom("environment", "x")));
     }
 
     #[test]

@@ -87,6 +87,26 @@ impl ToolVocabulary {
         part_keys: &["offset", "limit"],
     };
 
+    /// The tools of Codex of all versions: shells under several names, patches, and files by `file_path` or `path`.
+    pub const CODEX: Self = Self {
+        tools: &[
+            ("exec_command", Run),
+            ("write_stdin", Run),
+            ("shell_command", Run),
+            ("shell", Run),
+            ("local_shell", Run),
+            ("container.exec", Run),
+            ("apply_patch", Edit),
+            ("read_file", Read),
+            ("list_dir", Search),
+            ("grep_files", Search),
+            ("web_search", Fetch),
+            ("update_plan", Plan),
+        ],
+        path_keys: &["file_path", "path", "dir_path"],
+        part_keys: &["offset", "limit"],
+    };
+
     /// Every name that the presets and other widespread agents use; what the engine assumes when it is not told.
     pub const UNIVERSAL: Self = Self {
         tools: &[
@@ -120,14 +140,21 @@ impl ToolVocabulary {
             ("Glob", Search),
             ("search_file_content", Search),
             ("list_directory", Search),
+            ("list_dir", Search),
+            ("grep_files", Search),
             ("bash", Run),
             ("Bash", Run),
             ("BashOutput", Run),
             ("shell", Run),
             ("Shell", Run),
             ("run_shell_command", Run),
+            ("shell_command", Run),
+            ("local_shell", Run),
+            ("container.exec", Run),
             ("exec_command", Run),
+            ("write_stdin", Run),
             ("websearch", Fetch),
+            ("web_search", Fetch),
             ("WebSearch", Fetch),
             ("webfetch", Fetch),
             ("WebFetch", Fetch),
@@ -144,6 +171,7 @@ impl ToolVocabulary {
             "absolute_path",
             "filename",
             "target_file",
+            "dir_path",
         ],
         part_keys: &["offset", "limit", "view_range", "start_line", "end_line", "pages"],
     };
@@ -266,9 +294,22 @@ mod tests {
 
     #[test]
     fn every_preset_name_is_in_the_universal_vocabulary_with_the_same_role() {
-        for (name, role) in ToolVocabulary::BASIC.tools.iter().chain(ToolVocabulary::CLAUDE_CODE.tools) {
-            assert_eq!(ToolVocabulary::UNIVERSAL.role(name), Some(*role), "{name}");
+        for preset in [ToolVocabulary::BASIC, ToolVocabulary::CLAUDE_CODE, ToolVocabulary::CODEX] {
+            for (name, role) in preset.tools {
+                assert_eq!(ToolVocabulary::UNIVERSAL.role(name), Some(*role), "{name}");
+            }
+            for key in preset.path_keys {
+                assert!(ToolVocabulary::UNIVERSAL.path_keys.contains(key), "{key}");
+            }
         }
+    }
+
+    #[test]
+    fn codex_runs_and_patches_and_names_folders() {
+        let words = ToolVocabulary::CODEX;
+        assert_eq!((words.role("exec_command"), words.role("apply_patch")), (Some(Run), Some(Edit)));
+        assert_eq!((words.role("update_plan"), words.role("view_image")), (Some(Plan), None));
+        assert_eq!(words.path(&json!({"dir_path": "src", "depth": 2})), Some("src"));
     }
 
     #[test]

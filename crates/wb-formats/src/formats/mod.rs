@@ -3,4 +3,5 @@
 pub mod native;
 pub mod pi;
 pub mod claude_code;
+pub mod codex;
 pub mod opencode;

@@ -9,7 +9,7 @@ use wb_message::{Block, Message, Pairing};
 
 use crate::support::{FIXTURES, fixture, open};
 
-fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
+pub(crate) fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
     let mut out = String::new();
     for (at, message) in messages.iter().enumerate() {
         let request = usage.iter().find(|request| request.at == at);
@@ -21,7 +21,7 @@ fn outline(messages: &[Message], usage: &[UsageAt]) -> String {
 }
 
 /// Writes the outline of a file with what was counted, its model and its notes.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let opened = open(fixture(name)).unwrap();
     let mut out = outline(&opened.messages, &opened.usage);
     let _ = writeln!(out, "{} {}", opened.format, opened.model.unwrap_or_else(|| "-".to_owned()));
@@ -31,7 +31,7 @@ fn shown(name: &str) -> String {
     out
 }
 
-fn all_segments(name: &str) -> Vec<Segment> {
+pub(crate) fn all_segments(name: &str) -> Vec<Segment> {
     segments(&mut fixture(name)).unwrap()
 }
 

@@ -1,7 +1,9 @@
 //! What holds for every session of every format that is written: what is not changed is not touched, what is written
 //! is read again as the patch says, and what was written is taken back to the same bytes.
 
-use wb_message::{Block, Edit, Message, Pairing, Patch, markers};
+use std::ops::Range;
+
+use wb_message::{Block, Edit, Message, Pairing, Patch, markers, runs};
 use wb_record::{
     ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, is_unchanged, items,
 };
@@ -97,9 +99,10 @@ fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Trie
     let able = document.format().abilities();
     let pairing = Pairing::of(&view.messages);
     let n = view.messages.len();
-    let pinned = (0..n).find(|at| markers::is_pinned(&view.messages[*at])).unwrap_or(n);
-    let is_cut =
-        |at: &usize| *at <= pinned && *at > 0 && pairing.is_legal(*at) && view.provenance.is_seam(*at);
+    let pinned = (0..n).find(|at| markers::is_pinned(&view.messages[*at]));
+    let end = pinned.filter(|_| !able.fold_inside.is_there()).unwrap_or(n);
+    let is_cut = |at: &usize| *at <= end && pairing.is_legal(*at) && view.provenance.is_seam(*at);
+    let is_cut = |at: &usize| is_cut(at) && !going(view, *at).is_empty();
     let legal: Vec<usize> = (1..n).filter(is_cut).collect();
     let step = legal.len().div_ceil(n_cuts).max(1);
     let mut all = Vec::new();
@@ -108,28 +111,43 @@ fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Trie
             break;
         }
         tried.folds += 1;
-        all.push(Patch::new(vec![fold(cut, false)]));
+        all.push(Patch::new(fold(view, cut, false)));
         let result = (cut..n).find(|at| matches!(view.messages[*at], Message::ToolResult { .. }));
         if let (Some(at), true) = (result, able.clear.is_there()) {
             tried.cleared += 1;
-            let edits =
-                vec![fold(cut, able.insert.is_there()), Edit::Body { at, content: markers::cleared_body() }];
+            let mut edits = fold(view, cut, able.insert.is_there());
+            edits.push(Edit::Body { at, content: markers::cleared_body() });
             all.push(Patch::new(edits));
         }
         if let (Some(at), true) = (result, able.body.is_there()) {
             tried.previews += 1;
             let content = vec![Block::text("the start [… clipped …] the end")];
-            all.push(Patch::new(vec![fold(cut, false), Edit::Body { at, content }]));
+            let mut edits = fold(view, cut, false);
+            edits.push(Edit::Body { at, content });
+            all.push(Patch::new(edits));
         }
     }
     all
 }
 
-fn fold(cut: usize, restores: bool) -> Edit {
+/// Returns what goes before a cut: all but pinned messages.
+fn going(view: &View, cut: usize) -> Vec<Range<usize>> {
+    runs((0..cut).filter(|at| !markers::is_pinned(&view.messages[*at])))
+}
+
+/// Folds the messages before a cut around what is pinned; the digest stands in the last place.
+fn fold(view: &View, cut: usize, restores: bool) -> Vec<Edit> {
     let digest = format!("{}\n# Goal\nKeep \"all\" of it, é and 😀.", markers::DIGEST_HEADER);
     let file = format!("{} src/a.rs\nfn a() {{}}", markers::RESTORED_FILE_PREFIX);
     let file = restores.then(|| Message::user(file.as_str()));
-    Edit::Fold { range: 0..cut, with: [Message::user(digest.as_str())].into_iter().chain(file).collect() }
+    let digest: Vec<Message> = [Message::user(digest.as_str())].into_iter().chain(file).collect();
+    let ranges = going(view, cut);
+    let n_ranges = ranges.len();
+    let of_range = |(nth, range)| Edit::Fold {
+        range,
+        with: if nth + 1 < n_ranges { Vec::new() } else { digest.clone() },
+    };
+    ranges.into_iter().enumerate().map(of_range).collect()
 }
 
 /// Folds as much as can be while some messages stay.
@@ -139,7 +157,7 @@ pub(crate) fn fold_all_but(n_kept: usize, view: &View) -> Patch {
     while !view.provenance.is_seam(cut) {
         cut = pairing.legal_at_or_before(cut - 1).unwrap_or(0);
     }
-    if cut == 0 { Patch::default() } else { Patch::new(vec![fold(cut, false)]) }
+    Patch::new(fold(view, cut, false))
 }
 
 #[test]

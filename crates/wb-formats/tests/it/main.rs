@@ -12,5 +12,7 @@ mod opencode;
 mod laws;
 mod history;
 mod damaged;
+mod codex;
 mod sessions;
+mod codex_sessions;
 mod usage;

@@ -17,10 +17,10 @@ use crate::support::{bytes_of, detect, files_of, open, shared};
 const SAMPLES: &str = "jazzyalex-agent-sessions__small.jsonl";
 
 /// One request: the prompt, the answer, and the bytes before it.
-type Row = (u64, u64, usize);
+pub(crate) type Row = (u64, u64, usize);
 
 /// The rows of the main conversation of one file, by segment.
-type Segments = BTreeMap<usize, Vec<Row>>;
+pub(crate) type Segments = BTreeMap<usize, Vec<Row>>;
 
 fn size(message: &Message) -> usize {
     match message {
@@ -51,7 +51,7 @@ fn stands_for_bytes(text: &str) -> bool {
 
 /// Returns the rows of the table for a format by file. Each of these files is known to be there; a file that came later
 /// has no rows yet.
-fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
+pub(crate) fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
     let csv = String::from_utf8(bytes_of(&sessions.join("usage_per_request.csv"))).unwrap();
     let mut files: BTreeMap<String, Segments> = BTreeMap::new();
     for cells in csv.lines().map(|line| line.split(',').collect::<Vec<_>>()) {
@@ -67,7 +67,7 @@ fn table(sessions: &Path, format: &str) -> BTreeMap<String, Segments> {
 }
 
 /// Returns our requests of a file by segment, as the table has them, and the messages of each segment.
-fn ours(path: &Path) -> Vec<(Vec<Row>, Vec<Message>)> {
+pub(crate) fn ours(path: &Path) -> Vec<(Vec<Row>, Vec<Message>)> {
     let bytes = bytes_of(path);
     segments(&mut &*bytes).unwrap().into_iter().map(|segment| (rows_of(&segment), segment.messages)).collect()
 }
@@ -80,7 +80,7 @@ fn rows_of(Segment { messages, usage, .. }: &Segment) -> Vec<Row> {
     usage.iter().map(row).collect()
 }
 
-fn without_sizes(rows: &[Row]) -> Vec<(u64, u64)> {
+pub(crate) fn without_sizes(rows: &[Row]) -> Vec<(u64, u64)> {
     rows.iter().map(|(prompt, output, _)| (*prompt, *output)).collect()
 }
 

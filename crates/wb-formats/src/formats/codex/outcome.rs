@@ -1,0 +1,112 @@
+//! Whether a tool failed: results have no flag, their texts tell an exit code, and so do events for the screen.
+
+use serde_json::Value;
+use wb_record::json;
+
+/// How results begin that tell a failure without an exit code.
+const FAILURES: [&str; 6] = [
+    "apply_patch verification failed",
+    "exec_command failed",
+    "execution error",
+    "failed to parse function arguments",
+    "unsupported call",
+    "unsupported custom tool call",
+];
+/// The lines at the start of a result among which the exit code stands.
+const MAX_HEAD_LINES: usize = 8;
+
+/// Returns whether a result tells that its tool failed.
+pub(super) fn is_failure(text: &str) -> bool {
+    exit_code(text).map_or_else(|| FAILURES.iter().any(|start| text.starts_with(start)), |code| code != 0)
+}
+
+/// Returns the exit code of a result: in a line before the output, or of older versions beside the output in JSON.
+fn exit_code(text: &str) -> Option<i64> {
+    if text.starts_with('{') {
+        return serde_json::from_str::<Value>(text).ok()?.pointer("/metadata/exit_code")?.as_i64();
+    }
+    let mut head = text.lines().take(MAX_HEAD_LINES).take_while(|line| !line.starts_with("Output:"));
+    let code = |line: &str| {
+        let code =
+            line.strip_prefix("Process exited with code ").or_else(|| line.strip_prefix("Exit code: "));
+        code?.trim().parse().ok()
+    };
+    head.find_map(code)
+}
+
+/// Returns the call that an item or an event tells to have failed.
+pub(super) fn failed_call(kind: &str, payload: &[u8]) -> Option<String> {
+    let id = |key: &str| json::text(payload, &[key]);
+    let number = |path: &[&str]| value(payload, path)?.as_i64();
+    match kind {
+        "exec_command_end" => id("call_id").filter(|_| number(&["exit_code"]).is_some_and(|code| code != 0)),
+        "patch_apply_end" => {
+            id("call_id").filter(|_| value(payload, &["success"]) == Some(Value::Bool(false)))
+        }
+        "mcp_tool_call_end" => id("call_id").filter(|_| {
+            json::find(payload, &["result", "Err"]).is_some()
+                || value(payload, &["result", "Ok", "isError"]) == Some(Value::Bool(true))
+        }),
+        "item_completed" => json::text(payload, &["item", "id"]).filter(|_| {
+            number(&["item", "exit_code"]).is_some_and(|code| code != 0)
+                || json::text(payload, &["item", "status"]).is_some_and(|status| status == "failed")
+        }),
+        _ if kind.ends_with("_output") => id("call_id").filter(|_| {
+            let text =
+                json::text(payload, &["output"]).or_else(|| json::text(payload, &["output", "content"]));
+            value(payload, &["output", "success"]) == Some(Value::Bool(false))
+                || text.is_some_and(|text| is_failure(&text))
+        }),
+        _ => None,
+    }
+}
+
+fn value(payload: &[u8], path: &[&str]) -> Option<Value> {
+    serde_json::from_slice(&payload[json::find(payload, path)?]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_stands_before_the_output_or_beside_it() {
+        for (text, is_failed) in [
+            ("Chunk ID: a\nWall time: 1 seconds\nProcess exited with code 2\nOutput:\nok", true),
+            ("Chunk ID: a\nProcess exited with code 0\nOutput:\nProcess exited with code 1", false),
+            ("Exit code: 1\nWall time: 0 seconds\nOutput:\n", true),
+            ("Output:\nExit code: 1", false),
+            ("Process running with session ID 7\nOutput:\n", false),
+            (r#"{"output":"no","metadata":{"exit_code":127,"duration_seconds":0.1}}"#, true),
+            (r#"{"output":"Exit code: 1","metadata":{"exit_code":0}}"#, false),
+            (r#"{"metadata":"#, false),
+            ("apply_patch verification failed: Failed to find expected lines", true),
+            ("Plan updated", false),
+            ("", false),
+        ] {
+            assert_eq!(is_failure(text), is_failed, "{text}");
+        }
+    }
+
+    #[test]
+    fn events_tell_failures_by_the_id_of_the_call() {
+        for (kind, payload, is_failed) in [
+            ("exec_command_end", r#"{"call_id":"c","exit_code":1}"#, true),
+            ("exec_command_end", r#"{"call_id":"c","exit_code":0}"#, false),
+            ("patch_apply_end", r#"{"call_id":"c","success":false}"#, true),
+            ("mcp_tool_call_end", r#"{"call_id":"c","result":{"Err":"no"}}"#, true),
+            ("mcp_tool_call_end", r#"{"call_id":"c","result":{"Ok":{"isError":true}}}"#, true),
+            ("mcp_tool_call_end", r#"{"call_id":"c","result":{"Ok":{"isError":false}}}"#, false),
+            ("item_completed", r#"{"item":{"type":"CommandExecution","id":"c","exit_code":3}}"#, true),
+            ("item_completed", r#"{"item":{"type":"FileChange","id":"c","status":"failed"}}"#, true),
+            ("item_completed", r#"{"item":{"type":"AgentMessage","id":"c"}}"#, false),
+            ("function_call_output", r#"{"call_id":"c","output":"Exit code: 1\nOutput:\n"}"#, true),
+            ("function_call_output", r#"{"call_id":"c","output":{"content":"x","success":false}}"#, true),
+            ("function_call_output", r#"{"call_id":"c","output":[]}"#, false),
+            ("user_message", r#"{"call_id":"c","exit_code":1}"#, false),
+        ] {
+            let failed = failed_call(kind, payload.as_bytes());
+            assert_eq!(failed, is_failed.then(|| "c".to_owned()), "{payload}");
+        }
+    }
+}

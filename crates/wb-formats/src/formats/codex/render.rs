@@ -1,0 +1,355 @@
+//! What is appended so that a conversation becomes another: a compaction with the whole history that goes on.
+
+use serde_json::{Value, json};
+use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, ENVIRONMENT_TYPE, digest_body};
+use wb_message::{Block, Content, Message};
+use wb_record::json::{find, get, set, text};
+use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View};
+use wb_session::iso_ms;
+
+use super::item::Said;
+use super::rows::{Rows, World};
+
+/// How far splitmix64 goes from one number to the next.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Renders the items of a view; nothing is written.
+pub(super) fn render(
+    rows: &Rows,
+    parts: &dyn Parts,
+    view: &View,
+    items: &[Item<'_>],
+    stamp: &Stamp,
+) -> Result<ChangeSet, NotExpressible> {
+    if rows.is_bare {
+        return Err(refused("its lines have no envelope; such a file can hold no compaction"));
+    }
+    let source = Source { rows, parts, view };
+    let mut lines = Lines::new(rows, stamp);
+    lines.add("compacted", &source.compacted(items)?);
+    if let Some([world, turn]) = source.context(items)? {
+        lines.add("world_state", &world);
+        lines.add("turn_context", &turn);
+    }
+    if stamp.tokens_after > 0 {
+        lines.add("event_msg", &source.token_count(stamp.tokens_after)?);
+    }
+    if let (Some(thread), Some(turn)) = (&rows.thread_id, &rows.turn_id) {
+        let item = json!({"type": "ContextCompaction", "id": uuid(stamp.seed)});
+        let event = json!({"type": "item_completed", "thread_id": thread, "turn_id": turn, "item": item});
+        lines.add("event_msg", event.to_string().as_bytes());
+    }
+    Ok(ChangeSet::append("", rows.n_bytes, lines.text))
+}
+
+fn refused(why: impl Into<String>) -> NotExpressible {
+    NotExpressible::Refused { format: super::NAME, why: why.into() }
+}
+
+/// Returns an id that looks like any other and depends on the seed alone.
+fn uuid(seed: u64) -> String {
+    let [high, low] = [1, 2].map(|nth: u64| scattered(seed.wrapping_add(nth.wrapping_mul(STEP))));
+    let variant = 0x8000 | (low >> 48 & 0x3FFF);
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{variant:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xFFFF,
+        high & 0xFFF,
+        low & 0xFFFF_FFFF_FFFF
+    )
+}
+
+/// Mixes a number as splitmix64 does.
+fn scattered(number: u64) -> u64 {
+    let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// The lines that are appended.
+#[derive(Debug)]
+struct Lines {
+    text: Vec<u8>,
+    time: String,
+    ordinal: Option<u64>,
+}
+
+impl Lines {
+    fn new(rows: &Rows, stamp: &Stamp) -> Self {
+        let text = if rows.is_ended { Vec::new() } else { b"\n".to_vec() };
+        Self { text, time: iso_ms(stamp.now_ms), ordinal: rows.last_ordinal }
+    }
+
+    /// Adds a line; ordinals go on where the file has them.
+    fn add(&mut self, kind: &str, payload: &[u8]) {
+        self.ordinal = self.ordinal.map(|last| last.saturating_add(1));
+        let ordinal = self.ordinal.map_or(String::new(), |ordinal| format!("\"ordinal\":{ordinal},"));
+        let head = format!("{{\"timestamp\":\"{}\",{ordinal}\"type\":\"{kind}\",\"payload\":", self.time);
+        self.text.extend([head.as_bytes(), payload, b"}\n"].concat());
+    }
+}
+
+/// What there is to write from.
+#[derive(Clone, Copy, Debug)]
+struct Source<'a> {
+    rows: &'a Rows,
+    parts: &'a dyn Parts,
+    view: &'a View,
+}
+
+impl Source<'_> {
+    fn bytes(&self, span: &Span) -> Result<Vec<u8>, NotExpressible> {
+        self.parts.bytes(span).map_err(|error| NotExpressible::Unreadable(error.to_string()))
+    }
+
+    /// Returns an item byte for byte. The summary of an older version is no item; it becomes one.
+    fn item(&self, span: &Span) -> Result<Vec<u8>, NotExpressible> {
+        let bytes = self.bytes(span)?;
+        match text(&bytes, &["message"]) {
+            Some(summary) if get(&bytes, "type").is_none() => Ok(user_item(&summary)),
+            _ if bytes.starts_with(b"{") => Ok(bytes),
+            _ => Err(NotExpressible::Unreadable(format!("no item stands at byte {}", span.at))),
+        }
+    }
+
+    fn items_of(&self, at: usize) -> Result<Vec<Vec<u8>>, NotExpressible> {
+        self.view.provenance.of(at).iter().map(|place| self.item(&place.record)).collect()
+    }
+
+    /// Returns the payload of a compaction with the items as its history.
+    fn compacted(&self, items: &[Item<'_>]) -> Result<Vec<u8>, NotExpressible> {
+        let mut history = Vec::new();
+        let mut summary = String::new();
+        for item in items {
+            let of_item = match item {
+                Item::Same(at) => self.items_of(*at)?,
+                Item::Body(at, body) => self.edited(*at, body)?,
+                Item::Old(span) => vec![self.item(span)?],
+                Item::New(message) => vec![new_item(message)?],
+            };
+            if let (Item::Same(at), [item]) = (item, of_item.as_slice())
+                && matches!(self.view.messages[*at], Message::CompactionSummary { .. })
+            {
+                // By this text the host's own summary is known again.
+                summary = text_of_item(item);
+            }
+            history.extend(of_item);
+        }
+        let history = history.join(&b","[..]);
+        let head = format!("{{\"message\":{},\"replacement_history\":[", Value::String(summary));
+        Ok([head.as_bytes(), &history, b"]}"].concat())
+    }
+
+    /// Returns the items of a message with another body; only the value of its body is replaced.
+    fn edited(&self, at: usize, body: &[Block]) -> Result<Vec<Vec<u8>>, NotExpressible> {
+        let (key, value) = match &self.view.messages[at] {
+            Message::ToolResult { .. } => ("output", output(body)?),
+            Message::User { .. } => ("content", parts(body, "input_text")?),
+            Message::Assistant { .. } => {
+                return Err(refused(format!("another body for message {at}, an answer")));
+            }
+            _ => return Err(refused(format!("another body for message {at}"))),
+        };
+        let mut items = self.items_of(at)?;
+        let places = self.view.provenance.of(at);
+        let holder = places.iter().position(|place| !place.blocks.is_empty());
+        let item = holder.and_then(|holder| items.get_mut(holder));
+        let Some(item) = item.filter(|item| find(item, &[key]).is_some()) else {
+            return Err(refused(format!("another body for message {at}, which has none that is known")));
+        };
+        *item = set(item, key, value.to_string().as_bytes());
+        Ok(items)
+    }
+
+    /// Returns what keeps the host from telling anew what the history tells: both or nothing.
+    fn context(&self, items: &[Item<'_>]) -> Result<Option<[Vec<u8>; 2]>, NotExpressible> {
+        let (Some(world), Some(turn)) = (&self.rows.world, &self.rows.turn_context) else { return Ok(None) };
+        let kinds = items.iter().map(|item| self.host_kind(item)).collect::<Result<Vec<_>, _>>()?;
+        let is_told = |kind: &str| kinds.iter().flatten().any(|told| told == kind);
+        let has = |kind: &str| self.view.messages.iter().any(|message| custom_type(message) == Some(kind));
+        if !["developer", ENVIRONMENT_TYPE].iter().all(|kind| is_told(kind) || !has(kind)) {
+            return Ok(None);
+        }
+        Ok(Some([self.world(world)?, self.bytes(turn)?]))
+    }
+
+    /// Returns the custom type of what the host says in an item.
+    fn host_kind(&self, item: &Item<'_>) -> Result<Option<String>, NotExpressible> {
+        Ok(match item {
+            Item::Same(at) | Item::Body(at, _) => custom_type(&self.view.messages[*at]).map(str::to_owned),
+            Item::Old(span) => match serde_json::from_slice(&self.bytes(span)?).ok().and_then(Said::of) {
+                Some(Said::Host { kind, .. }) => Some(kind),
+                _ => None,
+            },
+            Item::New(_) => None,
+        })
+    }
+
+    /// Returns the whole of what the host compares with: as it stands, or with all that changed since.
+    fn world(&self, world: &World) -> Result<Vec<u8>, NotExpressible> {
+        let whole = self.bytes(&world.whole)?;
+        if world.changes.is_empty() {
+            return Ok(whole);
+        }
+        let state = |bytes: &[u8]| {
+            let place = find(bytes, &["state"]).unwrap_or(0..bytes.len());
+            let state = serde_json::from_slice::<Value>(&bytes[place]);
+            state.map_err(|error| NotExpressible::Unreadable(error.to_string()))
+        };
+        let mut merged = state(&whole)?;
+        for change in &world.changes {
+            merge(&mut merged, state(&self.bytes(change)?)?);
+        }
+        Ok(set(&whole, "state", merged.to_string().as_bytes()))
+    }
+
+    /// Returns a count that measures no request: the sum stays, the context is what it is now.
+    fn token_count(&self, tokens_after: u64) -> Result<Vec<u8>, NotExpressible> {
+        let count = |n: u64| {
+            let (zero, last) = (0, n);
+            json!({"input_tokens": last, "cached_input_tokens": zero, "cache_write_input_tokens": zero,
+                "output_tokens": zero, "reasoning_output_tokens": zero, "total_tokens": last})
+        };
+        let totals = self.rows.totals.as_ref().map(|totals| self.bytes(totals)).transpose()?;
+        let totals = totals.unwrap_or_else(|| count(0).to_string().into_bytes());
+        let window = self.view.context_window.map_or(Value::Null, Value::from);
+        let rest = format!(
+            ",\"last_token_usage\":{},\"model_context_window\":{window}}},\"rate_limits\":null}}",
+            count(tokens_after)
+        );
+        let head = b"{\"type\":\"token_count\",\"info\":{\"total_token_usage\":";
+        Ok([head, totals.as_slice(), rest.as_bytes()].concat())
+    }
+}
+
+fn custom_type(message: &Message) -> Option<&str> {
+    match message {
+        Message::Custom { custom_type, .. } => Some(custom_type),
+        _ => None,
+    }
+}
+
+fn text_of_item(item: &[u8]) -> String {
+    let place = find(item, &["content"]).unwrap_or(0..0);
+    let parts: Vec<Value> = serde_json::from_slice(&item[place]).unwrap_or_default();
+    let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n")
+}
+
+/// Changes a value as a JSON merge patch says: objects key by key, a null removes, anything else replaces.
+fn merge(into: &mut Value, change: Value) {
+    let Value::Object(change) = change else {
+        *into = change;
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in change {
+        match into.as_object_mut() {
+            Some(map) if value.is_null() => _ = map.shift_remove(&key),
+            Some(map) => merge(map.entry(key).or_insert(Value::Null), value),
+            None => {}
+        }
+    }
+}
+
+fn user_item(text: &str) -> Vec<u8> {
+    let content = [json!({"type": "input_text", "text": text})];
+    json!({"type": "message", "role": "user", "content": content}).to_string().into_bytes()
+}
+
+/// Returns a message that no record holds as an item.
+fn new_item(message: &Message) -> Result<Vec<u8>, NotExpressible> {
+    let texts = |content: &Content| match content {
+        Content::Text(text) => parts(&[Block::text(text)], "input_text"),
+        Content::Blocks(blocks) => parts(blocks, "input_text"),
+    };
+    let (role, content) = match message {
+        Message::User { content, .. } => ("user", texts(content)?),
+        Message::Assistant { content, .. } => ("assistant", parts(content, "output_text")?),
+        Message::Custom { custom_type, content }
+            if ["developer", "system"].contains(&custom_type.as_str()) =>
+        {
+            (custom_type.as_str(), texts(content)?)
+        }
+        _ => {
+            let header =
+                if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };
+            let Some(body) = digest_body(message) else {
+                return Err(refused(format!(
+                    "a new message of the kind {}",
+                    wb_message::outline::role(message)
+                )));
+            };
+            return Ok(user_item(&format!("{header}\n{body}")));
+        }
+    };
+    Ok(json!({"type": "message", "role": role, "content": content}).to_string().into_bytes())
+}
+
+/// Returns the body of a result: a text where it is one.
+fn output(body: &[Block]) -> Result<Value, NotExpressible> {
+    match body {
+        [] => Ok(Value::from("")),
+        [Block::Text { text }] => Ok(Value::from(text.as_str())),
+        _ => parts(body, "input_text"),
+    }
+}
+
+/// Returns blocks as parts of a body.
+fn parts(blocks: &[Block], text_type: &str) -> Result<Value, NotExpressible> {
+    let part = |block: &Block| match block {
+        Block::Text { text } => Ok(json!({"type": text_type, "text": text})),
+        Block::Image { media_type, data_base64 } => {
+            let url = format!("data:{media_type};base64,{data_base64}");
+            Ok(json!({"type": "input_image", "image_url": url}))
+        }
+        _ => Err(refused("a new message with more than texts and pictures")),
+    };
+    blocks.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_depend_on_the_seed_alone_and_look_like_others() {
+        assert_eq!(uuid(7), uuid(7));
+        assert_ne!(uuid(7), uuid(8));
+        let id = uuid(0);
+        assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert_eq!(&id[14..15], "4");
+    }
+
+    #[test]
+    fn changes_are_merged_key_by_key() {
+        let mut state = json!({"a": {"b": 1, "c": 2}, "d": [1], "e": 0});
+        merge(&mut state, json!({"a": {"b": null, "x": {"y": null, "z": 1}}, "d": [2], "e": {"f": 1}}));
+        assert_eq!(state, json!({"a": {"c": 2, "x": {"z": 1}}, "d": [2], "e": {"f": 1}}));
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_refused_by_name() {
+        let call = Message::assistant_blocks(vec![Block::call("c", "f", json!({}))]);
+        for message in [Message::bash("ls", "", None), Message::custom("hint", "x"), call] {
+            assert!(matches!(new_item(&message), Err(NotExpressible::Refused { format: "codex", .. })));
+        }
+    }
+
+    #[test]
+    fn every_digest_is_an_item_of_the_user_with_our_header() {
+        let summary = Message::CompactionSummary { summary: "S".into(), tokens_before: 1 };
+        let branch = Message::BranchSummary { summary: "B".into(), from_id: "x".into() };
+        for (message, expected) in [(summary, DIGEST_HEADER), (branch, BRANCH_HEADER)] {
+            let item = String::from_utf8(new_item(&message).unwrap()).unwrap();
+            assert!(
+                item.starts_with(
+                    r#"{"type":"message","role":"user","content":[{"type":"input_text","text":""#
+                )
+            );
+            assert!(item.contains(expected), "{item}");
+        }
+    }
+}
