@@ -1,7 +1,8 @@
 //! Session files of Claude Code: JSON lines, several for one answer of the model.
 //!
 //! The story in the order of the files: a `block` of a message, the `head` of a line, the `rows` as a forest, what the
-//! `body` of a line says, which lines are `live`, and how `assemble` puts them together to messages.
+//! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
+//! we write it, and how to `render` a view anew.
 
 mod block;
 mod head;
@@ -9,16 +10,22 @@ mod rows;
 mod body;
 mod live;
 mod assemble;
+mod record;
+mod render;
+
+use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Parts, Probe,
-    Seen, Segments, Stamp, View,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Parts,
+    Probe, Seen, Segments, Stamp, View, is_unchanged,
 };
 
 use self::assemble::{Assembled, assemble};
 use self::body::Bodies;
-use self::live::Stretch;
+use self::live::{Live, Stretch};
+use self::record::refused;
+use self::render::Renderer;
 use self::rows::Rows;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
@@ -33,6 +40,9 @@ use self::rows::Rows;
 ///   type `meta`, what the user typed while the model worked is a user message. Messages that only report a
 ///   failed request are left out.
 /// * Documents and redacted thinking are texts that name them.
+/// * What is written is appended, as the host does when it compacts: the line of the compaction, the digest, and the
+///   rest by reference to the lines that are there. Cleared and shortened results, with everything before them, are
+///   copied. An export is read only.
 /// * A line that is not JSON stays where it is; lines that are JSON and no objects, or of an unknown type, are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaudeCode;
@@ -43,7 +53,8 @@ impl Format for ClaudeCode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::none("not written yet")
+        let (yes, copies) = (Ability::Yes, Ability::Copies);
+        Abilities { fold_head: yes, fold_inside: copies, clear: copies, body: copies, insert: yes }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -67,9 +78,18 @@ struct ClaudeCodeDocument {
 }
 
 impl ClaudeCodeDocument {
-    fn assembled(&self, stretch: &Stretch) -> std::io::Result<Assembled> {
+    /// Returns the stretch that the session goes on with.
+    fn last(&self) -> Stretch {
+        self.rows.stretches().pop().unwrap_or_default()
+    }
+
+    fn live(&self, stretch: &Stretch) -> io::Result<(Live, Bodies<'_>)> {
         let mut bodies = Bodies::new(self.parts.as_ref(), &self.rows);
-        let live = self.rows.live(stretch, &mut bodies)?;
+        Ok((self.rows.live(stretch, &mut bodies)?, bodies))
+    }
+
+    fn assembled(&self, stretch: &Stretch) -> io::Result<Assembled> {
+        let (live, bodies) = self.live(stretch)?;
         Ok(assemble(&self.rows, &live, &stretch.lines, bodies))
     }
 }
@@ -80,8 +100,7 @@ impl Document for ClaudeCodeDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let last = self.rows.stretches().pop().unwrap_or_default();
-        let Assembled { segment, provenance, model, notes } = self.assembled(&last)?;
+        let Assembled { segment, provenance, model, notes } = self.assembled(&self.last())?;
         let mut view = View::new(ClaudeCode.name(), ToolVocabulary::CLAUDE_CODE);
         (view.messages, view.usage, view.model) = (segment.messages, segment.usage, model);
         view.provenance = provenance;
@@ -94,8 +113,23 @@ impl Document for ClaudeCodeDocument {
         Ok(Segments::new(stretches.map_while(|stretch| Some(self.assembled(&stretch).ok()?.segment))))
     }
 
-    fn render(&self, _: &str, _: &View, _: &[Item<'_>], _: &Stamp) -> Result<ChangeSet, NotExpressible> {
-        Err(NotExpressible::Refused { format: ClaudeCode.name(), why: "not written yet".to_owned() })
+    fn render(
+        &self,
+        _: &str,
+        view: &View,
+        items: &[Item<'_>],
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, NotExpressible> {
+        if is_unchanged(items, view.messages.len()) {
+            return Ok(ChangeSet::default());
+        }
+        if self.is_export {
+            return Err(refused("a web export is read only"));
+        }
+        let (live, _) =
+            self.live(&self.last()).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, view)?;
+        renderer.render(items, live.tip, stamp)
     }
 
     fn parts(&self) -> &dyn Parts {
@@ -119,7 +153,7 @@ impl Document for ClaudeCodeDocument {
 }
 
 /// Returns whether a file is an export. Of most files one glance at the start tells that it is none.
-fn is_export_file(parts: &dyn Parts) -> std::io::Result<bool> {
+fn is_export_file(parts: &dyn Parts) -> io::Result<bool> {
     let mut head = Vec::new();
     parts.read("", 0..64 * 1024, &mut head)?;
     let may_be = memchr::memmem::find(&head, b"\"loglines\"").is_some();

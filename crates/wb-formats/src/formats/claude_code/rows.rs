@@ -227,7 +227,7 @@ impl Rows {
             uuid: None,
             parent,
             kind: Kind::Link,
-            is_side: !self.has_main && self.n_side > 0,
+            is_side: self.is_subagent(),
             timestamp: 0,
             record: at..at + len as u64,
             content: 0..0,
@@ -278,6 +278,16 @@ impl Rows {
             Kind::Compaction(boundary) if self.is_main(at) => Some(boundary),
             _ => None,
         }
+    }
+
+    /// Returns whether the file is a subagent's own.
+    pub(super) fn is_subagent(&self) -> bool {
+        !self.has_main && self.n_side > 0
+    }
+
+    /// Returns whether the last line has its line feed.
+    pub(super) fn is_ended(&self) -> bool {
+        self.seal.is_some() || self.end == 0
     }
 
     /// Returns how many bytes were read.
