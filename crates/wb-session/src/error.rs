@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::id::EntryId;
+use wb_record::FileError;
 
 /// What was left of a record that was cut off while it was written, found when its store was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,9 @@ pub enum StoreError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The file was refused: it is a link, or is there already.
+    #[error(transparent)]
+    File(FileError),
     /// Another writer has the file.
     #[error("{}: another writer has the session open", path.display())]
     Locked {
@@ -57,7 +61,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Where the end was left, in the store's own count.
         expected: u64,
-        /// Where the end is now; 0 if the file is gone.
+        /// Where the end is now; 0 if the file is gone, or another one has its name.
         found: u64,
     },
     /// The file does not begin with a line of JSON; it was left as it is.
@@ -107,6 +111,7 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that the disk has room and that the file may be read and written",
+            Self::File(error) => error.hint(),
             Self::Locked { .. } => "close the other program, or open the session for reading",
             Self::Changed { .. } | Self::Broken { .. } => {
                 "open the session again, then repeat what was appended last if it is not there"
@@ -117,6 +122,21 @@ impl StoreError {
             Self::NoRecord { .. } => "use positions that this store gave",
             Self::Database { .. } => "check that the file is a database and is not in use",
         }
+    }
+}
+
+impl From<FileError> for StoreError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { path, doing, source } => Self::Io { path, doing, source },
+            refused => Self::File(refused),
+        }
+    }
+}
+
+impl From<FileError> for SessionError {
+    fn from(error: FileError) -> Self {
+        Self::Store(error.into())
     }
 }
 

@@ -19,6 +19,21 @@ impl Session {
     /// A log of the present layout comes out byte for byte, lines that are no entries among it; one of an older
     /// layout is brought to the present one, and what that does not concern stays byte for byte too. Each line gets
     /// a line feed, the last one as well.
+    ///
+    /// ```no_run
+    /// use std::path::Path;
+    /// use wb_record::write_new;
+    /// use wb_session::store::jsonl::JsonlStore;
+    /// use wb_session::{Durability, IdSource, Session, SessionError};
+    ///
+    /// let old = JsonlStore::open_for_reading("old.jsonl")?;
+    /// let old = Session::open(Box::new(old), IdSource::new(1))?;
+    /// let (path, mode_of) = (Path::new("present.jsonl"), Path::new("old.jsonl"));
+    /// write_new::<SessionError>(path, Some(mode_of), false, |out| old.write_to(out))?;
+    /// let store = JsonlStore::open(path, Durability::Always)?;
+    /// let present = Session::open(Box::new(store), IdSource::new(1))?;
+    /// # Ok::<(), SessionError>(())
+    /// ```
     pub fn write_to(&self, out: &mut dyn Write) -> Result<(), SessionError> {
         let version = self.header().version;
         let is_old = version < WRITTEN_VERSION;

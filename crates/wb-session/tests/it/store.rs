@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_session::store::jsonl::{JsonlStore, write_new};
+use wb_record::{FileError, write_new};
+use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
-use wb_session::{Durability, EntryStore, SessionError, StoreError};
+use wb_session::{Durability, EntryStore, IdSource, Session, SessionError, StoreError};
 use wb_testkit::shared::bytes_of;
 
 use crate::support::{append_bytes, fresh};
@@ -265,7 +266,8 @@ fn a_file_that_is_something_else_is_refused_and_left_alone() {
     assert_eq!(text_of(&path), "{}\n");
     let missing = JsonlStore::open(fresh("missing.jsonl"), Durability::Always).unwrap_err();
     assert!(missing.to_string().contains("missing.jsonl: opening it failed"), "{missing}");
-    assert!(matches!(JsonlStore::create(&path, Durability::Always), Err(StoreError::Io { .. })));
+    let error = JsonlStore::create(&path, Durability::Always).unwrap_err();
+    assert!(matches!(error, StoreError::File(FileError::Exists { .. })), "{error}");
 }
 
 #[test]
@@ -305,20 +307,81 @@ fn an_append_that_fails_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn a_new_file_appears_whole_or_not_at_all_and_never_over_another() {
+fn a_session_is_written_to_a_new_file_whole_or_not_at_all() {
     let path = fresh("new.jsonl");
-    let failed: Result<(), SessionError> = write_new(&path, |out| {
-        let _ = out.write_all(b"half");
+    let session = |log: &[u8]| Session::open(Box::new(MemoryStore::of_lines(log)), IdSource::new(1)).unwrap();
+    let write = |log: &[u8]| write_new::<SessionError>(&path, None, false, |out| session(log).write_to(out));
+    let failed = write_new::<SessionError>(&path, None, false, |out| {
+        session(HEADER.as_bytes()).write_to(out)?;
         Err(SessionError::Empty)
     });
     assert!(failed.is_err() && !path.exists());
-    let write = |text: &'static [u8]| {
-        write_new(&path, move |out| {
-            out.write_all(text).map_err(|source| SessionError::Io { line: 1, source })
-        })
-    };
-    write(b"whole\n").unwrap();
-    assert!(matches!(write(b"other\n"), Err(SessionError::Store(StoreError::Io { .. }))));
-    assert_eq!(text_of(&path), "whole\n");
-    assert!(!path.with_extension("jsonl.new").exists());
+    write(HEADER.as_bytes()).unwrap();
+    let error = write(b"{\"type\":\"session\",\"version\":3,\"id\":\"other\"}").unwrap_err();
+    assert!(matches!(error, SessionError::Store(StoreError::File(FileError::Exists { .. }))), "{error}");
+    assert_eq!(text_of(&path), HEADER);
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    const TORN: &str = "{\"b\":";
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_new_log_is_private_and_a_torn_end_gets_the_mode_of_its_log() {
+        let path = fresh("private.jsonl");
+        JsonlStore::create(&path, Durability::Never).unwrap().append(b"{}").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        for expected in [0o600, 0o640] {
+            let path = with("torn-mode.jsonl", &format!("{HEADER}{TORN}"));
+            fs::set_permissions(&path, fs::Permissions::from_mode(expected)).unwrap();
+            let store = JsonlStore::open(&path, Durability::Never).unwrap();
+            let aside = store.torn().unwrap().kept_in.clone().unwrap();
+            assert_eq!((mode(&path), mode(&aside)), (expected, expected));
+        }
+    }
+
+    #[test]
+    fn a_torn_end_is_not_written_through_a_link() {
+        let path = with("torn-link.jsonl", &format!("{HEADER}{TORN}"));
+        let victim = with("victim", "precious\n");
+        symlink(&victim, path.with_extension("jsonl.torn")).unwrap();
+        let error = JsonlStore::open(&path, Durability::Always).unwrap_err();
+        assert!(matches!(error, StoreError::File(FileError::Link { .. })), "{error}");
+        assert!(error.to_string().ends_with(&format!("is a link to {}", victim.display())), "{error}");
+        assert_eq!((text_of(&victim), text_of(&path)), ("precious\n".to_owned(), format!("{HEADER}{TORN}")));
+    }
+
+    #[test]
+    fn a_log_behind_a_link_is_read_and_not_written() {
+        let (path, link) = (with("linked.jsonl", HEADER), fresh("link.jsonl"));
+        symlink("linked.jsonl", &link).unwrap();
+        assert_eq!(texts(&JsonlStore::open_for_reading(&link).unwrap()).len(), 1);
+        let error = JsonlStore::open(&link, Durability::Always).unwrap_err();
+        assert_eq!(error.hint(), "name the file that the link leads to");
+        assert_eq!(text_of(&path), HEADER);
+    }
+
+    #[test]
+    fn after_a_move_nothing_is_appended_to_the_file_that_was_moved() {
+        let (path, moved) = (with("before-move.jsonl", HEADER), fresh("moved.jsonl"));
+        let mut store = JsonlStore::open(&path, Durability::Never).unwrap();
+        fs::rename(&path, &moved).unwrap();
+        for _ in 0..2 {
+            let error = store.append(b"{}").unwrap_err();
+            assert!(matches!(error, StoreError::Changed { found: 0, .. }), "{error}");
+            assert_eq!(text_of(&moved), HEADER);
+            // Another program begins a new session under the name.
+            append_bytes(&path, HEADER.as_bytes());
+        }
+        assert_eq!(text_of(&moved), HEADER);
+    }
 }
