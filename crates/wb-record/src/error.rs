@@ -62,8 +62,8 @@ impl FormatError {
             Self::Io(_) => "check that the file can be read to its end",
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), pi (session \
-                 JSONL), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider \
-                 becomes native with blocks tagged \"kind\" instead of \"type\" and system texts as \
+                 JSONL), opencode (its database, or the JSON of \"opencode export\"), native (messages as one JSON \
+                 array, as {\"messages\":[…]} or as JSONL). A request to a provider becomes native with blocks tagged \"kind\" instead of \"type\" and system texts as \
                  {\"role\":\"custom\",\"customType\":\"system\",\"content\":…}"
             }
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
