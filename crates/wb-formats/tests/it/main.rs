@@ -9,6 +9,8 @@ mod composed;
 mod refused;
 mod native;
 mod opencode;
+#[cfg(feature = "sqlite")]
+mod opencode_database;
 mod laws;
 mod history;
 mod damaged;

@@ -193,7 +193,7 @@ impl<'a> Draft<'a> {
 
     /// Adds an answer and the results of its calls; each step of the model is a message.
     fn push_answer(&mut self, number: usize, head: &Head, pieces: &[Piece]) {
-        let is_last = number + 1 == self.log.n_sent();
+        let is_last = self.log.is_open_end(number);
         let mut step = AnswerStep::default();
         let mut answer = None;
         for piece in pieces {
@@ -229,7 +229,7 @@ impl<'a> Draft<'a> {
         for Answered { message, record, is_altered } in step.results {
             let n = message.blocks().len();
             if is_altered {
-                self.n_cleared += 1;
+                self.n_cleared += usize::from(markers::is_cleared(message.blocks()));
                 self.out.provenance.alter(self.out.messages.len());
             }
             self.add(message, merged(vec![place(&head.record, 0..0), place(&record, 0..count(n))]));

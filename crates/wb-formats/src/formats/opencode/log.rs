@@ -137,6 +137,12 @@ impl Log {
         Node { id: head.id.clone(), step }
     }
 
+    /// Returns whether nothing but compactions follows a message, so that its calls may still be answered.
+    pub(super) fn is_open_end(&self, at: usize) -> bool {
+        let is_apart = |at: usize| matches!(self.node(at).step, Step::Asks(Some(_)) | Step::Sums { .. });
+        (at + 1..self.n_sent()).all(is_apart)
+    }
+
     /// Returns the messages of a request that is made after the first `n`, in their order.
     pub(super) fn live(&self, n: usize) -> Vec<usize> {
         let nodes = self.nodes(n);

@@ -17,6 +17,7 @@ mod plan;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memchr::memmem;
 use wb_message::ToolVocabulary;
 use wb_message::tools::ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 use wb_record::{
@@ -115,7 +116,7 @@ impl Format for Opencode {
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_row = |part: &String| part.starts_with("message/ses_") || part.starts_with("session/ses_");
-        let is_ours = probe.parts.iter().any(is_row) || probe.first().is_some_and(is_export);
+        let is_ours = probe.parts.iter().any(is_row) || is_export(probe);
         if is_ours { Confidence::Sure } else { Confidence::No }
     }
 
@@ -125,12 +126,14 @@ impl Format for Opencode {
     }
 }
 
-fn is_export(first: &Seen) -> bool {
-    let list = first.inner.as_deref();
+/// Tells an export by its two members; what comes first may be longer than what is looked at.
+fn is_export(probe: &Probe) -> bool {
+    let Some(first) = probe.first().filter(|first| first.has("info")) else { return false };
     let is_message = |message: &Seen| message.has("info") || message.has("parts");
-    first.has("info")
-        && first.has("messages")
-        && list.is_some_and(|list| list.is_list && list.inner.as_deref().is_none_or(is_message))
+    match first.inner.as_deref() {
+        Some(list) => list.is_list && list.inner.as_deref().is_none_or(is_message),
+        None => !first.has("messages") && memmem::find(&probe.head, b"\"ses_").is_some(),
+    }
 }
 
 /// Reads a file that stands alone; a database has no part without a name.

@@ -186,7 +186,7 @@ fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let n_before = (0..at).filter(|before| is_result(*before) && record(*before) == record(at)).count();
     let own = record(at)?;
     let owner = *log.owners().get(&(own.part.as_str(), own.at))?;
-    let is_last = owner + 1 == log.n_sent();
+    let is_last = log.is_open_end(owner);
     let answers = |piece: &&Piece| match tool(&piece.json).map(|tool| tool.outcome) {
         Some(Outcome::Open) => !is_last,
         other => other.is_some(),
