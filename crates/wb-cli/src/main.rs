@@ -168,7 +168,7 @@ fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         return shell.print_json(&Compacted::of(&session, &outcome));
     }
     if args.dry_run || args.out.is_none() && io::stdout().is_terminal() {
-        return shell.print(|page| show::report::whole(page, &session, &outcome));
+        return shell.print(|page| show::report::whole(page, &session, &outcome, path));
     }
     shell.say(|page| {
         show::report::summary(page, &session, &outcome)?;
@@ -234,7 +234,7 @@ mod readme {
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome).unwrap();
+        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, None).unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

@@ -1,6 +1,7 @@
 //! The report of a compaction.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
 
@@ -80,7 +81,12 @@ fn bodies(outcome: &Outcome) -> Option<String> {
 }
 
 /// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.
-pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
+pub(crate) fn whole(
+    page: &mut Page<'_>,
+    session: &Session,
+    outcome: &Outcome,
+    out: Option<&Path>,
+) -> io::Result<()> {
     summary(page, session, outcome)?;
     if !outcome.report.is_changed() {
         return hint_unchanged(page, session);
@@ -89,17 +95,19 @@ pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -
     outline::legend(page, outcome.digest().is_some())?;
     outline::write(page, &outcome.outline, false)?;
     digest(page, outcome)?;
-    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session))
+    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out))
 }
 
 /// Returns the command that writes what was shown.
-fn command(session: &Session) -> String {
+fn command(session: &Session, out: Option<&Path>) -> String {
     let file = shell_word(&session.file);
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
-    format!("wb compact {}{strategy}{} -o compacted.jsonl", escaped(&file), session.policy.options())
+    let out = out.unwrap_or(Path::new("compacted.jsonl")).display().to_string();
+    let options = session.policy.options();
+    format!("wb compact {}{strategy}{options} -o {}", escaped(&file), escaped(&shell_word(&out)))
 }
 
 /// Writes the digest under a heading.
