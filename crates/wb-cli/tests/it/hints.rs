@@ -196,7 +196,7 @@ fn the_line_that_is_wrong_is_told_to_machines() {
 fn every_json_document_has_a_version() {
     let pi = "fixtures/sessions/rename-flag.jsonl";
     for line in [
-        "".to_owned(),
+        String::new(),
         format!("weigh {pi}"),
         format!("plan {pi}"),
         format!("compact {pi} --dry-run"),

@@ -25,7 +25,7 @@ fn screen(home: &Path, columns: &str, line: &str) -> String {
     let mut shown = format!("$ wb {line}\n{stdout}");
     for (name, text) in [("stderr", stderr), ("exit code", code.to_string())] {
         if !text.is_empty() && text != "0" {
-            shown.push_str(&format!("-- {name} --\n{}\n", text.trim_end()));
+            shown += &["-- ", name, " --\n", text.trim_end(), "\n"].concat();
         }
     }
     shown
