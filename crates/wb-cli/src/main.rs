@@ -107,6 +107,7 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let hint = rest.split("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("try --help");
+    let hint = hint.strip_prefix("tip: ").unwrap_or(hint);
     let message = message.trim_start_matches("error: ").trim();
     Shell::new(environment, Talk::Normal, true).fail(&UserError::new(message, hint));
     ExitCode::from(2)

@@ -110,9 +110,13 @@ fn command(session: &Session, out: Option<&Path>) -> String {
     format!("wb compact {}{strategy}{options} -o {}", escaped(&file), escaped(&shell_word(&out)))
 }
 
-/// Writes the digest under a heading.
+/// Writes the digest, if there is one.
 pub(crate) fn digest(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
-    let Some(digest) = outcome.digest() else { return Ok(()) };
+    outcome.digest().map_or(Ok(()), |digest| digest_text(page, &digest))
+}
+
+/// Writes what a digest says under a heading.
+pub(crate) fn digest_text(page: &mut Page<'_>, digest: &str) -> io::Result<()> {
     writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
     digest.lines().try_for_each(|line| digest_line(page, &escaped(line)))
 }
