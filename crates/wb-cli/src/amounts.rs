@@ -10,7 +10,7 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         None => plain.strip_suffix('m').map_or((plain.as_str(), 1), |digits| (digits, 1_000_000)),
     };
     if digits.strip_prefix('-').is_some_and(|digits| whole(digits, factor).is_some()) {
-        return Err("there are no fewer than 0 tokens".to_owned());
+        return Err("a number of tokens is never negative".to_owned());
     }
     whole(digits, factor).ok_or_else(|| "expected whole tokens, such as 200000, 200k or 1.5m".to_owned())
 }
@@ -77,7 +77,7 @@ mod tests {
             assert!(tokens(bad).unwrap_err().starts_with("expected whole tokens"), "{bad}");
         }
         for bad in ["-1", "-200k", "-1.5m"] {
-            assert!(tokens(bad).unwrap_err().contains("fewer than 0"), "{bad}");
+            assert!(tokens(bad).unwrap_err().contains("never negative"), "{bad}");
         }
     }
 

@@ -58,7 +58,6 @@ pub(crate) struct Global {
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
     Always,
@@ -67,16 +66,18 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows how full the window is, by what, and whether it would be compacted
+    /// Shows how full the window is, and by what
     ///
-    /// Of a folder every session file below it is shown on one line.
+    /// It also says whether the session would be compacted. Of a folder every session file below it is shown on one line.
     ///
     /// These are read: session files of Claude Code (also the export of the web) and of pi, and messages as one JSON
     /// array, as {"messages":[…]} or as JSON lines.
     Weigh(Weigh),
-    /// Shows what a compaction would drop, keep, clear and restore; writes nothing
+    /// Shows what a compaction would do
+    ///
+    /// That is what it would drop, keep, clear and restore, message by message. Nothing is written.
     Plan(Plan),
-    /// Compacts a session, and writes it so that its agent goes on with it
+    /// Compacts a session, so that its agent goes on with it
     ///
     /// Without -o and --in-place the report is shown and nothing is written. The report of a run that writes goes to
     /// standard error.
@@ -88,22 +89,24 @@ pub(crate) enum Command {
     Undo(Undo),
     /// Does again what `wb undo` took back
     Redo(Undo),
-    /// Shows what was done to a session by `wb`
+    /// Shows what `wb` did to a session
     Log(Log),
-    /// Compacts a session with every strategy in memory and shows them side by side; writes nothing
+    /// Tries every strategy on a session, side by side
+    ///
+    /// The session is compacted in memory. Nothing is written.
     Compare(Compare),
-    /// Shows what each strategy would have kept of past sessions, and what they would have cost; changes nothing
+    /// Shows what each strategy would have kept of past sessions, and cost
     ///
     /// At the places where a window would have been full, the history up to there is compacted with each strategy,
     /// without a model, and compared with what the next messages really needed. A folder stands for all session files
     /// below it.
     Replay(Replay),
-    /// Holds every summary in a session against the messages that it stands for, and shows what they do not bear out
+    /// Checks every summary in a session against what was said
     ///
-    /// Paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
+    /// Each is held against the messages that it stands for, and what they do not bear out is shown: paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
     /// are missing, approvals that nobody gave. The exit code is 3 if something is found.
     Audit(Audit),
-    /// Looks into a session file of pi, compacts it, takes that back, goes to another branch of it
+    /// Looks into a session of pi, and changes it by appending
     ///
     /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
     /// change nothing that is there. Close the session in pi before: a program that has it open does not notice.
@@ -114,7 +117,7 @@ pub(crate) enum Command {
     /// bash: `wb completions bash > ~/.local/share/bash-completion/completions/wb`; fish: `wb completions fish >
     /// ~/.config/fish/completions/wb.fish`; zsh: `wb completions zsh > _wb` in a folder of your `fpath`.
     Completions(Completions),
-    /// Prints the manual of wb, or of one of its commands, in the format of man
+    /// Prints the manual, for man
     ///
     /// `wb man > ~/.local/share/man/man1/wb.1` for keeps; `wb man weigh | man -l -` for a look.
     Man(Manual),
@@ -142,17 +145,17 @@ pub(crate) enum SessionCommand {
     Show(SessionEntry),
     /// Shows what the model sees at an entry
     Context(SessionEntry),
-    /// Appends a compaction: a digest of older messages takes their place, the recent ones stay
+    /// Appends a compaction
     ///
-    /// No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
+    /// A digest of older messages takes their place, and the recent ones stay. No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
     ///
     /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
     Compact(SessionChange),
-    /// Takes the last compaction back: goes on before it, with what came after it repeated
+    /// Takes the last compaction back
     ///
-    /// The compaction stays in the file, on the branch that is left.
+    /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
     Undo(SessionChange),
     /// Goes to an entry, so that what is said next follows it
     ///
@@ -319,6 +322,7 @@ pub(crate) struct Replay {
 }
 
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Budget")]
 pub(crate) struct Policy {
     /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else 200k]
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]

@@ -14,7 +14,7 @@ use crate::args::Audit;
 use crate::escape::escaped;
 use crate::exit::Exit;
 use crate::file_error::not_read;
-use crate::number::{count, grouped, messages};
+use crate::number::{count, messages};
 use crate::page::Page;
 use crate::session::bytes_of;
 use crate::shell::Shell;
@@ -135,7 +135,7 @@ fn show(page: &mut Page<'_>, nth: usize, summary: &Summary, said: &[&Message]) -
 fn show_finding(page: &mut Page<'_>, finding: &Finding, said: &[&Message]) -> io::Result<()> {
     let place = match finding.line {
         0 => "missing".to_owned(),
-        line => format!("line {}", grouped(u64::from(line))),
+        line => format!("line {line}"),
     };
     let (text, why) = (one_line(&finding.text, 160), one_line(&finding.why, 200));
     page.prose(&format!("  {place:<9} "), INDENT, &escaped(&text))?;

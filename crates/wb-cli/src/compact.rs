@@ -200,7 +200,7 @@ fn tell(
         return shell.print_json(&answer);
     }
     let Some(written) = written else {
-        return shell.print(|page| show::report::whole(page, session, outcome));
+        return shell.print(|page| show::report::whole(page, session, outcome, args.out.as_deref()));
     };
     shell.say(|page| {
         show::report::summary(page, session, outcome)?;

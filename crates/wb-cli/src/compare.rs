@@ -133,7 +133,7 @@ fn people(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io
     let limit = grouped(session.limit);
     page.prose("  ", 4, &format!("{tokens} of {window} tokens, {source}; limit {limit}"))?;
     writeln!(page)?;
-    let mut table = Table::new(["strategy", "tokens", "messages", "user text", "pairs", "time"]);
+    let mut table = Table::new(["strategy", "tokens", "messages", "prompts", "pairs", "time"]);
     for row in &compared.strategies {
         table.push(cells(row), escaped(&grouped_in(&note_of(row))));
     }
@@ -143,14 +143,19 @@ fn people(page: &mut Page<'_>, session: &Session, compared: &Compared<'_>) -> io
 fn cells(row: &Row) -> Vec<Cell> {
     let fits = if row.tokens_after <= row.limit { GOOD } else { BAD };
     let (whole, pairs) = if row.pairs_intact { (GOOD, "intact") } else { (BAD, "broken") };
-    let time = if row.time_ms < 1.0 { "<1 ms".to_owned() } else { format!("{:.0} ms", row.time_ms) };
+    let time = match row.time_ms {
+        ms if ms < 1.0 => "<1 ms".to_owned(),
+        ms if ms < 999.5 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1e3),
+    };
     vec![
         row.strategy.into(),
         Cell::styled(grouped(row.tokens_after), fits),
         grouped(row.messages_after as u64).into(),
         format!("{:.0} %", row.user_text_kept * 100.0).into(),
         Cell::styled(pairs, whole),
-        time.into(),
+        // As wide as any, so that the table is as wide each time.
+        format!("{time:>6}").into(),
     ]
 }
 

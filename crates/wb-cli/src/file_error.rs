@@ -88,12 +88,12 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
             let kind = foreign(head).unwrap_or_default();
             let hint = "such files are not read yet; name a session of Claude Code or pi, or messages as \
                         `wb weigh --help` tells them";
-            UserError::of_file(file, format!("looks like {kind}"), hint)
+            UserError::of_file(file, format!("looks like {kind}"), hint).foreign()
         }
         FormatError::Unknown { begins } => {
             let what = format!("holds no session that is known; it begins with {begins}");
             let hint = "name a session of Claude Code or pi, or messages as JSON; `wb weigh --help` tells the formats";
-            UserError::of_file(file, what, hint)
+            UserError::of_file(file, what, hint).foreign()
         }
         error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
     }

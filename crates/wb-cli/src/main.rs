@@ -113,6 +113,7 @@ fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> E
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let hint = rest.split("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("try --help");
+    let hint = hint.strip_prefix("tip: ").unwrap_or(hint);
     let message = message.trim_start_matches("error: ").trim();
     Shell::new(environment, Talk::Normal, true).fail(&UserError::new(message, hint));
     ExitCode::from(2)
@@ -210,7 +211,7 @@ mod readme {
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome).unwrap();
+        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, None).unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

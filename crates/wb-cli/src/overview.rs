@@ -173,10 +173,7 @@ fn name(environment: &Environment, path: &Path) -> String {
 
 /// Returns why a session has no meter, in a few words.
 fn why(error: &UserError) -> String {
-    match error.message.strip_prefix("looks like ") {
-        Some(_) => "not read yet".to_owned(),
-        None => error.message.clone(),
-    }
+    if error.is_foreign { "not read yet".to_owned() } else { error.message.clone() }
 }
 
 /// Says what to do with what was shown.

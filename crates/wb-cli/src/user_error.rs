@@ -14,12 +14,15 @@ pub(crate) struct UserError {
     pub(crate) file: Option<String>,
     /// The line of the file that is wrong, counted from 1.
     pub(crate) line: Option<usize>,
+    /// Whether the file may be in order, and is only of a kind that is not read.
+    #[serde(skip)]
+    pub(crate) is_foreign: bool,
 }
 
 impl UserError {
     /// Builds the error of what concerns no single file.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()), file: None, line: None }
+        Self { message: message.into(), hint: Some(hint.into()), file: None, line: None, is_foreign: false }
     }
 
     /// Builds the error of a file; a message that begins with the file's name loses it.
@@ -38,6 +41,11 @@ impl UserError {
         Self { line, ..self }
     }
 
+    /// Says that the file is of a kind that is not read.
+    pub(crate) fn foreign(self) -> Self {
+        Self { is_foreign: true, ..self }
+    }
+
     /// Finds the failure that a user is told of; nothing if the reader of the output went away.
     pub(crate) fn told(error: &anyhow::Error) -> Option<Self> {
         if let Some(known) = error.downcast_ref::<Self>() {
@@ -49,7 +57,7 @@ impl UserError {
                 let hint = "let the output go where there is room and it may be written";
                 Some(Self::of_file("standard output", in_words(failed), hint))
             }
-            None => Some(Self { message: format!("{error:#}"), hint: None, file: None, line: None }),
+            None => Some(Self { hint: None, ..Self::new(format!("{error:#}"), "") }),
         }
     }
 }

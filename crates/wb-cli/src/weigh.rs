@@ -83,7 +83,7 @@ impl Weighing<'_> {
         self.n_over += usize::from(session.is_over());
         match &self.layout {
             Some(layout) => row(self.shell, layout, source, &session),
-            None => whole(self.shell, &mut session),
+            None => whole(self.shell, &mut session, self.n_weighed == 1),
         }
     }
 
@@ -112,7 +112,8 @@ impl Weighing<'_> {
 
     fn sum(&self, page: &mut Page<'_>) -> io::Result<()> {
         let mut parts = vec![count(self.n_weighed, "session", "sessions")];
-        parts.push(format!("{} over budget", grouped(self.n_over as u64)));
+        let mark = if self.n_over > 0 { " (!)" } else { "" };
+        parts.push(format!("{} over budget{mark}", grouped(self.n_over as u64)));
         if self.n_skipped > 0 {
             parts.push(format!("{} skipped", count(self.n_skipped, "file", "files")));
         }
@@ -121,18 +122,20 @@ impl Weighing<'_> {
 }
 
 /// Shows one session in full.
-fn whole(shell: &Shell, session: &mut Session) -> Result<()> {
+fn whole(shell: &Shell, session: &mut Session, is_first: bool) -> Result<()> {
     let outcome = shell.timed("compacting", || preview(session));
     if shell.is_json {
         return shell.print_json(&Weighed::of(session, outcome.report.cut));
     }
     shell.print(|page| {
+        if !is_first {
+            writeln!(page)?;
+        }
         meter::heading(page, session, session.opened.messages.len())?;
         meter::bars(page, session, &[("  ", session.measure.context_tokens)])?;
         meter::facts(page, session)?;
         meter::breakdown(page, session)?;
-        page.prose("  ", 4, &verdict(&outcome))?;
-        writeln!(page)
+        page.prose("  ", 4, &verdict(&outcome))
     })
 }
 

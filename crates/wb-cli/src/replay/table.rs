@@ -37,7 +37,8 @@ fn heading(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {
         format!("{} in {} of them", count(replay.n_trials(), "place", "places"), grouped(in_them as u64));
     let windows: Vec<String> = replay.options.windows.iter().map(|window| grouped(*window)).collect();
     let future = grouped(replay.options.n_future as u64);
-    page.heading(&format!("{sessions}, {places}"), &format!("windows {}", windows.join(" and ")))?;
+    let what = if windows.len() == 1 { "window" } else { "windows" };
+    page.heading(&format!("{sessions}, {places}"), &format!("{what} {}", windows.join(" and ")))?;
     dim(page, &format!("what the next {future} messages needed of the history, and what was still there"))?;
     writeln!(page)
 }

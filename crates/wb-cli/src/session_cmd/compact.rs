@@ -13,13 +13,14 @@ use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 use super::find::IdWidth;
 use super::opened::Log;
 use super::settings::Settings;
-use super::show::{body, fact};
+use super::show::fact;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::{grouped, messages};
 use crate::page::Page;
 use crate::shell::Shell;
+use crate::show::report::digest_text;
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
@@ -217,7 +218,7 @@ fn people_act(
     fact(page, "context", &before.way_to(act.after))?;
     act.digest.write_facts(page)?;
     if !changed.is_written {
-        return body(page, "Digest", act.digest.text());
+        return digest_text(page, act.digest.text());
     }
     let file = dest.shell_name();
     fact(page, "entry", &dest.appended(&act.entry))?;

@@ -55,5 +55,5 @@ fn look(fate: Fate) -> (char, Style) {
 /// Writes what the marks mean.
 pub(crate) fn legend(page: &mut Page<'_>, has_digest: bool) -> io::Result<()> {
     let gone = if has_digest { "folded into the digest" } else { "gone" };
-    writeln!(page, "  {DIM}- {gone}  + new  ~ body cleared  < body shortened{DIM:#}")
+    writeln!(page, "  {DIM}- {gone}  + new  ~ cleared  < shortened{DIM:#}")
 }

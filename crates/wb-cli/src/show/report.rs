@@ -81,7 +81,12 @@ fn bodies(outcome: &Outcome) -> Option<String> {
 }
 
 /// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.
-pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
+pub(crate) fn whole(
+    page: &mut Page<'_>,
+    session: &Session,
+    outcome: &Outcome,
+    out: Option<&Path>,
+) -> io::Result<()> {
     summary(page, session, outcome)?;
     if !outcome.report.is_changed() {
         return hint_unchanged(page, session);
@@ -90,7 +95,7 @@ pub(crate) fn whole(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -
     outline::legend(page, outcome.digest().is_some())?;
     outline::write(page, &outcome.outline, false)?;
     digest(page, outcome)?;
-    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session))
+    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out))
 }
 
 /// Says where the result stands and how to go back.
@@ -111,19 +116,28 @@ pub(crate) fn written(
 }
 
 /// Returns the command that writes what was shown.
-fn command(session: &Session) -> String {
+fn command(session: &Session, out: Option<&Path>) -> String {
     let file = shell_word(&session.file);
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
-    let place = if session.is_written_natively() { "--in-place" } else { "-o compacted.jsonl" };
-    format!("wb compact {}{strategy}{} {place}", escaped(&file), session.policy.options())
+    let place = match out {
+        Some(out) => format!("-o {}", escaped(&shell_word(&out.display().to_string()))),
+        None if session.is_written_natively() => "--in-place".to_owned(),
+        None => "-o compacted.jsonl".to_owned(),
+    };
+    let options = session.policy.options();
+    format!("wb compact {}{strategy}{options} {place}", escaped(&file))
 }
 
-/// Writes the digest under a heading.
+/// Writes the digest, if there is one.
 pub(crate) fn digest(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
-    let Some(digest) = outcome.digest() else { return Ok(()) };
+    outcome.digest().map_or(Ok(()), |digest| digest_text(page, digest))
+}
+
+/// Writes what a digest says under a heading.
+pub(crate) fn digest_text(page: &mut Page<'_>, digest: &str) -> io::Result<()> {
     writeln!(page, "\n{HEAD}Digest{HEAD:#}")?;
     digest.lines().try_for_each(|line| digest_line(page, &escaped(line)))
 }

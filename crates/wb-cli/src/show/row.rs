@@ -9,7 +9,9 @@ use crate::page::{Page, head, tail, width};
 use crate::session::Session;
 use crate::style::{BAD, DIM, HEAD};
 
-const TOKEN_COLUMNS: usize = 9;
+/// With a place for the mark of what is over its budget.
+const TOKEN_COLUMNS: usize = 10;
+const LIMIT_COLUMNS: usize = 9;
 const MOST_CELLS: usize = 30;
 const LEAST_CELLS: usize = 8;
 const LEAST_NAME: usize = 7;
@@ -28,7 +30,7 @@ impl RowLayout {
     /// Divides a page among columns of these widths, a name that may take half of the rest, and the meter.
     pub(crate) fn new(columns: usize, fixed: &[usize], longest_name: usize) -> Self {
         let has_limit = columns >= COLUMNS_WITH_LIMIT;
-        let figures = (TOKEN_COLUMNS + 2) * if has_limit { 2 } else { 1 };
+        let figures = TOKEN_COLUMNS + 2 + if has_limit { LIMIT_COLUMNS + 2 } else { 0 };
         let taken = fixed.iter().map(|width| width + 2).sum::<usize>() + figures + 6;
         let room = columns.saturating_sub(taken);
         let most = (room / 2).max(room.saturating_sub(MOST_CELLS));
@@ -42,9 +44,9 @@ impl RowLayout {
     pub(crate) fn titles(&self, page: &mut Page<'_>, titles: &[&str]) -> io::Result<()> {
         let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
         let bar = self.n_cells + 2;
-        write!(page, "  {HEAD}{}{:<bar$}  {:>TOKEN_COLUMNS$}", self.leads(&titles), "window", "tokens")?;
+        write!(page, "  {HEAD}{}{:<bar$}  {:>9}", self.leads(&titles), "window", "tokens")?;
         if self.has_limit {
-            write!(page, "  {:>TOKEN_COLUMNS$}", "limit")?;
+            write!(page, "   {:>LIMIT_COLUMNS$}", "limit")?;
         }
         writeln!(page, "{HEAD:#}")
     }
@@ -53,12 +55,12 @@ impl RowLayout {
     pub(crate) fn session(&self, page: &mut Page<'_>, leads: &[String], session: &Session) -> io::Result<()> {
         let tokens = session.measure.context_tokens;
         let bar = meter::bar(session, tokens, self.n_cells);
-        let style = if session.is_over() { BAD } else { anstyle::Style::new() };
-        write!(page, "  {}{bar}  {style}{:>TOKEN_COLUMNS$}{style:#}", self.leads(leads), grouped(tokens))?;
-        if self.has_limit {
-            write!(page, "  {DIM}{:>TOKEN_COLUMNS$}{DIM:#}", grouped(session.limit))?;
-        }
-        writeln!(page)
+        let (style, mark) = if session.is_over() { (BAD, '!') } else { (anstyle::Style::new(), ' ') };
+        let figure = format!("{:>TOKEN_COLUMNS$}", grouped(tokens) + &mark.to_string());
+        let limit = format!("{:>LIMIT_COLUMNS$}", grouped(session.limit));
+        let limit = if self.has_limit { format!("  {DIM}{limit}{DIM:#}") } else { String::new() };
+        let line = format!("  {}{bar}  {style}{figure}{style:#}{limit}", self.leads(leads));
+        writeln!(page, "{}", line.trim_end())
     }
 
     /// Writes why there is no meter.

@@ -83,7 +83,7 @@ fn people_get_tables_with_what_must_be_said_beside_them() {
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
     let mut lines = answer.stdout.lines();
     let first = lines.next().unwrap();
-    assert!(first.starts_with("1 session, ") && first.ends_with(" in 1 of them  windows 16,000"), "{first}");
+    assert!(first.starts_with("1 session, ") && first.ends_with(" in 1 of them  window 16,000"), "{first}");
     assert!(answer.stdout.contains("containing it is necessary,"), "{}", answer.stdout);
     for name in STRATEGIES {
         let rows = answer.stdout.lines().filter(|line| line.trim_start().starts_with(name)).count();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use wb_formats::formats::opencode::open_database;
 use wb_formats::{Document, Note};
 use wb_message::{Edit, Message, Patch, markers};
-use wb_record::sqlite::Access;
+use wb_record::Access;
 use wb_record::{Change, ChangeSet, CommitError, Item, MemoryParts, Parts, Stamp, WriteError, items};
 
 use crate::laws;
