@@ -28,17 +28,17 @@ use crate::user_error::UserError;
 struct Answer<'a> {
     #[serde(flatten)]
     compacted: Compacted<'a>,
-    written: bool,
-    /// The number by which it can be undone.
-    operation: Option<u64>,
-    bytes_added: usize,
+    /// Nothing where nothing was asked to be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Written>,
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Written {
+    /// The number by which it can be undone.
     operation: Option<u64>,
-    n_bytes: usize,
+    bytes: usize,
 }
 
 /// Compacts a session; without a place to write to the report is all.
@@ -47,6 +47,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     check_places(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    if args.in_place && !session.is_written_natively() {
+        return Err(not_native(&session).into());
+    }
     let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
     let expected: Vec<Message> = if is_in_place { outcome.messages.clone() } else { Vec::new() };
     let ours = (!session.is_written_natively()).then(|| std::mem::take(&mut outcome.messages));
@@ -77,6 +80,13 @@ fn check_places(args: &Compact) -> Result<(), UserError> {
         return Err(UserError::new("standard input cannot be written in place", hint));
     }
     Ok(())
+}
+
+/// Why a compaction cannot be written into the session.
+fn not_native(session: &Session) -> UserError {
+    let (format, strategy) = (session.opened.format, session.strategy.name());
+    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it");
+    UserError::of_file(&session.file, what, "leave out --strategy, or write messages of our own with -o")
 }
 
 /// Returns what is to be written so that the session becomes what was planned.
@@ -129,7 +139,7 @@ fn write_out(
         })
         .map_err(|error| not_file_written(out, &error))?;
     }
-    Ok(Written { operation: None, n_bytes })
+    Ok(Written { operation: None, bytes: n_bytes })
 }
 
 fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
@@ -173,7 +183,7 @@ fn write_in_place(
         );
     }
     let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
-    Ok(Written { operation: Some(id), n_bytes })
+    Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
 /// Returns whether a view has the messages that were planned, with no call or result that lost its other half.
@@ -194,9 +204,7 @@ fn tell(
 ) -> Result<()> {
     let is_raw = args.out.as_deref() == Some(Path::new("-"));
     if shell.is_json && !is_raw {
-        let (operation, bytes_added) = written.map(|it| (it.operation, it.n_bytes)).unwrap_or_default();
-        let compacted = Compacted::of(session, outcome);
-        let answer = Answer { compacted, written: written.is_some(), operation, bytes_added };
+        let answer = Answer { compacted: Compacted::of(session, outcome), written };
         return shell.print_json(&answer);
     }
     let Some(written) = written else {

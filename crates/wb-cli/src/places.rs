@@ -22,16 +22,18 @@ pub(crate) struct Place {
     names: Names,
 }
 
-/// How the names of session files begin, and how those of other files next to them do.
+/// How the names of session files begin and end, and how those of other files next to them begin.
 #[derive(Clone, Copy, Debug)]
 struct Names {
     begin: &'static str,
+    end: &'static str,
     others_begin: Option<&'static str>,
 }
 
-const ANY: Names = Names { begin: "", others_begin: None };
+const ANY: Names = Names { begin: "", end: "jsonl", others_begin: None };
 const OF_CLAUDE: Names = Names { others_begin: Some(SUBAGENT), ..ANY };
-const OF_CODEX: Names = Names { begin: "rollout-", others_begin: None };
+const OF_CODEX: Names = Names { begin: "rollout-", ..ANY };
+const OF_OPENCODE: Names = Names { begin: "opencode.", end: "db", others_begin: None };
 /// How the names of the transcripts of subagents begin.
 const SUBAGENT: &str = "agent-";
 
@@ -53,6 +55,7 @@ pub(crate) fn places(environment: &Environment) -> Vec<Place> {
         ("claude-code", home(".claude/projects"), OF_CLAUDE),
         ("pi", home(".pi/agent/sessions"), ANY),
         ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
+        ("opencode", home(".local/share/opencode"), OF_OPENCODE),
     ];
     let mut places: Vec<Place> = Vec::new();
     for (agent, folder, names) in known {
@@ -68,7 +71,7 @@ impl Names {
     fn fit(self, file: &Path) -> bool {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let is_other = self.others_begin.is_some_and(|begin| name.starts_with(begin));
-        file.extension().is_some_and(|end| end == "jsonl") && name.starts_with(self.begin) && !is_other
+        file.extension().is_some_and(|end| end == self.end) && name.starts_with(self.begin) && !is_other
     }
 }
 
@@ -117,12 +120,20 @@ mod tests {
             places(environment).iter().map(|place| place.folder.display().to_string()).collect()
         };
         let plain = Environment { home: Some("/home/a".into()), ..Environment::default() };
-        let usual = ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions"];
+        let opencode = "/home/a/.local/share/opencode";
+        let usual =
+            ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions", opencode];
         assert_eq!(names(&plain), usual);
         let moved = Environment { claude_config: Some("/c".into()), codex_home: Some("/x".into()), ..plain };
         assert_eq!(
             names(&moved),
-            ["/c/projects", "/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/x/sessions"]
+            [
+                "/c/projects",
+                "/home/a/.claude/projects",
+                "/home/a/.pi/agent/sessions",
+                "/x/sessions",
+                opencode
+            ]
         );
         assert_eq!(names(&Environment::default()), [""; 0]);
     }

@@ -149,9 +149,9 @@ impl Session {
         card(&self.opened, self.window)
     }
 
-    /// Returns whether a compaction can be written in the session's own format.
+    /// Returns whether what the strategy plans can be written in the session's own format.
     pub(crate) fn is_written_natively(&self) -> bool {
-        self.document.format().abilities().fold_head.is_there()
+        self.strategy.is_held_by(&self.document.format().abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {

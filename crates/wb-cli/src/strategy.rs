@@ -36,11 +36,16 @@ impl Strategy {
         Pipeline::preset(self.name()).unwrap_or_default()
     }
 
-    /// Returns its pipeline without the steps whose results a format cannot hold. A format that is not written at all holds
-    /// nothing of ours, so there all of them run.
+    /// Returns whether a format can hold its result.
+    pub(crate) fn is_held_by(self, able: &Abilities) -> bool {
+        able.fold_head.is_there() && (self.digests() || able.fold_inside.is_there())
+    }
+
+    /// Returns its pipeline, without the steps beside the digest that a format cannot hold; where it cannot hold the result
+    /// in any case, all of them run.
     pub(crate) fn within(self, able: &Abilities) -> Pipeline {
         let mut pipeline = self.pipeline();
-        if !able.fold_head.is_there() {
+        if !self.is_held_by(able) {
             return pipeline;
         }
         pipeline.steps.retain(|step| match step {

@@ -94,7 +94,10 @@ fn plan_shows_what_condense_does_and_writes_nothing() {
     assert_eq!(folder.n_files(), 1);
     let out = folder.0.path().join("out.jsonl");
     let done = json_of(&run("compact", &file, &["--window", "10k", "--json", "-o", out.to_str().unwrap()]));
-    assert_eq!(plan, done, "preview = apply");
+    let mut figures = done.clone();
+    let written = figures.as_object_mut().unwrap().remove("written").unwrap();
+    assert_eq!(written["bytes"].as_u64(), Some(out.metadata().unwrap().len()));
+    assert_eq!(plan, figures, "preview = apply");
     let promised = [
         "version",
         "file",
@@ -141,7 +144,7 @@ fn plan_outlines_every_message_with_its_fate() {
 fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
     let folder = Folder::new();
     let file = folder.file("s.jsonl", &session());
-    let answer = run("compact", &file, &["--window", "8k"]);
+    let answer = run("compact", &file, &["--window", "8k", "-o", "-"]);
     assert_eq!(answer.code, 0);
     let opened = wb_formats::read(&mut answer.stdout.as_bytes()).unwrap();
     assert!(wb_message::markers::is_synthetic(&opened.messages[0]));
@@ -154,7 +157,7 @@ fn condense_writes_the_transcript_to_stdout_and_talks_on_stderr() {
 #[test]
 fn standard_input_is_read_and_what_is_within_budget_comes_back_as_it_was() {
     let text = session();
-    let answer = wb_with(&["compact", "-"], text.as_bytes());
+    let answer = wb_with(&["compact", "-", "-o", "-"], text.as_bytes());
     assert_eq!((answer.code, answer.stdout), (0, text));
     assert!(answer.stderr.contains("unchanged: within budget"), "{}", answer.stderr);
     let forced = wb_with(&["compact", "-", "--force", "--json"], session().as_bytes());

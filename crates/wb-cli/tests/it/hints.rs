@@ -144,9 +144,9 @@ fn the_hint_to_save_repeats_every_option_and_does_what_was_shown() {
         fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(SESSION), &session).unwrap();
         let shown = wb(&["compact", &session, "--force", "--reserve-tokens", "0", "--dry-run"]).stdout;
         let hint = shown.lines().find_map(|line| line.strip_prefix("save it: ")).unwrap();
-        let expected = format!("wb compact '{session}' --reserve-tokens 0 --force -o compacted.jsonl");
+        let expected = format!("wb compact '{session}' --reserve-tokens 0 --force --in-place");
         assert_eq!(hint, expected);
-        assert!(!Path::new(&path("compacted.jsonl")).exists());
+        assert!(!Path::new(&path("my session.jsonl.wb-log")).exists());
     });
 }
 

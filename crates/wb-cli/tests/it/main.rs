@@ -10,6 +10,7 @@ mod commands;
 mod replay;
 mod screens;
 mod hints;
+mod in_place;
 mod terminal;
 mod overview;
 mod audit;

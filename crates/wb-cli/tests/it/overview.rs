@@ -23,7 +23,7 @@ fn machines_are_told_what_was_found_and_where_it_was_looked_for() {
     let home = tempfile::tempdir().unwrap();
     let nothing = overview(home.path(), &[]);
     assert_eq!((&nothing["version"], &nothing["sessions"]), (&json!(1), &json!([])));
-    assert_eq!(nothing["places"].as_array().unwrap().len(), 3);
+    assert_eq!(nothing["places"].as_array().unwrap().len(), 4);
 
     lay(&home.path().join(".pi/agent/sessions/a/b/s.jsonl"));
     let one = overview(home.path(), &[]);

@@ -35,8 +35,8 @@ fn colours_are_used_when_they_are_asked_for_and_not_in_a_pipe() {
 #[test]
 fn quiet_leaves_errors_alone_on_standard_error() {
     let session = std::fs::read(crate::support::root().join(SMALL)).unwrap();
-    let loud = wb_with(&["compact", "-", "--force"], &session);
-    let quiet = wb_with(&["compact", "-", "--force", "-q"], &session);
+    let loud = wb_with(&["compact", "-", "--force", "-o", "-"], &session);
+    let quiet = wb_with(&["compact", "-", "--force", "-q", "-o", "-"], &session);
     assert!(loud.stderr.contains("before ▕"), "{}", loud.stderr);
     assert_eq!((quiet.stderr.as_str(), quiet.stdout), ("", loud.stdout));
     let error = wb(&["weigh", "none", "-q"]);

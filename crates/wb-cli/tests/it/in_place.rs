@@ -1,0 +1,196 @@
+//! A session that is compacted where it stands, and taken back.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::support::{Answer, root, wb};
+
+/// A session of Claude Code.
+const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
+
+struct Place {
+    folder: tempfile::TempDir,
+    before: Vec<u8>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let before = fs::read(root().join(SESSION)).unwrap();
+        let place = Self { folder, before };
+        fs::write(place.path(), &place.before).unwrap();
+        place.age(60);
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("session.jsonl")
+    }
+
+    /// Lets the session look as if it was written some time ago.
+    fn age(&self, seconds: u64) {
+        let then = SystemTime::now() - Duration::from_secs(seconds);
+        File::options().write(true).open(self.path()).unwrap().set_modified(then).unwrap();
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).unwrap()
+    }
+
+    fn run(&self, words: &[&str]) -> Answer {
+        let path = self.path();
+        let mut words = words.to_vec();
+        words.insert(1, path.to_str().unwrap());
+        wb(&words)
+    }
+
+    fn n_files(&self) -> usize {
+        self.folder.path().read_dir().unwrap().count()
+    }
+}
+
+fn json_of(answer: &Answer) -> Value {
+    assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+#[test]
+fn a_session_is_compacted_by_appending_undone_and_redone() {
+    let place = Place::new();
+    let done = json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+    assert_eq!((&done["changed"], &done["written"]["operation"]), (&Value::Bool(true), &Value::from(1)));
+    let after = place.bytes();
+    assert!(after.starts_with(&place.before) && after.len() > place.before.len());
+    let weighed = json_of(&place.run(&["weigh", "--json"]));
+    assert_eq!(weighed["messages"], done["messages_after"]);
+
+    // What wb wrote itself just now is no agent at work.
+    let undone = json_of(&place.run(&["undo", "--json"]));
+    assert_eq!((&undone["exact"], &undone["written"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(place.bytes(), place.before);
+    let redone = place.run(&["redo"]);
+    assert!(redone.stdout.starts_with("operation 1 is done again"), "{}", redone.stdout);
+    assert_eq!(place.bytes(), after);
+    let log = json_of(&place.run(&["log", "--json"]));
+    let what: Vec<&str> =
+        log["operations"].as_array().unwrap().iter().map(|it| it["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["compact", "undo", "redo"]);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let place = Place::new();
+    let dry = json_of(&place.run(&["compact", "--in-place", "--force", "--dry-run", "--json"]));
+    assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
+    assert_eq!((&dry["changed"], dry.get("written")), (&Value::Bool(true), None));
+    let done = json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+    assert_eq!(done["tokens_after"], dry["tokens_after"]);
+    let after = place.bytes();
+    assert!(place.run(&["undo", "--dry-run"]).stdout.contains("would be undone; this is a dry run"));
+    assert_eq!(place.bytes(), after);
+}
+
+#[test]
+fn a_session_that_was_written_to_just_now_is_left_alone() {
+    let place = Place::new();
+    place.age(1);
+    let refused = place.run(&["compact", "--in-place", "--force"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("was written to in the last ten seconds\nhint: close the session"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
+    assert_eq!(place.run(&["compact", "--in-place", "--even-if-open", "--force"]).code, 0);
+}
+
+#[test]
+fn what_the_agent_wrote_since_stays_behind_what_comes_back() {
+    let place = Place::new();
+    let before = json_of(&place.run(&["weigh", "--json"]));
+    json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+    let text = String::from_utf8(place.bytes()).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let next = serde_json::json!({
+        "type": "user", "uuid": "11111111-2222-4333-8444-555555555555", "parentUuid": last["uuid"], "isSidechain": false,
+        "timestamp": "2026-01-02T03:04:05.000Z", "message": {"role": "user", "content": "And now the changelog."},
+    });
+    fs::write(place.path(), format!("{text}{next}\n")).unwrap();
+    place.age(60);
+    let undone = json_of(&place.run(&["undo", "--json"]));
+    assert_eq!(undone["exact"], Value::Bool(false));
+    let now = json_of(&place.run(&["weigh", "--json"]));
+    assert_eq!(now["messages"].as_u64(), before["messages"].as_u64().map(|n| n + 1));
+}
+
+#[test]
+fn nothing_is_written_over_unless_it_is_asked_for() {
+    let place = Place::new();
+    let out = place.folder.path().join("out.jsonl");
+    let write =
+        |words: &[&str]| place.run(&[&["compact", "--force", "-o", out.to_str().unwrap()], words].concat());
+    assert_eq!(write(&[]).code, 0);
+    let first = fs::read(&out).unwrap();
+    assert!(first.starts_with(&place.before), "the copy is a session of Claude Code");
+    let refused = write(&[]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("is there already\nhint: name a new file, or add --overwrite"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(fs::read(&out).unwrap(), first);
+    assert_eq!(write(&["--overwrite"]).code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn modes_are_those_of_the_source_and_what_is_new_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let place = Place::new();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o640)).unwrap();
+    let out = place.folder.path().join("out.jsonl");
+    place.run(&["compact", "--force", "-o", out.to_str().unwrap()]);
+    json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+    assert_eq!([mode(&place.path()), mode(&out)], [0o640, 0o640]);
+    assert_eq!(mode(&place.folder.path().join("session.jsonl.wb-log")), 0o600);
+}
+
+#[test]
+fn what_cannot_be_undone_is_told() {
+    let place = Place::new();
+    for (words, told) in [
+        (&["undo"][..], "there is no operation that can be undone"),
+        (&["redo"], "there is no operation that can be redone"),
+        (&["undo", "7"], "there is no operation 7"),
+    ] {
+        let refused = place.run(words);
+        assert_eq!(refused.code, 1);
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+    assert_eq!(place.run(&["log"]).stdout, format!("nothing was done to {} by wb\n", place.path().display()));
+    assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    fs::copy(root().join("fixtures/sessions/rename-flag.jsonl"), place.path()).unwrap();
+    place.age(60);
+    let before = place.bytes();
+    let refused = place.run(&["compact", "--in-place", "--strategy", "three-level", "--window", "4k"]);
+    assert_eq!(refused.code, 1);
+    let told =
+        "a session of pi cannot hold what the strategy three-level makes of it\nhint: leave out --strategy";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    assert_eq!((place.bytes() == before, place.n_files()), (true, 1));
+    let out = place.folder.path().join("out.jsonl");
+    let words = ["compact", "--strategy", "three-level", "--window", "4k", "-o", out.to_str().unwrap()];
+    assert_eq!(place.run(&words).code, 0);
+    assert!(fs::read_to_string(out).unwrap().starts_with("{\"type\":\"window-budget\""));
+}
