@@ -17,7 +17,8 @@ use crate::file::FileParts;
 use crate::format::{Document, NotExpressible, Stamp, WriteError};
 use crate::item::Item;
 use crate::lines::Lines;
-use crate::part::{MemoryParts, Parts, Span};
+use crate::part::{Parts, Span};
+use crate::standing::{can_be_taken_back, stands, torn};
 use crate::view::View;
 
 /// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
@@ -49,7 +50,7 @@ pub enum What {
 }
 
 /// A record as it was, known again by its fingerprint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// Where it stands.
     pub span: Span,
@@ -245,6 +246,11 @@ impl History {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, _)| *id == it.id))
     }
 
+    /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
+    pub fn after(&self, id: u64) -> &[Kept] {
+        self.done.iter().find(|(done, _)| *done == id).map_or(&[], |(_, after)| after)
+    }
+
     /// Returns where the list stands.
     pub fn into_list(self) -> Box<dyn Parts> {
         self.list
@@ -360,14 +366,15 @@ impl History {
 
     /// Returns whether nobody has written to the session since its last operation.
     pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
-        self.operations().next_back().map_or(Ok(false), |last| can_be_taken_back(document.parts(), last))
+        let last = self.operations().next_back();
+        last.map_or(Ok(false), |last| is_exact(document, last))
     }
 
     /// Returns whether undoing or redoing an operation would give the very bytes of before.
     pub fn is_exact(&self, document: &dyn Document, of: u64) -> Result<bool, HistoryError> {
         let undone = self.operations().rev().find(|it| it.what == What::Undo { of } && self.is_undone(of));
         let last = undone.map_or_else(|| self.last_run(of), Ok)?;
-        can_be_taken_back(document.parts(), last)
+        is_exact(document, last)
     }
 
     /// Returns the number of the operation to undo or to redo, the last one if none is named.
@@ -456,16 +463,10 @@ impl History {
     }
 }
 
-/// Returns whether an operation can be taken back byte by byte, tried on a copy of what it changed.
-fn can_be_taken_back(parts: &dyn Parts, operation: &Operation) -> Result<bool, HistoryError> {
-    let failed = |error: io::Error| HistoryError::List(error.to_string());
-    let mut copy = MemoryParts::default();
-    for (part, _) in &operation.changes.changes {
-        if !copy.0.contains_key(part) && parts.len(part).map_err(failed)?.is_some() {
-            copy.0.insert(part.clone(), parts.whole(part).map_err(failed)?);
-        }
-    }
-    Ok(copy.commit(&operation.changes.inverse()).is_ok())
+/// Returns whether an operation can be taken back byte by byte.
+fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    can_be_taken_back(document.parts(), &operation.changes)
+        .map_err(|error| HistoryError::List(error.to_string()))
 }
 
 /// Returns the stamp with the figures of an operation the other way round.
@@ -481,33 +482,4 @@ fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> 
     let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
     let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
     spans.map(kept).collect()
-}
-
-/// Returns whether what a set of changes writes stands in the parts.
-fn stands(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
-    for (part, change) in &set.changes {
-        let there = match change {
-            Change::Append { at, new } | Change::Splice { at, new, .. } => {
-                let span = Span { part: part.clone(), at: *at, len: new.0.len() as u64 };
-                !new.0.is_empty() && parts.bytes(&span)? == new.0
-            }
-            Change::Create { new } => parts.len(part)?.is_some() && parts.whole(part)? == new.0,
-            Change::Cut { at, .. } => parts.len(part)? == Some(*at),
-            Change::Remove { .. } => parts.len(part)?.is_none(),
-        };
-        if !there {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Returns what cuts off the beginning of an append, if that is all that stands there of a set of changes.
-fn torn(parts: &dyn Parts, set: &ChangeSet) -> Option<ChangeSet> {
-    let [(part, Change::Append { at, new })] = set.changes.as_slice() else { return None };
-    let mut there = Vec::new();
-    parts.read(part, *at..at + new.0.len() as u64, &mut there).ok()?;
-    let is_end = parts.len(part).ok()? == Some(at + there.len() as u64);
-    let is_ours = is_end && !there.is_empty() && new.0.starts_with(&there);
-    is_ours.then(|| ChangeSet::append(part, *at, there).inverse())
 }

@@ -10,6 +10,7 @@ mod refused;
 mod native;
 mod laws;
 mod history;
+mod blocks;
 mod damaged;
 mod sessions;
 mod usage;
