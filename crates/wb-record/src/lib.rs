@@ -6,7 +6,7 @@
 //! the format, and touches no byte outside of it. What was changed is an [`Operation`] of its [`History`], which
 //! undoes and redoes it; [`Blocks`] are the compactions of it, how they stand on each other and what they hide.
 //!
-//! This crate knows no agent and counts no tokens. [`file`] and the database are where it touches files.
+//! This crate knows no agent and counts no tokens. [`mod@file`] and the database are where it touches files.
 //!
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
