@@ -10,7 +10,7 @@ use wb_session::{
 };
 use wb_summarize::ModelInvoker;
 
-use crate::compaction::{CompactOpts, append_compaction, compact, read_path};
+use crate::compaction::{CompactOpts, append_compaction, compact};
 use crate::compaction_result::{CompactError, CompactionOutcome, SummarySource};
 use crate::hooks::{
     BeforeCompact, CompactionReason, HookCompaction, HookList, SessionBeforeCompactEvent,
@@ -156,7 +156,7 @@ impl CompactionJob {
         reason: CompactionReason,
         opts: CompactOpts,
     ) -> Result<Option<Self>, SessionError> {
-        let branch_entries = read_path(session, end)?;
+        let branch_entries = session.entries_in_reach(end)?;
         let path: Vec<&Entry> = branch_entries.iter().collect();
         let preparation = prepare_compaction_within(&path, settings, max_kept_tokens, &*opts.counter);
         let Some(preparation) = preparation else { return Ok(None) };

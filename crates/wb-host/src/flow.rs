@@ -6,12 +6,17 @@
 //! Ready       ── the provider refuses the context ──────────────▶ Compacting
 //! Ready       ── over the limit by a large result ──────────────▶ Ready, and it is shortened
 //! Ready       ── refused with a large result, which is shortened ▶ Recovering
+//! Ready       ── the second time that a compaction could not help ▶ Stopped
+//! Ready       ── refused, with nothing to compact or to shorten ─▶ Stopped
 //! Compacting  ── appended, failed, cancelled or dropped ────────▶ Ready
 //! Compacting  ── appended after a refusal ──────────────────────▶ Recovering
 //! Compacting  ── the second in a row that does not help ────────▶ Stopped
 //! Recovering  ── the repeated request is answered ──────────────▶ Ready
-//! Recovering  ── the repeated request is refused ───────────────▶ Stopped
+//! Recovering  ── refused after a shortening, not compacted yet ─▶ Compacting
+//! Recovering  ── refused after a compaction, a result is large ─▶ Recovering, and it is shortened
+//! Recovering  ── refused, and nothing is left to try ───────────▶ Stopped
 //! Stopped     ── within the limit again, or an answer comes ────▶ Ready
+//! Stopped     ── over the limit by a large result ──────────────▶ Stopped, and it is shortened
 //! Stopped     ── much was added, or the user asks ──────────────▶ Compacting
 //! ```
 //!

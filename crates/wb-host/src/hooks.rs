@@ -30,7 +30,8 @@ pub enum CompactionReason {
 pub struct SessionBeforeCompactEvent {
     /// What would be summarized and what kept.
     pub preparation: CompactionPreparation,
-    /// All entries of the current branch, oldest first.
+    /// The entries of the current branch from the first one on that is in the context, oldest first, the last
+    /// compaction among them. What stands above is in its summary.
     pub branch_entries: Vec<Entry>,
     /// What the user wants the summary to look at.
     pub custom_instructions: Option<String>,

@@ -18,8 +18,8 @@ use crate::format::{Document, Stamp, WriteError};
 use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::lines::Lines;
-use crate::part::{MemoryParts, Parts};
-use crate::settle::{Found, found};
+use crate::part::Parts;
+use crate::settle::{Found, can_be_taken_back, found};
 use crate::span::Span;
 use crate::view::View;
 
@@ -52,7 +52,7 @@ pub enum What {
 }
 
 /// A record as it was, known again by its fingerprint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// Where it stands.
     pub span: Span,
@@ -160,6 +160,11 @@ impl History {
     /// Returns the operations that stand in the session, in their order.
     pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, _)| *id == it.id))
+    }
+
+    /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
+    pub fn after(&self, id: u64) -> &[Kept] {
+        self.done.iter().find(|(done, _)| *done == id).map_or(&[], |(_, after)| after)
     }
 
     /// Returns where the list stands.
@@ -279,14 +284,15 @@ impl History {
 
     /// Returns whether nobody has written to the session since its last operation.
     pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
-        self.operations().next_back().map_or(Ok(false), |last| can_be_taken_back(document.parts(), last))
+        let last = self.operations().next_back();
+        last.map_or(Ok(false), |last| is_exact(document, last))
     }
 
     /// Returns whether undoing or redoing an operation would give the very bytes of before.
     pub fn is_exact(&self, document: &dyn Document, of: u64) -> Result<bool, HistoryError> {
         let undone = self.operations().rev().find(|it| it.what == What::Undo { of } && self.is_undone(of));
         let last = undone.map_or_else(|| self.last_run(of), Ok)?;
-        can_be_taken_back(document.parts(), last)
+        is_exact(document, last)
     }
 
     /// Returns the number of the operation to undo or to redo, the last one if none is named.
@@ -375,16 +381,10 @@ impl History {
     }
 }
 
-/// Returns whether an operation can be taken back byte by byte, tried on a copy of what it changed.
-fn can_be_taken_back(parts: &dyn Parts, operation: &Operation) -> Result<bool, HistoryError> {
-    let failed = |error: io::Error| HistoryError::List(error.to_string());
-    let mut copy = MemoryParts::default();
-    for (part, _) in &operation.changes.changes {
-        if !copy.0.contains_key(part) && parts.len(part).map_err(failed)?.is_some() {
-            copy.0.insert(part.clone(), parts.whole(part).map_err(failed)?);
-        }
-    }
-    Ok(copy.commit(&operation.changes.inverse()).is_ok())
+/// Returns whether an operation can be taken back byte by byte.
+fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    can_be_taken_back(document.parts(), &operation.changes)
+        .map_err(|error| HistoryError::List(error.to_string()))
 }
 
 /// Returns the stamp with the figures of an operation the other way round.

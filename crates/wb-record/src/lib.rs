@@ -4,9 +4,9 @@
 //! they are its own and opens them as a [`Document`], of which messages are a [`View`], each with its [`Place`]s. What
 //! the view shall become is a list of [`Item`]s; the document renders it as a [`ChangeSet`], in the way native to
 //! the format, and touches no byte outside of it. What was changed is an [`Operation`] of its [`History`], which
-//! undoes and redoes it.
+//! undoes and redoes it; [`Blocks`] are the compactions of it, how they stand on each other and what they hide.
 //!
-//! This crate knows no agent and counts no tokens. [`file`] and the database are where it touches files.
+//! This crate knows no agent and counts no tokens. [`mod@file`] and the database are where it touches files.
 //!
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
@@ -46,7 +46,9 @@ pub mod item;
 pub mod format;
 pub mod history_error;
 pub mod history;
+pub mod blocks;
 
+pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use change::{Bytes, Change, ChangeSet, CommitError};
 pub use error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
@@ -54,7 +56,7 @@ pub use file::{FileParts, append_line};
 pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
 };
-pub use history::{History, Operation, Undone, What, list_of};
+pub use history::{History, Kept, Operation, Undone, What, list_of};
 pub use history_error::HistoryError;
 pub use item::{Item, is_unchanged, items};
 pub use lines::{Line, Lines};

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::change::{Bytes, Change, ChangeSet};
-use crate::part::Parts;
+use crate::part::{MemoryParts, Parts};
 
 /// How far changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,17 @@ pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
     all.dedup();
     // Parts that are changed together are changed in one transaction.
     Ok(if all.len() > 1 { Found::Foreign } else { all.pop().unwrap_or(Found::Finished) })
+}
+
+/// Returns whether changes can be taken back byte by byte, tried on a copy of what they changed.
+pub(crate) fn can_be_taken_back(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
+    let mut copy = MemoryParts::default();
+    for (part, _) in &set.changes {
+        if !copy.0.contains_key(part) && parts.len(part)?.is_some() {
+            copy.0.insert(part.clone(), parts.whole(part)?);
+        }
+    }
+    Ok(copy.commit(&set.inverse()).is_ok())
 }
 
 /// Returns where changes append to and what, if they do nothing else.
@@ -120,7 +131,6 @@ fn grown_by(change: &Change) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::MemoryParts;
 
     fn append(at: u64, new: &str) -> Change {
         Change::Append { at, new: Bytes(new.into()) }

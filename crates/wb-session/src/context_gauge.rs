@@ -4,7 +4,6 @@ use wb_budget::TokenCounter;
 
 use crate::accounting::{ContextEstimate, Tally, tally};
 use crate::context_view::VisiblePath;
-use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;
@@ -91,9 +90,6 @@ impl ContextGauge {
 
 /// Reads what the context at a leaf is made of: from what the last compaction kept on.
 fn anew(session: &Session, leaf: &EntryId, counter: &dyn TokenCounter) -> Result<Tally, SessionError> {
-    let mut buffer = Vec::new();
-    let path = session.reach(Some(leaf), &mut buffer)?;
-    let entries = path.into_iter().map(|at| session.read(at, &mut buffer));
-    let entries = entries.collect::<Result<Vec<Entry>, _>>()?;
+    let entries = session.entries_in_reach(Some(leaf))?;
     Ok(tally(&entries.iter().collect::<Vec<_>>(), counter))
 }

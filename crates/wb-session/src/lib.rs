@@ -13,8 +13,7 @@
 //!
 //! What a compaction of a session needs is prepared here and run elsewhere: [`estimate_context`] and
 //! [`should_compact`] tell when (a [`ContextGauge`] does so again and again), [`prepare_compaction`] and
-//! [`prepare_branch_entries`] tell what goes to a model. An [`Overlay`] is a compaction that takes nothing away: stored
-//! blocks over a log, of which the model sees a projection, taken back and explained at any time.
+//! [`prepare_branch_entries`] tell what goes to a model.
 //!
 //! This crate knows messages, usage and weights, but no models and no clocks; files it touches
 //! in [`store`] alone, and reads from any [`BufRead`](std::io::BufRead).
@@ -64,7 +63,6 @@ pub mod convert;
 pub mod serialize;
 pub mod prepare;
 pub mod branch_summary;
-pub mod overlay;
 
 pub use accounting::{
     ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
@@ -86,7 +84,6 @@ pub use error::{SessionError, StoreError, Torn};
 pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use id::{EntryId, IdSource};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
-pub use overlay::{BlockEvent, BlockId, CompactionBlock, Overlay, OverlayError, Projection};
 pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
 pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
 pub use session::{LEAF_MARK, Session};

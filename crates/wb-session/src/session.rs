@@ -154,6 +154,14 @@ impl Session {
         Ok(draft.finish())
     }
 
+    /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last
+    /// compaction kept, that compaction, and what came after it. What stands above is in its digest and is not read.
+    pub fn entries_in_reach(&self, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
+        let mut buffer = Vec::new();
+        let path = self.reach(leaf, &mut buffer)?;
+        path.into_iter().map(|at| self.read(at, &mut buffer)).collect()
+    }
+
     /// Returns the places on the path to a leaf from the first entry on that the context holds: the first one that
     /// the last compaction kept, where that is on the path, else the compaction, and without one the root.
     pub(crate) fn reach(

@@ -13,6 +13,7 @@ mod opencode;
 mod opencode_database;
 mod laws;
 mod history;
+mod blocks;
 mod damaged;
 mod codex;
 mod sessions;

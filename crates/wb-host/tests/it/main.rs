@@ -12,6 +12,7 @@ mod branch;
 mod hooks;
 mod agent;
 mod chain;
+mod reads;
 mod flow;
 mod fitting;
 mod edges;

@@ -22,4 +22,3 @@ mod preparing;
 mod files;
 mod branching;
 mod converting;
-mod overlay;
