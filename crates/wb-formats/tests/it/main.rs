@@ -9,6 +9,8 @@ mod composed;
 mod refused;
 mod native;
 mod laws;
+mod claude_code;
+mod claude_sessions;
 mod damaged;
 mod sessions;
 mod usage;
