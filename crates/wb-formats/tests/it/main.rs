@@ -14,6 +14,8 @@ mod opencode_database;
 mod laws;
 mod history;
 mod blocks;
+mod claude_code;
+mod claude_sessions;
 mod damaged;
 mod codex;
 mod sessions;

@@ -30,6 +30,8 @@ fixtures![
     "codex/bare.jsonl",
     "codex/bad-middle.jsonl",
     "codex/truncated.jsonl",
+    "claude-code/odd.jsonl",
+    "claude-code/kept.jsonl",
     "pi/tree.jsonl",
     "pi/compactions.jsonl",
     "pi/v1.jsonl",
@@ -71,4 +73,44 @@ pub(crate) fn files_of(folder: &Path) -> Vec<(String, PathBuf)> {
         entries.map(|path| (path.file_name().unwrap().display().to_string(), path)).collect();
     files.sort();
     files
+}
+
+/// What tests of Claude Code share.
+pub(crate) mod claude {
+    use serde_json::Value;
+    use wb_message::{Message, markers};
+    use wb_record::{Change, ChangeSet, Document, Item, MemoryParts, NotExpressible, Stamp, View};
+
+    pub(crate) fn stamp(seed: u64) -> Stamp {
+        Stamp { now_ms: 1_800_000_000_000, seed, tokens_before: 27_060, tokens_after: 90, by_hand: true }
+    }
+
+    pub(crate) fn open(bytes: impl Into<Vec<u8>>) -> Box<dyn Document> {
+        wb_formats::open(Box::new(MemoryParts::of(bytes))).unwrap()
+    }
+
+    pub(crate) fn write(
+        document: &dyn Document,
+        view: &View,
+        items: &[Item<'_>],
+    ) -> Result<ChangeSet, NotExpressible> {
+        document.render("", view, items, &stamp(7))
+    }
+
+    /// Returns the lines that a change set appends.
+    pub(crate) fn appended(set: &ChangeSet) -> Vec<Value> {
+        let [(_, Change::Append { new, .. })] = set.changes.as_slice() else { panic!("{set:?}") };
+        let text = String::from_utf8(new.0.clone()).unwrap();
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns values as lines.
+    pub(crate) fn lines(values: &[Value]) -> Vec<u8> {
+        values.iter().flat_map(|value| format!("{value}\n").into_bytes()).collect()
+    }
+
+    pub(crate) fn digest(text: &str) -> Message {
+        Message::user(format!("{}\n{text}", markers::DIGEST_HEADER))
+    }
 }
