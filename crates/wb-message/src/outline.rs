@@ -99,7 +99,8 @@ fn block(block: &Block) -> String {
 
 /// Returns the argument that tells most: the path, else the command, pattern, query or address, else all of them.
 fn arguments(input: &Value) -> String {
-    let named = || ["command", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());
+    let named =
+        || ["command", "cmd", "pattern", "query", "url"].iter().find_map(|key| input.get(key)?.as_str());
     match ToolVocabulary::UNIVERSAL.path(input).or_else(named) {
         Some(text) => one_line(text, SHOWN_CHARS),
         None => one_line(&input.to_string(), SHOWN_CHARS / 2),

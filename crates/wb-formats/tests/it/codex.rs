@@ -47,6 +47,11 @@ fn lines_after(document: &dyn Document, n_bytes: usize) -> Vec<Value> {
 }
 
 #[test]
+fn what_the_host_says_at_the_start_and_later_is_pinned() {
+    assert_snapshot!(shown("codex/world.jsonl"));
+}
+
+#[test]
 fn an_answer_is_what_stands_between_results_and_what_the_host_says_is_not_the_users() {
     assert_snapshot!(shown("codex/current.jsonl"));
 }
@@ -57,8 +62,28 @@ fn every_kind_of_item_has_its_place() {
 }
 
 #[test]
-fn after_a_compaction_its_history_is_seen_and_what_was_rolled_back_is_not() {
+fn after_a_compaction_its_history_is_seen() {
     assert_snapshot!(shown("codex/compacted.jsonl"));
+}
+
+#[test]
+fn what_was_rolled_back_is_not_seen_nor_what_the_host_said_right_before_it() {
+    assert_snapshot!(shown("codex/rolled-back.jsonl"));
+}
+
+/// Newer versions say from which line on; it is counted from 0.
+#[test]
+fn what_was_rolled_back_from_a_line_on_is_not_seen() {
+    let said = |text: &str| {
+        format!(
+            r#"{{"timestamp":"","type":"response_item","payload":{{"role":"user","type":"message","content":"{text}"}}}}"#
+        )
+    };
+    let back = r#"{"timestamp":"","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":9,"rollback_start_index":1}}"#;
+    let lines = [said("a"), said("b"), said("c"), back.to_owned(), said("d")].join("\n");
+    let opened = open(lines.as_bytes()).unwrap();
+    assert_eq!(opened.messages, [Message::user("a"), Message::user("d")]);
+    assert_eq!(opened.notes[0].to_string(), "lines of abandoned branches left apart: 2");
 }
 
 #[test]
@@ -90,19 +115,19 @@ fn a_line_that_cannot_be_read_hides_no_other() {
 
 #[test]
 fn the_model_and_its_window_are_the_last_that_were_told() {
-    let opened = open(fixture("codex/compacted.jsonl")).unwrap();
+    let opened = open(fixture("codex/rolled-back.jsonl")).unwrap();
     assert_eq!((opened.model.as_deref(), opened.context_window), (Some("gpt-z2"), Some(258_400)));
 }
 
 /// The shape is that of a compaction that a real host went on from.
 #[test]
 fn a_compaction_is_appended_with_what_keeps_the_host_from_telling_all_anew() {
-    let lines = appended(fixture("codex/current.jsonl"), 8);
+    let lines = appended(fixture("codex/world.jsonl"), 5);
     let kinds: Vec<_> =
         lines.iter().map(|line| (line["type"].as_str().unwrap(), line["ordinal"].as_u64())).collect();
     let expected = ["compacted", "world_state", "turn_context", "event_msg", "event_msg"];
     let first = kinds[0].1.unwrap();
-    assert_eq!(first, 29);
+    assert_eq!(first, 16);
     assert_eq!(kinds, (first..).zip(expected).map(|(nth, kind)| (kind, Some(nth))).collect::<Vec<_>>());
     assert!(lines.iter().all(|line| line["timestamp"] == "2026-03-01T09:46:40.250Z"));
     let all = lines.iter().map(|line| serde_json::to_string_pretty(&line["payload"]).unwrap());
@@ -111,7 +136,7 @@ fn a_compaction_is_appended_with_what_keeps_the_host_from_telling_all_anew() {
 
 #[test]
 fn a_file_without_ordinals_and_without_a_state_gets_neither() {
-    let lines = appended(fixture("codex/compacted.jsonl"), 9);
+    let lines = appended(fixture("codex/compacted.jsonl"), 7);
     let kinds: Vec<_> =
         lines.iter().map(|line| line["payload"]["type"].as_str().unwrap_or("compacted")).collect();
     assert_eq!(kinds, ["compacted", "token_count", "item_completed"]);
@@ -119,7 +144,7 @@ fn a_file_without_ordinals_and_without_a_state_gets_neither() {
     let completed = &lines[2]["payload"];
     assert_eq!(
         (completed["thread_id"].as_str(), completed["turn_id"].as_str()),
-        (Some("0199-demo-2"), Some("t4"))
+        (Some("0199-demo-2"), Some("t2"))
     );
 }
 
@@ -127,11 +152,11 @@ fn a_file_without_ordinals_and_without_a_state_gets_neither() {
 fn items_that_stay_are_copied_byte_for_byte() {
     let bytes = fixture("codex/current.jsonl");
     let (document, view) = document(bytes);
-    let items: Vec<Item<'_>> = (0..2).chain(6..view.messages.len()).map(Item::Same).collect();
+    let items: Vec<Item<'_>> = (0..2).chain(3..view.messages.len()).map(Item::Same).collect();
     let set = document.render(ONLY_CONVERSATION, &view, &items, &STAMP).unwrap();
     let text = serde_json::to_string(&set).unwrap();
     let places = |at: usize| view.provenance.of(at).iter().map(|place| place.record.clone());
-    for span in (0..2).chain(6..view.messages.len()).flat_map(places) {
+    for span in (0..2).chain(3..view.messages.len()).flat_map(places) {
         let item = String::from_utf8(document.parts().bytes(&span).unwrap()).unwrap();
         let quoted = serde_json::to_string(&item).unwrap();
         assert!(item.starts_with("{\"type\":") && text.contains(&quoted[1..quoted.len() - 1]), "{item}");
@@ -229,9 +254,8 @@ fn an_undo_appends_the_old_items_and_those_that_came_since() {
     let bytes = fixture("codex/current.jsonl");
     let (mut document, before) = document(bytes);
     let digest = digest();
-    let items = [Item::Same(0), Item::Same(1), Item::New(&digest), Item::Same(15)];
-    let items = &items[..items.len() - usize::from(before.messages.len() < 16)];
-    let set = document.render(ONLY_CONVERSATION, &before, items, &STAMP).unwrap();
+    let items = [Item::Same(0), Item::Same(1), Item::New(&digest), Item::Same(6)];
+    let set = document.render(ONLY_CONVERSATION, &before, &items, &STAMP).unwrap();
     document.commit(&set).unwrap();
     let said = br#"{"timestamp":"2026-03-03T00:00:00Z","ordinal":40,"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"And now?"}]}}"#;
     let at = document.parts().whole("").unwrap().len() as u64;

@@ -1,7 +1,10 @@
 //! Whether a tool failed: results have no flag, their texts tell an exit code, and so do events for the screen.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
-use wb_record::json;
+
+use super::fields::Fields;
 
 /// How results begin that tell a failure without an exit code.
 const FAILURES: [&str; 6] = [
@@ -35,34 +38,35 @@ fn exit_code(text: &str) -> Option<i64> {
 }
 
 /// Returns the call that an item or an event tells to have failed.
-pub(super) fn failed_call(kind: &str, payload: &[u8]) -> Option<String> {
-    let id = |key: &str| json::text(payload, &[key]);
-    let number = |path: &[&str]| value(payload, path)?.as_i64();
-    match kind {
-        "exec_command_end" => id("call_id").filter(|_| number(&["exit_code"]).is_some_and(|code| code != 0)),
-        "patch_apply_end" => {
-            id("call_id").filter(|_| value(payload, &["success"]) == Some(Value::Bool(false)))
+pub(super) fn failed_call(kind: &str, payload: &Fields<'_>) -> Option<String> {
+    let is_failed = match kind {
+        "exec_command_end" => is_not_zero(payload),
+        "patch_apply_end" => payload.is("success", "false"),
+        "mcp_tool_call_end" => is_mcp_failure(&payload.inner("result")?),
+        "item_completed" => {
+            let item = payload.inner("item")?;
+            let is_failed =
+                is_not_zero(&item) || item.text("status").is_some_and(|status| status == "failed");
+            return item.text("id").filter(|_| is_failed).map(Cow::into_owned);
         }
-        "mcp_tool_call_end" => id("call_id").filter(|_| {
-            json::find(payload, &["result", "Err"]).is_some()
-                || value(payload, &["result", "Ok", "isError"]) == Some(Value::Bool(true))
-        }),
-        "item_completed" => json::text(payload, &["item", "id"]).filter(|_| {
-            number(&["item", "exit_code"]).is_some_and(|code| code != 0)
-                || json::text(payload, &["item", "status"]).is_some_and(|status| status == "failed")
-        }),
-        _ if kind.ends_with("_output") => id("call_id").filter(|_| {
-            let text =
-                json::text(payload, &["output"]).or_else(|| json::text(payload, &["output", "content"]));
-            value(payload, &["output", "success"]) == Some(Value::Bool(false))
-                || text.is_some_and(|text| is_failure(&text))
-        }),
-        _ => None,
-    }
+        _ if kind.ends_with("_output") => is_failed_output(payload),
+        _ => false,
+    };
+    payload.text("call_id").filter(|_| is_failed).map(Cow::into_owned)
 }
 
-fn value(payload: &[u8], path: &[&str]) -> Option<Value> {
-    serde_json::from_slice(&payload[json::find(payload, path)?]).ok()
+fn is_not_zero(event: &Fields<'_>) -> bool {
+    event.get("exit_code").is_some_and(|code| !matches!(code, b"0" | b"null"))
+}
+
+fn is_mcp_failure(result: &Fields<'_>) -> bool {
+    result.get("Err").is_some() || result.inner("Ok").is_some_and(|it| it.is("isError", "true"))
+}
+
+fn is_failed_output(item: &Fields<'_>) -> bool {
+    let body = item.inner("output");
+    let text = item.text("output").or_else(|| body.as_ref()?.text("content"));
+    text.is_some_and(|text| is_failure(&text)) || body.is_some_and(|body| body.is("success", "false"))
 }
 
 #[cfg(test)]
@@ -105,7 +109,7 @@ mod tests {
             ("function_call_output", r#"{"call_id":"c","output":[]}"#, false),
             ("user_message", r#"{"call_id":"c","exit_code":1}"#, false),
         ] {
-            let failed = failed_call(kind, payload.as_bytes());
+            let failed = failed_call(kind, &Fields::of(payload.as_bytes()).unwrap());
             assert_eq!(failed, is_failed.then(|| "c".to_owned()), "{payload}");
         }
     }

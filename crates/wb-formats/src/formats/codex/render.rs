@@ -10,7 +10,7 @@ use wb_session::iso_ms;
 use super::item::Said;
 use super::rows::{Rows, World};
 
-/// How far splitmix64 goes from one number to the next.
+/// The distance of numbers that are scattered one after the other.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Renders the items of a view; nothing is written.
@@ -46,7 +46,7 @@ fn refused(why: impl Into<String>) -> NotExpressible {
     NotExpressible::Refused { format: super::NAME, why: why.into() }
 }
 
-/// Returns an id that looks like any other and depends on the seed alone.
+/// Returns an id that looks like any other; a seed always gives the same.
 fn uuid(seed: u64) -> String {
     let [high, low] = [1, 2].map(|nth: u64| scattered(seed.wrapping_add(nth.wrapping_mul(STEP))));
     let variant = 0x8000 | (low >> 48 & 0x3FFF);
@@ -59,7 +59,7 @@ fn uuid(seed: u64) -> String {
     )
 }
 
-/// Mixes a number as splitmix64 does.
+/// Scatters a number over all others, as the ids of our own sessions are.
 fn scattered(number: u64) -> u64 {
     let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_depend_on_the_seed_alone_and_look_like_others() {
+    fn a_seed_gives_the_same_id_each_time_and_another_seed_another() {
         assert_eq!(uuid(7), uuid(7));
         assert_ne!(uuid(7), uuid(8));
         let id = uuid(0);

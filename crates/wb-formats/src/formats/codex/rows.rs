@@ -1,15 +1,16 @@
 //! The lines of a rollout, as far as they must be known before a conversation is asked for.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{BufReader, Read as _};
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 use wb_budget::Usage;
-use wb_record::json::{self, Member, members};
 use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 use wb_session::parse_iso_ms;
 
+use super::fields::Fields;
 use super::outcome::failed_call;
 
 /// The types of lines with an envelope that say nothing to a model.
@@ -26,7 +27,7 @@ const SILENT_TYPES: [&str; 7] = [
 /// A line that the conversation depends on.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// How many lines with an envelope stand before it.
+    /// Which line with an envelope it is, counted from 1.
     record: u64,
     /// Its line, counted from 1.
     pub(super) line: usize,
@@ -159,8 +160,8 @@ impl Rows {
     }
 
     fn take(&mut self, line: Line<'_>) {
-        match members(line.bytes) {
-            Some(all) => Reading { rows: self, line, all }.take(),
+        match Fields::of(line.bytes) {
+            Some(fields) => Reading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
             None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => self.passed.n_ignored += 1,
             None => self.passed.unreadable(line.number),
@@ -191,13 +192,17 @@ impl Rows {
         self.all[..end].iter().rposition(is_whole).unwrap_or(0)
     }
 
+    fn window(&mut self, tokens: Option<u64>) {
+        self.context_window = tokens.filter(|tokens| *tokens > 0).or(self.context_window);
+    }
+
     fn push(&mut self, line: usize, kind: Kind) {
         self.all.push(Row { record: self.n_records, line, kind });
     }
 
     /// Forgets all lines from a record on: the user went back before it.
     fn cut(&mut self, record: u64) {
-        let from = self.all.partition_point(|row| row.record < record);
+        let from = self.all.partition_point(|row| row.record <= record);
         let is_item = |row: &&Row| matches!(row.kind, Kind::Item { .. });
         self.passed.n_abandoned += self.all[from..].iter().filter(is_item).count();
         self.all.truncate(from);
@@ -208,57 +213,59 @@ impl Rows {
 struct Reading<'a> {
     rows: &'a mut Rows,
     line: Line<'a>,
-    all: Vec<Member>,
+    fields: Fields<'a>,
 }
 
-impl Reading<'_> {
-    fn member(&self, key: &str) -> Option<&Member> {
-        self.all.iter().rfind(|member| member.key == key)
-    }
+/// An object in the line, and where it stands in it.
+struct Payload<'a> {
+    fields: Fields<'a>,
+    place: Range<usize>,
+    kind: Cow<'a, str>,
+}
 
-    fn text(&self, key: &str) -> Option<String> {
-        serde_json::from_slice(&self.line.bytes[self.member(key)?.value.clone()]).ok()
+impl<'a> Payload<'a> {
+    fn of(line: &'a [u8], place: Range<usize>) -> Option<Self> {
+        let fields = Fields::of(&line[place.clone()])?;
+        let kind = fields.text("type").unwrap_or_default();
+        Some(Self { fields, place, kind })
     }
+}
 
+impl<'a> Reading<'a> {
     /// Returns the place of a stretch of the line in the file.
     fn span(&self, within: Range<usize>) -> Span {
         Span { at: self.line.at + within.start as u64, len: within.len() as u64, ..Span::default() }
     }
 
     fn take(mut self) {
-        let kind = self.text("type").unwrap_or_default();
-        let payload = self.member("payload").map(|member| member.value.clone());
-        let ordinal = self.member("ordinal").map(|member| &self.line.bytes[member.value.clone()]);
-        let ordinal = ordinal.and_then(|text| serde_json::from_slice(text).ok());
-        self.rows.last_ordinal = self.rows.last_ordinal.max(ordinal);
-        match payload {
-            Some(place) => {
-                self.enveloped(&kind, place);
-                self.rows.n_records += 1;
-            }
-            None => self.bare(&kind),
+        let kind = self.fields.text("type").unwrap_or_default();
+        self.rows.last_ordinal = self.rows.last_ordinal.max(self.fields.number("ordinal"));
+        let Some(place) = self.fields.place("payload") else { return self.bare(&kind) };
+        self.rows.n_records += 1;
+        match Payload::of(self.line.bytes, place) {
+            Some(payload) => self.enveloped(&kind, &payload),
+            None => self.rows.passed.n_ignored += 1,
         }
     }
 
-    fn enveloped(&mut self, kind: &str, place: Range<usize>) {
-        let payload = &self.line.bytes[place.clone()];
-        let text = |key: &str| json::text(payload, &[key]);
-        let span = self.span(place.clone());
+    fn enveloped(&mut self, kind: &str, payload: &Payload<'a>) {
+        let fields = &payload.fields;
+        let text = |key: &str| fields.text(key).map(Cow::into_owned);
+        let span = self.span(payload.place.clone());
         match kind {
-            "response_item" => self.item(place),
-            "event_msg" => self.event(place),
+            "response_item" => self.item(payload),
+            "event_msg" => self.event(payload),
             "compacted" => {
-                let history = json::get(payload, "replacement_history");
-                let is_whole = history.is_some_and(|history| history.starts_with(b"["));
+                let is_whole =
+                    fields.get("replacement_history").is_some_and(|history| history.starts_with(b"["));
                 let tokens_before = self.rows.context_tokens;
                 self.rows.push(self.line.number, Kind::Compacted { payload: span, is_whole, tokens_before });
                 self.rows.world = None;
             }
-            "world_state" => self.world(payload, span),
+            "world_state" => self.world(fields, span),
             "turn_context" => {
-                let (model, turn_id) = (text("model"), text("turn_id"));
-                self.rows.model = model.or(self.rows.model.take());
-                self.rows.turn_id = turn_id.or(self.rows.turn_id.take());
+                self.rows.model = text("model").or(self.rows.model.take());
+                self.rows.turn_id = text("turn_id").or(self.rows.turn_id.take());
                 self.rows.turn_context = Some(span);
             }
             // Of several the first is that of this file, the others are those of where it was forked from.
@@ -268,93 +275,82 @@ impl Reading<'_> {
         }
     }
 
-    fn item(&mut self, place: Range<usize>) {
-        let payload = &self.line.bytes[place.clone()];
-        let kind = json::text(payload, &["type"]).unwrap_or_default();
-        self.rows.failed.extend(failed_call(&kind, payload));
+    fn item(&mut self, payload: &Payload<'a>) {
+        self.rows.failed.extend(failed_call(&payload.kind, &payload.fields));
         // The answer to the host's own request for a summary is in no context.
-        let notes = self.member("metadata").map(|member| &self.line.bytes[member.value.clone()]);
-        if notes.and_then(|notes| json::get(notes, "compaction_output")) == Some(b"true") {
+        if self.fields.inner("metadata").is_some_and(|notes| notes.is("compaction_output", "true")) {
             return;
         }
-        let timestamp = self.text("timestamp").or_else(|| self.text("created_at"));
+        let timestamp = self.fields.text("timestamp").or_else(|| self.fields.text("created_at"));
         let timestamp = timestamp.and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
-        let item = self.span(place);
+        let item = self.span(payload.place.clone());
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
     }
 
     /// Reads a line of the oldest versions: an item, or what the file says of itself.
     fn bare(&mut self, kind: &str) {
         let is_item = kind.ends_with("_call") || kind.ends_with("_output") || kind == "function_result";
-        if is_item || kind == "reasoning" || self.member("role").is_some() {
+        let has = |key: &str| self.fields.place(key).is_some();
+        if is_item || kind == "reasoning" || has("role") {
             self.rows.is_bare = true;
-            self.item(0..self.line.bytes.len());
-        } else if self.member("record_type").is_none() && self.member("instructions").is_none() {
+            if let Some(payload) = Payload::of(self.line.bytes, 0..self.line.bytes.len()) {
+                self.item(&payload);
+            }
+        } else if !has("record_type") && !has("instructions") {
             self.rows.passed.n_ignored += 1;
         }
     }
 
-    fn world(&mut self, payload: &[u8], span: Span) {
-        if json::get(payload, "full") == Some(b"true") {
+    fn world(&mut self, fields: &Fields<'_>, span: Span) {
+        if fields.is("full", "true") {
             self.rows.world = Some(World { whole: span, changes: Vec::new() });
         } else if let Some(world) = &mut self.rows.world {
             world.changes.push(span);
         }
     }
 
-    fn event(&mut self, place: Range<usize>) {
-        let payload = &self.line.bytes[place.clone()];
-        let kind = json::text(payload, &["type"]).unwrap_or_default();
-        match kind.as_str() {
-            "token_count" => self.count(place),
+    fn event(&mut self, payload: &Payload<'a>) {
+        let fields = &payload.fields;
+        match &*payload.kind {
+            "token_count" => _ = self.count(payload),
             "task_started" | "turn_started" => {
-                let window = json::get(payload, "model_context_window").and_then(number);
-                self.rows.context_window = window.filter(|window| *window > 0).or(self.rows.context_window);
-                let turn_id = json::text(payload, &["turn_id"]);
+                self.rows.window(fields.number("model_context_window"));
+                let turn_id = fields.text("turn_id").map(Cow::into_owned);
                 self.rows.turn_id = turn_id.or(self.rows.turn_id.take());
             }
-            "thread_rolled_back" => {
-                let count = |key| json::get(payload, key).and_then(number);
-                match (count("rollback_start_index"), count("num_turns")) {
-                    (Some(start), _) => self.rows.cut(start),
-                    (None, Some(n_turns)) => self.rows.push(self.line.number, Kind::RolledBack { n_turns }),
-                    (None, None) => {}
-                }
-            }
-            _ => self.rows.failed.extend(failed_call(&kind, payload)),
+            "thread_rolled_back" => match (fields.number("rollback_start_index"), fields.number("num_turns"))
+            {
+                (Some(start), _) => self.rows.cut(start),
+                (None, Some(n_turns)) => self.rows.push(self.line.number, Kind::RolledBack { n_turns }),
+                (None, None) => {}
+            },
+            kind => self.rows.failed.extend(failed_call(kind, fields)),
         }
     }
 
     /// Reads a count; one whose sum is that of the last one repeats it, and measures no request.
-    fn count(&mut self, place: Range<usize>) {
-        let payload = &self.line.bytes[place.clone()];
-        let find = |path: &[&str]| json::find(payload, path);
-        let count = |path: &[&str]| number(&payload[find(path)?]);
-        let window = count(&["info", "model_context_window"]).filter(|window| *window > 0);
-        self.rows.context_window = window.or(self.rows.context_window);
-        let Some(totals) = find(&["info", "total_token_usage"]) else { return };
-        let last = |key| count(&["info", "last_token_usage", key]);
-        self.rows.context_tokens = last("total_tokens").unwrap_or(0);
-        let total = count(&["info", "total_token_usage", "total_tokens"]);
-        let is_new = total != self.rows.total_tokens;
-        let read = last("cached_input_tokens");
-        let written = last("cache_write_input_tokens");
-        let prompt = last("input_tokens").unwrap_or(0);
+    fn count(&mut self, payload: &Payload<'a>) -> Option<()> {
+        let info = payload.fields.inner("info")?;
+        self.rows.window(info.number("model_context_window"));
+        let place = info.place("total_token_usage")?;
+        let total = info.inner("total_token_usage")?.number("total_tokens");
+        let last = info.inner("last_token_usage")?;
+        self.rows.context_tokens = last.number("total_tokens").unwrap_or(0);
+        let (read, written) = (last.number("cached_input_tokens"), last.number("cache_write_input_tokens"));
+        let prompt = last.number("input_tokens").unwrap_or(0);
         let usage = Usage {
             input_tokens: prompt.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)),
-            output_tokens: last("output_tokens").unwrap_or(0),
+            output_tokens: last.number("output_tokens").unwrap_or(0),
             cache_read_tokens: read,
             cache_write_tokens: written,
         };
-        let totals = self.span(place.start + totals.start..place.start + totals.end);
-        (self.rows.totals, self.rows.total_tokens) = (Some(totals), total);
+        let start = payload.place.start + payload.fields.place("info")?.start;
+        self.rows.totals = Some(self.span(start + place.start..start + place.end));
+        let is_new = std::mem::replace(&mut self.rows.total_tokens, total) != total;
         if is_new && prompt > 0 {
             let model = self.rows.model.clone();
             self.rows.push(self.line.number, Kind::Request { usage, model });
         }
+        Some(())
     }
-}
-
-fn number(text: &[u8]) -> Option<u64> {
-    serde_json::from_slice(text).ok()
 }
