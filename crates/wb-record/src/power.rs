@@ -296,7 +296,9 @@ fn bytes_of(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn parts_of(path: &Path) -> FileParts {
-    FileParts::open(path).unwrap_or_else(|_| FileParts::begin(path))
+    // It does not wait for the disk.
+    let disk = Arc::new(Recorder::default());
+    FileParts::open_on(disk, path.to_owned()).unwrap_or_else(|_| FileParts::begin(path))
 }
 
 fn commit(disk: &Arc<dyn Disk>, path: &Path, set: &ChangeSet) -> Result<(), CommitError> {
@@ -396,7 +398,8 @@ fn after_a_power_cut_an_operation_is_done_or_not_begun_or_settled() {
                 is_new ^= settle(&log, &begun) == Found::Finished;
             }
             assert_eq!(bytes_of(&log), if is_new { after(&set) } else { Some(OLD.to_vec()) });
-            append_line_on(&(Arc::new(System) as _), &folder.join(OPERATIONS), None, b"next").unwrap();
+            append_line_on(&(Arc::new(Recorder::default()) as _), &folder.join(OPERATIONS), None, b"next")
+                .unwrap();
             assert!(
                 bytes_of(&folder.join(OPERATIONS)).unwrap().ends_with(b"\nnext\n") || operations.is_empty()
             );

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,32 +17,40 @@ use wb_session::store::memory::MemoryStore;
 use wb_session::{Durability, EntryKind, EntryStore, IdSource, Logged, NewSession, Request, Session};
 
 const SAMPLES: usize = 41;
-const ENTRIES: u32 = 500;
+const ENTRIES: u32 = 100;
 
 fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "| message | bytes | to_vec µs | memory µs | ratio | file µs | ratio | allocations |")?;
-    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|")?;
+    writeln!(
+        out,
+        "| message | bytes | to_vec µs | memory µs | ratio | file µs | ratio | a bare write µs | allocations |"
+    )?;
+    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
     for (name, message) in messages() {
         let request = matches!(message, Message::Assistant { .. }).then(Request::default);
         let kind = EntryKind::Message(Logged { message: message.clone(), request, is_excluded: false });
         let json = serde_json::to_vec(&message)?;
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("append.jsonl");
-        let _ = std::fs::remove_file(&path);
+        let [path, bare] =
+            ["append.jsonl", "append.bare"].map(|name| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        let _ = (std::fs::remove_file(&path), std::fs::remove_file(&bare));
         let mut in_memory = session(Box::new(MemoryStore::default()));
         let mut in_file = session(Box::new(JsonlStore::create(&path, Durability::Never).unwrap()));
-        let [to_vec, memory, file] = medians([
+        let mut file = File::options().append(true).create(true).open(&bare)?;
+        let [to_vec, memory, store, write] = medians([
             &mut || drop(black_box(serde_json::to_vec(&message).unwrap())),
             &mut || drop(in_memory.append(&kind, 0).unwrap()),
             &mut || drop(in_file.append(&kind, 0).unwrap()),
+            &mut || assert_eq!(file.write(&json).unwrap(), json.len()),
         ]);
         let counted = allocation_counter::measure(|| drop(in_file.append(&kind, 0).unwrap()));
         let (n_bytes, n_allocations) = (json.len(), counted.count_total);
-        let [in_memory, in_file] = [memory, file].map(|us| us / to_vec);
+        let [of_memory, of_store] = [memory, store].map(|us| us / to_vec);
         writeln!(
             out,
-            "| {name} | {n_bytes} | {to_vec:.2} | {memory:.2} | {in_memory:.1} | {file:.2} | {in_file:.1} | {n_allocations} |"
+            "| {name} | {n_bytes} | {to_vec:.2} | {memory:.2} | {of_memory:.1} | {store:.2} | {of_store:.1} | {write:.2} | \
+             {n_allocations} |"
         )?;
+        std::fs::remove_file(bare)?;
         std::fs::remove_file(path)?;
     }
     Ok(())

@@ -1,19 +1,25 @@
 //! Writing entries, in the form of pi's version 3.
 //!
 //! Members stand in pi's order, and what pi's screens count on is there: a display flag, the whole usage with its
-//! costs. What is not known is written as zero or an empty text.
+//! costs. What is not known is written as zero or an empty text. Nothing is copied on the way to the line.
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
 use crate::entry::{
-    BranchSummary, Compaction, CustomMessage, EntryKind, Logged, Replacement, Request, StopReason,
+    Custom, EntryKind, Label, Logged, ModelChange, SessionInfo, StopReason, ThinkingLevelChange,
 };
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
 use crate::timestamp::iso_ms;
+
+/// Levels of a value that are surely read again; the reader takes a few more than a hundred with those around it.
+const SURE_LEVELS: usize = 64;
 
 /// The beginning of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,18 +37,25 @@ pub struct NewSession {
 impl NewSession {
     /// Returns the first line, without its line feed.
     pub(crate) fn line(&self) -> Vec<u8> {
-        let mut fields = Map::new();
-        let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-        put("type", "session".into());
-        put("version", WRITTEN_VERSION.into());
-        put("id", self.id.as_str().into());
-        put("timestamp", iso_ms(self.timestamp).into());
-        put("cwd", self.cwd.as_str().into());
-        if let Some(parent) = &self.parent_session {
-            put("parentSession", parent.as_str().into());
-        }
-        Value::Object(fields).to_string().into_bytes()
+        let Self { id, timestamp, cwd, parent_session } = self;
+        let timestamp = iso_ms(*timestamp);
+        let line =
+            HeaderLine { r#type: "session", version: WRITTEN_VERSION, id, timestamp, cwd, parent_session };
+        // Texts and a number are always written.
+        serde_json::to_vec(&line).unwrap_or_default()
     }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeaderLine<'a> {
+    r#type: &'a str,
+    version: u64,
+    id: &'a str,
+    timestamp: String,
+    cwd: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_session: &'a Option<String>,
 }
 
 /// The place of a new entry.
@@ -56,121 +69,263 @@ pub(crate) struct Place<'a> {
 
 /// Returns the line of an entry, without its line feed.
 pub(crate) fn line(place: Place<'_>, kind: &EntryKind) -> Result<Vec<u8>, SessionError> {
+    let mut line = Vec::new();
+    write_line(place, kind, &mut line)?;
+    Ok(line)
+}
+
+/// Appends the line of an entry to a buffer, without its line feed.
+pub(crate) fn write_line(place: Place<'_>, kind: &EntryKind, out: &mut Vec<u8>) -> Result<(), SessionError> {
+    let Place { id, parent_id, timestamp } = place;
     let (r#type, said) = said(place, kind)?;
-    let mut fields = Map::new();
-    fields.insert("type".to_owned(), r#type.into());
-    fields.insert("id".to_owned(), place.id.as_str().into());
-    fields.insert("parentId".to_owned(), place.parent_id.map(EntryId::as_str).into());
-    fields.insert("timestamp".to_owned(), iso_ms(place.timestamp).into());
-    for (key, value) in said {
-        // An entry that was taken from another log brings its own place, which is not that of the new one.
-        fields.entry(key).or_insert(value);
-    }
-    Ok(Value::Object(fields).to_string().into_bytes())
+    let line = EntryLine { r#type, id, parent_id, timestamp: iso_ms(timestamp), said };
+    serde_json::to_writer(out, &line).map_err(|error| not_writable(&error.to_string()))
 }
 
-fn said(place: Place<'_>, kind: &EntryKind) -> Result<(String, Map<String, Value>), SessionError> {
-    let (r#type, value) = match kind {
-        EntryKind::Message(logged) => ("message", json!({ "message": message(logged, place.timestamp)? })),
-        EntryKind::ModelChange(it) => ("model_change", plain(it)?),
-        EntryKind::ThinkingLevelChange(it) => ("thinking_level_change", plain(it)?),
-        EntryKind::Compaction(it) => ("compaction", compaction(it, place.id)),
-        EntryKind::BranchSummary(it) => ("branch_summary", branch_summary(it)),
-        EntryKind::CustomMessage(it) => ("custom_message", custom_message(it)),
-        EntryKind::ContextEdit(it) => {
-            let new = |it: &Replacement| json!({ "content": content(&it.content) });
-            let replacement = it.replacement.as_ref().map(new);
-            ("context_edit", json!({ "targetId": it.target_id.as_str(), "replacement": replacement }))
-        }
-        EntryKind::Custom(it) => ("custom", plain(it)?),
-        EntryKind::Label(it) => ("label", plain(it)?),
-        EntryKind::SessionInfo(it) => ("session_info", plain(it)?),
-        EntryKind::Other(fields) => return other(fields),
+/// Returns whether no value in an entry is nested so deep that its line may not be read again.
+pub(crate) fn is_shallow(kind: &EntryKind) -> bool {
+    let are_shallow = |blocks: &[Block]| {
+        blocks.iter().all(|block| match block {
+            Block::ToolCall { input, .. } => is_within(input, SURE_LEVELS),
+            _ => true,
+        })
     };
-    match value {
-        Value::Object(fields) => Ok((r#type.to_owned(), fields)),
-        _ => Err(not_writable(r#type)),
+    let is_shallow = |value: &Option<Value>| value.as_ref().is_none_or(|value| is_within(value, SURE_LEVELS));
+    match kind {
+        EntryKind::Message(logged) => are_shallow(logged.message.blocks()),
+        EntryKind::Compaction(it) => is_shallow(&it.details),
+        EntryKind::BranchSummary(it) => is_shallow(&it.details),
+        EntryKind::CustomMessage(it) => are_shallow(it.content.blocks()) && is_shallow(&it.details),
+        EntryKind::ContextEdit(it) => {
+            it.replacement.as_ref().is_none_or(|new| are_shallow(new.content.blocks()))
+        }
+        EntryKind::Custom(it) => is_shallow(&it.data),
+        EntryKind::ModelChange(_)
+        | EntryKind::ThinkingLevelChange(_)
+        | EntryKind::Label(_)
+        | EntryKind::SessionInfo(_) => true,
+        EntryKind::Other(_) => false,
     }
 }
 
-fn plain(value: &impl Serialize) -> Result<Value, SessionError> {
-    serde_json::to_value(value).map_err(|error| not_writable(&error.to_string()))
+fn is_within(value: &Value, n_levels: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if n_levels == 0 => false,
+        Value::Array(values) => values.iter().all(|value| is_within(value, n_levels - 1)),
+        Value::Object(fields) => fields.values().all(|value| is_within(value, n_levels - 1)),
+        _ => true,
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryLine<'a> {
+    r#type: &'a str,
+    id: &'a EntryId,
+    parent_id: Option<&'a EntryId>,
+    timestamp: String,
+    #[serde(flatten)]
+    said: Said<'a>,
+}
+
+/// What an entry says, by what it is given as.
+#[derive(Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum Said<'a> {
+    Message {
+        message: Spoken<'a>,
+    },
+    ModelChange(&'a ModelChange),
+    ThinkingLevelChange(&'a ThinkingLevelChange),
+    Compaction {
+        summary: &'a str,
+        first_kept_entry_id: &'a EntryId,
+        tokens_before: u64,
+        #[serde(flatten)]
+        notes: Notes<'a>,
+    },
+    BranchSummary {
+        from_id: &'a str,
+        summary: &'a str,
+        #[serde(flatten)]
+        notes: Notes<'a>,
+    },
+    CustomMessage {
+        custom_type: &'a str,
+        content: Body<'a>,
+        display: bool,
+        #[serde(flatten)]
+        notes: Notes<'a>,
+    },
+    ContextEdit {
+        target_id: &'a EntryId,
+        replacement: Option<NewBody<'a>>,
+    },
+    Custom(&'a Custom),
+    Label(&'a Label),
+    SessionInfo(&'a SessionInfo),
+    Other(OtherFields<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Notes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Value>,
+    #[serde(skip_serializing_if = "is_false")]
+    from_hook: bool,
+}
+
+#[derive(Serialize)]
+struct NewBody<'a> {
+    content: Body<'a>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn said<'a>(place: Place<'a>, kind: &'a EntryKind) -> Result<(&'a str, Said<'a>), SessionError> {
+    Ok(match kind {
+        EntryKind::Message(logged) => {
+            ("message", Said::Message { message: spoken(logged, place.timestamp)? })
+        }
+        EntryKind::ModelChange(it) => ("model_change", Said::ModelChange(it)),
+        EntryKind::ThinkingLevelChange(it) => ("thinking_level_change", Said::ThinkingLevelChange(it)),
+        EntryKind::Compaction(it) => {
+            let notes = Notes { details: it.details.as_ref(), from_hook: it.from_hook };
+            // A compaction that keeps nothing names itself, which pi reads as that.
+            let first_kept_entry_id = it.first_kept_entry_id.as_ref().unwrap_or(place.id);
+            let (summary, tokens_before) = (&it.summary, it.tokens_before);
+            ("compaction", Said::Compaction { summary, first_kept_entry_id, tokens_before, notes })
+        }
+        EntryKind::BranchSummary(it) => {
+            let notes = Notes { details: it.details.as_ref(), from_hook: it.from_hook };
+            ("branch_summary", Said::BranchSummary { from_id: &it.from_id, summary: &it.summary, notes })
+        }
+        EntryKind::CustomMessage(it) => {
+            let notes = Notes { details: it.details.as_ref(), from_hook: false };
+            let (custom_type, content, display) = (&it.custom_type, Body(&it.content), it.display);
+            ("custom_message", Said::CustomMessage { custom_type, content, display, notes })
+        }
+        EntryKind::ContextEdit(it) => {
+            let replacement = it.replacement.as_ref().map(|new| NewBody { content: Body(&new.content) });
+            ("context_edit", Said::ContextEdit { target_id: &it.target_id, replacement })
+        }
+        EntryKind::Custom(it) => ("custom", Said::Custom(it)),
+        EntryKind::Label(it) => ("label", Said::Label(it)),
+        EntryKind::SessionInfo(it) => ("session_info", Said::SessionInfo(it)),
+        // Entries of a kind that is not known need a type, and not that of the header.
+        EntryKind::Other(fields) => match fields.get("type").and_then(Value::as_str) {
+            Some("session") => return Err(not_writable("a second header")),
+            Some(r#type) => (r#type, Said::Other(OtherFields(fields))),
+            None => return Err(not_writable("an entry without a type")),
+        },
+    })
 }
 
 fn not_writable(what: &str) -> SessionError {
     SessionError::NotWritable { what: what.to_owned() }
 }
 
-/// Entries of a kind that is not known need a type, and not that of the header.
-fn other(fields: &Map<String, Value>) -> Result<(String, Map<String, Value>), SessionError> {
-    match fields.get("type").and_then(Value::as_str) {
-        Some("session") => Err(not_writable("a second header")),
-        Some(r#type) => Ok((r#type.to_owned(), fields.clone())),
-        None => Err(not_writable("an entry without a type")),
-    }
-}
+/// An entry that was taken from another log brings its own place, which is not that of the new one.
+struct OtherFields<'a>(&'a Map<String, Value>);
 
-/// A compaction that keeps nothing names itself, which pi reads as that.
-fn compaction(it: &Compaction, own: &EntryId) -> Value {
-    let first_kept = it.first_kept_entry_id.as_ref().unwrap_or(own);
-    let mut value = json!({
-        "summary": it.summary, "firstKeptEntryId": first_kept.as_str(), "tokensBefore": it.tokens_before,
-    });
-    add_notes(&mut value, it.details.as_ref(), it.from_hook);
-    value
-}
-
-fn branch_summary(it: &BranchSummary) -> Value {
-    let mut value = json!({ "fromId": it.from_id, "summary": it.summary });
-    add_notes(&mut value, it.details.as_ref(), it.from_hook);
-    value
-}
-
-fn add_notes(value: &mut Value, details: Option<&Value>, from_hook: bool) {
-    if let Some(details) = details {
-        value["details"] = details.clone();
-    }
-    if from_hook {
-        value["fromHook"] = true.into();
-    }
-}
-
-fn custom_message(it: &CustomMessage) -> Value {
-    let mut value = json!({
-        "customType": it.custom_type, "content": content(&it.content), "display": it.display,
-    });
-    add_notes(&mut value, it.details.as_ref(), false);
-    value
-}
-
-fn message(logged: &Logged, entry_timestamp: i64) -> Result<Value, SessionError> {
-    let Logged { message, request, is_excluded } = logged;
-    let mut value = match message {
-        Message::User { content: body, .. } => json!({ "role": "user", "content": content(body) }),
-        Message::Assistant { content, .. } => answer(content, request.as_ref()),
-        Message::ToolResult { tool_call_id, tool_name, content, is_error } => json!({
-            "role": "toolResult", "toolCallId": tool_call_id, "toolName": tool_name,
-            "content": parts(content), "isError": is_error,
-        }),
-        Message::BashExecution { command, output, exit_code } => {
-            shell(command, output, *exit_code, *is_excluded)
+impl Serialize for OtherFields<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        let is_place = |key: &str| matches!(key, "type" | "id" | "parentId" | "timestamp");
+        for (key, value) in self.0.iter().filter(|(key, _)| !is_place(key)) {
+            map.serialize_entry(key, value)?;
         }
-        Message::Custom { custom_type, content: body } => json!({
-            "role": "custom", "customType": custom_type, "content": content(body), "display": true,
-        }),
+        map.end()
+    }
+}
+
+/// A message in pi's form.
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Spoken<'a> {
+    User {
+        content: Body<'a>,
+        timestamp: i64,
+    },
+    Assistant {
+        content: Parts<'a>,
+        api: &'a str,
+        provider: &'a str,
+        model: &'a str,
+        usage: PiUsage,
+        stop_reason: StopReason,
+        timestamp: i64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<&'a str>,
+    },
+    ToolResult {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        content: Parts<'a>,
+        is_error: bool,
+        timestamp: i64,
+    },
+    BashExecution {
+        command: &'a str,
+        output: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        cancelled: bool,
+        truncated: bool,
+        #[serde(skip_serializing_if = "is_false")]
+        exclude_from_context: bool,
+        timestamp: i64,
+    },
+    Custom {
+        custom_type: &'a str,
+        content: Body<'a>,
+        display: bool,
+        timestamp: i64,
+    },
+}
+
+fn spoken(logged: &Logged, entry_timestamp: i64) -> Result<Spoken<'_>, SessionError> {
+    let timestamp = logged.message.timestamp().unwrap_or(entry_timestamp);
+    Ok(match &logged.message {
+        Message::User { content, .. } => Spoken::User { content: Body(content), timestamp },
+        Message::Assistant { content, error_message } => {
+            answer(logged, content, error_message.as_deref(), timestamp)
+        }
+        Message::ToolResult { tool_call_id, tool_name, content, is_error } => Spoken::ToolResult {
+            tool_call_id,
+            tool_name,
+            content: Parts(content),
+            is_error: *is_error,
+            timestamp,
+        },
+        Message::BashExecution { command, output, exit_code } => Spoken::BashExecution {
+            command,
+            output,
+            exit_code: *exit_code,
+            cancelled: false,
+            truncated: false,
+            exclude_from_context: logged.is_excluded,
+            timestamp,
+        },
+        Message::Custom { custom_type, content } => {
+            Spoken::Custom { custom_type, content: Body(content), display: true, timestamp }
+        }
         Message::BranchSummary { .. } => return Err(not_writable("a branch summary as a message")),
         Message::CompactionSummary { .. } => return Err(not_writable("a compaction as a message")),
-    };
-    let own = message.timestamp().filter(|timestamp| *timestamp != 0);
-    value["timestamp"] = own.unwrap_or(entry_timestamp).into();
-    if let Message::Assistant { error_message: Some(error), .. } = message {
-        value["errorMessage"] = error.as_str().into();
-    }
-    Ok(value)
+    })
 }
 
-fn answer(content: &[Block], request: Option<&Request>) -> Value {
-    let text = |get: fn(&Request) -> Option<&String>| request.and_then(get).map_or("", String::as_str);
+fn answer<'a>(
+    logged: &'a Logged,
+    content: &'a [Block],
+    error_message: Option<&'a str>,
+    timestamp: i64,
+) -> Spoken<'a> {
+    let request = logged.request.as_ref();
     let stop_reason = match request.map_or(StopReason::Other, |request| request.stop_reason) {
         StopReason::Other if content.iter().any(|block| matches!(block, Block::ToolCall { .. })) => {
             StopReason::ToolUse
@@ -178,64 +333,105 @@ fn answer(content: &[Block], request: Option<&Request>) -> Value {
         StopReason::Other => StopReason::Stop,
         known => known,
     };
-    json!({
-        "role": "assistant", "content": parts(content), "api": text(|it| it.api.as_ref()),
-        "provider": text(|it| it.provider.as_ref()), "model": text(|it| it.model.as_ref()),
-        "usage": usage(request.and_then(|it| it.usage.as_ref()).unwrap_or(&Usage::EMPTY)),
-        "stopReason": stop_reason,
-    })
-}
-
-fn usage(usage: &Usage) -> Value {
-    let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
-    json!({
-        "input": usage.input_tokens, "output": usage.output_tokens, "cacheRead": read, "cacheWrite": written,
-        "totalTokens": usage.context_tokens(),
-        "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
-    })
-}
-
-fn shell(command: &str, output: &str, exit_code: Option<i32>, is_excluded: bool) -> Value {
-    let mut value = json!({ "role": "bashExecution", "command": command, "output": output });
-    if let Some(code) = exit_code {
-        value["exitCode"] = code.into();
-    }
-    value["cancelled"] = false.into();
-    value["truncated"] = false.into();
-    if is_excluded {
-        value["excludeFromContext"] = true.into();
-    }
-    value
-}
-
-fn content(content: &Content) -> Value {
-    match content {
-        Content::Text(text) => text.as_str().into(),
-        Content::Blocks(blocks) => parts(blocks),
+    Spoken::Assistant {
+        content: Parts(content),
+        api: request.and_then(|it| it.api.as_deref()).unwrap_or_default(),
+        provider: request.and_then(|it| it.provider.as_deref()).unwrap_or_default(),
+        model: request.and_then(|it| it.model.as_deref()).unwrap_or_default(),
+        usage: PiUsage::of(request.and_then(|it| it.usage.as_ref()).unwrap_or(&Usage::EMPTY)),
+        stop_reason,
+        timestamp,
+        error_message,
     }
 }
 
-fn parts(blocks: &[Block]) -> Value {
-    blocks.iter().map(part).collect()
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PiUsage {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    total_tokens: u64,
+    cost: Cost,
+}
+
+impl PiUsage {
+    fn of(usage: &Usage) -> Self {
+        Self {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens.unwrap_or(0),
+            cache_write: usage.cache_write_tokens.unwrap_or(0),
+            total_tokens: usage.context_tokens(),
+            cost: Cost::default(),
+        }
+    }
+}
+
+/// Prices are not known here.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cost {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    total: u64,
+}
+
+struct Body<'a>(&'a Content);
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Content::Text(text) => to.serialize_str(text),
+            Content::Blocks(blocks) => Parts(blocks).serialize(to),
+        }
+    }
+}
+
+struct Parts<'a>(&'a [Block]);
+
+impl Serialize for Parts<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(part))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Part<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Thinking {
+        thinking: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thinking_signature: Option<&'a str>,
+    },
+    ToolCall {
+        id: &'a str,
+        name: &'a str,
+        arguments: &'a Value,
+    },
+    Image {
+        data: &'a str,
+        mime_type: &'a str,
+    },
 }
 
 /// Results and commands inside of a message are no parts in files of pi: their JSON is written as text.
-fn part(block: &Block) -> Value {
+fn part(block: &Block) -> Part<'_> {
     match block {
-        Block::Text { text } => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signature: None } => json!({ "type": "thinking", "thinking": text }),
-        Block::Thinking { text, signature: Some(signature) } => {
-            json!({ "type": "thinking", "thinking": text, "thinkingSignature": signature })
+        Block::Text { text } => Part::Text { text: text.into() },
+        Block::Thinking { text, signature } => {
+            Part::Thinking { thinking: text, thinking_signature: signature.as_deref() }
         }
-        Block::ToolCall { id, name, input } => {
-            json!({ "type": "toolCall", "id": id, "name": name, "arguments": input })
-        }
-        Block::Image { media_type, data_base64 } => {
-            json!({ "type": "image", "data": data_base64, "mimeType": media_type })
-        }
+        Block::ToolCall { id, name, input } => Part::ToolCall { id, name, arguments: input },
+        Block::Image { media_type, data_base64 } => Part::Image { data: data_base64, mime_type: media_type },
         Block::ToolResult { .. } | Block::Command { .. } => {
-            let text = serde_json::to_string(block).unwrap_or_default();
-            json!({ "type": "text", "text": text })
+            Part::Text { text: serde_json::to_string(block).unwrap_or_default().into() }
         }
     }
 }

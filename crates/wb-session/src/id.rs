@@ -155,9 +155,9 @@ impl IdSource {
     /// Returns an id that is not taken; after a hundred tries it is one of 32 digits.
     pub(crate) fn next_id(&mut self, is_taken: impl Fn(&str) -> bool) -> EntryId {
         for _ in 0..MAX_TRIES {
-            let id = format!("{:08x}", self.scattered() >> 32);
-            if !is_taken(&id) {
-                return id.into();
+            let id = EntryId::of_digits((self.scattered() >> 32) as u32);
+            if !is_taken(id.as_str()) {
+                return id;
             }
         }
         loop {

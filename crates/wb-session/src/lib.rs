@@ -50,6 +50,7 @@ pub mod context;
 pub mod encode;
 mod migrate;
 pub mod store;
+mod index;
 pub mod session;
 mod fork;
 pub mod undo;
@@ -88,7 +89,7 @@ pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_
 pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
 pub use session::{LEAF_MARK, Session};
 pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
-pub use store::{Durability, EntryStore};
+pub use store::{Durability, EntryStore, Record};
 pub use timestamp::{iso_ms, parse_iso_ms};
 pub use tree::{Node, Tree};
 pub use undo::{UNDO_MARK, UndoneCompaction};

@@ -1,21 +1,23 @@
 //! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context::{self, Context, Draft, Selection};
 use crate::encode::{self, NewSession, Place};
 use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
-use crate::lenient;
-use crate::log::{Header, LogNote, NEWEST_VERSION, first_kept_of_version_1};
-use crate::store::EntryStore;
+use crate::index::{Index, Seen};
+use crate::log::{Header, LogNote, first_kept_of_version_1};
+use crate::store::{EntryStore, Record};
 use crate::tree::{Node, Tree};
 use wb_record::lines::{Line, trimmed};
 
 /// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
 pub const LEAF_MARK: &str = "window_budget.leaf";
+
+/// Room for a line that is kept from one entry to the next.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 
 /// A session that is read and written through a store.
 ///
@@ -48,6 +50,8 @@ pub struct Session {
     leaf: Option<EntryId>,
     pub(crate) ids: IdSource,
     notes: Vec<LogNote>,
+    /// The line that was written last, whose room the next one takes.
+    line: Vec<u8>,
 }
 
 impl Session {
@@ -65,7 +69,8 @@ impl Session {
         let line = begin.line();
         let header = Header::read(Line::alone(1, &line))?;
         store.append(&line)?;
-        Ok(Self { store, header, tree: Tree::default(), n_records: 1, leaf: None, ids, notes: Vec::new() })
+        let (tree, notes) = (Tree::default(), Vec::new());
+        Ok(Self { store, header, tree, n_records: 1, leaf: None, ids, notes, line })
     }
 
     /// Opens the session that a store holds; the leaf is its last entry.
@@ -80,7 +85,7 @@ impl Session {
         let header = header.unwrap_or(Err(SessionError::Empty))?;
         let leaf = tree.nodes().next_back().map(|node| node.id);
         ids.skip(n_records);
-        Ok(Self { store, header, tree, n_records, leaf, ids, notes })
+        Ok(Self { store, header, tree, n_records, leaf, ids, notes, line: Vec::new() })
     }
 
     /// Returns the first line.
@@ -212,10 +217,17 @@ impl Session {
         self.check_layout()?;
         self.check_names(kind)?;
         let id = self.ids.next_id(|id| self.tree.place(id).is_some());
-        let line = encode::line(Place { id: &id, parent_id: self.leaf.as_ref(), timestamp }, kind)?;
-        let seen = Seen::of(&line)?;
-        check_readable(&line, seen.tag)?;
-        self.append_seen(vec![seen], &[&line])?;
+        let place = Place { id: &id, parent_id: self.leaf.as_ref(), timestamp };
+        let mut line = std::mem::take(&mut self.line);
+        line.clear();
+        encode::write_line(place, kind, &mut line)?;
+        let seen = Seen::of_kind(place, kind).map_or_else(|| Seen::of(&line), Ok)?;
+        if !encode::is_shallow(kind) {
+            check_readable(&line, seen.tag)?;
+        }
+        self.append_seen([seen], &[Record::written(&line)])?;
+        line.shrink_to(MAX_KEPT_BYTES);
+        self.line = line;
         Ok(id)
     }
 
@@ -230,12 +242,16 @@ impl Session {
     /// Appends the lines of entries in one step and makes the last one the leaf.
     pub(crate) fn append_lines(&mut self, lines: &[Vec<u8>]) -> Result<(), SessionError> {
         let seen = lines.iter().map(|line| Seen::of(line)).collect::<Result<Vec<_>, _>>()?;
-        self.append_seen(seen, &lines.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        self.append_seen(seen, &lines.iter().map(|line| Record::written(line)).collect::<Vec<_>>())
     }
 
     /// The tree learns of lines what it would learn if the session was opened again.
-    fn append_seen(&mut self, seen: Vec<Seen>, lines: &[&[u8]]) -> Result<(), SessionError> {
-        let positions = self.store.append_all(lines)?;
+    fn append_seen(
+        &mut self,
+        seen: impl IntoIterator<Item = Seen>,
+        lines: &[Record<'_>],
+    ) -> Result<(), SessionError> {
+        let positions = self.store.put(lines)?;
         for (seen, position) in seen.into_iter().zip(positions) {
             self.n_records += 1;
             self.leaf = Some(seen.id.clone());
@@ -345,137 +361,4 @@ fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
         SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },
         other => other,
     })
-}
-
-/// What of a line the index needs; the rest is checked to be JSON and passed over.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Probe {
-    r#type: String,
-    id: Option<EntryId>,
-    parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "lenient::timestamp")]
-    timestamp: i64,
-    message: Option<Speaker>,
-    target_id: Option<EntryId>,
-    #[serde(default)]
-    label: Value,
-    #[serde(default)]
-    name: Value,
-}
-
-#[derive(Deserialize)]
-struct Speaker {
-    role: Option<String>,
-}
-
-/// What an entry says about the whole session.
-pub(crate) enum Naming {
-    Nothing,
-    /// An entry got a label or lost it.
-    Label(EntryId, Option<String>),
-    Name(Option<String>),
-}
-
-/// What is known of an entry at a glance.
-pub(crate) struct Seen {
-    id: EntryId,
-    parent_id: Option<EntryId>,
-    timestamp: i64,
-    tag: EntryTag,
-    pub(crate) naming: Naming,
-}
-
-impl Probe {
-    fn of(record: &[u8]) -> Result<Self, String> {
-        let line = Line::alone(0, record);
-        line.parse().map_err(|error| wb_record::lines::fault(&error))
-    }
-
-    fn seen(self) -> Result<Seen, String> {
-        let tag = EntryTag::of(&self.r#type, self.message.as_ref().and_then(|it| it.role.as_deref()));
-        let naming = match (tag, self.target_id) {
-            (EntryTag::Label, Some(target)) => Naming::Label(target, text(self.label)),
-            (EntryTag::SessionInfo, _) => Naming::Name(text(self.name)),
-            _ => Naming::Nothing,
-        };
-        let id = self.id.ok_or("missing field `id`")?;
-        Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
-    }
-}
-
-impl Seen {
-    /// Looks at the line of an entry.
-    pub(crate) fn of(line: &[u8]) -> Result<Self, SessionError> {
-        let seen = Probe::of(line).and_then(Probe::seen);
-        seen.map_err(|what| SessionError::NotWritable { what })
-    }
-}
-
-impl Tree {
-    /// Takes an entry in, and what it tells about the whole session.
-    fn take(&mut self, seen: Seen, line: usize, position: u64) {
-        let Seen { id, parent_id, timestamp, tag, naming } = seen;
-        match naming {
-            Naming::Label(target, label) => self.set_label(target, label),
-            Naming::Name(name) => self.set_name(name),
-            Naming::Nothing => {}
-        }
-        self.push(Node { id, parent_id, timestamp, tag, line, position });
-    }
-}
-
-/// The index of a log as it grows.
-#[derive(Default)]
-struct Index {
-    n_records: usize,
-    header: Option<Result<Header, SessionError>>,
-    tree: Tree,
-    notes: Vec<LogNote>,
-}
-
-impl Index {
-    fn take(&mut self, position: u64, record: &[u8]) {
-        self.n_records += 1;
-        let number = self.n_records;
-        let line = Line::alone(number, trimmed(record, number));
-        match &self.header {
-            _ if line.bytes.is_empty() => {}
-            None => self.header = Some(self.read_header(line)),
-            Some(Err(_)) => {}
-            Some(Ok(header)) => {
-                let version = header.version;
-                if let Err(what) = self.take_entry(line, position, version) {
-                    self.notes.push(LogNote::BadLine { line: number, what });
-                }
-            }
-        }
-    }
-
-    fn read_header(&mut self, line: Line<'_>) -> Result<Header, SessionError> {
-        let header = Header::read(line)?;
-        if header.version > NEWEST_VERSION {
-            self.notes.push(LogNote::NewerVersion { version: header.version });
-        }
-        Ok(header)
-    }
-
-    fn take_entry(&mut self, line: Line<'_>, position: u64, version: u64) -> Result<(), String> {
-        let mut probe = Probe::of(line.bytes)?;
-        if version < 2 {
-            let n_before = self.tree.nodes().len();
-            probe.id = Some(EntryId::of_record(n_before + 1));
-            probe.parent_id = (n_before > 0).then(|| EntryId::of_record(n_before));
-        }
-        self.tree.take(probe.seen()?, line.number, position);
-        Ok(())
-    }
-}
-
-/// Returns a text that is not empty.
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text),
-        _ => None,
-    }
 }

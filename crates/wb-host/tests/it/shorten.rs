@@ -12,7 +12,7 @@ use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     CompactionSettings, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, Label, Logged, NewSession,
-    Replacement, Request, Session, StopReason, StoreError,
+    Record, Replacement, Request, Session, StopReason, StoreError,
 };
 
 use crate::agent::assert_sendable;
@@ -274,13 +274,13 @@ fn what_was_shortened_is_whole_in_no_context_after_a_compaction_is_undone_and_do
 struct Full(MemoryStore, Arc<AtomicUsize>);
 
 impl EntryStore for Full {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
         let left =
             self.1.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(records.len()));
         if left.is_err() {
             return Err(StoreError::BadRecord { what: "the disk is full".to_owned() });
         }
-        self.0.append_all(records)
+        self.0.put(records)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Durability, EntryStore, check_record, check_records};
+use super::{Durability, EntryStore, Record};
 use crate::error::{StoreError, Torn};
 use wb_record::lines::Lines;
 use wb_record::{Bytes, Change, ChangeSet, CommitError, FileParts, PartId, PartReader, Parts, append_line};
@@ -114,9 +114,9 @@ impl JsonlStore {
         self.check_head()?;
         let rest = self.rest(length).map_err(|error| self.failed("reading it", error))?;
         let start = length - rest.len() as u64;
-        match check_record(&rest) {
+        match Record::new(&rest) {
             _ if rest.is_empty() => self.end = length,
-            Ok(()) => {
+            Ok(_) => {
                 self.end = length;
                 if self.is_writer {
                     self.write_to_end(b"\n")?;
@@ -140,7 +140,7 @@ impl JsonlStore {
         let head = head.map_err(|error| self.failed("reading it", error))?;
         let mut lines = Lines::new(BufReader::new(head));
         match lines.next_line().map_err(|error| self.failed("reading it", error))? {
-            Some(line) => check_record(line.bytes).map_err(|error| not_a_log(&error.to_string())),
+            Some(line) => Record::new(line.bytes).map(drop).map_err(|error| not_a_log(&error.to_string())),
             None => Err(not_a_log("blank lines only")),
         }
     }
@@ -218,8 +218,7 @@ impl JsonlStore {
 }
 
 impl EntryStore for JsonlStore {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        check_records(records)?;
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
         if !self.is_writer {
             return Err(StoreError::ReadOnly { path: self.path().to_owned() });
         }
@@ -231,7 +230,7 @@ impl EntryStore for JsonlStore {
         lines.clear();
         for record in records {
             positions.push(self.end + lines.len() as u64);
-            lines.extend_from_slice(record);
+            lines.extend_from_slice(record.bytes());
             lines.push(b'\n');
         }
         let result = self.write_to_end(&lines);

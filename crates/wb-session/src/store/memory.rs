@@ -1,6 +1,6 @@
 //! Records in memory.
 
-use super::{EntryStore, check_records};
+use super::{EntryStore, Record};
 use crate::error::StoreError;
 
 /// Keeps records in memory, for tests and for sessions that nobody will open again.
@@ -21,10 +21,9 @@ impl MemoryStore {
 }
 
 impl EntryStore for MemoryStore {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        check_records(records)?;
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
         let first = self.records.len() as u64;
-        self.records.extend(records.iter().map(|record| record.to_vec()));
+        self.records.extend(records.iter().map(|record| record.bytes().to_vec()));
         Ok((first..self.records.len() as u64).collect())
     }
 

@@ -24,11 +24,17 @@ pub trait EntryStore: fmt::Debug + Send + Sync {
     /// Appends records in one step and returns their positions, as many as there are records; with the answer all of
     /// them are acknowledged.
     ///
-    /// A record is one JSON object without a line feed; if one is not, nothing is written. After an error the
-    /// store holds what it held before; if that cannot be made sure, each further append fails until the store is
-    /// opened again. What a kill leaves behind is up to the store: all of the records or none of them in a database,
-    /// the first ones of them in a file of lines.
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError>;
+    /// After an error the store holds what it held before; if that cannot be made sure, each further append fails
+    /// until the store is opened again. What a kill leaves behind is up to the store: all of the records or none of them
+    /// in a database, the first ones of them in a file of lines.
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError>;
+
+    /// Appends what are records in one step, as [`put`](Self::put) does; if one is none, nothing is written.
+    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
+        let records: Vec<Record<'_>> =
+            records.iter().map(|bytes| Record::new(bytes)).collect::<Result<_, _>>()?;
+        self.put(&records)
+    }
 
     /// Appends one record and returns its position.
     fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
@@ -68,20 +74,31 @@ pub enum Durability {
     Never,
 }
 
-/// Refuses records of which one is not one JSON object on one line.
-fn check_records(records: &[&[u8]]) -> Result<(), StoreError> {
-    records.iter().try_for_each(|record| check_record(record))
-}
+/// One JSON object on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a>(&'a [u8]);
 
-/// Refuses what is not one JSON object on one line.
-fn check_record(record: &[u8]) -> Result<(), StoreError> {
-    let bad = |what: &str| Err(StoreError::BadRecord { what: what.to_owned() });
-    match record {
-        _ if record.contains(&b'\n') => bad("it holds a line feed"),
-        [b'{', ..] => match serde_json::from_slice::<IgnoredAny>(record) {
-            Ok(_) => Ok(()),
-            Err(error) => bad(&error.to_string()),
-        },
-        _ => bad("it does not begin with a brace"),
+impl<'a> Record<'a> {
+    /// Takes what is one JSON object on one line, and refuses anything else.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, StoreError> {
+        let bad = |what: &str| Err(StoreError::BadRecord { what: what.to_owned() });
+        match bytes {
+            _ if bytes.contains(&b'\n') => bad("it holds a line feed"),
+            [b'{', ..] => match serde_json::from_slice::<IgnoredAny>(bytes) {
+                Ok(_) => Ok(Self(bytes)),
+                Err(error) => bad(&error.to_string()),
+            },
+            _ => bad("it does not begin with a brace"),
+        }
+    }
+
+    /// Takes an object that this crate wrote.
+    pub(crate) fn written(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes of the object.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, TransactionBehavior, params};
 
-use super::{Durability, EntryStore, check_records};
+use super::{Durability, EntryStore, Record};
 use crate::error::StoreError;
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS records (
@@ -57,7 +57,7 @@ impl SqliteStore {
     ///
     /// The transaction is a writer from its start: one that became it after it had read would fail at once where
     /// another one wrote in between.
-    fn insert(&self, records: &[&[u8]]) -> Result<i64, Error> {
+    fn insert(&self, records: &[Record<'_>]) -> Result<i64, Error> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let n_records = count(&transaction, &self.log)?;
@@ -65,7 +65,7 @@ impl SqliteStore {
             let sql = "INSERT INTO records (log, position, record) VALUES (?1, ?2, ?3)";
             let mut insert = transaction.prepare(sql)?;
             for (position, record) in (n_records..).zip(records) {
-                insert.execute(params![self.log, position, record])?;
+                insert.execute(params![self.log, position, record.bytes()])?;
             }
             drop(insert);
             transaction.commit()?;
@@ -99,8 +99,7 @@ fn failed(path: &Path, error: &Error) -> StoreError {
 }
 
 impl EntryStore for SqliteStore {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        check_records(records)?;
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
         let expected = self.n_records.unsigned_abs();
         let found = self.insert(records).map_err(|error| self.failed(&error))?;
         if found != self.n_records {

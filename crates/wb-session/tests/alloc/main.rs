@@ -5,8 +5,9 @@
 mod large;
 
 use large::{Memory, Shape, large, memory};
+use wb_message::{Block, Message};
 use wb_session::store::memory::MemoryStore;
-use wb_session::{IdSource, Session};
+use wb_session::{IdSource, NewSession, Session};
 
 /// Bytes that the place of an entry may take: its row, and four of the table, of which three eighths are full where
 /// it has just grown.
@@ -64,5 +65,21 @@ fn an_entry_takes_little_memory_whatever_its_id_is() {
         assert!(open_session(pi, n_entries) <= bound(PER_ENTRY));
         // Beside the row there are the text with its two counts, and the way to it.
         assert!(open_session(foreign, n_entries) <= bound(PER_ENTRY + 56 + 16));
+    }
+}
+
+/// Ten today: the record, its place, and two texts for the time.
+#[test]
+fn an_append_allocates_no_more_for_a_long_message_than_for_a_short_one() {
+    let store = Box::new(MemoryStore::default());
+    let mut session = Session::create(store, &NewSession::default(), IdSource::new(1)).unwrap();
+    for n_lines in [1, 100] {
+        let text = "let line = \"next\";\n".repeat(n_lines);
+        let call = Block::call("c", "edit", serde_json::json!({ "path": "a.rs", "new": text.clone() }));
+        let content = vec![Block::text(text), call];
+        let kind = Message::Assistant { content, error_message: None }.into();
+        session.append(&kind, 0).unwrap();
+        let counted = allocation_counter::measure(|| drop(session.append(&kind, 0).unwrap()));
+        assert!(counted.count_total <= 12, "{} allocations for {n_lines} lines", counted.count_total);
     }
 }

@@ -9,7 +9,7 @@ use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     Compaction, ContextEdit, ContextGauge, CustomMessage, Entry, EntryId, EntryKind, EntryStore, IdSource,
-    Logged, NewSession, Request, SESSION_PRESET, Session, StopReason, StoreError, estimate_context,
+    Logged, NewSession, Record, Request, SESSION_PRESET, Session, StopReason, StoreError, estimate_context,
 };
 
 fn begun(store: Box<dyn EntryStore>) -> Session {
@@ -96,8 +96,8 @@ struct CountedStore {
 }
 
 impl EntryStore for CountedStore {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        self.inner.append_all(records)
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
+        self.inner.put(records)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {

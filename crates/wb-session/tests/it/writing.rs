@@ -11,8 +11,8 @@ use wb_record::Line;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryId, EntryKind, EntryTag, IdSource,
-    Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo, SessionLog,
-    StopReason, ThinkingLevelChange, build_context,
+    Label, Logged, ModelChange, NewSession, Replacement, Request, Session, SessionError, SessionInfo,
+    SessionLog, StopReason, ThinkingLevelChange, build_context,
 };
 use wb_testkit::shared::shared_files;
 
@@ -338,4 +338,66 @@ fn what_is_written_is_read_back_as_it_was() {
         }
     }
     assert_same(&opened(&written(&session)), &log, "written");
+}
+
+#[test]
+fn the_tree_learns_of_an_entry_what_it_learns_when_the_session_is_opened_again() {
+    let mut session = begun();
+    let target = session.append(&Message::user("first").into(), 2_000).unwrap();
+    let mut kinds = one_of_each(&target);
+    kinds.push(EntryKind::SessionInfo(SessionInfo { name: Some(String::new()) }));
+    kinds.extend(
+        [Some("L"), Some(""), None].map(|label| {
+            EntryKind::Label(Label { target_id: target.clone(), label: label.map(str::to_owned) })
+        }),
+    );
+    for (kind, timestamp) in kinds.iter().flat_map(|kind| TIMES.map(|timestamp| (kind, timestamp))) {
+        session.append(kind, timestamp).unwrap();
+        let again = opened(&written(&session));
+        assert!(session.tree().nodes().eq(again.tree().nodes()), "{kind:?} at {timestamp}");
+        assert_eq!(session.tree().label(&target), again.tree().label(&target), "{kind:?}");
+        assert_eq!(session.tree().name(), again.tree().name(), "{kind:?}");
+    }
+}
+
+/// The first and the last year that are written with four digits, and what lies beyond.
+const TIMES: [i64; 5] =
+    [0, -62_167_219_200_000, -62_167_219_200_001, 253_402_300_799_999, 253_402_300_800_000];
+
+#[test]
+fn an_entry_is_refused_only_if_it_could_not_be_read_again() {
+    let mut session = begun();
+    let target = session.append(&Message::user("first").into(), 2_000).unwrap();
+    let (mut deep, mut n_refused) = (json!(1), 0);
+    for levels in 1..140 {
+        deep = if levels % 2 == 0 { json!([deep]) } else { json!({ "a": deep }) };
+        let call = || vec![Block::call("c", "t", deep.clone())];
+        let details = Some(deep.clone());
+        for kind in [
+            Message::Assistant { content: call(), error_message: None }.into(),
+            EntryKind::Compaction(Compaction { details: details.clone(), ..Compaction::default() }),
+            EntryKind::BranchSummary(BranchSummary { details: details.clone(), ..BranchSummary::default() }),
+            EntryKind::CustomMessage(CustomMessage {
+                custom_type: "x".into(),
+                content: Content::Blocks(call()),
+                display: true,
+                details: None,
+            }),
+            EntryKind::ContextEdit(ContextEdit {
+                target_id: target.clone(),
+                replacement: Some(Replacement { content: Content::Blocks(call()) }),
+            }),
+            EntryKind::Custom(Custom { custom_type: "x".into(), data: details }),
+        ] {
+            match session.append(&kind, 3_000) {
+                Ok(id) => assert_eq!(session.entry(&id).unwrap().kind.tag(), kind.tag(), "{levels} levels"),
+                Err(error) => {
+                    assert!(levels > 100 && error.hint().len() > 10, "{levels} levels: {error}");
+                    n_refused += 1;
+                }
+            }
+        }
+    }
+    assert!(n_refused > 6);
+    assert!(opened(&written(&session)).notes().is_empty());
 }
