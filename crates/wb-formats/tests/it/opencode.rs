@@ -68,6 +68,11 @@ fn parts_become_what_the_model_gets_of_them() {
 }
 
 #[test]
+fn failed_answers_are_left_out_and_stopped_ones_are_sent() {
+    assert_snapshot!(shown(&open(fixture("opencode/failures.json")).unwrap()));
+}
+
+#[test]
 fn a_tail_that_was_kept_follows_the_summary() {
     assert_snapshot!(shown(&open(fixture("opencode/compacted.json")).unwrap()));
 }
@@ -148,14 +153,14 @@ fn the_pair_is_removed_where_all_that_was_before_is_wanted() {
 
 #[test]
 fn a_result_is_cleared_by_its_mark_and_given_back() {
-    let mut document = document(fixture("opencode/session.json"));
+    let mut document = document(fixture("opencode/failures.json"));
     let before = bytes(document.as_ref());
     let results = |view: &View| -> Vec<usize> {
         let is_result = |at: &usize| matches!(view.messages[*at], Message::ToolResult { .. });
         (0..view.messages.len()).filter(is_result).collect()
     };
     let view = document.view(ONLY_CONVERSATION).unwrap();
-    // The last one was interrupted: no record holds what is sent for it.
+    // The last one never came: no record holds what is sent for it.
     let all = results(&view);
     let (interrupted, kept) = all.split_last().unwrap();
     let clear = |at: usize| Edit::Body { at, content: markers::cleared_body() };

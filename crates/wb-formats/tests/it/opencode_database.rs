@@ -1,6 +1,6 @@
 //! Databases of opencode, composed from exports, and those that its program wrote.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
@@ -61,10 +61,10 @@ impl Database {
         database
     }
 
-    fn copy(path: &std::path::Path) -> Self {
+    fn copy(path: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("opencode.db");
-        std::fs::write(&copy, crate::support::bytes_of(path)).unwrap();
+        std::fs::copy(path, &copy).unwrap();
         Self { path: copy, _folder: folder }
     }
 
@@ -299,7 +299,8 @@ fn a_mark_on_a_result_is_one_small_change_of_its_row() {
 #[test]
 fn databases_of_the_program_are_read_and_written() {
     let Some(folder) = shared("hosts/fixtures/opencode") else { return };
-    let is_database = |(name, _): &(String, PathBuf)| name.ends_with(".db");
+    let is_database =
+        |(name, _): &(String, PathBuf)| Path::new(name).extension().is_some_and(|it| it == "db");
     let (mut n, mut folds) = (0, 0);
     for (name, path) in files_of(&folder).into_iter().filter(is_database) {
         let database = Database::copy(&path);

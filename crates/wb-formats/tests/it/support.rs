@@ -40,6 +40,7 @@ fixtures![
     "pi/truncated.jsonl",
     "pi/bad-middle.jsonl",
     "opencode/session.json",
+    "opencode/failures.json",
     "opencode/compacted.json",
     "opencode/digest.json",
     "opencode/reverted.json",

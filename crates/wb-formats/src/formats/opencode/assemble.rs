@@ -9,7 +9,7 @@ use wb_record::{Note, Place, Provenance, Span, UsageAt};
 use super::fields::Fields;
 use super::log::Log;
 use super::source::{Head, Piece, Role};
-use super::tool::{Outcome, Tool, attachment, kind};
+use super::tool::{Outcome, Tool, attachment};
 
 /// The custom type of what the host says in the user's place.
 const HOST_TYPE: &str = "meta";
@@ -97,8 +97,8 @@ impl<'a> Draft<'a> {
         let mut run: Vec<Told> = Vec::new();
         let mut is_host = false;
         for piece in pieces {
-            let Some(part) = Fields::of(&piece.json) else { continue };
-            let told = match kind(&part).as_str() {
+            let Some(part) = piece.fields() else { continue };
+            let told = match piece.kind.as_str() {
                 "text" if part.is_true("ignored") => None,
                 "text" => part.text("text").map(|text| (Block::text(text), part.is_true("synthetic"))),
                 // The host puts the text of these in parts of its own.
@@ -152,8 +152,8 @@ impl<'a> Draft<'a> {
     /// Adds a summary as a digest, and the files that stand beside one of ours.
     fn push_digest(&mut self, at: usize, head: &Head, pieces: &[Piece]) {
         let mut texts = pieces.iter().filter_map(|piece| {
-            let part = Fields::of(&piece.json)?;
-            let text = part.text("text").filter(|text| !text.is_empty() && kind(&part) == "text")?;
+            let part = piece.fields()?;
+            let text = part.text("text").filter(|text| !text.is_empty() && piece.kind == "text")?;
             Some((text, place(&piece.record, 0..1)))
         });
         let mut places = std::mem::take(&mut self.asked);
@@ -197,8 +197,8 @@ impl<'a> Draft<'a> {
         let mut step = AnswerStep::default();
         let mut answer = None;
         for piece in pieces {
-            let Some(part) = Fields::of(&piece.json) else { continue };
-            match kind(&part).as_str() {
+            let Some(part) = piece.fields() else { continue };
+            match piece.kind.as_str() {
                 "text" => {
                     step.told.extend(part.text("text").map(|text| (Block::text(text), piece.record.clone())));
                 }
@@ -313,10 +313,7 @@ pub(super) fn is_digest(head: &Head) -> bool {
 
 /// Returns whether a request failed, so that the host sends nothing of it.
 fn is_failure(head: &Head, pieces: &[Piece]) -> bool {
-    let says = |piece: &Piece| {
-        Fields::of(&piece.json)
-            .is_some_and(|part| !["step-start", "reasoning"].contains(&kind(&part).as_str()))
-    };
+    let says = |piece: &Piece| !["step-start", "reasoning"].contains(&piece.kind.as_str());
     head.error.as_ref().is_some_and(|name| name != ABORTED || !pieces.iter().any(says))
 }
 

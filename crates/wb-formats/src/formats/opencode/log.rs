@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::fields::{Fields, text};
 use super::live::{Compaction, Node, Step, arranged, pairs, since_compaction};
 use super::source::{Head, Piece, Role, Source};
-use super::tool::{Outcome, Tool, kind};
+use super::tool::{Outcome, Tool};
 
 /// The messages of a session in the order in which they were written.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +109,7 @@ impl Log {
         let all = self.pieces.get(&at).map_or(&[][..], Vec::as_slice);
         let Some(Revert { at: last, part: Some(part) }) = &self.reverted else { return all };
         let is_first_gone = |piece: &Piece| {
-            Fields::of(&piece.json).and_then(|it| it.text("id")).as_ref() == Some(part)
+            piece.fields().and_then(|it| it.text("id")).as_ref() == Some(part)
                 || piece.record.part.ends_with(part.as_str())
         };
         let end = all.iter().position(is_first_gone).filter(|_| at == *last);
@@ -128,7 +128,7 @@ impl Log {
     fn node(&self, at: usize) -> Node {
         let head = &self.heads[at];
         let step = match (head.role, &head.parent) {
-            (Role::User, _) => Step::Asks(self.pieces(at).iter().find_map(|piece| compaction(&piece.json))),
+            (Role::User, _) => Step::Asks(self.pieces(at).iter().find_map(compaction)),
             (Role::Assistant, Some(of)) if head.is_summary => {
                 Step::Sums { of: of.clone(), is_done: head.is_finished && head.error.is_none() }
             }
@@ -163,7 +163,7 @@ impl Log {
     /// Returns when each result of these messages was cleared, with its message.
     pub(super) fn clearings(&self, live: &[usize]) -> Vec<(usize, i64)> {
         let of = |at: usize| {
-            self.pieces(at).iter().filter_map(move |piece| match tool(&piece.json)?.outcome {
+            self.pieces(at).iter().filter_map(move |piece| match tool(piece)?.outcome {
                 Outcome::Cleared { since, .. } => Some((at, since)),
                 _ => None,
             })
@@ -180,13 +180,12 @@ impl Log {
 }
 
 /// Reads what a part asks for, if it asks for a compaction.
-fn compaction(part: &[u8]) -> Option<Compaction> {
-    let part = Fields::of(part)?;
-    (kind(&part) == "compaction").then(|| Compaction { tail: part.text("tail_start_id") })
+fn compaction(piece: &Piece) -> Option<Compaction> {
+    let is_one = piece.kind == "compaction";
+    is_one.then(|| Compaction { tail: piece.fields().and_then(|part| part.text("tail_start_id")) })
 }
 
 /// Reads a part that is the call of a tool.
-pub(super) fn tool(part: &[u8]) -> Option<Tool> {
-    let part = Fields::of(part)?;
-    (kind(&part) == "tool").then(|| Tool::of(&part))?
+pub(super) fn tool(piece: &Piece) -> Option<Tool> {
+    if piece.kind == "tool" { Tool::of(&piece.fields()?) } else { None }
 }

@@ -27,7 +27,7 @@ use wb_record::{
 
 use self::fields::Fields;
 use self::log::Log;
-use self::source::{Export, MESSAGE, PART, SESSION, Source};
+use self::source::{Export, SESSION, Source};
 use self::stretch::stretches;
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
@@ -74,6 +74,8 @@ pub fn open_database(
     access: wb_record::Access,
 ) -> Result<Box<dyn Document>, FormatError> {
     use wb_record::sqlite::{SqliteParts, Table};
+
+    use self::source::{MESSAGE, PART};
 
     const TABLES: &[Table] = &[
         Table {

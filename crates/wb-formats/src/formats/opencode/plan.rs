@@ -187,7 +187,7 @@ fn part_of<'a>(log: &'a Log, view: &View, at: usize) -> Option<&'a Piece> {
     let own = record(at)?;
     let owner = *log.owners().get(&(own.part.as_str(), own.at))?;
     let is_last = log.is_open_end(owner);
-    let answers = |piece: &&Piece| match tool(&piece.json).map(|tool| tool.outcome) {
+    let answers = |piece: &&Piece| match tool(piece).map(|tool| tool.outcome) {
         Some(Outcome::Open) => !is_last,
         other => other.is_some(),
     };

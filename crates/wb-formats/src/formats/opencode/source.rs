@@ -4,10 +4,10 @@ use std::io;
 use std::ops::Range;
 
 use wb_budget::Usage;
-use wb_record::json::{elements, find};
+use wb_record::json::{Member, elements, members};
 use wb_record::{FormatError, Parts, Span};
 
-use super::fields::{Fields, text};
+use super::fields::Fields;
 
 /// The tables of the database.
 pub(super) const SESSION: &str = "session";
@@ -46,7 +46,20 @@ pub(super) struct Piece {
     pub(super) record: Span,
     /// The part alone, where it stands in an export.
     pub(super) place: Range<usize>,
+    pub(super) kind: String,
     pub(super) json: Vec<u8>,
+}
+
+impl Piece {
+    fn of(record: Span, place: Range<usize>, json: Vec<u8>) -> Option<Self> {
+        let kind = Fields::of(&json)?.text("type").unwrap_or_default();
+        Some(Self { record, place, kind, json })
+    }
+
+    /// Returns the members of the part.
+    pub(super) fn fields(&self) -> Option<Fields<'_>> {
+        Fields::of(&self.json)
+    }
 }
 
 /// What was found, and how much could not be read.
@@ -74,22 +87,57 @@ impl<T> Found<T> {
 #[derive(Debug)]
 pub(super) struct Export {
     pub(super) text: Vec<u8>,
-    /// Where each message stands, with its parts.
-    pub(super) messages: Vec<Range<usize>>,
+    pub(super) elements: Vec<Element>,
     info: Range<usize>,
+}
+
+/// Where a message stands, what it says of itself and its parts.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) place: Range<usize>,
+    info: Range<usize>,
+    parts: Range<usize>,
 }
 
 impl Export {
     pub(super) fn of(text: Vec<u8>) -> Result<Self, FormatError> {
         let start = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        serde_json::from_slice::<serde::de::IgnoredAny>(&text[start..])
-            .map_err(|error| FormatError::of_json(1, &error))?;
-        let place = |key| find(&text[start..], &[key]).map(|it| it.start + start..it.end + start);
-        let list = place("messages").unwrap_or_default();
-        let each = elements(&text[list.clone()]).unwrap_or_default().into_iter();
-        let messages = each.map(|it| list.start + it.start..list.start + it.end).collect();
-        Ok(Self { messages, info: place("info").unwrap_or_default(), text })
+        let Some(session) = places(&text, start..text.len()) else {
+            let whole = serde_json::from_slice::<serde::de::IgnoredAny>(&text[start..]);
+            return Err(whole.err().map_or(FormatError::Empty, |error| FormatError::of_json(1, &error)));
+        };
+        let element = |place: Range<usize>| {
+            let members = places(&text, place.clone()).unwrap_or_default();
+            Element { place, info: named(&members, "info"), parts: named(&members, "parts") }
+        };
+        let elements = listed(&text, named(&session, "messages")).map(element).collect();
+        Ok(Self { elements, info: named(&session, "info"), text })
     }
+
+    fn element(&self, head: &Head) -> Option<&Element> {
+        let at =
+            self.elements.binary_search_by_key(&head.record.at, |element| element.place.start as u64).ok()?;
+        self.elements.get(at)
+    }
+}
+
+/// Returns where the values of an object stand that is in a text.
+fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member>> {
+    let mut all = members(&text[object.clone()])?;
+    for member in &mut all {
+        member.value = object.start + member.value.start..object.start + member.value.end;
+    }
+    Some(all)
+}
+
+fn named(members: &[Member], key: &str) -> Range<usize> {
+    members.iter().rfind(|member| member.key == key).map(|member| member.value.clone()).unwrap_or_default()
+}
+
+/// Returns where the elements of a list stand that is in a text.
+fn listed(text: &[u8], list: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let all = elements(&text[list.clone()]).unwrap_or_default().into_iter();
+    all.map(move |place| list.start + place.start..list.start + place.end)
 }
 
 /// One session, wherever it is.
@@ -113,20 +161,18 @@ impl Source<'_> {
         match self {
             Self::Export(export) => {
                 let mut found = Found::new();
-                for (at, place) in export.messages.iter().enumerate() {
-                    let json = find(&export.text[place.clone()], &["info"]);
-                    let info = json.and_then(|it| {
-                        Fields::of(&export.text[place.start + it.start..place.start + it.end])
-                    });
+                for (at, Element { place, info, .. }) in export.elements.iter().enumerate() {
+                    let info = Fields::of(&export.text[info.clone()]);
                     found.push(at + 1, info.and_then(|info| head(info.text("id")?, &info, span("", place))));
                 }
                 Ok(found)
             }
             Self::Rows { parts, session } => {
                 let mut found = rows(*parts, &format!("{MESSAGE}/{session}/"), |row, record| {
-                    let json = data(row)?;
-                    let mut head = head(text(row_fields(row)?.get("id")?)?, &Fields::of(&json)?, record)?;
-                    head.created = row_fields(row)?.number("time_created").unwrap_or(head.created);
+                    let fields = Fields::of(row)?;
+                    let json = fields.text("data")?.into_bytes();
+                    let mut head = head(fields.text("id")?, &Fields::of(&json)?, record)?;
+                    head.created = fields.number("time_created").unwrap_or(head.created);
                     Some(head)
                 })?;
                 found.all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
@@ -139,8 +185,8 @@ impl Source<'_> {
     pub(super) fn info(&self, head: &Head) -> io::Result<Vec<u8>> {
         match self {
             Self::Export(export) => {
-                let element = &export.text[range(&head.record)];
-                Ok(find(element, &["info"]).map(|it| element[it].to_vec()).unwrap_or_default())
+                let element = export.element(head);
+                Ok(element.map(|it| export.text[it.info.clone()].to_vec()).unwrap_or_default())
             }
             Self::Rows { parts, .. } => Ok(data(&parts.bytes(&head.record)?).unwrap_or_default()),
         }
@@ -150,20 +196,16 @@ impl Source<'_> {
     pub(super) fn pieces(&self, head: &Head) -> io::Result<Found<Piece>> {
         match self {
             Self::Export(export) => {
-                let element = range(&head.record);
-                let list = find(&export.text[element.clone()], &["parts"]).unwrap_or_default();
-                let list = element.start + list.start..element.start + list.end;
-                let places = elements(&export.text[list.clone()]).unwrap_or_default().into_iter();
-                let places = places.map(|it| list.start + it.start..list.start + it.end);
-                let piece = |place: Range<usize>| Piece {
-                    record: head.record.clone(),
-                    json: export.text[place.clone()].to_vec(),
-                    place,
-                };
-                Ok(Found { all: places.map(piece).collect(), unreadable: Vec::new() })
+                let mut found = Found::new();
+                let list = export.element(head).map(|element| element.parts.clone()).unwrap_or_default();
+                for (at, place) in listed(&export.text, list).enumerate() {
+                    let json = export.text[place.clone()].to_vec();
+                    found.push(at + 1, Piece::of(head.record.clone(), place, json));
+                }
+                Ok(found)
             }
             Self::Rows { parts, .. } => rows(*parts, &format!("{PART}/{}/", head.id), |row, record| {
-                Some(Piece { record, place: 0..0, json: data(row)? })
+                Piece::of(record, 0..0, data(row)?)
             }),
         }
     }
@@ -182,10 +224,6 @@ fn rows<T>(parts: &dyn Parts, prefix: &str, read: impl Fn(&[u8], Span) -> Option
         found.push(at + 1, row.and_then(|row| read(&row, record(&row))));
     }
     Ok(found)
-}
-
-pub(super) fn row_fields(row: &[u8]) -> Option<Fields<'_>> {
-    Fields::of(row)
 }
 
 /// Returns the JSON that a row holds in its column `data`.
@@ -229,12 +267,6 @@ fn usage(tokens: &Fields<'_>) -> Option<Usage> {
     (usage.prompt_tokens() > 0).then_some(usage)
 }
 
-pub(super) fn span(part: &str, place: &Range<usize>) -> Span {
+fn span(part: &str, place: &Range<usize>) -> Span {
     Span { part: part.to_owned(), at: place.start as u64, len: place.len() as u64 }
-}
-
-/// Returns where a record of an export stands.
-pub(super) fn range(record: &Span) -> Range<usize> {
-    let start = usize::try_from(record.at).unwrap_or(usize::MAX);
-    start..start.saturating_add(usize::try_from(record.len).unwrap_or(0))
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use wb_message::{Block, markers};
 use wb_record::json::{find, remove, set_in};
 
-use super::fields::{Fields, text, value};
+use super::fields::{Fields, value};
 
 /// What the agent sends in the place of a result that never came.
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
@@ -158,11 +158,6 @@ fn place_of_failure(state: &Fields<'_>) -> &'static [&'static str] {
 pub(super) fn body(part: &[u8]) -> Option<Vec<Block>> {
     let part = uncleared(part).unwrap_or_else(|| part.to_vec());
     Some(Tool::of(&Fields::of(&part)?)?.outcome.sent()?.0)
-}
-
-/// Returns the kind of a part.
-pub(super) fn kind(part: &Fields<'_>) -> String {
-    part.get("type").and_then(text).unwrap_or_default()
 }
 
 #[cfg(test)]

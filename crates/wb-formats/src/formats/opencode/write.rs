@@ -110,8 +110,8 @@ fn unreadable(error: &std::io::Error) -> NotExpressible {
     NotExpressible::Unreadable(error.to_string())
 }
 
-/// Ids that sort by time, as the agent makes them: 12 hexadecimal digits of the milliseconds and a counter, then 14
-/// digits that are the seed's.
+/// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a counter, then 14
+/// random digits.
 struct Ids {
     seed: u64,
     n: u64,
@@ -170,12 +170,12 @@ impl Changes {
     }
 
     fn in_export(self, export: &Export, log: &Log) -> ChangeSet {
-        let elements: Vec<_> =
-            self.gone.iter().map(|at| super::source::range(&log.heads[*at].record)).collect();
-        let stays = (0..export.messages.len()).filter(|at| !elements.contains(&export.messages[*at]));
+        let records: Vec<_> = export.elements.iter().map(|element| element.place.clone()).collect();
+        let gone: Vec<u64> = self.gone.iter().map(|at| log.heads[*at].record.at).collect();
+        let stays = (0..records.len()).filter(|at| !gone.contains(&(records[*at].start as u64)));
         let new = self.new.iter().map(|new| Record::New(new.element(&log.session)));
-        let records: Vec<Record> = stays.map(Record::Stays).chain(new).collect();
-        let mut changes = splices(&export.text, &export.messages, &records, Joint::Comma, |_| false);
+        let wanted: Vec<Record> = stays.map(Record::Stays).chain(new).collect();
+        let mut changes = splices(&export.text, &records, &wanted, Joint::Comma, |_| false);
         changes.extend(
             self.edited
                 .iter()
