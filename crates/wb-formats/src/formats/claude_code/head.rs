@@ -1,6 +1,5 @@
 //! What the tree and the path need of a line: one parse that leaves out what the line says.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -8,69 +7,65 @@ use serde_json::value::RawValue;
 use wb_budget::Usage;
 use wb_session::parse_iso_ms;
 
-/// A value as it stands; any kind, so that an odd one does not hide the line.
-type Raw<'a> = Option<&'a RawValue>;
+use super::loose::{Count, Flag, Text};
 
 /// The fields of a line that are looked at.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Head<'a> {
     #[serde(borrow)]
-    r#type: Raw<'a>,
+    r#type: Text<'a>,
     #[serde(borrow)]
-    subtype: Raw<'a>,
+    subtype: Text<'a>,
     #[serde(borrow)]
-    uuid: Raw<'a>,
+    uuid: Text<'a>,
     #[serde(borrow)]
-    parent_uuid: Raw<'a>,
+    parent_uuid: Text<'a>,
     #[serde(borrow)]
-    timestamp: Raw<'a>,
+    timestamp: Text<'a>,
     #[serde(borrow)]
     message: Option<MessageFields<'a>>,
     #[serde(borrow)]
     attachment: Option<AttachmentFields<'a>>,
     #[serde(borrow)]
-    compact_metadata: Raw<'a>,
-    #[serde(borrow)]
-    is_sidechain: Raw<'a>,
-    #[serde(borrow)]
-    is_compact_summary: Raw<'a>,
-    #[serde(borrow)]
-    is_visible_in_transcript_only: Raw<'a>,
-    #[serde(borrow)]
-    is_meta: Raw<'a>,
-    #[serde(borrow)]
-    is_api_error_message: Raw<'a>,
+    compact_metadata: Option<&'a RawValue>,
+    is_sidechain: Flag,
+    is_compact_summary: Flag,
+    is_visible_in_transcript_only: Flag,
+    is_meta: Flag,
+    is_api_error_message: Flag,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct MessageFields<'a> {
     #[serde(borrow)]
-    id: Raw<'a>,
+    id: Text<'a>,
     #[serde(borrow)]
-    model: Raw<'a>,
+    model: Text<'a>,
+    usage: Option<UsageFields>,
     #[serde(borrow)]
-    usage: Raw<'a>,
-    #[serde(borrow)]
-    content: Raw<'a>,
+    content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct AttachmentFields<'a> {
     #[serde(borrow)]
-    r#type: Raw<'a>,
+    r#type: Text<'a>,
 }
 
-#[derive(Deserialize)]
-struct UsageFields<'a> {
-    #[serde(borrow, rename = "input_tokens")]
-    input: Raw<'a>,
-    #[serde(borrow, rename = "output_tokens")]
-    output: Raw<'a>,
-    #[serde(borrow, rename = "cache_read_input_tokens")]
-    cache_read: Raw<'a>,
-    #[serde(borrow, rename = "cache_creation_input_tokens")]
-    cache_write: Raw<'a>,
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct UsageFields {
+    #[serde(rename = "input_tokens")]
+    input: Count,
+    #[serde(rename = "output_tokens")]
+    output: Count,
+    #[serde(rename = "cache_read_input_tokens")]
+    cache_read: Count,
+    #[serde(rename = "cache_creation_input_tokens")]
+    cache_write: Count,
 }
 
 /// What a line is.
@@ -176,20 +171,20 @@ const KNOWN_TYPES: [&str; 23] = [
 ];
 
 impl<'a> Head<'a> {
-    pub(super) fn uuid(&self) -> Option<Cow<'a, str>> {
-        text(self.uuid)
+    pub(super) fn uuid(&self) -> Option<&str> {
+        self.uuid.as_str()
     }
 
-    pub(super) fn parent(&self) -> Option<Cow<'a, str>> {
-        text(self.parent_uuid)
+    pub(super) fn parent(&self) -> Option<&str> {
+        self.parent_uuid.as_str()
     }
 
     pub(super) fn is_side(&self) -> bool {
-        is_true(self.is_sidechain)
+        self.is_sidechain.0
     }
 
     pub(super) fn timestamp(&self) -> i64 {
-        text(self.timestamp).and_then(|text| parse_iso_ms(&text)).unwrap_or(0)
+        self.timestamp.as_str().and_then(parse_iso_ms).unwrap_or(0)
     }
 
     /// Returns what a compaction says; nothing of what it cannot be read as.
@@ -199,8 +194,7 @@ impl<'a> Head<'a> {
 
     /// Tells what the line is and where its body stands; nothing for what is no line of a session.
     pub(super) fn kind(&self) -> Option<(Kind, Option<&'a str>)> {
-        let kind = text(self.r#type).filter(|kind| KNOWN_TYPES.contains(&kind.as_ref()))?;
-        match kind.as_ref() {
+        match self.r#type.as_str().filter(|kind| KNOWN_TYPES.contains(kind))? {
             "user" => self.user(),
             "assistant" => self.assistant(),
             "attachment" => Some((self.attachment(), None)),
@@ -213,9 +207,9 @@ impl<'a> Head<'a> {
         let fields = self.message.as_ref()?;
         let content = fields.content.map(RawValue::get).filter(|text| text.starts_with(['"', '[']))?;
         let kind = match () {
-            () if is_true(self.is_compact_summary) => Kind::User(Origin::Digest),
-            () if is_true(self.is_visible_in_transcript_only) => Kind::Link,
-            () if is_true(self.is_meta) => Kind::User(Origin::Host),
+            () if self.is_compact_summary.0 => Kind::User(Origin::Digest),
+            () if self.is_visible_in_transcript_only.0 => Kind::Link,
+            () if self.is_meta.0 => Kind::User(Origin::Host),
             () => Kind::User(Origin::User),
         };
         Some((kind, Some(content)))
@@ -224,21 +218,21 @@ impl<'a> Head<'a> {
     fn assistant(&self) -> Option<(Kind, Option<&'a str>)> {
         let fields = self.message.as_ref()?;
         let answer = Answer {
-            id: text(fields.id).filter(|id| !id.is_empty()).map(Arc::from),
-            model: text(fields.model).filter(|model| model != "<synthetic>").map(Arc::from),
-            usage: fields.usage.and_then(usage),
-            is_failure: is_true(self.is_api_error_message),
+            id: fields.id.as_str().filter(|id| !id.is_empty()).map(Arc::from),
+            model: fields.model.as_str().filter(|model| *model != "<synthetic>").map(Arc::from),
+            usage: fields.usage.and_then(UsageFields::usage),
+            is_failure: self.is_api_error_message.0,
         };
         Some((Kind::Answer(Box::new(answer)), fields.content.map(RawValue::get)))
     }
 
     fn attachment(&self) -> Kind {
-        let kind = self.attachment.as_ref().and_then(|fields| text(fields.r#type));
-        if kind.as_deref() == Some("queued_command") { Kind::Queued } else { Kind::Attachment }
+        let kind = self.attachment.as_ref().and_then(|fields| fields.r#type.as_str());
+        if kind == Some("queued_command") { Kind::Queued } else { Kind::Attachment }
     }
 
     fn system(&self) -> Kind {
-        match text(self.subtype).as_deref() {
+        match self.subtype.as_str() {
             Some("compact_boundary") => Kind::Compaction(Box::default()),
             Some("microcompact_boundary") => Kind::Clearing,
             _ => Kind::Link,
@@ -270,28 +264,15 @@ impl CompactMetadata {
     }
 }
 
-/// Returns a string; borrowed where it has no escapes.
-fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    let quoted = raw?.get().strip_prefix('"')?;
-    match quoted.strip_suffix('"') {
-        Some(plain) if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
-        _ => serde_json::from_str(raw?.get()).ok().map(Cow::Owned),
+impl UsageFields {
+    /// Returns the three disjoint parts of a prompt and the answer; nothing if none was counted.
+    fn usage(self) -> Option<Usage> {
+        let usage = Usage {
+            input_tokens: self.input.0.unwrap_or(0),
+            output_tokens: self.output.0.unwrap_or(0),
+            cache_read_tokens: self.cache_read.0,
+            cache_write_tokens: self.cache_write.0,
+        };
+        (usage.prompt_tokens() > 0).then_some(usage)
     }
-}
-
-fn is_true(raw: Raw<'_>) -> bool {
-    raw.is_some_and(|raw| raw.get() == "true")
-}
-
-/// Reads the three disjoint parts of a prompt and the answer; nothing if none was counted.
-fn usage(from: &RawValue) -> Option<Usage> {
-    let fields: UsageFields<'_> = serde_json::from_str(from.get()).ok()?;
-    let count = |raw: Raw<'_>| raw?.get().parse().ok();
-    let usage = Usage {
-        input_tokens: count(fields.input).unwrap_or(0),
-        output_tokens: count(fields.output).unwrap_or(0),
-        cache_read_tokens: count(fields.cache_read),
-        cache_write_tokens: count(fields.cache_write),
-    };
-    (usage.prompt_tokens() > 0).then_some(usage)
 }

@@ -5,6 +5,7 @@
 //! we write it, and how to `render` a view anew.
 
 mod block;
+mod loose;
 mod head;
 mod rows;
 mod body;

@@ -172,7 +172,7 @@ impl Rows {
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
         let row = Row {
             uuid: head.uuid().map(Arc::from),
-            parent: head.parent().and_then(|parent| self.find(&parent).or(self.gap)),
+            parent: head.parent().and_then(|parent| self.find(parent).or(self.gap)),
             kind,
             is_side: head.is_side(),
             timestamp: head.timestamp(),

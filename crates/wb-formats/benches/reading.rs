@@ -1,0 +1,116 @@
+//! Prints how fast a session is read to its view, beside parsing each of its lines into a value, as a Markdown table.
+//!
+//! `cargo bench -p wb-formats --bench reading -- [FILE …]`: sessions in JSON lines; without one a composed session of
+//! Claude Code. Each time is the median of its samples, taken in turn.
+
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
+
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use wb_record::{MemoryParts, ONLY_CONVERSATION};
+
+const SAMPLES: usize = 31;
+
+fn main() -> io::Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let files: Vec<&String> = args.iter().filter(|arg| !arg.starts_with("--")).collect();
+    let mut sessions: Vec<(String, Vec<u8>)> = Vec::new();
+    for file in files {
+        sessions.push((file.clone(), std::fs::read(file)?));
+    }
+    if sessions.is_empty() {
+        // Without `--bench` this is a test run, which only shows that the rows work.
+        let n_turns = if args.iter().any(|arg| arg == "--bench") { 400 } else { 4 };
+        sessions.push(("composed".to_owned(), composed(n_turns)));
+    }
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "| session | MB | values ms | open ms | view ms | times as fast |\n|---|---:|---:|---:|---:|---:|"
+    )?;
+    for (name, bytes) in sessions {
+        let parts = MemoryParts::of(bytes.as_slice());
+        let [copy, values, open, view] =
+            medians([&|| copied(&parts), &|| values(&bytes), &|| opened(&parts), &|| viewed(&parts)]);
+        let (open, view) = (open.saturating_sub(copy), view.saturating_sub(copy));
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let (size, ratio) = (bytes.len() as f64 / 1e6, values.as_secs_f64() / view.as_secs_f64());
+        let [values, open, view] = [values, open, view].map(ms);
+        writeln!(out, "| {name} | {size:.2} | {values:.2} | {open:.2} | {view:.2} | {ratio:.2} |")?;
+    }
+    Ok(())
+}
+
+/// Returns the median time of each, which are run in turn.
+fn medians<const N: usize>(rows: [&dyn Fn(); N]) -> [Duration; N] {
+    let mut times = rows.map(|_| Vec::new());
+    for _ in 0..SAMPLES {
+        for (row, times) in rows.iter().zip(&mut times) {
+            let start = Instant::now();
+            row();
+            times.push(start.elapsed());
+        }
+    }
+    times.map(|mut times| {
+        times.sort_unstable();
+        times[SAMPLES / 2]
+    })
+}
+
+fn copied(parts: &MemoryParts) {
+    black_box(parts.clone());
+}
+
+fn values(text: &[u8]) {
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        black_box(serde_json::from_slice::<Value>(line).unwrap());
+    }
+}
+
+fn opened(parts: &MemoryParts) {
+    black_box(wb_formats::open(Box::new(parts.clone())).unwrap());
+}
+
+fn viewed(parts: &MemoryParts) {
+    let document = wb_formats::open(Box::new(parts.clone())).unwrap();
+    black_box(document.view(ONLY_CONVERSATION).unwrap());
+}
+
+/// Composes a session in which each turn reads a file, whose text stands in its line twice, as it does in real ones.
+fn composed(n_turns: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut parent = None;
+    for turn in 0..n_turns {
+        let file: String = (0..80)
+            .fold(String::new(), |file, n| file + &format!("{n:>4}\tlet name_{n} = \"value {turn}\";\n"));
+        let path = format!("src/file_{turn}.rs");
+        let message = |id: &str, content: Value| {
+            let usage = json!({ "input_tokens": 3, "cache_read_input_tokens": 20_000, "output_tokens": 90 });
+            json!({ "id": format!("msg_{id}_{turn}"), "role": "assistant", "model": "claude-x", "content": content, "usage": usage })
+        };
+        let call = json!([{ "type": "tool_use", "id": format!("t{turn}"), "name": "Read", "input": { "file_path": path } }]);
+        let result = json!([{ "type": "tool_result", "tool_use_id": format!("t{turn}"), "content": file }]);
+        let said = json!([{ "type": "text", "text": format!("The file {path} is as I thought: it names all values.") }]);
+        let lines = [
+            json!({ "type": "user", "message": { "role": "user", "content": format!("look at {path}") } }),
+            json!({ "type": "assistant", "message": message("a", call) }),
+            json!({ "type": "progress", "data": { "type": "hook_progress", "command": "check" } }),
+            json!({ "type": "user", "message": { "role": "user", "content": result },
+                "toolUseResult": { "type": "text", "file": { "filePath": path, "content": file, "numLines": 80 } } }),
+            json!({ "type": "assistant", "message": message("b", said) }),
+        ];
+        for (n, mut line) in lines.into_iter().enumerate() {
+            let uuid = format!("00000000-0000-4000-{n:04}-{turn:012}");
+            line["parentUuid"] = json!(parent.replace(uuid.clone()));
+            line["uuid"] = json!(uuid);
+            line["isSidechain"] = json!(false);
+            line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+            line["cwd"] = json!("/home/dev/app");
+            writeln!(text, "{line}").unwrap();
+        }
+    }
+    text
+}
