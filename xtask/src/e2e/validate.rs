@@ -105,15 +105,13 @@ fn no_digest(asked: &Asked) -> Vec<String> {
 
 /// Finds what the host still sends of the head, its prompt and outputs, beside the digest and the files given back.
 fn head_is_gone(asked: &Asked) -> Vec<String> {
-    let is_ours = |item: &Item| {
-        let mut texts = texts(std::slice::from_ref(item));
-        texts.any(|text| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS))
+    let is_ours = |text: &&str| text.contains(DIGEST_WORDS) || text.starts_with(RESTORED_WORDS);
+    let beside = texts(&asked.items).filter(|text| text.contains(TASK) && !is_ours(text));
+    let prompt = beside.map(|_| "the first prompt is still there".to_owned());
+    let n_ours = |output: &str| -> usize {
+        texts(&asked.items).filter(is_ours).map(|text| text.matches(output).count()).sum()
     };
-    let beside: Vec<&Item> = asked.items.iter().filter(|item| !is_ours(item)).collect();
-    let shown = beside.iter().map(|item| format!("{item:?}")).collect::<String>();
-    let prompt = shown.contains(TASK).then(|| "the first prompt is still there".to_owned());
-    let left = HEAD_OUTPUTS.into_iter().filter(|output| shown.contains(output));
-    let prompt = prompt.into_iter();
+    let left = HEAD_OUTPUTS.into_iter().filter(|output| asked.text.matches(output).count() > n_ours(output));
     prompt.chain(left.map(|output| format!("an output of the head is still there: {output}"))).collect()
 }
 

@@ -11,7 +11,7 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, LogNote, Replacement,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, LogNote, Record, Replacement,
     Session, SessionError, SessionLog, StoreError, build_context,
 };
 
@@ -233,11 +233,11 @@ struct DraftStore {
 }
 
 impl EntryStore for DraftStore {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        let positions = self.records.append_all(records)?;
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
+        let positions = self.records.put(records)?;
         let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
         for record in records {
-            draft.extend_from_slice(record);
+            draft.extend_from_slice(record.bytes());
             draft.push(b'\n');
         }
         Ok(positions)

@@ -8,7 +8,7 @@ use wb_host::{CompactOpts, CompactionJob, CompactionReason, HookList};
 use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    CompactionSettings, EntryStore, IdSource, NewSession, Session, StoreError, prepare_compaction,
+    CompactionSettings, EntryStore, IdSource, NewSession, Record, Session, StoreError, prepare_compaction,
 };
 
 /// Counts how many records are read again.
@@ -19,8 +19,8 @@ struct Counting {
 }
 
 impl EntryStore for Counting {
-    fn append_all(&mut self, records: &[&[u8]]) -> Result<Vec<u64>, StoreError> {
-        self.records.append_all(records)
+    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
+        self.records.put(records)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
