@@ -231,6 +231,7 @@ pub(crate) struct Plan {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Compact {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]

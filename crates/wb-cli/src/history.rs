@@ -163,7 +163,7 @@ fn row(operation: &Operation, history: &History) -> Row {
     let (what, of) = match operation.what {
         What::Undo { of } => ("undo", Some(of)),
         What::Redo { of } => ("redo", Some(of)),
-        _ => ("compact", None),
+        What::Compact => ("compact", None),
     };
     Row {
         operation: operation.id,
