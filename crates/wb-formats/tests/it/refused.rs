@@ -10,14 +10,10 @@ fn refused(bytes: &[u8]) -> String {
 
 #[test]
 fn a_bad_line_is_named() {
-    for (name, line, begins) in
-        [("native/bad-middle.jsonl", 2, "line 2: not a message: missing field `toolCallId`")]
-    {
-        let error = open(fixture(name)).unwrap_err();
-        assert_eq!(error.line(), Some(line), "{name}");
-        assert!(error.to_string().starts_with(begins), "{error}");
-        assert!(!error.hint().is_empty());
-    }
+    let error = open(fixture("native/bad-middle.jsonl")).unwrap_err();
+    assert_eq!(error.line(), Some(2));
+    assert!(error.to_string().starts_with("line 2: not a message: missing field `toolCallId`"), "{error}");
+    assert!(!error.hint().is_empty());
 }
 
 #[test]
