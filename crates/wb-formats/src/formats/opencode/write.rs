@@ -7,7 +7,7 @@ use wb_record::{Bytes, Change, ChangeSet, NotExpressible, PartId, Parts, Stamp};
 use super::fields::{Fields, value};
 use super::log::Log;
 use super::refused;
-use super::source::{Export, MESSAGE, PART, Piece, Role, Source};
+use super::source::{Export, MESSAGE, PART, Piece, Role, Source, data};
 
 /// A message that no record holds yet.
 #[derive(Debug)]
@@ -165,7 +165,10 @@ impl Changes {
             }
         }
         for (piece, json) in &self.edited {
-            let row = parts.bytes(&piece.record).map_err(|error| unreadable(&error))?;
+            let row = parts.whole(&piece.record.part).map_err(|error| unreadable(&error))?;
+            if data(&row).as_ref() != Some(&piece.json) {
+                return Err(NotExpressible::Unreadable("another program changed it meanwhile".to_owned()));
+            }
             let data = Value::from(String::from_utf8_lossy(json)).to_string();
             let change = differing(0, &row, &wb_record::json::set(&row, "data", data.as_bytes()));
             changes.extend(change.map(|change| (piece.record.part.clone(), change)));
