@@ -178,7 +178,8 @@ fn the_newest_main_session_comes_last() {
         let messages = document.view(session).unwrap().messages;
         assert_eq!(laws::said(&messages).len(), open(fixture(export)).unwrap().messages.len(), "{session}");
     }
-    assert_eq!(document.view("ses_none").unwrap().messages, []);
+    let none = document.view("ses_none").unwrap_err();
+    assert_eq!(none.to_string(), "the database has no session \"ses_none\"");
 }
 
 #[test]
@@ -294,6 +295,18 @@ fn a_mark_on_a_result_is_one_small_change_of_its_row() {
     let [(part, Change::Splice { old, new, .. })] = set.changes.as_slice() else { panic!("{set:?}") };
     assert_eq!((part.as_str(), old.0.as_slice()), ("part/msg_0002/prt_000a", &b""[..]));
     assert_eq!(String::from_utf8_lossy(&new.0), r#",\"compacted\":1800000000000"#);
+}
+
+#[test]
+fn a_part_that_the_program_changed_since_is_not_written_over() {
+    let database = Database::of(&["opencode/session.json"]);
+    let document = database.open(Access::Write);
+    let view = document.view(SESSION).unwrap();
+    let at = view.messages.iter().position(|it| matches!(it, Message::ToolResult { .. })).unwrap();
+    database.host().execute("UPDATE part SET data = replace(data, 'fn list', 'fn sort')", []).unwrap();
+    let patch = Patch::new(vec![Edit::Body { at, content: markers::cleared_body() }]);
+    let refused = document.render(SESSION, &view, &items(&patch, view.messages.len()), &STAMP).unwrap_err();
+    assert!(refused.to_string().ends_with("another program changed it meanwhile"), "{refused}");
 }
 
 #[test]

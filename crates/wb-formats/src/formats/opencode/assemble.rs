@@ -94,28 +94,15 @@ impl<'a> Draft<'a> {
     }
 
     fn push_user(&mut self, head: &Head, pieces: &[Piece], is_summed: bool) {
-        let mut run: Vec<Told> = Vec::new();
-        let mut is_host = false;
+        if is_summed {
+            let asks = pieces.iter().filter(|piece| piece.kind == "compaction").map(|piece| &piece.record);
+            self.asked = [&head.record].into_iter().chain(asks).map(|record| place(record, 0..0)).collect();
+        }
+        let (mut run, mut is_host) = (Vec::new(), false);
         for piece in pieces {
-            let Some(part) = piece.fields() else { continue };
-            let told = match piece.kind.as_str() {
-                "text" if part.is_true("ignored") => None,
-                "text" => part.text("text").map(|text| (Block::text(text), part.is_true("synthetic"))),
-                // The host puts the text of these in parts of its own.
-                "file" if is_spelled_out(&part) => None,
-                "file" => attachment(&part).map(|block| (block, false)),
-                "compaction" if is_summed => {
-                    self.asked.push(place(&piece.record, 0..0));
-                    None
-                }
-                "compaction" => Some((Block::text(ASKED), true)),
-                "subtask" => Some((Block::text(SUBTASK), true)),
-                other => {
-                    self.n_ignored += usize::from(!is_known(other));
-                    None
-                }
-            };
-            let Some((block, by_host)) = told.filter(|(block, _)| !is_empty(block)) else { continue };
+            self.n_ignored += usize::from(!is_known(&piece.kind));
+            let told = asked(piece, is_summed).filter(|(block, _)| !is_empty(block));
+            let Some((block, by_host)) = told else { continue };
             if by_host != is_host {
                 self.say(head, std::mem::take(&mut run), is_host);
             }
@@ -123,9 +110,6 @@ impl<'a> Draft<'a> {
             run.push((block, piece.record.clone()));
         }
         self.say(head, run, is_host);
-        if is_summed {
-            self.asked.insert(0, place(&head.record, 0..0));
-        }
     }
 
     /// Adds what the user says, or the host in their place.
@@ -151,27 +135,19 @@ impl<'a> Draft<'a> {
 
     /// Adds a summary as a digest, and the files that stand beside one of ours.
     fn push_digest(&mut self, at: usize, head: &Head, pieces: &[Piece]) {
-        let mut texts = pieces.iter().filter_map(|piece| {
-            let part = piece.fields()?;
-            let text = part.text("text").filter(|text| !text.is_empty() && piece.kind == "text")?;
-            Some((text, place(&piece.record, 0..1)))
-        });
+        let mut texts = pieces.iter().filter_map(summed).collect::<Vec<_>>().into_iter();
+        let (text, record) = texts.next().unzip();
+        let text = text.unwrap_or_default();
+        let body = own_digest(&text);
+        let is_ours = body.is_some() || text == markers::DROPPED_MARK;
+        let mut summary = body.unwrap_or(Cow::Borrowed(&text)).into_owned();
         let mut places = std::mem::take(&mut self.asked);
         places.push(place(&head.record, 0..0));
-        let (mut summary, mut beside) = (String::new(), Vec::new());
-        let mut is_ours = false;
-        if let Some((text, place)) = texts.next() {
-            let body = own_digest(&text);
-            is_ours = body.is_some() || text == markers::DROPPED_MARK;
-            summary = body.unwrap_or(Cow::Borrowed(&text)).into_owned();
-            places.push(place);
-        }
-        for (text, place) in texts {
-            if is_ours {
-                beside.push((text, place));
-            } else {
+        places.extend(record.map(|record| place(&record, 0..1)));
+        if !is_ours {
+            for (text, record) in texts.by_ref() {
                 summary = format!("{summary}\n{text}");
-                places.push(place);
+                places.push(place(&record, 0..1));
             }
         }
         let message = match summary {
@@ -179,8 +155,8 @@ impl<'a> Draft<'a> {
             summary => Message::CompactionSummary { summary, tokens_before: self.tokens_before(at) },
         };
         self.add(message, merged(places));
-        for (text, restored) in beside {
-            self.add(Message::user(text), merged(vec![place(&head.record, 0..0), restored]));
+        for (text, record) in texts {
+            self.add(Message::user(text), merged(vec![place(&head.record, 0..0), place(&record, 0..1)]));
         }
     }
 
@@ -300,6 +276,28 @@ fn before_clearing(piece: &Piece) -> Option<(Vec<Block>, bool)> {
     Some((super::tool::body(&piece.json)?, false))
 }
 
+/// Returns what a part of a user message says, and whether the host says it.
+fn asked(piece: &Piece, is_summed: bool) -> Option<(Block, bool)> {
+    let part = piece.fields()?;
+    match piece.kind.as_str() {
+        "text" if part.is_true("ignored") => None,
+        "text" => Some((Block::text(part.text("text")?), part.is_true("synthetic"))),
+        // The host puts the text of these in parts of its own.
+        "file" if is_spelled_out(&part) => None,
+        "file" => Some((attachment(&part)?, false)),
+        "compaction" if is_summed => None,
+        "compaction" => Some((Block::text(ASKED), true)),
+        "subtask" => Some((Block::text(SUBTASK), true)),
+        _ => None,
+    }
+}
+
+/// Returns a text of a summary and its record.
+fn summed(piece: &Piece) -> Option<(String, Span)> {
+    let text = if piece.kind == "text" { piece.fields()?.text("text")? } else { return None };
+    (!text.is_empty()).then(|| (text, piece.record.clone()))
+}
+
 /// Returns what our own digest says, without its header.
 fn own_digest(text: &str) -> Option<Cow<'_, str>> {
     let body = text.strip_prefix(markers::DIGEST_HEADER)?;
@@ -317,10 +315,23 @@ fn is_failure(head: &Head, pieces: &[Piece]) -> bool {
     head.error.as_ref().is_some_and(|name| name != ABORTED || !pieces.iter().any(says))
 }
 
-/// Returns whether parts of a kind are known to say nothing to the model.
+/// Returns whether a kind of parts is known; most of them say nothing to the model.
 fn is_known(kind: &str) -> bool {
-    ["step-start", "step-finish", "patch", "snapshot", "agent", "retry", "subtask", "compaction", "file"]
-        .contains(&kind)
+    const KINDS: [&str; 12] = [
+        "text",
+        "reasoning",
+        "tool",
+        "file",
+        "step-start",
+        "step-finish",
+        "patch",
+        "snapshot",
+        "agent",
+        "retry",
+        "subtask",
+        "compaction",
+    ];
+    KINDS.contains(&kind)
 }
 
 fn is_spelled_out(file: &Fields<'_>) -> bool {

@@ -35,7 +35,10 @@ pub(super) struct Revert {
 impl Log {
     /// Reads the messages, and the parts that tell which of them the next request holds.
     pub(super) fn of(source: &Source<'_>) -> io::Result<Self> {
-        let session = source.session()?;
+        let session = match source.session() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Vec::new(),
+            session => session?,
+        };
         let session = Fields::of(&session);
         let session_text = |key| session.as_ref().and_then(|session| session.text(key)).unwrap_or_default();
         let found = source.heads()?;
@@ -114,6 +117,11 @@ impl Log {
         };
         let end = all.iter().position(is_first_gone).filter(|_| at == *last);
         &all[..end.unwrap_or(all.len())]
+    }
+
+    /// Returns whether there is such a session at all.
+    pub(super) fn is_there(&self) -> bool {
+        !self.session.is_empty() || !self.heads.is_empty() || self.unreadable.0 > 0
     }
 
     pub(super) fn is_known(&self, at: usize) -> bool {

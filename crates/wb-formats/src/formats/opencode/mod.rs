@@ -169,6 +169,10 @@ impl OpencodeDocument {
             return Ok(Arc::clone(log));
         }
         let log = Arc::new(Log::of(&self.source(conversation))?);
+        if self.export.is_none() && !log.is_there() {
+            let what = format!("the database has no session {conversation:?}");
+            return Err(FormatError::Log { line: None, what, hint: "name one of its sessions".to_owned() });
+        }
         logs.insert(conversation.to_owned(), Arc::clone(&log));
         Ok(log)
     }

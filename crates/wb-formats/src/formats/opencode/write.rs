@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
-use wb_record::{Bytes, Change, ChangeSet, NotExpressible, PartId, Stamp};
+use wb_record::{Bytes, Change, ChangeSet, NotExpressible, PartId, Parts, Stamp};
 
 use super::fields::{Fields, value};
 use super::log::Log;
 use super::refused;
-use super::source::{Export, MESSAGE, PART, Piece, Role, Source};
+use super::source::{Export, MESSAGE, PART, Piece, Role, Source, data};
 
 /// A message that no record holds yet.
 #[derive(Debug)]
@@ -38,37 +38,11 @@ pub(super) fn pair(
     stamp: &Stamp,
 ) -> Result<Vec<New>, NotExpressible> {
     let last = log.heads.iter().map(|head| head.created).max().unwrap_or(0);
-    let asked = stamp.now_ms.max(last.saturating_add(1));
-    let summed = asked.saturating_add(1);
+    let now = stamp.now_ms.max(last.saturating_add(1));
     let mut ids = Ids { seed: stamp.seed, n: 0 };
-    let (asks, sums) = (ids.next("msg", asked), ids.next("msg", summed));
     let speaker = Speaker::of(source, log)?;
-    let mut compaction = object(json!({ "type": "compaction", "auto": !stamp.by_hand }));
-    compaction.extend(tail.map(|id| ("tail_start_id".to_owned(), id.into())));
-    let asks = New {
-        info: object(json!({
-            "role": "user", "time": { "created": asked }, "agent": speaker.agent, "model": speaker.model,
-        })),
-        parts: vec![(ids.next("prt", asked), compaction)],
-        created: asked,
-        id: asks,
-    };
-    let tokens = json!({
-        "total": 0, "input": 0, "output": 0, "reasoning": 0, "cache": { "write": 0, "read": 0 },
-    });
-    let time = json!({ "start": summed, "end": summed });
-    let text = |text: &String| object(json!({ "type": "text", "text": text, "time": time }));
-    let sums = New {
-        info: object(json!({
-            "parentID": asks.id, "role": "assistant", "mode": "compaction", "agent": "compaction", "summary": true,
-            "path": speaker.path, "cost": 0, "tokens": tokens,
-            "modelID": speaker.model["modelID"], "providerID": speaker.model["providerID"],
-            "time": { "created": summed, "completed": summed.saturating_add(1) }, "finish": "stop",
-        })),
-        parts: texts.iter().map(|it| (ids.next("prt", summed), text(it))).collect(),
-        created: summed,
-        id: sums,
-    };
+    let asks = speaker.asks(&mut ids, now, !stamp.by_hand, tail);
+    let sums = speaker.sums(&mut ids, now.saturating_add(1), &asks.id, texts);
     Ok(vec![asks, sums])
 }
 
@@ -96,6 +70,35 @@ impl Speaker {
             model: model.ok_or_else(|| refused("no message tells the model that a summary is from"))?,
             path: of(&answer, "path").unwrap_or_else(|| json!({ "cwd": log.folder, "root": log.folder })),
         })
+    }
+
+    /// Builds the message that asks for a compaction.
+    fn asks(&self, ids: &mut Ids, created: i64, auto: bool, tail: Option<&str>) -> New {
+        let mut compaction = object(json!({ "type": "compaction", "auto": auto }));
+        compaction.extend(tail.map(|id| ("tail_start_id".to_owned(), id.into())));
+        let info = json!({
+            "role": "user", "time": { "created": created }, "agent": self.agent, "model": self.model,
+        });
+        let id = ids.next("msg", created);
+        New { id, created, info: object(info), parts: vec![(ids.next("prt", created), compaction)] }
+    }
+
+    /// Builds the summary; its tokens are none, since no request was made for it.
+    fn sums(&self, ids: &mut Ids, created: i64, of: &str, texts: &[String]) -> New {
+        let tokens = json!({
+            "total": 0, "input": 0, "output": 0, "reasoning": 0, "cache": { "write": 0, "read": 0 },
+        });
+        let info = json!({
+            "parentID": of, "role": "assistant", "mode": "compaction", "agent": "compaction", "summary": true,
+            "path": self.path, "cost": 0, "tokens": tokens,
+            "modelID": self.model["modelID"], "providerID": self.model["providerID"],
+            "time": { "created": created, "completed": created.saturating_add(1) }, "finish": "stop",
+        });
+        let id = ids.next("msg", created);
+        let time = json!({ "start": created, "end": created });
+        let text = |text: &String| object(json!({ "type": "text", "text": text, "time": time }));
+        let parts = texts.iter().map(|it| (ids.next("prt", created), text(it))).collect();
+        New { id, created, info: object(info), parts }
     }
 }
 
@@ -146,27 +149,31 @@ impl Changes {
     pub(super) fn written(self, source: &Source<'_>, log: &Log) -> Result<ChangeSet, NotExpressible> {
         match source {
             Source::Export(export) => Ok(self.in_export(export, log)),
-            Source::Rows { parts, session } => {
-                let mut changes = Vec::new();
-                for at in &self.gone {
-                    changes.extend(removed(*parts, log, *at)?);
-                }
-                if !self.new.is_empty() {
-                    let layout = Layout::of(*parts, session)?;
-                    for new in &self.new {
-                        changes.extend(layout.rows(new, session)?);
-                    }
-                }
-                for (piece, json) in &self.edited {
-                    let row = parts.bytes(&piece.record).map_err(|error| unreadable(&error))?;
-                    let data = Value::from(String::from_utf8_lossy(json)).to_string();
-                    let after = wb_record::json::set(&row, "data", data.as_bytes());
-                    let change = differing(0, &row, &after);
-                    changes.extend(change.map(|change| (piece.record.part.clone(), change)));
-                }
-                Ok(ChangeSet { changes })
+            Source::Rows { parts, session } => self.in_rows(*parts, session, log),
+        }
+    }
+
+    fn in_rows(&self, parts: &dyn Parts, session: &str, log: &Log) -> Result<ChangeSet, NotExpressible> {
+        let mut changes = Vec::new();
+        for at in &self.gone {
+            changes.extend(removed(parts, log, *at)?);
+        }
+        if !self.new.is_empty() {
+            let layout = Layout::of(parts, session)?;
+            for new in &self.new {
+                changes.extend(layout.rows(new, session)?);
             }
         }
+        for (piece, json) in &self.edited {
+            let row = parts.whole(&piece.record.part).map_err(|error| unreadable(&error))?;
+            if data(&row).as_ref() != Some(&piece.json) {
+                return Err(NotExpressible::Unreadable("another program changed it meanwhile".to_owned()));
+            }
+            let data = Value::from(String::from_utf8_lossy(json)).to_string();
+            let change = differing(0, &row, &wb_record::json::set(&row, "data", data.as_bytes()));
+            changes.extend(change.map(|change| (piece.record.part.clone(), change)));
+        }
+        Ok(ChangeSet { changes })
     }
 
     fn in_export(self, export: &Export, log: &Log) -> ChangeSet {
@@ -220,7 +227,7 @@ struct Layout {
 
 impl Layout {
     /// Takes the columns from rows that are there.
-    fn of(parts: &dyn wb_record::Parts, session: &str) -> Result<Self, NotExpressible> {
+    fn of(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
         let columns = |prefix: String| {
             let names = parts.list(&prefix).map_err(|error| unreadable(&error))?;
             let row = names.iter().find_map(|name| parts.whole(name).ok());
@@ -279,11 +286,7 @@ fn row(
 }
 
 /// Removes the rows of a message, its parts first.
-fn removed(
-    parts: &dyn wb_record::Parts,
-    log: &Log,
-    at: usize,
-) -> Result<Vec<(PartId, Change)>, NotExpressible> {
+fn removed(parts: &dyn Parts, log: &Log, at: usize) -> Result<Vec<(PartId, Change)>, NotExpressible> {
     let head = &log.heads[at];
     let mut names = parts.list(&format!("{PART}/{}/", head.id)).map_err(|error| unreadable(&error))?;
     names.push(head.record.part.clone());
