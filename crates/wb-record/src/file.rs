@@ -80,6 +80,12 @@ impl FileParts {
         &self.path
     }
 
+    /// Returns whether these are parts of the same file, whatever name each has it by.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let identity = |parts: &Self| parts.open.as_ref().map(|(_, identity)| *identity);
+        identity(self) == identity(other)
+    }
+
     /// Takes the lock and keeps it until the parts are dropped, as a program does that has a session open.
     pub fn hold(&mut self) -> Result<(), CommitError> {
         self.lock()?;

@@ -96,6 +96,16 @@ pub enum StoreError {
         /// The place that was asked for.
         position: u64,
     },
+    /// The database has tables of another version, or of another program.
+    #[error("{}: a database of version {found}, and only version {known} is known", path.display())]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// What its `user_version` says.
+        found: i64,
+        /// The version that is written.
+        known: i64,
+    },
     /// The database failed.
     #[error("{}: the database failed: {what}", path.display())]
     Database {
@@ -120,6 +130,9 @@ impl StoreError {
             Self::ReadOnly { .. } => "open the session for writing",
             Self::BadRecord { .. } => "append one JSON object without a line feed",
             Self::NoRecord { .. } => "use positions that this store gave",
+            Self::OtherVersion { .. } => {
+                "name another file; a newer version of this program may know this one"
+            }
             Self::Database { .. } => "check that the file is a database and is not in use",
         }
     }

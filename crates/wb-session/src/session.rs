@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::context::{self, Context, Draft, Selection};
 use crate::encode::{self, NewSession, Place};
 use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
-use crate::error::{SessionError, WRITTEN_VERSION};
+use crate::error::{SessionError, Torn, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
 use crate::index::{Index, Seen};
 use crate::log::{Header, LogNote, first_kept_of_version_1};
@@ -346,6 +346,11 @@ impl Session {
     pub fn set_name(&mut self, name: &str, timestamp: i64) -> Result<EntryId, SessionError> {
         let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         self.append(&EntryKind::SessionInfo(SessionInfo { name: Some(name.trim().to_owned()) }), timestamp)
+    }
+
+    /// Returns what was left of a torn record, and where it was moved to.
+    pub fn torn(&self) -> Option<&Torn> {
+        self.store.torn()
     }
 
     /// Makes durable what was appended, as far as the store can.

@@ -9,14 +9,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use super::{Durability, EntryStore, Record};
 use crate::error::StoreError;
+use wb_record::{FileError, write_new};
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS records (
     log TEXT NOT NULL, position INTEGER NOT NULL, record BLOB NOT NULL, PRIMARY KEY (log, position)
 ) WITHOUT ROWID";
+
+/// The version of the table above, which stands in the database's `user_version`.
+const VERSION: i64 = 1;
 
 /// Keeps records in a table; positions count from 0.
 #[derive(Debug)]
@@ -26,22 +30,50 @@ pub struct SqliteStore {
     /// Statements need a connection that no other thread uses.
     connection: Mutex<Connection>,
     n_records: i64,
+    /// How it is written; nothing if it is only read.
+    durability: Option<Durability>,
 }
 
 impl SqliteStore {
-    /// Opens the log of a name in a database; both are begun where they are not there.
+    /// Opens the log of a name in a database; both are begun where they are not there, for the owner alone to read.
     ///
-    /// [`Durability::Never`] and [`Durability::OnClose`] are the same here: the database waits for the disk at its
-    /// checkpoints.
+    /// A database of another version is refused, before anything in it is changed. [`Durability::Never`] and
+    /// [`Durability::OnClose`] are the same here: the database waits for the disk at its checkpoints.
     pub fn open(
         path: impl Into<PathBuf>,
         log: impl Into<String>,
         durability: Durability,
     ) -> Result<Self, StoreError> {
-        let (path, log) = (path.into(), log.into());
-        let (connection, n_records) =
-            connect(&path, &log, durability).map_err(|error| failed(&path, &error))?;
-        Ok(Self { path, log, connection: Mutex::new(connection), n_records })
+        let path = path.into();
+        if is_name_of_file(&path) {
+            match write_new(&path, None, false, |_| Ok(())) {
+                Ok(()) | Err(FileError::Exists { .. } | FileError::Link { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let connection = Connection::open(&path).map_err(|error| failed(&path, &error))?;
+        check_version(&path, &connection)?;
+        begin(&connection, durability).map_err(|error| failed(&path, &error))?;
+        Self::over(path, log.into(), connection, Some(durability))
+    }
+
+    /// Opens the log of a name for reading, as it is now; the database must be there.
+    pub fn open_for_reading(path: impl Into<PathBuf>, log: impl Into<String>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags).map_err(|error| failed(&path, &error))?;
+        check_version(&path, &connection)?;
+        Self::over(path, log.into(), connection, None)
+    }
+
+    fn over(
+        path: PathBuf,
+        log: String,
+        connection: Connection,
+        durability: Option<Durability>,
+    ) -> Result<Self, StoreError> {
+        let n_records = count(&connection, &log).map_err(|error| failed(&path, &error))?;
+        Ok(Self { path, log, connection: Mutex::new(connection), n_records, durability })
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -74,14 +106,28 @@ impl SqliteStore {
     }
 }
 
-fn connect(path: &Path, log: &str, durability: Durability) -> Result<(Connection, i64), Error> {
-    let connection = Connection::open(path)?;
+/// Returns whether a name is none that only the database understands: in memory, or a URI.
+fn is_name_of_file(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    !name.is_empty() && name != ":memory:" && !name.starts_with("file:")
+}
+
+/// Refuses a database that is of another version, or none of ours.
+fn check_version(path: &Path, connection: &Connection) -> Result<(), StoreError> {
+    let version = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    match version.map_err(|error| failed(path, &error))? {
+        // The first ones said no version; an empty one says none either.
+        0 | VERSION => Ok(()),
+        found => Err(StoreError::OtherVersion { path: path.to_owned(), found, known: VERSION }),
+    }
+}
+
+fn begin(connection: &Connection, durability: Durability) -> Result<(), Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let synchronous = if durability == Durability::Always { "FULL" } else { "NORMAL" };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.execute(SCHEMA, [])?;
-    let n_records = count(&connection, log)?;
-    Ok((connection, n_records))
+    connection.pragma_update(None, "user_version", VERSION)
 }
 
 /// Returns how many records a log has; nothing is ever removed, so that is the place of the next one.
@@ -100,6 +146,9 @@ fn failed(path: &Path, error: &Error) -> StoreError {
 
 impl EntryStore for SqliteStore {
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
+        if self.durability.is_none() {
+            return Err(StoreError::ReadOnly { path: self.path.clone() });
+        }
         let expected = self.n_records.unsigned_abs();
         let found = self.insert(records).map_err(|error| self.failed(&error))?;
         if found != self.n_records {
@@ -139,7 +188,15 @@ impl EntryStore for SqliteStore {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        let sync = || self.connection().pragma_update(None, "wal_checkpoint", "FULL");
-        sync().map_err(|error| self.failed(&error))
+        if matches!(self.durability, None | Some(Durability::Always)) {
+            return Ok(());
+        }
+        let checkpoint = "PRAGMA wal_checkpoint(FULL)";
+        let is_busy = self.connection().query_row(checkpoint, [], |row| row.get::<_, bool>(0));
+        if is_busy.map_err(|error| self.failed(&error))? {
+            // Another connection reads an older state; what was appended may not be on the disk.
+            return Err(StoreError::Locked { path: self.path.clone() });
+        }
+        Ok(())
     }
 }

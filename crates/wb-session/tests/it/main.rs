@@ -9,6 +9,8 @@ mod recorded;
 mod damaged;
 mod edges;
 mod store;
+#[cfg(feature = "sqlite")]
+mod store_sqlite;
 mod writing;
 mod session;
 mod tree;

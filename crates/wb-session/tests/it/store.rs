@@ -41,7 +41,7 @@ fn all(store: &dyn EntryStore) -> Vec<(u64, String)> {
     all
 }
 
-fn texts(store: &dyn EntryStore) -> Vec<String> {
+pub(crate) fn texts(store: &dyn EntryStore) -> Vec<String> {
     all(store).into_iter().map(|(_, text)| text).collect()
 }
 
@@ -132,61 +132,6 @@ fn what_is_no_record_is_refused_and_leaves_nothing_behind() {
     });
 }
 
-#[cfg(feature = "sqlite")]
-#[test]
-fn of_two_writers_of_one_table_the_second_is_told_that_the_log_changed() {
-    use wb_session::store::sqlite::SqliteStore;
-    let path = fresh("writers.db");
-    let open = || SqliteStore::open(&path, "one", Durability::Never).unwrap();
-    let (mut first, mut second) = (open(), open());
-    first.append(b"{\"a\":1}").unwrap();
-    let error = second.append(b"{\"b\":2}").unwrap_err();
-    assert!(matches!(error, StoreError::Changed { expected: 0, found: 1, .. }), "{error}");
-    assert_eq!((texts(&first), texts(&second).len()), (vec!["{\"a\":1}".to_owned()], 0));
-}
-
-/// The wait is the five seconds after which a writer gives up.
-#[cfg(feature = "sqlite")]
-#[test]
-fn a_writer_that_does_not_get_the_database_is_told_that_it_is_locked() {
-    use wb_session::store::sqlite::SqliteStore;
-    let path = fresh("busy.db");
-    let mut store = SqliteStore::open(&path, "one", Durability::Never).unwrap();
-    let other = rusqlite::Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let error = store.append_all(&[b"{}", b"{}"]).unwrap_err();
-    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    assert!(texts(&store).is_empty());
-    other.execute_batch("COMMIT").unwrap();
-    store.append(b"{\"a\":1}").unwrap();
-    assert_eq!(texts(&store), ["{\"a\":1}"]);
-}
-
-#[cfg(feature = "sqlite")]
-#[test]
-fn writers_at_the_same_time_are_told_that_the_log_changed_and_lose_nothing() {
-    use wb_session::store::sqlite::SqliteStore;
-    let path = &fresh("race.db");
-    let open = || SqliteStore::open(path, "one", Durability::Never).unwrap();
-    drop(open());
-    let n_written = |writer: usize| {
-        let mut n_written = 0;
-        for at in 0..200 {
-            match open().append(format!("{{\"writer\":{writer},\"at\":{at}}}").as_bytes()) {
-                Ok(_) => n_written += 1,
-                Err(error) => assert!(matches!(error, StoreError::Changed { .. }), "{error}"),
-            }
-        }
-        n_written
-    };
-    let n_written: usize = std::thread::scope(|scope| {
-        let writers = [0, 1].map(|writer| scope.spawn(move || n_written(writer)));
-        writers.into_iter().map(|writer| writer.join().unwrap()).sum()
-    });
-    assert!(n_written >= 200, "{n_written}");
-    assert_eq!(texts(&open()).len(), n_written);
-}
-
 #[test]
 fn a_store_is_an_object_and_can_be_shared() {
     fn check<T: Send + Sync + ?Sized>() {}
@@ -251,6 +196,75 @@ fn a_last_line_that_lacks_only_its_line_feed_gets_it() {
     assert!(writer.torn().is_none());
     writer.append(b"{}").unwrap();
     assert_eq!(text_of(&path), format!("{HEADER}{{\"a\":1}}\n{{}}\n"));
+}
+
+/// Appends to a store that stages, and checks that the file is not touched.
+fn staged(path: &Path, records: &[&[u8]]) -> JsonlStore {
+    let before = bytes_of(path);
+    let mut store = JsonlStore::stage(path).unwrap();
+    for record in records {
+        let position = store.append(record).unwrap();
+        let mut found = Vec::new();
+        store.read_at(position, &mut found).unwrap();
+        assert_eq!(found, *record);
+    }
+    assert!(
+        texts(&store)
+            .iter()
+            .map(String::as_bytes)
+            .rev()
+            .take(records.len())
+            .eq(records.iter().rev().copied())
+    );
+    assert_eq!(bytes_of(path), before);
+    store
+}
+
+#[test]
+fn what_is_staged_is_written_in_one_step_or_not_at_all() {
+    let records: [&[u8]; 2] = [b"{\"b\":2}", b"{\"c\":3}"];
+    let whole = "{\"a\":1}\n";
+    for (end, kept, is_torn) in
+        [("", "", false), (whole, whole, false), ("{\"a\":1}", whole, false), ("{\"a\":", "", true)]
+    {
+        let path = with("staged.jsonl", &format!("{HEADER}{end}"));
+        drop(staged(&path, &records));
+        assert_eq!(text_of(&path), format!("{HEADER}{end}"), "what is not synced is forgotten");
+        let mut store = staged(&path, &records);
+        store.sync().unwrap();
+        let after = format!("{HEADER}{kept}{{\"b\":2}}\n{{\"c\":3}}\n");
+        assert_eq!((text_of(&path), texts(&store).join("\n") + "\n"), (after.clone(), after));
+        assert_eq!(store.torn().is_some_and(|torn| torn.kept_in.is_some()), is_torn);
+        assert!(matches!(JsonlStore::open(&path, Durability::Never), Err(StoreError::Locked { .. })));
+        store.append(b"{}").unwrap();
+        assert!(text_of(&path).ends_with("\n{}\n"), "it goes on as a writer");
+    }
+    let path = with("staged.jsonl", &format!("{HEADER}{{\"a\":1}}"));
+    JsonlStore::stage(&path).unwrap().sync().unwrap();
+    assert_eq!(text_of(&path), format!("{HEADER}{{\"a\":1}}"), "nothing is repaired for nothing");
+}
+
+#[test]
+fn what_is_staged_is_not_written_to_a_file_that_changed() {
+    let text = format!("{HEADER}{{\"a\":1}}\n");
+    for now in [format!("{text}{{}}\n"), HEADER.to_owned(), text.replace('1', "2")] {
+        let path = with("staged-changed.jsonl", &text);
+        let mut store = staged(&path, &[b"{\"b\":2}"]);
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+        append_bytes(&path, now.as_bytes());
+        for _ in 0..2 {
+            let error = store.sync().unwrap_err();
+            assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+        }
+        assert_eq!(text_of(&path), now);
+    }
+    let path = with("staged-locked.jsonl", &text);
+    let mut store = staged(&path, &[b"{\"b\":2}"]);
+    let writer = JsonlStore::open(&path, Durability::Never).unwrap();
+    assert!(matches!(store.sync(), Err(StoreError::Locked { .. })));
+    drop(writer);
+    store.sync().unwrap();
+    assert_eq!(text_of(&path), format!("{text}{{\"b\":2}}\n"));
 }
 
 #[test]
