@@ -26,7 +26,7 @@ Environment:
 ///
 /// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
 ///
-/// Reads session files of Claude Code and pi, and messages as JSON or JSON lines; the format is told from the
+/// Reads sessions of Claude Code, Codex, opencode and pi, and messages as JSON or JSON lines; the format is told from the
 /// content. Works without a key and without a network.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
