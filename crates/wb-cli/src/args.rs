@@ -164,6 +164,9 @@ pub(crate) struct Compact {
     /// Where the compacted transcript goes, as JSON lines; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// Write over OUT if it is there
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
     /// How the session is brought down
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,

@@ -22,11 +22,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use wb_record::check_new;
 
 use crate::args::{Cli, Command, Compact, Plan, Weigh};
 use crate::json::{Compacted, Weighed};
 use crate::outcome::Outcome;
-use crate::session::{Session, write_whole};
+use crate::session::{Session, not_written, write_whole};
 use crate::strategy::Strategy;
 
 fn main() -> ExitCode {
@@ -119,10 +120,12 @@ fn compact(args: &Compact) -> Result<()> {
     let path = args.out.as_deref().filter(|_| !to_stdout);
     if let Some(path) = path {
         refuse_same(&args.file, path, "-o")?;
+        check_new(path, args.overwrite).map_err(|error| not_written(&error))?;
     }
     let outcome = Outcome::of(&mut session);
     if let Some(path) = path {
-        write_whole(path, |out| wb_formats::write_jsonl(&outcome.messages, out))?;
+        let content = |out: &mut dyn Write| wb_formats::write_jsonl(&outcome.messages, out);
+        write_whole(path, Some(&args.file), args.overwrite, content)?;
     }
     let mut stdout = anstream::stdout().lock();
     if args.policy.json {

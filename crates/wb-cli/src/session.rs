@@ -10,8 +10,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{FormatError, View};
+use wb_record::FileError;
 
 use crate::args::Policy;
+use crate::escape::escaped;
 use crate::strategy::Strategy;
 
 /// The window that is assumed of a session that tells none, in tokens.
@@ -196,73 +198,24 @@ pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a whole file or none: to a neighbour first, which then takes the place of the target. A link is followed,
-/// the mode of a file that is there is kept, and what is no file (a device, a pipe) is written to as it stands.
-pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let written = match fs::metadata(path) {
-        Ok(there) if !there.is_file() => {
-            File::options().write(true).open(path).and_then(|file| fill(file, content))
-        }
-        there => replace(path, there.ok().map(|there| there.permissions()), content),
+/// Writes a whole file or nothing, with the mode of the session that it was made of.
+pub(crate) fn write_whole(
+    path: &Path,
+    session: Option<&Path>,
+    overwrite: bool,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let session = session.filter(|session| *session != Path::new("-"));
+    let failed = |source| FileError::Io { path: path.to_owned(), doing: "writing it", source };
+    let written = wb_record::write_new(path, session, overwrite, |out| content(out).map_err(failed));
+    written.map_err(|error| not_written(&error))
+}
+
+/// Builds the error of a file that is not written.
+pub(crate) fn not_written(error: &FileError) -> anyhow::Error {
+    let hint = match error {
+        FileError::Exists { .. } => "name a new file, or write over this one with --overwrite",
+        other => other.hint(),
     };
-    written.map_err(|error| {
-        anyhow!("{}: {error}\nhint: name a file in a folder that can be written to", path.display())
-    })
-}
-
-/// Writes a whole file that must not be there yet, or none.
-pub(crate) fn write_new(
-    path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut draft = new_file(folder_of(path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn fill(file: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut buffered = io::BufWriter::new(file);
-    content(&mut buffered)?;
-    buffered.flush()
-}
-
-fn replace(
-    path: &Path,
-    permissions: Option<fs::Permissions>,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut draft = new_file(folder_of(&path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    if let Some(permissions) = permissions {
-        draft.as_file().set_permissions(permissions)?;
-    }
-    draft.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Returns what the system said, without the name of a draft that no user knows.
-fn of_the_system(error: io::Error) -> io::Error {
-    let text = error.to_string();
-    let said = text.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
-    said.unwrap_or(error)
-}
-
-/// Makes a file of its own name with the mode that any new file gets.
-#[cfg(unix)]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-/// Makes a file of its own name.
-#[cfg(not(unix))]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::NamedTempFile::new_in(folder)
+    anyhow!("{}\nhint: {hint}", escaped(&error.to_string()))
 }

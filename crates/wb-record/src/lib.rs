@@ -56,4 +56,4 @@ pub use part::{MemoryParts, PartId, PartReader, Parts, Span};
 pub use probe::{Probe, Seen};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};
 #[cfg(any(unix, windows))]
-pub use write::write_new;
+pub use write::{check_new, write_new};

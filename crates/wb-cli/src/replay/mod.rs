@@ -47,7 +47,7 @@ pub(crate) fn replay(args: &args::Replay) -> Result<()> {
     }
     let replay = Replay::of(options, reports);
     if let Page::File(path) = page {
-        write_whole(path, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
+        write_whole(path, None, true, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
     }
     if let Page::Stdout = page {
         io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;

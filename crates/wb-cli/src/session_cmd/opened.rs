@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
 use tempfile::NamedTempFile;
@@ -32,9 +33,9 @@ impl Log {
             user_error(&file, &error.to_string(), "check that the input can be read to its end")
         })?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
-        let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
-        // Nothing is appended, so it does not matter where new ids start.
-        let session = opened.and_then(|store| Session::open(Box::new(store), IdSource::new(0)));
+        // What is appended is written only if it is asked for.
+        let opened = JsonlStore::stage(source).map_err(SessionError::from);
+        let session = opened.and_then(|store| Session::open(Box::new(store), ids()));
         let session = session.map_err(|error| {
             let text = error.to_string();
             let named = format!("{}: ", source.display());
@@ -104,6 +105,13 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",
         other => other.hint(),
     }
+}
+
+/// Returns ids that another run does not make.
+pub(crate) fn ids() -> IdSource {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()));
+    IdSource::new(nanos ^ u64::from(std::process::id()).rotate_right(16))
 }
 
 /// Copies standard input or a pipe to a file; nothing if the path names a file.

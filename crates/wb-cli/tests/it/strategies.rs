@@ -33,11 +33,11 @@ fn what_a_strategy_writes_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.jsonl");
     for strategy in STRATEGIES {
-        let args =
-            ["compact", SESSION, "--strategy", strategy, "--window", "32k", "-o", out.to_str().unwrap()];
+        let out = out.to_str().unwrap();
+        let args = ["compact", SESSION, "--strategy", strategy, "--window", "32k", "-o", out, "--overwrite"];
         let answer = wb(&args);
         assert_eq!(answer.code, 0, "{}", answer.stderr);
-        let weighed = json_of(&wb(&["weigh", out.to_str().unwrap(), "--json"]));
+        let weighed = json_of(&wb(&["weigh", out, "--json"]));
         assert!(weighed["messages"].as_u64().unwrap() > 0, "{strategy}");
     }
 }
