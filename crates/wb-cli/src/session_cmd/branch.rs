@@ -56,7 +56,7 @@ struct Done {
 /// Goes to an entry.
 pub(crate) fn branch(args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change, false);
-    let log = Log::open(dest.file)?;
+    let log = Log::to_change(dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(user_error(
             &log.file,

@@ -69,7 +69,7 @@ struct Act {
 /// Compacts a session at its leaf.
 pub(crate) fn compact(args: &SessionCompact) -> Result<()> {
     let dest = WriteTarget::of(&args.change, args.dry_run);
-    let log = Log::open(dest.file)?;
+    let log = Log::to_change(dest.file)?;
     let settings = Settings::of(&log)?;
     let opts = CompactOpts { custom_instructions: args.instructions.clone(), ..CompactOpts::default() };
     let mut changed =

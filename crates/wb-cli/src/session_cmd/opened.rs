@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Result, anyhow};
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
-use wb_session::{IdSource, Session, SessionError, StoreError};
+use wb_session::store::staged::StagedStore;
+use wb_session::{EntryStore, IdSource, Session, SessionError, StoreError};
 
 use crate::escape::escaped;
 use crate::show::style::{DIM, HEAD};
@@ -27,16 +28,24 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// Opens a log for reading.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        Self::over(path, |source| Ok(Box::new(JsonlStore::open_for_reading(source)?)))
+    }
+
+    /// Opens a log for a change, which is written when the session is synced.
+    pub(crate) fn to_change(path: &Path) -> Result<Self> {
+        Self::over(path, |source| Ok(Box::new(StagedStore::open(source)?)))
+    }
+
+    fn over(path: &Path, open: fn(&Path) -> Result<Box<dyn EntryStore>, StoreError>) -> Result<Self> {
         let file = path.display().to_string();
         let copy = copy_of_stream(path).map_err(|error| {
             user_error(&file, &error.to_string(), "check that the input can be read to its end")
         })?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
-        // What is appended is written only if it is asked for.
-        let opened = JsonlStore::stage(source).map_err(SessionError::from);
-        let session = opened.and_then(|store| Session::open(Box::new(store), ids()));
-        let session = session.map_err(|error| {
+        let opened = open(source).map_err(SessionError::from);
+        let session = opened.and_then(|store| Session::open(store, ids())).map_err(|error| {
             let text = error.to_string();
             let named = format!("{}: ", source.display());
             user_error(&file, text.strip_prefix(&named).unwrap_or(&text), hint(&error))

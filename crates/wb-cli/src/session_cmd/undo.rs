@@ -45,7 +45,7 @@ struct Done {
 /// Takes back the last compaction on the path to the leaf.
 pub(crate) fn undo(args: &SessionChange) -> Result<()> {
     let dest = WriteTarget::of(args, false);
-    let log = Log::open(dest.file)?;
+    let log = Log::to_change(dest.file)?;
     let changed = apply_change(log, dest, |session, now_ms| run(session, dest, now_ms))?;
     let mut out = BufWriter::new(anstream::stdout().lock());
     if args.json {
