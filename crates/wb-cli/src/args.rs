@@ -70,8 +70,8 @@ pub(crate) enum Command {
     ///
     /// It also says whether the session would be compacted. Of a folder every session file below it is shown on one line.
     ///
-    /// These are read: session files of Claude Code (also the export of the web) and of pi, and messages as one JSON
-    /// array, as {"messages":[…]} or as JSON lines.
+    /// These are read: session files of Claude Code (also the export of the web), Codex and pi, the database and the export of
+    /// opencode, and messages as one JSON array, as {"messages":[…]} or as JSON lines.
     Weigh(Weigh),
     /// Shows what a compaction would do
     ///

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::TempPath;
@@ -116,7 +116,21 @@ pub(crate) struct At<'a> {
     pub(crate) at: u64,
 }
 
-impl Read for At<'_> {
+impl At<'_> {
+    /// Reads until a buffer is full or the file ends, and returns how many bytes it got.
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut n_bytes = 0;
+        while n_bytes < buffer.len() {
+            match self.read(&mut buffer[n_bytes..]) {
+                Ok(0) => break,
+                Ok(n) => n_bytes += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(n_bytes)
+    }
+
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         #[cfg(unix)]
         let n_bytes = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.at)?;

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -305,9 +305,8 @@ fn written_to(mut file: &File) -> io::Result<u64> {
 
 /// Returns whether a file has these bytes at a place.
 fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
-    let mut found = Vec::with_capacity(expected.len());
-    At { file, at }.take(expected.len() as u64).read_to_end(&mut found)?;
-    Ok(found == expected)
+    let mut found = vec![0; expected.len()];
+    Ok(At { file, at }.fill(&mut found)? == expected.len() && found == expected)
 }
 
 fn stale(at: u64) -> CommitError {
@@ -332,8 +331,11 @@ impl Parts for FileParts {
             // It may be said that all is wanted.
             n_bytes = n_bytes.min(file.metadata()?.len().saturating_sub(range.start));
         }
-        out.reserve(usize::try_from(n_bytes).unwrap_or(0));
-        At { file, at: range.start }.take(n_bytes).read_to_end(out).map(drop)
+        let start = out.len();
+        out.resize(start + usize::try_from(n_bytes).unwrap_or(0), 0);
+        let read = At { file, at: range.start }.fill(&mut out[start..]);
+        out.truncate(start + *read.as_ref().unwrap_or(&0));
+        read.map(drop)
     }
 
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {

@@ -66,4 +66,4 @@ pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};
 #[cfg(any(unix, windows))]
-pub use write::write_new;
+pub use write::{check_new, write_new};

@@ -14,7 +14,7 @@ pub(crate) const PRIVATE: u32 = 0o600;
 
 /// Writes a whole file or nothing: to a draft next to it first, which then takes the name.
 ///
-/// The file gets the mode of `mode_of`, and without one only its owner may read it; over another file it is written
+/// The file gets the mode of the file `mode_of`, and without one only its owner may read it; over another file it is written
 /// only if `overwrite` says so, and then allows nobody more than that one did. A link is refused, and a device or a pipe
 /// is written to as it stands.
 ///
@@ -52,10 +52,16 @@ pub(crate) fn write_new_on<E: From<FileError>>(
     }
     let there = replaceable(path, overwrite)?;
     let source = source.map(|source| fs::metadata(source).map_err(FileError::io(source, "looking at it")));
-    let modes = [source.transpose()?.as_ref(), there.as_ref()].map(|it| it.map(mode_of));
+    let source = source.transpose()?.filter(Metadata::is_file);
+    let modes = [source.as_ref(), there.as_ref()].map(|it| it.map(mode_of));
     let mode = modes.into_iter().flatten().reduce(|a, b| a & b).unwrap_or(PRIVATE);
     Draft::new(disk, path, mode, there.as_ref(), content)?.keep(overwrite)?;
     Ok(disk.sync_folder(folder_of(path)).map_err(FileError::io(path, "waiting for the disk"))?)
+}
+
+/// Refuses a name that [`write_new`] would refuse, before there is anything to write.
+pub fn check_new(path: &Path, overwrite: bool) -> Result<(), FileError> {
+    if stands(path) { Ok(()) } else { replaceable(path, overwrite).map(drop) }
 }
 
 /// Returns whether a name is none of a file whose bytes can be replaced: a device, a pipe, what the system has open.

@@ -247,3 +247,59 @@ fn the_session_itself_is_never_written_over_and_no_half_file_is_left() {
     assert!(answer.stderr.contains("none/out.jsonl"), "{}", answer.stderr);
     assert_eq!(folder.n_files(), 1);
 }
+
+#[test]
+fn another_file_is_written_over_only_if_that_is_asked_for() {
+    let folder = Folder::new();
+    let (file, out) = (folder.file("s.jsonl", &session()), folder.file("out.jsonl", "precious"));
+    let words = ["--window", "8k", "-o", out.to_str().unwrap(), "--overwrite"];
+    let refused = run("compact", &file, &words[..4]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert!(refused.stderr.contains("out.jsonl: is there already\nhint: name a new file, or add --overwrite"));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    assert_eq!(run("compact", &file, &words).code, 0);
+    assert_eq!(json_of(&wb(&["weigh", out.to_str().unwrap(), "--json"]))["format"], "native");
+    let same = run("compact", &file, &["--window", "8k", "-o", file.to_str().unwrap(), "--overwrite"]);
+    assert_eq!((same.code, folder.n_files()), (1, 2), "{}", same.stderr);
+    assert_eq!(run("compact", &file, &["--overwrite"]).code, 2, "there is nothing to write over");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_compacted_session_is_as_private_as_the_session_and_is_written_through_no_link() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    let (file, victim) = (folder.file("s.jsonl", &session()), folder.file("victim", "precious"));
+    let [out, link] = ["out.jsonl", "link.jsonl"].map(|name| folder.0.path().join(name));
+    for mode in [0o600, 0o640] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let _ = std::fs::remove_file(&out);
+        assert_eq!(run("compact", &file, &["--window", "8k", "-o", out.to_str().unwrap()]).code, 0);
+        assert_eq!(std::fs::metadata(&out).unwrap().permissions().mode() & 0o777, mode);
+    }
+    symlink(&victim, &link).unwrap();
+    let words = ["--window", "8k", "-o", link.to_str().unwrap(), "--overwrite"];
+    let refused = run("compact", &file, &words);
+    let told = format!("link.jsonl: is a link to {}\nhint: name the file", victim.display());
+    assert!(refused.code == 1 && refused.stderr.contains(&told), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(run("compact", &file, &["--window", "8k", "-o", "/dev/null"]).code, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_by_its_name_is_written_as_it_stands() {
+    let folder = Folder::new();
+    let (file, out) = (folder.file("s.jsonl", &session()), folder.file("out.jsonl", "before\n"));
+    let piped = run("compact", &file, &["--window", "8k", "-o", "/dev/stdout"]);
+    assert!(piped.code == 0 && piped.stdout.starts_with('{'), "{}", piped.stderr);
+    let done = std::process::Command::new(env!("CARGO_BIN_EXE_wb"))
+        .args(["compact", "--window", "8k", "-o", "/dev/stdout"])
+        .arg(&file)
+        .stdout(std::fs::File::options().append(true).open(&out).unwrap())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(done.success());
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), format!("before\n{}", piped.stdout));
+}

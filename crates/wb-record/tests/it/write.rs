@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use wb_record::{CommitError, FileError, append_line, write_new};
+use wb_record::{CommitError, FileError, append_line, check_new, write_new};
 
 fn write(path: &Path, mode_of: Option<&Path>, overwrite: bool, text: &str) -> Result<(), FileError> {
     write_new(path, mode_of, overwrite, |out: &mut dyn Write| {
@@ -25,6 +25,9 @@ fn a_file_is_written_over_only_if_that_is_asked_for() {
     assert!(matches!(error, FileError::Exists { .. }));
     assert!(error.to_string().ends_with("out.jsonl: is there already"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    assert!(matches!(check_new(&path, false), Err(FileError::Exists { .. })));
+    check_new(&path, true).unwrap();
+    check_new(&folder.path().join("other"), false).unwrap();
     write(&path, None, true, "three").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "three");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
@@ -133,6 +136,9 @@ mod unix {
             write(&pipe, None, false, "through").unwrap();
             assert_eq!(reader.join().unwrap(), "through");
         });
+        let copy = folder.path().join("copy");
+        write(&copy, Some(&pipe), false, "x").unwrap();
+        assert_eq!(mode(&copy), 0o600, "what came through a pipe is private");
         let device = folder.path().join("device");
         symlink("/dev/null", &device).unwrap();
         write(&device, None, false, "x").unwrap();

@@ -31,29 +31,22 @@ const MAX_HEADER_BYTES: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct JsonlStore {
     parts: FileParts,
-    mode: Mode,
     /// The end of the last whole line.
     end: u64,
-    /// The length of the file, and the fingerprint of its end, as it was found.
-    found: (u64, u64),
-    /// What shall follow the end and is not written yet.
-    staged: Vec<u8>,
     durability: Durability,
+    is_writer: bool,
     is_broken: bool,
     is_synced: bool,
     torn: Option<Torn>,
     lines: Vec<u8>,
 }
 
-/// What happens to records that are put.
+/// What a file was like when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// They are refused.
-    Reads,
-    /// They are kept until they are all written in one step.
-    Stages,
-    /// They are written at once.
-    Writes,
+pub(super) struct Found {
+    length: u64,
+    /// That of the last bytes.
+    fingerprint: u64,
 }
 
 impl JsonlStore {
@@ -75,42 +68,44 @@ impl JsonlStore {
 
     /// Opens a file for reading, up to its last whole line as of now.
     pub fn open_for_reading(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let mut store = Self::new(FileParts::open_for_reading(path)?, Durability::Never, Mode::Reads);
-        store.find_end()?;
-        Ok(store)
-    }
-
-    /// Opens a file for a change that is made as a whole or not at all.
-    ///
-    /// What is appended is read again from memory, and the file is not touched until [`sync`](EntryStore::sync), which
-    /// takes the lock, looks whether the file is as it was, repairs its end and writes all in one step. From then on the
-    /// store is one that [`open`](Self::open) gives.
-    pub fn stage(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let mut store = Self::new(FileParts::open_for_reading(path)?, Durability::Always, Mode::Stages);
+        let mut store = Self::new(FileParts::open_for_reading(path)?, Durability::Never, false);
         store.find_end()?;
         Ok(store)
     }
 
     fn writer(parts: FileParts, durability: Durability) -> Result<Self, StoreError> {
-        let mut store = Self::new(parts, durability, Mode::Writes);
+        let mut store = Self::new(parts, durability, true);
         let held = store.parts.hold();
         held.map_err(|error| store.refused(error))?;
         Ok(store)
     }
 
-    fn new(parts: FileParts, durability: Durability, mode: Mode) -> Self {
-        Self {
-            parts,
-            mode,
-            end: 0,
-            found: (0, 0),
-            staged: Vec::new(),
-            durability,
-            is_broken: false,
-            is_synced: true,
-            torn: None,
-            lines: Vec::new(),
+    fn new(parts: FileParts, durability: Durability, is_writer: bool) -> Self {
+        let (torn, lines) = (None, Vec::new());
+        Self { parts, end: 0, durability, is_writer, is_broken: false, is_synced: true, torn, lines }
+    }
+
+    /// Opens the file for appending, if it is the one that this store reads and is as it was found.
+    pub(super) fn to_writer(&self, found: Found) -> Result<Self, StoreError> {
+        let mut writer = Self::writer(FileParts::open(self.path())?, Durability::Always)?;
+        let (is_same, now) = (writer.parts.is_same(&self.parts), writer.looked_at()?);
+        if !is_same || now != found {
+            let (expected, found) = (found.length, if is_same { now.length } else { 0 });
+            return Err(StoreError::Changed { path: self.path().to_owned(), expected, found });
         }
+        writer.find_end()?;
+        Ok(writer)
+    }
+
+    /// Looks at the length of the file and at its end.
+    pub(super) fn looked_at(&self) -> Result<Found, StoreError> {
+        let look = || {
+            let length = self.parts.len("")?.unwrap_or(0);
+            let len = length.min(CHUNK as u64);
+            let tail = Span { part: PartId::new(), at: length - len, len };
+            Ok(Found { length, fingerprint: self.parts.fingerprint(&tail)? })
+        };
+        look().map_err(|error| self.failed("looking at it", error))
     }
 
     /// Returns the file's path as it was given.
@@ -145,71 +140,29 @@ impl JsonlStore {
 
     /// Finds the end of the last whole line, and repairs what is after it if the file is written.
     fn find_end(&mut self) -> Result<(), StoreError> {
-        self.found = self.looked_at()?;
-        let (length, _) = self.found;
+        let length = self.parts.len("").map_err(|error| self.failed("looking at it", error))?.unwrap_or(0);
         if length == 0 {
             return Ok(());
         }
         self.check_head()?;
         let rest = self.rest(length).map_err(|error| self.failed("reading it", error))?;
-        let n_bytes = rest.len() as u64;
-        self.end = length;
+        let start = length - rest.len() as u64;
         match Record::new(&rest) {
-            _ if rest.is_empty() => {}
-            Ok(_) if self.mode == Mode::Writes => self.write_to_end(b"\n")?,
-            Ok(_) if self.mode == Mode::Stages => self.staged.push(b'\n'),
-            Ok(_) => {}
+            _ if rest.is_empty() => self.end = length,
+            Ok(_) => {
+                self.end = length;
+                if self.is_writer {
+                    self.write_to_end(b"\n")?;
+                }
+            }
             Err(_) => {
-                self.end -= n_bytes;
-                let kept_in = if self.mode == Mode::Writes { Some(self.move_aside(rest)?) } else { None };
-                self.torn = Some(Torn { position: self.end, n_bytes, kept_in });
+                let n_bytes = rest.len() as u64;
+                let kept_in = if self.is_writer { Some(self.move_aside(rest, start)?) } else { None };
+                self.torn = Some(Torn { position: start, n_bytes, kept_in });
+                self.end = start;
             }
         }
         Ok(())
-    }
-
-    /// Returns the length of the file and a fingerprint of its end.
-    fn looked_at(&self) -> Result<(u64, u64), StoreError> {
-        let look = || {
-            let length = self.parts.len("")?.unwrap_or(0);
-            let len = length.min(CHUNK as u64);
-            let tail = Span { part: PartId::new(), at: length - len, len };
-            Ok((length, self.parts.fingerprint(&tail)?))
-        };
-        look().map_err(|error| self.failed("looking at it", error))
-    }
-
-    /// Takes the lock, writes what was staged if the file is as it was found, and goes on as a writer.
-    fn write_staged(&mut self) -> Result<(), StoreError> {
-        let mut writer = FileParts::open(self.path())?;
-        writer.hold().map_err(|error| self.refused(error))?;
-        let is_same = writer.is_same(&self.parts);
-        let reader = std::mem::replace(&mut self.parts, writer);
-        let written = self.repair_and_write(is_same);
-        match written {
-            Ok(()) => self.mode = Mode::Writes,
-            Err(_) => self.parts = reader,
-        }
-        written
-    }
-
-    fn repair_and_write(&mut self, is_same: bool) -> Result<(), StoreError> {
-        let now = self.looked_at()?;
-        if !is_same || now != self.found {
-            let found = if is_same { now.0 } else { 0 };
-            return Err(StoreError::Changed { path: self.path().to_owned(), expected: self.found.0, found });
-        }
-        if let Some(Torn { position: at, n_bytes: len, .. }) = self.torn {
-            let rest = self.parts.bytes(&Span { part: PartId::new(), at, len });
-            let kept_in = self.move_aside(rest.map_err(|error| self.failed("reading it", error))?)?;
-            self.torn = Some(Torn { position: at, n_bytes: len, kept_in: Some(kept_in) });
-        }
-        let staged = std::mem::take(&mut self.staged);
-        let written = self.write_to_end(&staged);
-        if written.is_err() {
-            self.staged = staged;
-        }
-        written
     }
 
     /// Refuses a file that is something else, before its end is touched.
@@ -245,7 +198,7 @@ impl JsonlStore {
 
     /// Moves the rest of a torn record to the file next to this one: first it is safe there, then it is cut off
     /// here, so that a failure in between leaves it twice.
-    fn move_aside(&mut self, rest: Vec<u8>) -> Result<PathBuf, StoreError> {
+    fn move_aside(&mut self, rest: Vec<u8>, start: u64) -> Result<PathBuf, StoreError> {
         let mut name = OsString::from(self.path());
         name.push(".torn");
         let aside = PathBuf::from(name);
@@ -257,7 +210,7 @@ impl JsonlStore {
                 source: io::Error::other(other),
             },
         })?;
-        self.commit(Change::Cut { at: self.end, old: Bytes(rest) })?;
+        self.commit(Change::Cut { at: start, old: Bytes(rest) })?;
         Ok(aside)
     }
 
@@ -295,34 +248,23 @@ impl JsonlStore {
             n_wanted = (n_wanted * 2).min(CHUNK as u64);
         }
     }
-
-    /// Returns what is staged from a position on.
-    fn staged_at(&self, position: u64) -> Result<&[u8], StoreError> {
-        let at = usize::try_from(position - self.end).ok();
-        let rest = at.and_then(|at| self.staged.get(at..)).filter(|rest| !rest.is_empty());
-        rest.ok_or(StoreError::NoRecord { position })
-    }
 }
 
 impl EntryStore for JsonlStore {
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
-        if self.mode == Mode::Reads {
+        if !self.is_writer {
             return Err(StoreError::ReadOnly { path: self.path().to_owned() });
         }
         if self.is_broken {
             return Err(StoreError::Broken { path: self.path().to_owned() });
         }
         let mut positions = Vec::with_capacity(records.len());
-        let is_staging = self.mode == Mode::Stages;
-        let mut lines = std::mem::take(if is_staging { &mut self.staged } else { &mut self.lines });
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.clear();
         for record in records {
             positions.push(self.end + lines.len() as u64);
             lines.extend_from_slice(record.bytes());
             lines.push(b'\n');
-        }
-        if is_staging {
-            self.staged = lines;
-            return Ok(positions);
         }
         let result = self.write_to_end(&lines);
         // Many records in one step are rare, and what they took is not kept.
@@ -335,7 +277,7 @@ impl EntryStore for JsonlStore {
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
         let failed = |error| self.failed("reading it", error);
         let input = PartReader::new(&self.parts, "", 0).map_err(failed)?;
-        let mut input = BufReader::with_capacity(CHUNK, input.take(self.end)).chain(&self.staged[..]);
+        let mut input = BufReader::with_capacity(CHUNK, input.take(self.end));
         let (mut line, mut position) = (Vec::new(), 0);
         loop {
             line.clear();
@@ -346,26 +288,19 @@ impl EntryStore for JsonlStore {
             each(position, line.strip_suffix(b"\n").unwrap_or(&line));
             position += n_bytes as u64;
         }
-        let expected = self.end + self.staged.len() as u64;
-        let changed = StoreError::Changed { path: self.path().to_owned(), expected, found: position };
-        if position == expected { Ok(()) } else { Err(changed) }
+        let changed =
+            StoreError::Changed { path: self.path().to_owned(), expected: self.end, found: position };
+        if position == self.end { Ok(()) } else { Err(changed) }
     }
 
     fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
         if position >= self.end {
-            let rest = self.staged_at(position)?;
-            record.clear();
-            record.extend(rest.iter().take_while(|byte| **byte != b'\n'));
-            return Ok(());
+            return Err(StoreError::NoRecord { position });
         }
         self.line_at(position, record).map_err(|error| self.failed("reading it", error))
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        // The line feed that the last line lacks is none of the records.
-        if self.mode == Mode::Stages && self.staged.len() > 1 {
-            return self.write_staged();
-        }
         if !self.is_synced {
             let result = self.parts.sync();
             // After a failed sync the system may have dropped what it could not write.
@@ -383,7 +318,7 @@ impl EntryStore for JsonlStore {
 
 impl Drop for JsonlStore {
     fn drop(&mut self) {
-        if self.mode == Mode::Writes && self.durability == Durability::OnClose {
+        if self.is_writer && self.durability == Durability::OnClose {
             // A host that wants to know calls `sync` before.
             let _ = self.sync();
         }

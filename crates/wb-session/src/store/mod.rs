@@ -12,6 +12,8 @@ use crate::error::{StoreError, Torn};
 pub mod memory;
 #[cfg(any(unix, windows))]
 pub mod jsonl;
+#[cfg(any(unix, windows))]
+pub mod staged;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use wb_record::{FileError, write_new};
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
+use wb_session::store::staged::StagedStore;
 use wb_session::{Durability, EntryStore, IdSource, Session, SessionError, StoreError};
 use wb_testkit::shared::bytes_of;
 
@@ -23,6 +24,9 @@ pub(crate) fn each_store(name: &str, law: impl Fn(&dyn Fn() -> Opened, bool)) {
     law(&|| Box::new(MemoryStore::default()), false);
     let path = fresh(&format!("{name}.jsonl"));
     law(&|| jsonl(&path), true);
+    let path = fresh(&format!("{name}-staged.jsonl"));
+    drop(JsonlStore::create(&path, Durability::Never).unwrap());
+    law(&|| Box::new(StagedStore::open(&path).unwrap()), false);
     #[cfg(feature = "sqlite")]
     {
         use wb_session::store::sqlite::SqliteStore;
@@ -199,9 +203,9 @@ fn a_last_line_that_lacks_only_its_line_feed_gets_it() {
 }
 
 /// Appends to a store that stages, and checks that the file is not touched.
-fn staged(path: &Path, records: &[&[u8]]) -> JsonlStore {
+fn staged(path: &Path, records: &[&[u8]]) -> StagedStore {
     let before = bytes_of(path);
-    let mut store = JsonlStore::stage(path).unwrap();
+    let mut store = StagedStore::open(path).unwrap();
     for record in records {
         let position = store.append(record).unwrap();
         let mut found = Vec::new();
@@ -237,10 +241,11 @@ fn what_is_staged_is_written_in_one_step_or_not_at_all() {
         assert_eq!(store.torn().is_some_and(|torn| torn.kept_in.is_some()), is_torn);
         assert!(matches!(JsonlStore::open(&path, Durability::Never), Err(StoreError::Locked { .. })));
         store.append(b"{}").unwrap();
+        store.sync().unwrap();
         assert!(text_of(&path).ends_with("\n{}\n"), "it goes on as a writer");
     }
     let path = with("staged.jsonl", &format!("{HEADER}{{\"a\":1}}"));
-    JsonlStore::stage(&path).unwrap().sync().unwrap();
+    StagedStore::open(&path).unwrap().sync().unwrap();
     assert_eq!(text_of(&path), format!("{HEADER}{{\"a\":1}}"), "nothing is repaired for nothing");
 }
 
