@@ -80,12 +80,13 @@ fn viewed(parts: &MemoryParts) {
 }
 
 /// Composes a session in which each turn reads a file and edits it. As in real ones, what the screen shows of a result
-/// holds the file too, with what it was before, and the host has compacted it on the way.
+/// holds the file too, with what it was before, and the host has compacted it on the way: what is seen of 5 MB is what
+/// a window of 200,000 tokens holds.
 fn composed(n_turns: usize) -> Vec<u8> {
     let mut text = Vec::new();
     let mut parent = None;
     for turn in 0..n_turns {
-        let compaction = (turn == n_turns / 2).then(compaction);
+        let compaction = (turn == n_turns * 3 / 4).then(compaction);
         for (n, mut line) in compaction.into_iter().flatten().chain(turn_lines(turn)).enumerate() {
             let uuid = format!("00000000-0000-4000-{n:04}-{turn:012}");
             let is_root = line["type"] == "system";
