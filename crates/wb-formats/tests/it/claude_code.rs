@@ -160,6 +160,28 @@ fn place(document: &dyn Document, id: &str) -> wb_record::Span {
 }
 
 #[test]
+fn results_are_cleared_and_middles_folded_by_copies_below_a_compaction_without_a_digest() {
+    let (_, view) = opened("claude-code/split.jsonl");
+    let (digest, n) = (digest("# Goal\nCompare."), view.messages.len());
+    let cleared = Item::Body(2, markers::cleared_body().into());
+    let clears: Vec<Item<'_>> = same(0..2).chain([cleared]).chain(same(3..n)).collect();
+    let folds: Vec<Item<'_>> = same(0..4).chain([Item::New(&digest)]).chain(same(7..n)).collect();
+    let (lines, after) = written("claude-code/split.jsonl", &clears);
+    assert!(markers::is_cleared(after.messages[2].blocks()));
+    assert_eq!(
+        (lines.iter().filter(|line| line["isCompactSummary"] == true).count(), after.messages.len()),
+        (0, n)
+    );
+    let (lines, after) = written("claude-code/split.jsonl", &folds);
+    assert_eq!(
+        (after.messages.len(), markers::digest_body(&after.messages[4]).as_deref()),
+        (n - 2, Some("# Goal\nCompare."))
+    );
+    assert_eq!(said(&after.messages)[5..], said(&view.messages)[7..]);
+    assert_eq!(kept(&lines), json!(["u5", "a5", "u7", "a6"]));
+}
+
+#[test]
 fn messages_of_ours_are_lines_of_their_own() {
     let digest = Message::CompactionSummary { summary: "# Goal\nShip.".to_owned(), tokens_before: 0 };
     let new = [

@@ -1,15 +1,18 @@
 //! The parts of an Anthropic message, as Claude Code stores them.
 
-use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
 use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use wb_message::block::shown_text;
 use wb_message::{Block, Content};
 use wb_record::json::elements;
 use wb_record::lines::mended;
+
+use super::loose::{Flag, Text};
 
 /// Stands for reasoning that only the provider can read.
 const REDACTED_THINKING: &str = "[redacted thinking]";
@@ -59,15 +62,34 @@ pub(super) fn content(body: &str) -> Option<Content> {
 fn into_block(part: Part) -> Block {
     match part {
         Part::Said(block) => block,
-        Part::Result { content, .. } => Block::text(wb_message::block::shown_text(&content)),
+        Part::Result { content, .. } => Block::text(shown_text(&content)),
     }
 }
 
+/// Returns a string; nothing if it is none.
 fn text(json: &str) -> Option<String> {
-    if !json.starts_with('"') {
-        return None;
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    unescaped(inner).or_else(|| {
+        serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+    })
+}
+
+/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are others.
+fn unescaped(mut rest: &str) -> Option<String> {
+    let mut out = String::with_capacity(rest.len());
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
     }
-    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+    out.push_str(rest);
+    Some(out)
 }
 
 /// Returns the parts of a list: in one go, or one by one if there is something odd among them.
@@ -75,67 +97,77 @@ fn parts(list: &str) -> Vec<Part> {
     if let Ok(Parts(parts)) = serde_json::from_str(list) {
         return parts;
     }
-    let mended = mended(list.as_bytes());
-    let places = elements(&mended).unwrap_or_default();
-    let text = |place| std::str::from_utf8(&mended[place]).unwrap_or_default();
-    places.into_iter().map(|place| part(text(place))).collect()
+    let places = elements(list.as_bytes()).unwrap_or_default();
+    places.into_iter().map(|place| part(&list[place])).collect()
 }
 
 /// Reads one part; what we have no block for becomes a text with its JSON.
 fn part(json: &str) -> Part {
     let known = serde_json::from_str::<Fields<'_>>(json).ok().and_then(Fields::part);
-    let known = known.or_else(|| serde_json::from_str::<OddFields<'_>>(json).ok().and_then(OddFields::part));
-    known.unwrap_or_else(|| {
-        Part::Said(match serde_json::from_str(json) {
-            Ok(Value::String(text)) => Block::Text { text },
-            Ok(value) => Block::text(value.to_string()),
-            Err(_) => Block::text(json),
-        })
-    })
+    known.unwrap_or_else(|| Part::Said(Block::text(text(json).unwrap_or_else(|| compact(json)))))
 }
 
-/// The fields of all kinds of blocks.
-#[derive(Deserialize)]
+/// Returns JSON without blanks; as it stands if it is nested too deep.
+fn compact(json: &str) -> String {
+    value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
+}
+
+fn value(json: &str) -> Option<Value> {
+    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
+}
+
+/// The fields of all kinds of blocks; those that may be long are read when they are needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Fields<'a> {
     #[serde(borrow)]
-    r#type: Option<Cow<'a, str>>,
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    input: Option<Value>,
-    tool_use_id: Option<String>,
-    content: Option<ResultBody>,
-    is_error: Option<Value>,
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    tool_use_id: Text<'a>,
+    is_error: Flag,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
     #[serde(borrow)]
     source: Option<Source<'a>>,
 }
 
 impl Fields<'_> {
     fn part(self) -> Option<Part> {
-        if self.r#type.as_deref() != Some("tool_result") {
+        if self.r#type.as_str() != Some("tool_result") {
             return self.block().map(Part::Said);
         }
         Some(Part::Result {
-            call_id: self.tool_use_id.unwrap_or_default(),
-            is_error: self.is_error == Some(Value::Bool(true)),
-            content: self.content.unwrap_or_default().0,
+            call_id: self.tool_use_id.into_string(),
+            is_error: self.is_error.0,
+            content: self.content.map(|content| blocks(content.get())).unwrap_or_default(),
         })
     }
 
     fn block(self) -> Option<Block> {
-        match self.r#type.as_deref()? {
-            "text" => self.text.map(Block::text),
+        let read = |raw: Option<&RawValue>| raw.and_then(|raw| text(raw.get()));
+        match self.r#type.as_str()? {
+            "text" => read(self.text).map(Block::text),
             "thinking" => {
-                Some(Block::Thinking { text: self.thinking.unwrap_or_default(), signature: self.signature })
+                let text = read(self.thinking).unwrap_or_default();
+                Some(Block::Thinking { text, signature: read(self.signature) })
             }
             "redacted_thinking" => Some(Block::text(REDACTED_THINKING)),
-            "tool_use" => Some(Block::ToolCall {
-                id: self.id.unwrap_or_default(),
-                name: self.name.unwrap_or_default(),
-                input: self.input.unwrap_or_default(),
-            }),
+            "tool_use" => {
+                let input = self.input.map(|input| arguments(input.get())).unwrap_or_default();
+                Some(Block::ToolCall { id: self.id.into_string(), name: self.name.into_string(), input })
+            }
             "image" => self.source?.image(),
             "document" => self.source?.document(),
             _ => None,
@@ -143,63 +175,37 @@ impl Fields<'_> {
     }
 }
 
-/// The fields of a block that holds something odd: a result with it, or arguments that are nested too deep.
-#[derive(Deserialize)]
-struct OddFields<'a> {
-    r#type: String,
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-    tool_use_id: Option<String>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    is_error: Option<Value>,
-}
-
-impl OddFields<'_> {
-    fn part(self) -> Option<Part> {
-        match self.r#type.as_str() {
-            "tool_result" => Some(Part::Result {
-                call_id: self.tool_use_id.unwrap_or_default(),
-                is_error: self.is_error == Some(Value::Bool(true)),
-                content: self.content.map(|content| blocks(content.get())).unwrap_or_default(),
-            }),
-            "tool_use" => Some(Part::Said(Block::ToolCall {
-                id: self.id.unwrap_or_default(),
-                name: self.name.unwrap_or_default(),
-                input: self.input.map(|input| Value::from(input.get())).unwrap_or_default(),
-            })),
-            _ => None,
-        }
-    }
+/// Reads the arguments of a call; those that are nested too deep are a text.
+fn arguments(json: &str) -> Value {
+    value(json).unwrap_or_else(|| Value::from(json))
 }
 
 /// Where a picture or a document comes from.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Source<'a> {
     #[serde(borrow)]
-    r#type: Option<Cow<'a, str>>,
+    r#type: Text<'a>,
     #[serde(borrow)]
-    media_type: Option<Cow<'a, str>>,
+    media_type: Text<'a>,
     #[serde(borrow)]
-    data: Option<Cow<'a, str>>,
+    data: Text<'a>,
 }
 
 impl Source<'_> {
     fn image(self) -> Option<Block> {
-        let is_base64 = self.r#type.is_none_or(|kind| kind == "base64");
-        let data = self.data.filter(|_| is_base64)?;
-        Some(Block::image(self.media_type.unwrap_or_default(), data))
+        let is_base64 = self.r#type.as_str().is_none_or(|kind| kind == "base64");
+        let data = self.data.0.filter(|_| is_base64)?;
+        Some(Block::image(self.media_type.into_string(), data))
     }
 
     /// A document of text is shown, of any other its type is told.
     fn document(self) -> Option<Block> {
-        let data = self.data?;
-        match self.r#type.as_deref() {
+        let data = self.data.0?;
+        match self.r#type.as_str() {
             Some("text") => Some(Block::text(data)),
             Some("base64") | None => {
-                Some(Block::text(format!("[document: {}]", self.media_type.unwrap_or_default())))
+                Some(Block::text(format!("[document: {}]", self.media_type.into_string())))
             }
             Some(_) => None,
         }
@@ -233,30 +239,21 @@ impl<'de> Visitor<'de> for KnownParts {
     }
 }
 
-/// The body of a result: a text or a list of blocks; anything else says nothing.
-#[derive(Default)]
-struct ResultBody(Vec<Block>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<'de> Deserialize<'de> for ResultBody {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(AnyBody).map(Self)
-    }
-}
-
-struct AnyBody;
-
-impl<'de> Visitor<'de> for AnyBody {
-    type Value = Vec<Block>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of blocks")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(if text.is_empty() { Vec::new() } else { vec![Block::text(text)] })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Ok(KnownParts.visit_seq(seq)?.into_iter().map(into_block).collect())
+    #[test]
+    fn escapes_of_all_kinds_are_resolved() {
+        for (json, expected) in [
+            (r#""""#, ""),
+            (r#""a\n\"b\"\\\/\t\r""#, "a\n\"b\"\\/\t\r"),
+            (r#""\u00e9\b\ud83d\ude00""#, "é\u{8}😀"),
+            (r#""half \ud83d""#, "half \u{FFFD}"),
+            (r#""é\n""#, "é\n"),
+        ] {
+            assert_eq!(text(json).as_deref(), Some(expected), "{json}");
+        }
+        assert_eq!((text("7"), text("\""), text("\"\\\"")), (None, None, None));
     }
 }

@@ -1,6 +1,5 @@
 //! What a line says, read when it is asked for.
 
-use std::collections::HashMap;
 use std::io;
 
 use serde_json::Value;
@@ -9,6 +8,7 @@ use wb_record::{Line, Parts};
 
 use super::block::{self, Part, Said};
 use super::head::{Kind, Origin};
+use super::numbers::ByLine;
 use super::rows::{Row, Rows};
 
 /// What a line says, as far as the conversation needs it.
@@ -32,13 +32,18 @@ pub(super) enum Body {
 pub(super) struct Bodies<'a> {
     parts: &'a dyn Parts,
     rows: &'a Rows,
-    read: HashMap<usize, Body>,
+    read: ByLine<Body>,
     buffer: Vec<u8>,
 }
 
 impl<'a> Bodies<'a> {
     pub(super) fn new(parts: &'a dyn Parts, rows: &'a Rows) -> Self {
-        Self { parts, rows, read: HashMap::new(), buffer: Vec::new() }
+        Self { parts, rows, read: ByLine::default(), buffer: Vec::new() }
+    }
+
+    /// Makes room for so many lines.
+    pub(super) fn reserve(&mut self, n_lines: usize) {
+        self.read.reserve(n_lines);
     }
 
     /// Reads what a line says, unless it was read before.

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::body::Bodies;
 use super::head::{Kind, Origin};
+use super::numbers::Lines;
 use super::rows::Rows;
 
 /// The lines between two compactions or clearings.
@@ -142,13 +143,14 @@ impl Rows {
         lines: Range<usize>,
         bodies: &mut Bodies<'_>,
     ) -> io::Result<(Vec<usize>, Vec<usize>)> {
-        let mut seen: HashSet<usize> = path.kept.iter().copied().collect();
+        let mut seen: Lines = path.kept.iter().copied().collect();
         seen.extend(path.passed.iter().copied().filter(|at| self.is_main(*at)));
         let ids: HashSet<&str> = seen.iter().filter_map(|at| self.answer_id(*at)).collect();
         let near = || path.left.iter().copied().chain(lines.clone()).filter(|at| self.is_main(*at));
         seen.extend(near().filter(|at| self.answer_id(*at).is_some_and(|id| ids.contains(id))));
         let is_user = |at: &usize| matches!(self.all[*at].kind, Kind::User(_));
         let candidates: Vec<usize> = near().filter(|at| is_user(at) && !seen.contains(at)).collect();
+        bodies.reserve(seen.len() + candidates.len());
         for at in seen.iter().chain(&candidates) {
             bodies.load(*at)?;
         }

@@ -22,6 +22,11 @@ impl Text<'_> {
     pub(super) fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
     }
+
+    /// Returns the text; an empty one if it is none.
+    pub(super) fn into_string(self) -> String {
+        self.0.map(Cow::into_owned).unwrap_or_default()
+    }
 }
 
 /// What becomes of a value; of a kind that is not hoped for the default.

@@ -4,8 +4,9 @@
 //! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
 //! we write it, and how to `render` a view anew.
 
-mod block;
+mod numbers;
 mod loose;
+mod block;
 mod head;
 mod rows;
 mod body;

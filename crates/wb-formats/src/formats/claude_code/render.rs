@@ -7,6 +7,7 @@ use std::io;
 use wb_message::{Block, Message, markers};
 use wb_record::json::{elements, get, set, text};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View};
+use wb_session::parse_iso_ms;
 
 use super::head::Kind;
 use super::record::{Changed, Writer, block, digest_text, refused, said};
@@ -78,7 +79,7 @@ impl<'a> Renderer<'a> {
         let is_like = |row: &&Row| row.uuid.is_some() && (!row.is_side || self.rows.is_subagent());
         let like = self.rows.all.iter().rfind(is_like).or(self.rows.all.last());
         let record = like.map_or(Ok(Vec::new()), |row| self.bytes(row))?;
-        let last_ms = self.rows.all.iter().map(|row| row.timestamp).max().unwrap_or(0);
+        let last_ms = text(&record, &["timestamp"]).and_then(|time| parse_iso_ms(&time)).unwrap_or(0);
         Ok(Writer::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
     }
 

@@ -25,6 +25,7 @@ pub(super) struct Row {
     pub(super) parent: Option<usize>,
     pub(super) kind: Kind,
     pub(super) is_side: bool,
+    /// When the user said it; 0 for other lines.
     pub(super) timestamp: i64,
     /// The bytes of the file.
     pub(super) record: Range<u64>,
@@ -170,12 +171,13 @@ impl Rows {
             return Ok(());
         };
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
+        let is_user = matches!(kind, Kind::User(_) | Kind::Queued);
         let row = Row {
             uuid: head.uuid().map(Arc::from),
-            parent: head.parent().and_then(|parent| self.find(parent).or(self.gap)),
+            parent: head.parent().and_then(|parent| self.find_last(parent).or(self.gap)),
             kind,
             is_side: head.is_side(),
-            timestamp: head.timestamp(),
+            timestamp: if is_user { head.timestamp() } else { 0 },
             record: at..at + line.len() as u64,
             content,
         };
@@ -246,6 +248,12 @@ impl Rows {
         }
         chain.reverse();
         chain
+    }
+
+    /// Returns the last line of an id that is likely to be that of the last line.
+    fn find_last(&self, uuid: &str) -> Option<usize> {
+        let is_last = self.all.last().is_some_and(|last| last.uuid.as_deref() == Some(uuid));
+        if is_last { Some(self.all.len() - 1) } else { self.find(uuid) }
     }
 
     /// Returns the last line of an id.
