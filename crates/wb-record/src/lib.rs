@@ -36,6 +36,9 @@ pub mod write;
 pub mod file;
 #[cfg(any(unix, windows))]
 #[cfg(test)]
+mod simulated;
+#[cfg(any(unix, windows))]
+#[cfg(test)]
 mod power;
 pub mod probe;
 pub mod view;
