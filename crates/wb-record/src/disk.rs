@@ -120,7 +120,8 @@ impl At<'_> {
     /// Reads until a buffer is full or the file ends, and returns how many bytes it got.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n_bytes = 0;
-        while n_bytes < buffer.len() {
+        // No file reaches beyond the places that the system can say.
+        while n_bytes < buffer.len() && i64::try_from(self.at).is_ok() {
             match self.read(&mut buffer[n_bytes..]) {
                 Ok(0) => break,
                 Ok(n) => n_bytes += n,

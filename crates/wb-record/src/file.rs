@@ -115,7 +115,12 @@ impl FileParts {
         match n_written {
             Ok(n) if n == new.len() => self.check_appended(file, at, new)?,
             Ok(n) => return Err(self.taken_back(file, &new[..n], doing, part())),
-            Err(error) => return Err(self.taken_back(file, &[], doing, error)),
+            Err(error) => {
+                // Some systems write a part and say only that they failed.
+                let n = self.current_len().map_or(0, |len| len.saturating_sub(at));
+                let n = usize::try_from(n).unwrap_or(usize::MAX).min(new.len());
+                return Err(self.taken_back(file, &new[..n], doing, error));
+            }
         }
         let synced = if sync { self.disk.sync(file) } else { Ok(()) };
         synced.map_err(|error| self.taken_back(file, new, "waiting for the disk", error))
@@ -186,7 +191,7 @@ impl FileParts {
     }
 
     fn cut(&self, at: u64, old: &[u8]) -> Result<(), CommitError> {
-        let end = at + old.len() as u64;
+        let end = at.saturating_add(old.len() as u64);
         let (file, _) = self.open.as_ref().ok_or(stale(at))?;
         let is_there = stands_at(file, at, old).map_err(self.failed("reading it"))?;
         // Nobody may have written since it was read.
@@ -417,6 +422,28 @@ mod tests {
         let (outcome, text) = meddled(b"theirs\n", b"more\n", append());
         assert!(matches!(outcome, Err(CommitError::Unknown { .. })), "{outcome:?}");
         assert_eq!(text, "old\ntheirs\nours\nmore\n");
+    }
+
+    /// A disk that writes a part and then fails.
+    #[derive(Debug)]
+    struct Failing;
+
+    impl Disk for Failing {
+        fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+            file.write_all(&bytes[..bytes.len() / 2])?;
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
+    #[test]
+    fn what_a_failed_write_left_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "old\n").unwrap();
+        let mut parts = FileParts::open_on(Arc::new(Failing), path.clone()).unwrap();
+        let error = parts.commit(&ChangeSet::append("", 4, b"ours\n".to_vec())).unwrap_err();
+        assert!(matches!(error, CommitError::File(FileError::Io { .. })), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     }
 
     #[test]

@@ -37,6 +37,9 @@ pub mod write;
 pub mod file;
 #[cfg(any(unix, windows))]
 #[cfg(test)]
+mod simulated;
+#[cfg(any(unix, windows))]
+#[cfg(test)]
 mod power;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

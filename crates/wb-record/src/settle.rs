@@ -54,7 +54,7 @@ pub(crate) fn appended(changes: &[&Change]) -> Option<(u64, Vec<u8>)> {
     for change in changes {
         let Change::Append { at, new } = change else { return None };
         let (start, bytes) = all.get_or_insert_with(|| (*at, Vec::new()));
-        if *start + bytes.len() as u64 != *at {
+        if start.saturating_add(bytes.len() as u64) != *at {
             return None;
         }
         bytes.extend_from_slice(&new.0);
@@ -72,13 +72,13 @@ fn names(set: &ChangeSet) -> Vec<&str> {
 fn found_append(parts: &dyn Parts, part: &str, at: u64, new: &[u8]) -> io::Result<Found> {
     let Some(len) = parts.len(part)? else { return Ok(Found::Foreign) };
     let mut there = Vec::new();
-    parts.read(part, at..at + new.len() as u64, &mut there)?;
+    parts.read(part, at..at.saturating_add(new.len() as u64), &mut there)?;
     let is_ours = there.iter().zip(new).all(|(found, ours)| found == ours || *found == 0);
     Ok(if there == new {
         Found::Finished
     } else if len == at {
         Found::NotBegun
-    } else if is_ours && len == at + there.len() as u64 && !there.is_empty() {
+    } else if is_ours && !there.is_empty() && len - at == there.len() as u64 {
         let cut = Change::Cut { at, old: Bytes(there) };
         Found::Torn(ChangeSet { changes: vec![(part.to_owned(), cut)] })
     } else {
@@ -110,7 +110,7 @@ fn found_rewrite(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Resu
 /// Returns where a part ends after changes, if they tell.
 fn end_after(changes: &[&Change]) -> Option<u64> {
     changes.iter().fold(None, |end: Option<u64>, change| match change {
-        Change::Append { at, new } => Some(at + new.0.len() as u64),
+        Change::Append { at, new } => Some(at.saturating_add(new.0.len() as u64)),
         Change::Cut { at, .. } => Some(*at),
         Change::Create { new } => Some(new.0.len() as u64),
         Change::Splice { .. } => end?.checked_add_signed(grown_by(change)),

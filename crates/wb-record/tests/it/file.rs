@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use wb_record::settle::found;
 use wb_record::{Bytes, Change, ChangeSet, CommitError, FileError, FileParts, PartReader, Parts};
 
 /// A folder with one file in it.
@@ -86,6 +87,9 @@ fn what_finds_something_else_changes_nothing() {
     for changes in [
         vec![append(7, "x")],
         vec![append(9, "x")],
+        vec![append(u64::MAX, "x"), append(u64::MAX, "y")],
+        vec![splice(u64::MAX, "x", "y")],
+        vec![Change::Cut { at: u64::MAX, old: bytes("x") }],
         vec![append(8, "x"), append(8, "y")],
         vec![splice(0, "two", "x")],
         vec![splice(0, "one", "x"), splice(0, "one", "y")],
@@ -94,8 +98,10 @@ fn what_finds_something_else_changes_nothing() {
         vec![Change::Remove { old: bytes("one") }],
         vec![Change::Create { new: bytes("one") }],
     ] {
-        let error = parts.commit(&set(changes)).unwrap_err();
+        let set = set(changes);
+        let error = parts.commit(&set).unwrap_err();
         assert!(matches!(error, CommitError::Stale { .. }), "{error}");
+        found(&parts, &set).unwrap();
     }
     let elsewhere = ChangeSet::append("x", 0, b"x".to_vec());
     assert!(matches!(parts.commit(&elsewhere), Err(CommitError::Unsupported(_))));
