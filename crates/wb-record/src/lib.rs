@@ -6,7 +6,7 @@
 //! the format, and touches no byte outside of it. What was changed is an [`Operation`], kept so that it can be undone
 //! and redone.
 //!
-//! This crate knows no agent and counts no tokens. [`file`] and the database are where it touches files.
+//! This crate knows no agent and counts no tokens. [`mod@file`] and the database are where it touches files.
 //!
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
