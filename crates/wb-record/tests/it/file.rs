@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use wb_record::settle::found;
@@ -146,6 +147,44 @@ fn of_two_writers_the_second_is_refused_while_the_first_holds_the_lock() {
     drop(first);
     third.commit(&set([append(7, "c\n")])).unwrap();
     assert_eq!(text(&path), "[]\na\nb\nc\n");
+}
+
+/// Writers that append and one that replaces the file, each of them refused now and then.
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    let (folder, path) = place("0\n");
+    let is_written = |change: &dyn Fn(&[u8]) -> Change| {
+        let Ok(mut parts) = FileParts::open(&path) else { return false };
+        let change = change(&parts.whole("").unwrap());
+        match parts.commit(&set([change])) {
+            Ok(()) => true,
+            Err(CommitError::Busy | CommitError::Stale { .. } | CommitError::Replaced { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let write = |writer: usize| {
+        for at in 0..20 {
+            let line = format!("{writer} {at}\n");
+            let change = |before: &[u8]| match writer {
+                0 => splice(0, std::str::from_utf8(&before[..1]).unwrap(), &(at % 10).to_string()),
+                _ => append(before.len() as u64, &line),
+            };
+            while !is_written(&change) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            scope.spawn(move || write(writer));
+        }
+    });
+    let text = text(&path);
+    let mut lines: Vec<&str> = text.lines().skip(1).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!((lines.len(), text.lines().count()), (60, 61));
+    assert_eq!(names(&folder), ["s.jsonl"]);
 }
 
 #[test]

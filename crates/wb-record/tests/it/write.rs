@@ -98,6 +98,14 @@ mod unix {
             assert_eq!(mode(&out), expected, "{of_source:o} over {before:?}");
         }
         fs::set_permissions(&out, fs::Permissions::from_mode(0o644)).unwrap();
+        let draft = write_new::<FileError>(&out, None, true, |_| {
+            let drafts = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            let modes: Vec<u32> =
+                drafts.filter(|path| path.extension().is_some()).map(|path| mode(&path)).collect();
+            assert_eq!(modes, [0o600], "a draft is private until it is whole");
+            Ok(())
+        });
+        draft.unwrap();
         write(&out, None, true, "again").unwrap();
         assert_eq!(mode(&out), 0o644, "without a source the mode stays");
         let line = folder.path().join("line");

@@ -156,6 +156,36 @@ fn a_log_cut_at_every_byte_of_its_last_record_opens_to_before_or_after_it() {
     }
 }
 
+/// A power cut may leave the length of a record that did not reach the disk, with zeros for its bytes.
+#[test]
+fn a_log_with_zeros_in_its_last_record_opens_to_before_it() {
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin(), IdSource::new(1)).unwrap();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    session.append(&Message::user("a").into(), 0).unwrap();
+    session.write_to(&mut before).unwrap();
+    let context = session.context(session.leaf()).unwrap();
+    session.append(&Message::assistant("b").into(), 0).unwrap();
+    session.write_to(&mut after).unwrap();
+    for at in before.len()..after.len() {
+        let (mut head, mut tail) = (after.clone(), after.clone());
+        head[before.len()..=at].fill(0);
+        tail[at..].fill(0);
+        for log in [head, tail] {
+            let path = fresh("zeros.jsonl");
+            append_bytes(&path, &log);
+            let store = Box::new(JsonlStore::open(&path, Durability::Never).unwrap());
+            let mut session = Session::open(store, IdSource::new(2)).unwrap();
+            assert_eq!(session.context(session.leaf()).unwrap(), context, "zeros at {at}");
+            assert_eq!(session.notes().len(), 1, "zeros at {at}");
+            session.append(&Message::user("on").into(), 0).unwrap();
+            drop(session);
+            let again =
+                Session::open(Box::new(JsonlStore::open_for_reading(&path).unwrap()), IdSource::new(2));
+            assert_eq!(again.unwrap().path().unwrap().len(), 2, "zeros at {at}");
+        }
+    }
+}
+
 /// Whatever a kill left of an undo, the session is on the old branch or on the first part of the new one, which is
 /// taken up by going back and undoing again.
 #[test]
