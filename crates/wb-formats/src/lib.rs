@@ -46,4 +46,4 @@ pub use formats::codex::{self, Codex};
 pub use formats::native::{Native, write_jsonl};
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
-pub use wb_record::{Document, Format, FormatError, Note, Segment, Segments, UsageAt, View};
+pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

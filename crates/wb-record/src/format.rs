@@ -4,10 +4,10 @@ use std::fmt::Debug;
 
 use crate::change::{ChangeSet, CommitError};
 use crate::error::FormatError;
-use crate::item::Item;
+use crate::item::{Item, is_unchanged};
 use crate::part::Parts;
 use crate::probe::Probe;
-use crate::view::{Segment, Segments, View};
+use crate::view::{Segment, View};
 
 /// The name of the conversation that a session has where it has one alone.
 pub const ONLY_CONVERSATION: &str = "";
@@ -77,6 +77,19 @@ pub struct Stamp {
     pub tokens_after: u64,
     /// Whether a user asked for it.
     pub by_hand: bool,
+}
+
+/// What a conversation shall become.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The name of the conversation.
+    pub conversation: &'a str,
+    /// What the model sees of it now.
+    pub view: &'a View,
+    /// What it shall see.
+    pub items: &'a [Item<'a>],
+    /// Clock, randomness and figures.
+    pub stamp: &'a Stamp,
 }
 
 /// Why a view cannot be written in a format.
@@ -172,8 +185,8 @@ pub trait Document: Send + Sync + Debug {
     ///
     /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
     /// every request of the conversation that goes on once.
-    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
-        Ok(Segments::new([Segment::from(self.view(conversation)?)].into_iter()))
+    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
+        Ok(vec![Segment::from(self.view(conversation)?)])
     }
 
     /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.
@@ -185,7 +198,15 @@ pub trait Document: Send + Sync + Debug {
         view: &View,
         items: &[Item<'_>],
         stamp: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible>;
+    ) -> Result<ChangeSet, NotExpressible> {
+        if is_unchanged(items, view.messages.len()) {
+            return Ok(ChangeSet::default());
+        }
+        self.render_changed(&Wanted { conversation, view, items, stamp })
+    }
+
+    /// Returns what is to be written for items that are not the view as it stands.
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible>;
 
     /// Returns where the bytes are.
     fn parts(&self) -> &dyn Parts;

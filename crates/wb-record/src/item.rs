@@ -51,6 +51,6 @@ pub fn items(patch: &Patch, n_messages: usize) -> Vec<Item<'_>> {
 }
 
 /// Returns whether the items are a view of `n_messages` as it stands.
-pub fn is_unchanged(items: &[Item<'_>], n_messages: usize) -> bool {
+pub(crate) fn is_unchanged(items: &[Item<'_>], n_messages: usize) -> bool {
     items.len() == n_messages && items.iter().enumerate().all(|(at, item)| *item == Item::Same(at))
 }

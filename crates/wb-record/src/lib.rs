@@ -57,16 +57,17 @@ pub use error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
 pub use file::{FileParts, append_line};
 pub use format::{
-    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, WriteError,
+    Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
+    WriteError,
 };
 pub use history::{History, Kept, Operation, Undone, What, list_of};
 pub use history_error::HistoryError;
-pub use item::{Item, is_unchanged, items};
+pub use item::{Item, items};
 pub use lines::{Line, Lines};
 pub use note::Note;
 pub use part::{Access, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
-pub use view::{Place, Provenance, Segment, Segments, UsageAt, View};
+pub use view::{Place, Provenance, Segment, UsageAt, View};
 #[cfg(any(unix, windows))]
 pub use write::{check_new, write_new};

@@ -1,7 +1,6 @@
 //! What the model sees of a session: messages, where each stands in the file, and what providers counted.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::Range;
 
 use wb_budget::Usage;
@@ -55,7 +54,15 @@ pub struct Place {
     /// The record: a line, an element of a list, a row.
     pub record: Span,
     /// The blocks of the message that stand in it.
-    pub blocks: Range<u32>,
+    pub blocks: Range<usize>,
+}
+
+impl Place {
+    /// Builds the place of a message that stands in one record.
+    pub fn whole(record: Span, message: &Message) -> Self {
+        // A text that is no list of blocks is one.
+        Self { record, blocks: 0..message.blocks().len().max(1) }
+    }
 }
 
 /// For each message the records that it was read from: one message may have several, one record several messages.
@@ -145,30 +152,6 @@ impl Segment {
 impl From<View> for Segment {
     fn from(view: View) -> Self {
         Self { messages: view.messages, usage: view.usage }
-    }
-}
-
-/// The segments of a session in order; each is built when it is asked for.
-pub struct Segments<'a>(Box<dyn Iterator<Item = Segment> + Send + 'a>);
-
-impl<'a> Segments<'a> {
-    /// Builds them from an iterator.
-    pub fn new(each: impl Iterator<Item = Segment> + Send + 'a) -> Self {
-        Self(Box::new(each))
-    }
-}
-
-impl Iterator for Segments<'_> {
-    type Item = Segment;
-
-    fn next(&mut self) -> Option<Segment> {
-        self.0.next()
-    }
-}
-
-impl fmt::Debug for Segments<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Segments").finish_non_exhaustive()
     }
 }
 

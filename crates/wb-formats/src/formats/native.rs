@@ -10,7 +10,7 @@ use wb_record::json::{elements, find, set};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, Parts, Place, Probe, Seen, Span, Stamp, View, is_unchanged,
+    Note, Parts, Place, Probe, Seen, Span, View, Wanted,
 };
 
 /// The type of the header line.
@@ -235,10 +235,8 @@ impl Document for NativeDocument {
         let mut view = View::new(Native.name(), ToolVocabulary::UNIVERSAL);
         for (_, range, message) in self.read.readable() {
             let record = Span { at: range.start as u64, len: range.len() as u64, ..Span::default() };
-            #[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
-            let blocks = 0..message.blocks().len().max(1) as u32;
             view.messages.push(message.clone());
-            view.provenance.push([Place { record, blocks }]);
+            view.provenance.push([Place::whole(record, message)]);
         }
         view.model.clone_from(&self.read.meta.model);
         view.context_window = self.read.meta.context_window;
@@ -246,16 +244,8 @@ impl Document for NativeDocument {
         Ok(view)
     }
 
-    fn render(
-        &self,
-        _: &str,
-        view: &View,
-        items: &[Item<'_>],
-        _: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible> {
-        if is_unchanged(items, view.messages.len()) {
-            return Ok(ChangeSet::default());
-        }
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let Wanted { view, items, .. } = *wanted;
         let numbers: Vec<usize> = self.read.readable().map(|(number, ..)| number).collect();
         let piece = |item: &Item<'_>| match item {
             Item::Same(at) => Ok(Piece::Stays(numbers[*at])),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt, View, is_unchanged,
+    Note, PartReader, Parts, Place, Probe, Seen, Segment, Span, Stamp, UsageAt, View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -94,25 +94,16 @@ impl Document for PiDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
         let leaves = self.log.segment_ends(self.log.leaf()).map_err(of_log)?;
-        // Every leaf is on a path that was walked just now, so none of them fails.
-        Ok(Segments::new(
-            leaves.into_iter().map_while(|leaf| build_context(&self.log, leaf.as_ref()).ok().map(segment)),
-        ))
+        let at =
+            |leaf: &Option<EntryId>| build_context(&self.log, leaf.as_ref()).map(segment).map_err(of_log);
+        leaves.iter().map(at).collect()
     }
 
     /// Appends a compaction, then edits; to take one back, the branch without it.
-    fn render(
-        &self,
-        _: &str,
-        view: &View,
-        items: &[Item<'_>],
-        stamp: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible> {
-        if is_unchanged(items, view.messages.len()) {
-            return Ok(ChangeSet::default());
-        }
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let Wanted { view, items, stamp, .. } = *wanted;
         let (text, draft) = (self.text()?, Draft::default());
         let store = DraftStore { records: MemoryStore::of_lines(&text), draft: Arc::clone(&draft) };
         let mut session = Session::open(Box::new(store), IdSource::new(stamp.seed)).map_err(refused)?;
@@ -145,9 +136,7 @@ impl Document for PiDocument {
 impl PiDocument {
     fn place(&self, entry: &EntryId, message: &Message) -> Option<Place> {
         let record = self.lines.get(&self.log.entry(entry)?.line)?.clone();
-        #[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
-        let blocks = 0..message.blocks().len().max(1) as u32;
-        Some(Place { record, blocks })
+        Some(Place::whole(record, message))
     }
 
     fn text(&self) -> Result<Vec<u8>, NotExpressible> {

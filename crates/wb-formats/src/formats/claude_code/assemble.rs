@@ -83,7 +83,7 @@ impl<'a> Draft<'a> {
     }
 
     fn push_single(&mut self, row: &Row, message: Message) {
-        let place = place(row, 0..message.blocks().len().max(1));
+        let place = Place::whole(row.span(), &message);
         self.slots.push(Slot::Single(message, place));
     }
 
@@ -103,7 +103,7 @@ impl<'a> Draft<'a> {
         }
         self.model = answer.model.as_deref().or(self.model);
         if let Slot::Answer { blocks, places, request, .. } = &mut self.slots[slot] {
-            places.push(place(row, blocks.len()..blocks.len() + new.len()));
+            places.push(Place { record: row.span(), blocks: blocks.len()..blocks.len() + new.len() });
             blocks.extend(new);
             if is_current {
                 count(request, answer);
@@ -153,7 +153,7 @@ impl<'a> Draft<'a> {
             None => self.push_single(row, result),
             Some(call) => {
                 call.is_answered = true;
-                let place = place(row, 0..result.blocks().len().max(1));
+                let place = Place::whole(row.span(), &result);
                 if let Slot::Answer { results, .. } = &mut self.slots[call.slot] {
                     results.push((result, place));
                 }
@@ -234,9 +234,4 @@ fn count(request: &mut Option<UsageAt>, answer: &Answer) {
         let total: &mut Usage = &mut request.get_or_insert_with(first).usage;
         total.output_tokens = total.output_tokens.max(usage.output_tokens);
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
-fn place(row: &Row, blocks: Range<usize>) -> Place {
-    Place { record: row.span(), blocks: blocks.start as u32..blocks.end as u32 }
 }

@@ -19,8 +19,8 @@ use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Parts,
-    Probe, Seen, Segments, Stamp, View, is_unchanged,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Parts, Probe,
+    Seen, Segment, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -110,28 +110,19 @@ impl Document for ClaudeCodeDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
         let stretches = self.rows.stretches().into_iter();
-        Ok(Segments::new(stretches.map_while(|stretch| Some(self.assembled(&stretch).ok()?.segment))))
+        stretches.map(|stretch| Ok(self.assembled(&stretch)?.segment)).collect()
     }
 
-    fn render(
-        &self,
-        _: &str,
-        view: &View,
-        items: &[Item<'_>],
-        stamp: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible> {
-        if is_unchanged(items, view.messages.len()) {
-            return Ok(ChangeSet::default());
-        }
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         if self.is_export {
             return Err(refused("a web export is read only"));
         }
         let (live, _) =
             self.live(&self.last()).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-        let renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, view)?;
-        renderer.render(items, live.tip, stamp)
+        let renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, wanted.view)?;
+        renderer.render(wanted.items, live.tip, wanted.stamp)
     }
 
     fn parts(&self) -> &dyn Parts {

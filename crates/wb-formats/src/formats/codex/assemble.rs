@@ -263,7 +263,6 @@ impl<'a> Draft<'a> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
 fn place(record: Span, start: usize, n_blocks: usize) -> Place {
-    Place { record, blocks: start as u32..(start + n_blocks) as u32 }
+    Place { record, blocks: start..start + n_blocks }
 }

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note,
-    Parts, Probe, Seen, Segments, Stamp, View, is_unchanged,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
+    Probe, Seen, Segment, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -113,24 +113,13 @@ impl Document for CodexDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
         let (rows, parts) = (&self.rows, self.parts.as_ref());
-        Ok(Segments::new(
-            rows.segments().into_iter().map(move |segment| assemble(rows, parts, segment).segment),
-        ))
+        Ok(rows.segments().into_iter().map(|segment| assemble(rows, parts, segment).segment).collect())
     }
 
-    fn render(
-        &self,
-        _: &str,
-        view: &View,
-        items: &[Item<'_>],
-        stamp: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible> {
-        if is_unchanged(items, view.messages.len()) {
-            return Ok(ChangeSet::default());
-        }
-        render::render(&self.rows, self.parts.as_ref(), view, items, stamp)
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        render::render(&self.rows, self.parts.as_ref(), wanted)
     }
 
     fn parts(&self) -> &dyn Parts {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, ENVIRONMENT_TYPE, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, set, text};
-use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View};
+use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View, Wanted};
 use wb_session::iso_ms;
 
 use super::item::Said;
@@ -17,10 +17,9 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(super) fn render(
     rows: &Rows,
     parts: &dyn Parts,
-    view: &View,
-    items: &[Item<'_>],
-    stamp: &Stamp,
+    wanted: &Wanted<'_>,
 ) -> Result<ChangeSet, NotExpressible> {
+    let Wanted { view, items, stamp, .. } = *wanted;
     if rows.is_bare {
         return Err(refused("its lines have no envelope; such a file can hold no compaction"));
     }

@@ -208,7 +208,7 @@ impl<'a> Draft<'a> {
                 self.n_cleared += usize::from(markers::is_cleared(message.blocks()));
                 self.out.provenance.alter(self.out.messages.len());
             }
-            self.add(message, merged(vec![place(&head.record, 0..0), place(&record, 0..count(n))]));
+            self.add(message, merged(vec![place(&head.record, 0..0), place(&record, 0..n)]));
         }
         Some(at)
     }
@@ -353,18 +353,13 @@ fn is_empty(block: &Block) -> bool {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a message has fewer blocks")]
-fn count(n: usize) -> u32 {
-    n as u32
-}
-
-fn place(record: &Span, blocks: Range<u32>) -> Place {
+fn place(record: &Span, blocks: Range<usize>) -> Place {
     Place { record: record.clone(), blocks }
 }
 
 /// Returns where the blocks of a message stand: the message first, then each part.
 fn places(head: &Head, told: &[Told]) -> Vec<Place> {
-    let parts = told.iter().enumerate().map(|(at, (_, record))| place(record, count(at)..count(at + 1)));
+    let parts = told.iter().enumerate().map(|(at, (_, record))| place(record, at..at + 1));
     merged([place(&head.record, 0..0)].into_iter().chain(parts).collect())
 }
 

@@ -21,14 +21,14 @@ use memchr::memmem;
 use wb_message::ToolVocabulary;
 use wb_message::tools::ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible,
-    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, Segments, Stamp, View,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible,
+    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, View, Wanted,
 };
 
 use self::fields::Fields;
 use self::log::Log;
 use self::source::{Export, SESSION, Source};
-use self::stretch::stretches;
+use self::stretch::{Stretch, stretches};
 
 /// Sessions of opencode: its `SQLite` database, or what `opencode export` writes.
 ///
@@ -213,25 +213,19 @@ impl Document for OpencodeDocument {
         Ok(view)
     }
 
-    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
+    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
         let log = Log::whole(&self.source(conversation))?;
-        let all: Vec<_> = log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).collect();
-        Ok(Segments::new(all.into_iter().map(move |stretch| {
+        let segment = |stretch: Stretch| {
             let assembled = stretch.assembled(&log);
             Segment::new(assembled.messages, assembled.usage)
-        })))
+        };
+        Ok(log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).map(segment).collect())
     }
 
-    fn render(
-        &self,
-        conversation: &str,
-        view: &View,
-        items: &[Item<'_>],
-        stamp: &Stamp,
-    ) -> Result<ChangeSet, NotExpressible> {
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let unreadable = |error: FormatError| NotExpressible::Unreadable(error.to_string());
-        let log = self.log(conversation).map_err(unreadable)?;
-        plan::render(&self.source(conversation), &log, view, items, stamp)
+        let log = self.log(wanted.conversation).map_err(unreadable)?;
+        plan::render(&self.source(wanted.conversation), &log, wanted)
     }
 
     fn parts(&self) -> &dyn Parts {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use wb_message::{Block, Content, Message, markers};
-use wb_record::{ChangeSet, Item, NotExpressible, Span, Stamp, View, is_unchanged};
+use wb_record::{ChangeSet, Item, NotExpressible, Span, Stamp, View, Wanted};
 
 use super::assemble::is_silent;
 use super::live::{Compaction, Node, Step, live, pairs};
@@ -18,13 +18,9 @@ use super::write::{Changes, pair};
 pub(super) fn render(
     source: &Source<'_>,
     log: &Log,
-    view: &View,
-    items: &[Item<'_>],
-    stamp: &Stamp,
+    wanted: &Wanted<'_>,
 ) -> Result<ChangeSet, NotExpressible> {
-    if is_unchanged(items, view.messages.len()) {
-        return Ok(ChangeSet::default());
-    }
+    let Wanted { view, items, stamp, .. } = *wanted;
     if log.reverted.is_some() {
         return Err(refused("the user has gone back: the next prompt removes what was written since"));
     }
