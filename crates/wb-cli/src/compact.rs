@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_message::{Message, Pairing};
 use wb_record::{
-    Access, ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items,
+    Access, ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items,
     write_new,
 };
 
@@ -171,11 +171,10 @@ fn write_in_place(
     if !args.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history)?;
     }
-    let (document, conversation, stamp) =
-        (session.document.as_mut(), &session.conversation, stamp(outcome, now_ms));
-    let id = history.run(document, conversation, What::Compact, set, &stamp).map_err(failed)?;
-    let is_right = document.view(conversation).is_ok_and(|view| reads_as(&view, expected));
-    if !is_right {
+    let (document, stamp) = (session.document.as_mut(), stamp(outcome, now_ms));
+    let done = history.compact(document, &session.conversation, &session.opened, set, &stamp);
+    let (id, now) = done.map_err(failed)?;
+    if !reads_as(&now, expected) {
         history.undo(document, Some(id), &stamp).map_err(failed)?;
         let hint = "the session is as it was; please report this with the version of the agent";
         return Err(

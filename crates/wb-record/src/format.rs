@@ -220,7 +220,10 @@ pub trait Document: Send + Sync + Debug {
     /// Writes changes and takes them in. After an error the bytes are as they were.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), WriteError> {
         self.parts_mut().commit(set)?;
-        Ok(self.refresh()?)
+        let Err(error) = self.refresh() else { return Ok(()) };
+        self.parts_mut().commit(&set.inverse())?;
+        self.refresh()?;
+        Err(error.into())
     }
 }
 

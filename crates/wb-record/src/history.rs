@@ -201,18 +201,32 @@ impl History {
         self.write(Entry::Dropped { id })
     }
 
-    /// Writes changes into a session, as an operation of the list; returns its number.
-    pub fn run(
+    /// Writes a compaction into a session, as an operation of the list; returns its number and what the model sees now.
+    ///
+    /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session cannot be read
+    /// after, they are taken back.
+    pub fn compact(
         &mut self,
         document: &mut dyn Document,
         conversation: &str,
-        what: What,
+        before: &View,
         changes: &ChangeSet,
         stamp: &Stamp,
-    ) -> Result<u64, HistoryError> {
+    ) -> Result<(u64, View), HistoryError> {
         self.settle(document)?;
+        self.run(document, What::Compact, conversation, before, changes, stamp)
+    }
+
+    fn run(
+        &mut self,
+        document: &mut dyn Document,
+        what: What,
+        conversation: &str,
+        before: &View,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<(u64, View), HistoryError> {
         let id = self.operations.last().map_or(0, |last| last.id) + 1;
-        let before = kept(document, &document.view(conversation)?)?;
         self.write(Entry::Planned(Box::new(Operation {
             id,
             what,
@@ -221,15 +235,23 @@ impl History {
             tokens_before: stamp.tokens_before,
             tokens_after: stamp.tokens_after,
             changes: changes.clone(),
-            before,
+            before: kept(document, before)?,
         })))?;
         if let Err(error) = document.commit(changes) {
             self.write(Entry::Dropped { id })?;
             return Err(error.into());
         }
-        let after = kept(document, &document.view(conversation)?)?;
+        let read = document.view(conversation).and_then(|view| Ok((kept(document, &view)?, view)));
+        let (after, view) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                document.commit(&changes.inverse())?;
+                self.write(Entry::Dropped { id })?;
+                return Err(error.into());
+            }
+        };
         self.write(Entry::Done { id, after })?;
-        Ok(id)
+        Ok((id, view))
     }
 
     /// Takes an operation back, the last one that stands if none is named.
@@ -246,8 +268,9 @@ impl History {
         let of = self.find(id, false)?;
         let operation = self.last_run(of)?.clone();
         let figures = swapped(stamp, &operation);
-        let (conversation, set) = (operation.conversation.clone(), operation.changes.inverse());
-        match self.run(document, &conversation, What::Undo { of }, &set, &figures) {
+        let (conversation, set) = (&operation.conversation, operation.changes.inverse());
+        let (what, before) = (What::Undo { of }, document.view(conversation)?);
+        match self.run(document, what, conversation, &before, &set, &figures) {
             Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {}
             outcome => return outcome.map(|_| (of, Undone::Exactly)),
         }
@@ -255,10 +278,10 @@ impl History {
         if id.is_some_and(|id| Some(id) != self.find(None, false).ok()) {
             return Err(HistoryError::NotAlone { id: of, doing: "undone" });
         }
-        let view = document.view(&conversation)?;
-        let items = self.before_and_since(document, &operation, &view)?;
-        let set = document.render(&conversation, &view, &items, &figures)?;
-        self.run(document, &conversation, What::Undo { of }, &set, &figures)?;
+        let before = document.view(conversation)?;
+        let items = self.before_and_since(document, &operation, &before)?;
+        let set = document.render(conversation, &before, &items, &figures)?;
+        self.run(document, what, conversation, &before, &set, &figures)?;
         Ok((of, Undone::ByAppending))
     }
 
@@ -273,8 +296,9 @@ impl History {
         let of = self.find(id, true)?;
         let undo = self.operations().rev().find(|it| it.what == What::Undo { of }).cloned();
         let undo = undo.ok_or(HistoryError::NothingToRedo)?;
-        let set = undo.changes.inverse();
-        match self.run(document, &undo.conversation, What::Redo { of }, &set, &swapped(stamp, &undo)) {
+        let (conversation, set, stamp) = (&undo.conversation, undo.changes.inverse(), swapped(stamp, &undo));
+        let before = document.view(conversation)?;
+        match self.run(document, What::Redo { of }, conversation, &before, &set, &stamp) {
             Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {
                 Err(HistoryError::NotAlone { id: of, doing: "redone" })
             }

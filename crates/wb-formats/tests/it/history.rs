@@ -1,7 +1,10 @@
 //! What was written is taken back, done again, and settled after a power cut.
 
 use wb_message::{Message, Patch};
-use wb_record::{ChangeSet, Document, History, HistoryError, MemoryParts, Stamp, Undone, What, items};
+use wb_record::{
+    ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible, Parts,
+    Stamp, Undone, View, Wanted, WriteError, items,
+};
 
 use crate::laws::{fold_all_but, said};
 use crate::support::{fixture, of_parts};
@@ -26,7 +29,7 @@ fn compact(document: &mut dyn Document, history: &mut History, now_ms: i64) -> u
     let view = document.view("").unwrap();
     let patch: Patch = fold_all_but(2, &view);
     let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(now_ms)).unwrap();
-    history.run(document, "", What::Compact, &set, &stamp(now_ms)).unwrap()
+    history.compact(document, "", &view, &set, &stamp(now_ms)).unwrap().0
 }
 
 /// Sessions with an append, as their host writes it.
@@ -112,5 +115,71 @@ fn an_operation_that_was_cut_short_is_settled_from_the_bytes() {
     for end in 0..list.len() {
         let history = History::open(Box::new(MemoryParts::of(&list[..end]))).unwrap();
         assert!(history.operations().count() <= 1);
+    }
+}
+
+/// A session that cannot be read once it was written to: not taken in, or not shown.
+#[derive(Debug)]
+struct UnreadableOnceWritten {
+    inner: Box<dyn Document>,
+    as_opened: Vec<u8>,
+    is_taken_in: bool,
+}
+
+impl UnreadableOnceWritten {
+    fn check(&self) -> Result<(), FormatError> {
+        let is_written = self.parts().whole("").unwrap() != self.as_opened;
+        if is_written { Err(FormatError::Empty) } else { Ok(()) }
+    }
+}
+
+impl Document for UnreadableOnceWritten {
+    fn format(&self) -> &'static dyn Format {
+        self.inner.format()
+    }
+
+    fn view(&self, conversation: &str) -> Result<View, FormatError> {
+        self.check()?;
+        self.inner.view(conversation)
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        self.inner.render_changed(wanted)
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.inner.parts()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.inner.parts_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.inner.refresh()?;
+        if self.is_taken_in { Ok(()) } else { self.check() }
+    }
+}
+
+#[test]
+fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
+    for ((name, _), is_taken_in) in SESSIONS.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        let (inner, mut history) = (document(name), empty());
+        let as_opened = inner.parts().whole("").unwrap();
+        let view = inner.view("").unwrap();
+        let patch = fold_all_but(2, &view);
+        let set = inner.render("", &view, &items(&patch, view.messages.len()), &stamp(1)).unwrap();
+        let mut document = UnreadableOnceWritten { inner, as_opened, is_taken_in };
+        let refused = history.compact(&mut document, "", &view, &set, &stamp(1));
+        let unread = matches!(refused, Err(HistoryError::Write(WriteError::Format(FormatError::Empty))));
+        assert!(unread, "{name}: {refused:?}");
+        assert_eq!(document.parts().whole("").unwrap(), document.as_opened, "{name}");
+        assert_eq!(history.operations().count(), 0, "{name}");
+        history.settle(&mut document).unwrap();
+        assert_eq!(
+            history.compact(document.inner.as_mut(), "", &view, &set, &stamp(2)).unwrap().0,
+            2,
+            "{name}"
+        );
     }
 }
