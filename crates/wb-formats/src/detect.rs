@@ -5,11 +5,11 @@ use std::path::Path;
 
 use memchr::memchr;
 use wb_message::text;
-#[cfg(feature = "sqlite")]
-use wb_record::Span;
 use wb_record::{
     Access, Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
 };
+#[cfg(feature = "sqlite")]
+use wb_record::{Span, sqlite::MAGIC};
 
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
@@ -41,10 +41,6 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
     known(&probe)?.open(parts)
 }
 
-/// What a database of `SQLite` begins with.
-#[cfg(feature = "sqlite")]
-const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
-
 /// Opens the session at a path: a file of any known format, recognized by its content, or the database of opencode.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
@@ -52,7 +48,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
         Access::Write => FileParts::open(path),
     }?;
     #[cfg(feature = "sqlite")]
-    if parts.bytes(&Span { len: SQLITE_MAGIC.len() as u64, ..Span::default() })? == SQLITE_MAGIC {
+    if parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == MAGIC {
         return opencode::open_database(path, access);
     }
     open(Box::new(parts))

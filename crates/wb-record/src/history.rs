@@ -24,7 +24,7 @@ use crate::span::Span;
 use crate::view::View;
 
 /// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
-pub const LIST_SUFFIX: &str = ".wb-log";
+const LIST_SUFFIX: &str = ".wb-log";
 
 /// Returns where the list of a session's operations stands: next to it.
 pub fn list_of(session: &Path) -> PathBuf {

@@ -6,7 +6,7 @@
 //! the format, and touches no byte outside of it. What was changed is an [`Operation`] of its [`History`], which
 //! undoes and redoes it; [`Blocks`] are the compactions of it, how they stand on each other and what they hide.
 //!
-//! This crate knows no agent and counts no tokens. [`mod@file`] and the database are where it touches files.
+//! This crate knows no agent and counts no tokens. Files it touches in [`FileParts`], [`write_new`] and the database.
 //!
 //! ```
 //! use wb_record::{ChangeSet, MemoryParts, Parts};
@@ -22,19 +22,19 @@
 
 pub mod json;
 pub mod lines;
-pub mod error;
-pub mod note;
-pub mod span;
-pub mod change;
+mod error;
+mod note;
+mod span;
+mod change;
 pub mod splice;
-pub mod part;
+mod part;
 pub mod settle;
 #[cfg(any(unix, windows))]
 mod disk;
 #[cfg(any(unix, windows))]
-pub mod write;
+mod write;
 #[cfg(any(unix, windows))]
-pub mod file;
+mod file;
 #[cfg(any(unix, windows))]
 #[cfg(test)]
 mod simulated;
@@ -43,13 +43,13 @@ mod simulated;
 mod power;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-pub mod probe;
-pub mod view;
-pub mod item;
-pub mod format;
-pub mod history_error;
-pub mod history;
-pub mod blocks;
+mod probe;
+mod view;
+mod item;
+mod format;
+mod history_error;
+mod history;
+mod blocks;
 
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use change::{Bytes, Change, ChangeSet, CommitError};
