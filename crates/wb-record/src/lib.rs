@@ -22,6 +22,7 @@
 
 pub mod json;
 pub mod lines;
+mod numbers;
 mod error;
 mod note;
 mod span;
@@ -65,6 +66,7 @@ pub use history_error::HistoryError;
 pub use item::{Item, items};
 pub use lines::{Line, Lines};
 pub use note::Note;
+pub use numbers::Numbers;
 pub use part::{Access, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wb_record::Numbers;
 
 /// The id of an entry in a session log: eight hexadecimal digits in files of pi, any text elsewhere.
 ///
@@ -129,8 +130,6 @@ impl Visitor<'_> for AnyText {
 
 /// Tries at an id of eight digits before a longer one is taken, as many as pi makes.
 const MAX_TRIES: usize = 100;
-/// How far splitmix64 goes from one number to the next.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Makes the ids of new entries: eight hexadecimal digits each, from a counter that a seed scatters.
 ///
@@ -138,43 +137,35 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 /// has, so one seed serves every run that writes to it.
 #[derive(Clone, Debug)]
 pub struct IdSource {
-    state: u64,
+    numbers: Numbers,
 }
 
 impl IdSource {
     /// Starts at a seed.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self { numbers: Numbers::new(seed) }
     }
 
     /// Leaves out as many ids as a log has records, so that one seed serves every run that writes to it.
     pub(crate) fn skip(&mut self, n_ids: usize) {
-        self.state = self.state.wrapping_add((n_ids as u64).wrapping_mul(STEP));
+        self.numbers.skip(n_ids);
     }
 
     /// Returns an id that is not taken; after a hundred tries it is one of 32 digits.
     pub(crate) fn next_id(&mut self, is_taken: impl Fn(&str) -> bool) -> EntryId {
         for _ in 0..MAX_TRIES {
-            let id = EntryId::of_digits((self.scattered() >> 32) as u32);
+            let id = EntryId::of_digits((self.numbers.next_number() >> 32) as u32);
             if !is_taken(id.as_str()) {
                 return id;
             }
         }
         loop {
             // No log holds so many that this would not end.
-            let id = format!("{:016x}{:016x}", self.scattered(), self.scattered());
+            let id = format!("{:016x}{:016x}", self.numbers.next_number(), self.numbers.next_number());
             if !is_taken(&id) {
                 return id.into();
             }
         }
-    }
-
-    /// Returns the next number of splitmix64, which visits every one once.
-    fn scattered(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(STEP);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
     }
 }
 

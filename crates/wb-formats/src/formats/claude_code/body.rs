@@ -8,7 +8,7 @@ use wb_record::{Line, Parts};
 
 use super::block::{self, Part, Said};
 use super::head::{Kind, Origin};
-use super::numbers::ByLine;
+use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
 
 /// What a line says, as far as the conversation needs it.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::body::Bodies;
 use super::head::{Kind, Origin};
-use super::numbers::Lines;
+use super::line_maps::Lines;
 use super::rows::Rows;
 
 /// The lines between two compactions or clearings.

@@ -4,7 +4,7 @@
 //! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
 //! we write it, and how to `render` a view anew.
 
-mod numbers;
+mod line_maps;
 mod loose;
 mod block;
 mod head;

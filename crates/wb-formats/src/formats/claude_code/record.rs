@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use wb_message::{Block, Content, Message, markers};
 use wb_record::json::{find, get, remove, set, set_in};
-use wb_record::{NotExpressible, Stamp};
+use wb_record::{NotExpressible, Numbers, Stamp};
 use wb_session::iso_ms;
 
 use super::assemble::HOST_TYPE;
@@ -19,26 +19,14 @@ const NO_MODEL: &str = "<synthetic>";
 /// Gives new ids and times, the same for the same stamp and the same length of the session.
 #[derive(Debug)]
 struct Source {
-    state: u64,
+    numbers: Numbers,
     now_ms: i64,
 }
 
 impl Source {
     fn new(stamp: &Stamp, n_bytes: u64, last_ms: i64) -> Self {
-        Self { state: mixed(stamp.seed ^ mixed(n_bytes)), now_ms: stamp.now_ms.max(last_ms + 1) }
-    }
-
-    fn number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mixed(self.state)
-    }
-
-    /// Returns a random UUID.
-    fn uuid(&mut self) -> String {
-        let (a, b) = (self.number(), self.number());
-        let (time, version) = (a >> 16, 0x4000 | a & 0x0FFF);
-        let (variant, node) = (0x8000 | b >> 48 & 0x3FFF, b & 0xFFFF_FFFF_FFFF);
-        format!("{:08x}-{:04x}-{version:04x}-{variant:04x}-{node:012x}", time >> 16, time & 0xFFFF)
+        let seed = stamp.seed ^ Numbers::new(n_bytes).next_number();
+        Self { numbers: Numbers::new(seed), now_ms: stamp.now_ms.max(last_ms + 1) }
     }
 
     /// Returns the next millisecond.
@@ -47,13 +35,6 @@ impl Source {
         self.now_ms += 1;
         now
     }
-}
-
-/// Spreads the bits of a number.
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ number >> 31
 }
 
 /// Writes records, each below the one before.
@@ -82,7 +63,7 @@ impl Writer {
         let value =
             |key: &&str| Some(((*key).to_owned(), serde_json::from_slice::<Value>(get(like, key)?).ok()?));
         let mut source = Source::new(stamp, n_bytes, last_ms);
-        let boundary = source.uuid();
+        let boundary = source.numbers.uuid();
         Self {
             envelope: ENVELOPE.iter().filter_map(value).collect(),
             is_side,
@@ -149,7 +130,7 @@ impl Writer {
         record.insert("type".to_owned(), Value::from(kind));
         record.insert("message".to_owned(), message);
         record.extend(flags.iter().map(|flag| ((*flag).to_owned(), Value::from(true))));
-        self.last = self.source.uuid();
+        self.last = self.source.numbers.uuid();
         record.insert("uuid".to_owned(), Value::from(self.last.as_str()));
         record.insert("timestamp".to_owned(), Value::from(self.source.time()));
         record.extend(self.envelope.clone());
@@ -158,7 +139,7 @@ impl Writer {
 
     /// Adds a copy of a record, under new ids and with nothing counted; its content may be changed.
     pub(super) fn copy(&mut self, record: &[u8], content: Changed) {
-        let uuid = self.source.uuid();
+        let uuid = self.source.numbers.uuid();
         if let Some(old) = wb_record::json::text(record, &["uuid"]) {
             self.uuids.insert(old, uuid.clone());
         }
@@ -195,7 +176,11 @@ impl Writer {
     }
 
     fn message_id(&mut self) -> String {
-        format!("msg_wb_{:016x}{:04x}", self.source.number(), self.source.number() & 0xFFFF)
+        format!(
+            "msg_wb_{:016x}{:04x}",
+            self.source.numbers.next_number(),
+            self.source.numbers.next_number() & 0xFFFF
+        )
     }
 
     /// Returns the lines: the compaction, which keeps records by their ids, and then what was added.

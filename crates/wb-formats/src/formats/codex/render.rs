@@ -4,14 +4,11 @@ use serde_json::{Value, json};
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, ENVIRONMENT_TYPE, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::{find, get, set, text};
-use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, View, Wanted};
 use wb_session::iso_ms;
 
 use super::item::Said;
 use super::rows::{Rows, World};
-
-/// The distance of numbers that are scattered one after the other.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Renders the items of a view; nothing is written.
 pub(super) fn render(
@@ -34,7 +31,7 @@ pub(super) fn render(
         lines.add("event_msg", &source.token_count(stamp.tokens_after)?);
     }
     if let (Some(thread), Some(turn)) = (&rows.thread_id, &rows.turn_id) {
-        let item = json!({"type": "ContextCompaction", "id": uuid(stamp.seed)});
+        let item = json!({"type": "ContextCompaction", "id": Numbers::new(stamp.seed).uuid()});
         let event = json!({"type": "item_completed", "thread_id": thread, "turn_id": turn, "item": item});
         lines.add("event_msg", event.to_string().as_bytes());
     }
@@ -43,26 +40,6 @@ pub(super) fn render(
 
 fn refused(why: impl Into<String>) -> NotExpressible {
     NotExpressible::Refused { format: super::NAME, why: why.into() }
-}
-
-/// Returns an id that looks like any other; a seed always gives the same.
-fn uuid(seed: u64) -> String {
-    let [high, low] = [1, 2].map(|nth: u64| scattered(seed.wrapping_add(nth.wrapping_mul(STEP))));
-    let variant = 0x8000 | (low >> 48 & 0x3FFF);
-    format!(
-        "{:08x}-{:04x}-4{:03x}-{variant:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xFFFF,
-        high & 0xFFF,
-        low & 0xFFFF_FFFF_FFFF
-    )
-}
-
-/// Scatters a number over all others, as the ids of our own sessions are.
-fn scattered(number: u64) -> u64 {
-    let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
 }
 
 /// The lines that are appended.
@@ -312,15 +289,6 @@ fn parts(blocks: &[Block], text_type: &str) -> Result<Value, NotExpressible> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_seed_gives_the_same_id_each_time_and_another_seed_another() {
-        assert_eq!(uuid(7), uuid(7));
-        assert_ne!(uuid(7), uuid(8));
-        let id = uuid(0);
-        assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        assert_eq!(&id[14..15], "4");
-    }
 
     #[test]
     fn changes_are_merged_key_by_key() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
-use wb_record::{Bytes, Change, ChangeSet, NotExpressible, PartId, Parts, Stamp};
+use wb_record::{Bytes, Change, ChangeSet, NotExpressible, Numbers, PartId, Parts, Stamp};
 
 use super::fields::{Fields, value};
 use super::log::Log;
@@ -39,7 +39,7 @@ pub(super) fn pair(
 ) -> Result<Vec<New>, NotExpressible> {
     let last = log.heads.iter().map(|head| head.created).max().unwrap_or(0);
     let now = stamp.now_ms.max(last.saturating_add(1));
-    let mut ids = Ids { seed: stamp.seed, n: 0 };
+    let mut ids = Ids { numbers: Numbers::new(stamp.seed), n: 0 };
     let speaker = Speaker::of(source, log)?;
     let asks = speaker.asks(&mut ids, now, !stamp.by_hand, tail);
     let sums = speaker.sums(&mut ids, now.saturating_add(1), &asks.id, texts);
@@ -116,7 +116,7 @@ fn unreadable(error: &std::io::Error) -> NotExpressible {
 /// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a counter, then 14
 /// random digits.
 struct Ids {
-    seed: u64,
+    numbers: Numbers,
     n: u64,
 }
 
@@ -125,8 +125,8 @@ impl Ids {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         self.n += 1;
         let time = ms.cast_unsigned().wrapping_mul(4096).wrapping_add(self.n) & ((1 << 48) - 1);
-        let mut random =
-            u128::from(mixed(self.seed, 2 * self.n)) << 64 | u128::from(mixed(self.seed, 2 * self.n + 1));
+        let [high, low] = [(); 2].map(|()| u128::from(self.numbers.next_number()));
+        let mut random = high << 64 | low;
         let digits = (0..14).map(|_| {
             let digit = usize::try_from(random % 62).unwrap_or(0);
             random /= 62;
@@ -134,14 +134,6 @@ impl Ids {
         });
         format!("{prefix}_{time:012x}{}", digits.collect::<String>())
     }
-}
-
-/// Spreads a seed and a counter over all bits, as `splitmix64` does.
-fn mixed(seed: u64, n: u64) -> u64 {
-    let mut bits = seed.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ (bits >> 31)
 }
 
 impl Changes {
@@ -340,7 +332,7 @@ mod tests {
     #[test]
     fn ids_sort_by_time_and_are_the_same_for_the_same_seed() {
         let ids = |seed| {
-            let mut ids = Ids { seed, n: 0 };
+            let mut ids = Ids { numbers: Numbers::new(seed), n: 0 };
             [ids.next("msg", 1_795_314_801_639), ids.next("msg", 1_795_314_801_640), ids.next("prt", 0)]
         };
         let [first, second, third] = ids(7);
