@@ -106,6 +106,12 @@ pub(crate) enum Command {
     /// Each is held against the messages that it stands for, and what they do not bear out is shown: paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
     /// are missing, approvals that nobody gave. The exit code is 3 if something is found.
     Audit(Audit),
+    /// Answers an agent that compacts: one JSON document in, one out
+    ///
+    /// The plug-ins that `wb install` writes run it. What is asked comes on standard input, the answer goes to standard
+    /// output and nothing else does. Where it cannot do better than the agent itself, or not in time, it says so and the
+    /// agent goes its own way.
+    Hook(Hook),
     /// Looks into a session of pi, and changes it by appending
     ///
     /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
@@ -295,6 +301,13 @@ pub(crate) struct Audit {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// The most milliseconds that an answer may take
+    #[arg(long, value_name = "MS", default_value_t = 8000)]
+    pub(crate) budget_ms: u64,
 }
 
 #[derive(Debug, Args)]

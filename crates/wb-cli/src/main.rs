@@ -28,6 +28,7 @@ mod history;
 mod compact;
 mod compare;
 mod audit;
+mod hook;
 mod replay;
 mod session_cmd;
 mod manual;
@@ -81,6 +82,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Log(args)) => history::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
+        Some(Command::Hook(args)) => hook::hook(&args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => manual::completions(shell, &args),

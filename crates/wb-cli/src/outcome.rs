@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CompactionReport, DigestSource, compact_locally_with};
+use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline, compact_locally_with};
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
+use wb_summarize::Facts;
 
 use crate::session::Session;
 
@@ -38,6 +39,8 @@ pub(crate) struct Outcome {
     pub(crate) origins: Vec<Origin>,
     /// What was done to the messages, as a patch.
     pub(crate) patch: Patch,
+    /// What the messages say, of which the digest is told.
+    pub(crate) facts: Facts,
     digest: Option<String>,
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
@@ -47,11 +50,23 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Compacts the session's messages with its strategy; nothing is written.
     pub(crate) fn of(session: &mut Session) -> Self {
-        let (settings, opts) = (session.settings(), session.opts());
+        let settings = session.settings();
+        Self::with(session, &settings)
+    }
+
+    /// Compacts the session's messages with other steps; nothing is written.
+    pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
+        let vocabulary = session.opened.vocabulary;
+        let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
+        Self::with(session, &settings)
+    }
+
+    fn with(session: &mut Session, settings: &Compactor) -> Self {
+        let opts = session.opts();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = settings.facts_of(&messages);
-        let mut report = compact_locally_with(&mut messages, &settings, &opts, &facts);
+        let mut report = compact_locally_with(&mut messages, settings, &opts, &facts);
         let undo = report.undo.take();
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
@@ -64,7 +79,7 @@ impl Outcome {
         let saved = report.tokens_before.saturating_sub(report.tokens_after);
         let added = report.tokens_after.saturating_sub(report.tokens_before);
         let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
-        Self { messages, report, outline, origins, patch, digest, undo, tokens_before, tokens_after }
+        Self { messages, report, outline, origins, patch, facts, digest, undo, tokens_before, tokens_after }
     }
 
     /// Gives the session its messages back as they were.
@@ -74,6 +89,16 @@ impl Outcome {
             undo.revert(&mut messages);
         }
         session.opened.messages = messages;
+    }
+
+    /// Returns what is new as one text: the digest, then the files that are given back.
+    pub(crate) fn new_text(&self) -> Option<String> {
+        let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);
+        let texts = new.map(|(_, message)| match message {
+            Message::User { content, .. } | Message::Custom { content, .. } => content.texts().collect(),
+            _ => String::new(),
+        });
+        self.digest.as_ref().map(|_| texts.collect::<Vec<_>>().join("\n\n"))
     }
 
     /// Returns the digest's text if one was written.

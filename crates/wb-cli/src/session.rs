@@ -126,23 +126,34 @@ impl Session {
         };
         let (document, conversation, opened) = shell.timed("reading", read)?;
         drop(progress);
+        Ok(shell.timed("weighing", || Self::of(file, (document, conversation, opened), policy, strategy)))
+    }
+
+    /// Weighs a session that was read.
+    pub(crate) fn of(
+        file: String,
+        (document, conversation, opened): (Box<dyn Document>, String, View),
+        policy: Policy,
+        strategy: Strategy,
+    ) -> Self {
         let known = policy.window.or(opened.context_window);
         let window = known.unwrap_or(DEFAULT_WINDOW);
         let card = card(&opened, window);
-        let measure = shell.timed("weighing", || Measure::of(&opened, &card, &policy));
+        let measure = Measure::of(&opened, &card, &policy);
         let limit = limit(&card, &policy);
-        Ok(Self {
+        let window_assumed = known.is_none();
+        Self {
             file,
             document,
             conversation,
             opened,
             policy,
             window,
-            window_assumed: known.is_none(),
+            window_assumed,
             measure,
             strategy,
             limit,
-        })
+        }
     }
 
     pub(crate) fn card(&self) -> ModelCard {

@@ -52,11 +52,14 @@ pub struct DigestStep {
     pub keep_prompt: bool,
     /// How many of the newest messages stay at the least.
     pub min_recent_messages: usize,
+    /// The cut of a host that makes its own: the index of the first message that stays, whatever the budget says.
+    #[serde(skip)]
+    pub cut: Option<usize>,
 }
 
 impl Default for DigestStep {
     fn default() -> Self {
-        Self { keep_prompt: true, min_recent_messages: 0 }
+        Self { keep_prompt: true, min_recent_messages: 0, cut: None }
     }
 }
 
@@ -268,6 +271,17 @@ impl Pipeline {
             }
         }
         self.steps.retain(|step| !matches!(step, Step::Restore(RestoreStep { max_files: 0 })));
+        self
+    }
+
+    /// Folds what stands before the cut of a host that makes its own; without one the budget says where.
+    #[must_use]
+    pub fn cut_at(mut self, cut: Option<usize>) -> Self {
+        for step in &mut self.steps {
+            if let Step::Digest(digest) = step {
+                digest.cut = cut;
+            }
+        }
         self
     }
 

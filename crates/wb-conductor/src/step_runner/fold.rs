@@ -136,10 +136,10 @@ impl<'a> StepRunner<'a, '_> {
     /// Returns the cut, 0 where folding would say nothing new.
     fn choose_cut(&self, step: DigestStep, places: &Places) -> usize {
         let by_tokens = || plan_cut(&places.light, self.draft.pairing(), self.split.tail);
-        let cut = if self.is_forced {
-            self.forced_cut(places).max(self.cut_inside(places, by_tokens))
-        } else {
-            by_tokens()
+        let cut = match step.cut {
+            Some(at) => self.cut_at(at),
+            None if self.is_forced => self.forced_cut(places).max(self.cut_inside(places, by_tokens)),
+            None => by_tokens(),
         };
         let cut = self.within_recent(step, cut);
         let kept = self.prompt_to_keep(step, places, cut);
@@ -149,6 +149,13 @@ impl<'a> StepRunner<'a, '_> {
         let sheds = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
         let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.says_something_new(at));
         if news || (sheds && self.budget.has_target()) { cut } else { 0 }
+    }
+
+    /// Returns where a message of the input stands, or the next one that is there; earlier where that would part a pair.
+    fn cut_at(&self, at: usize) -> usize {
+        let is_there = |place: &usize| self.draft.origin(*place).is_some_and(|origin| origin >= at);
+        let place = (0..self.draft.len()).find(is_there).unwrap_or(self.draft.len());
+        self.draft.pairing().legal_at_or_before(place).unwrap_or(0)
     }
 
     /// Moves a cut back where it would leave fewer of the newest messages than are asked for.

@@ -1,0 +1,125 @@
+//! From what a host asks to what it is answered.
+
+use wb_formats::{FormatError, newest, open, open_path};
+use wb_message::{Message, Pairing, runs};
+use wb_record::{Abilities, Ability, Access, Document, MemoryParts, View, json};
+use wb_summarize::audit;
+
+use super::protocol::{Action, Answer, Place, Report, Request, Source, Trigger, VERSION};
+use crate::args::Policy;
+use crate::outcome::Outcome;
+use crate::session::Session;
+use crate::strategy::Strategy;
+
+/// What an answer can hold: one digest with files below it, and messages that stay as they are.
+const ABILITIES: Abilities = Abilities {
+    fold_head: Ability::Yes,
+    insert: Ability::Yes,
+    ..Abilities::none("an answer holds a digest and what stays")
+};
+
+/// Answers a host.
+pub(crate) fn decide(request: &Request<'_>) -> Answer {
+    if request.version != VERSION {
+        return Answer::pass(format!("version {} is not known, {VERSION} is", request.version));
+    }
+    match read(&request.session) {
+        Ok(read) => compacted(request, read),
+        Err(error) => Answer::pass(format!("the session cannot be read: {error}")),
+    }
+}
+
+/// A session that was read: the document, the name of its conversation, and what the model sees of it.
+type Opened = (Box<dyn Document>, String, View);
+
+fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
+    let document = match source {
+        Source::Messages(raw) | Source::Content(raw) => open(Box::new(MemoryParts::of(raw.get())))?,
+        Source::Text(text) => open(Box::new(MemoryParts::of(text.as_str())))?,
+        Source::Path(path) => open_path(path, Access::Read)?,
+    };
+    let conversation = newest(document.as_ref())?;
+    let view = document.view(&conversation)?;
+    Ok((document, conversation, view))
+}
+
+fn compacted(request: &Request<'_>, opened: Opened) -> Answer {
+    let cut = match &request.keep_from {
+        None => None,
+        Some(place) => match index_of(place, opened.0.as_ref(), &opened.2) {
+            Some(at) => Some(at),
+            None => return Answer::pass("the message that stays first is not there"),
+        },
+    };
+    let file = request.host.clone().unwrap_or_default();
+    let policy = Policy { window: request.window, force: true, ..Policy::default() };
+    let mut session = Session::of(file, opened, policy, Strategy::default());
+    session.opened.model = request.model.clone().or(session.opened.model.take());
+    if request.trigger == Trigger::Auto {
+        // A host that compacts by itself has reached its limit, whatever window is assumed here.
+        session.window = session.window.min(session.measure.context_tokens).max(1);
+    }
+    let steps = session.strategy.within(&ABILITIES).cut_at(cut);
+    let loose_before = loose(&session.opened.messages);
+    let outcome = Outcome::of_steps(&mut session, steps);
+    answer(request, &outcome, cut, loose_before)
+}
+
+/// Returns the index of a message that a host names by a number or by the id of its record.
+fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize> {
+    match place {
+        Place::Index(at) => Some(*at).filter(|at| *at <= view.messages.len()),
+        Place::Id(id) => (0..view.messages.len()).find(|at| {
+            let records = view.provenance.of(*at).iter().map(|place| &place.record);
+            let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
+            bytes.any(|bytes| ID_KEYS.iter().any(|key| json::text(&bytes, key).as_deref() == Some(id)))
+        }),
+    }
+}
+
+/// Where hosts keep the id of a record.
+const ID_KEYS: [&[&str]; 3] = [&["id"], &["uuid"], &["info", "id"]];
+
+fn answer(request: &Request<'_>, outcome: &Outcome, cut: Option<usize>, loose_before: [usize; 2]) -> Answer {
+    let report = Report {
+        messages_before: outcome.report.messages_before,
+        messages_after: outcome.report.messages_after,
+        tokens_before: outcome.tokens_before,
+        tokens_after: outcome.tokens_after,
+        digest_tokens: outcome.report.digest_tokens,
+        ms: 0,
+    };
+    let pass = |reason: String| Answer { report: Some(report), ..Answer::pass(reason) };
+    let keep = runs(outcome.origins.iter().filter_map(|origin| origin.kept()));
+    let is_hosts_cut = |at| keep.last().map_or(at == report.messages_before, |last| last.start == at);
+    let Some(digest) = outcome.new_text() else {
+        return pass(outcome.reason().unwrap_or_else(|| "there is nothing to fold".to_owned()));
+    };
+    if !cut.is_none_or(is_hosts_cut) {
+        return pass("the host's cut would part a call from its result".to_owned());
+    }
+    if outcome.tokens_after >= outcome.tokens_before {
+        return pass("the result would not be smaller".to_owned());
+    }
+    if loose(&outcome.messages).iter().zip(loose_before).any(|(after, before)| *after > before) {
+        return pass("the result would not be valid".to_owned());
+    }
+    let audit = audit(&digest, &outcome.facts);
+    let digest = match request.instructions.as_deref().map(str::trim).filter(|words| !words.is_empty()) {
+        Some(words) => asked_for(&digest, words),
+        None => digest,
+    };
+    Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
+}
+
+/// Puts what the user asked of the compaction below the header of the digest.
+fn asked_for(digest: &str, words: &str) -> String {
+    let (header, rest) = digest.split_once('\n').unwrap_or((digest, ""));
+    format!("{header}\n\nThe user asked of this compaction: {words}\n{rest}")
+}
+
+/// Counts calls without a result and results without a call.
+fn loose(messages: &[Message]) -> [usize; 2] {
+    let pairing = Pairing::of(messages);
+    [pairing.orphans().len(), pairing.dangling().len()]
+}
