@@ -3,9 +3,9 @@
 use wb_formats::{FormatError, newest, open, open_path};
 use wb_message::{Message, Pairing, runs};
 use wb_record::{Abilities, Ability, Access, Document, MemoryParts, View, json};
-use wb_summarize::audit;
+use wb_summarize::{FindingKind, audit};
 
-use super::protocol::{Action, Answer, Place, Report, Request, Source, Trigger, VERSION};
+use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
 use crate::outcome::Outcome;
 use crate::session::Session;
@@ -55,10 +55,9 @@ fn compacted(request: &Request<'_>, opened: Opened) -> Answer {
     let policy = Policy { window: request.window, force: true, ..Policy::default() };
     let mut session = Session::of(file, opened, policy, Strategy::default());
     session.opened.model = request.model.clone().or(session.opened.model.take());
-    if request.trigger == Trigger::Auto {
-        // A host that compacts by itself has reached its limit, whatever window is assumed here.
-        session.window = session.window.min(session.measure.context_tokens).max(1);
-    }
+    // What is compacted has become too much, whatever window is assumed here.
+    let filled = session.measure.context_tokens + session.policy.reserve_tokens;
+    session.window = session.window.min(filled);
     let steps = session.strategy.within(&ABILITIES).cut_at(cut);
     let loose_before = loose(&session.opened.messages);
     let outcome = Outcome::of_steps(&mut session, steps);
@@ -68,7 +67,7 @@ fn compacted(request: &Request<'_>, opened: Opened) -> Answer {
 /// Returns the index of a message that a host names by a number or by the id of its record.
 fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize> {
     match place {
-        Place::Index(at) => Some(*at).filter(|at| *at <= view.messages.len()),
+        Place::Index(at) => Some((*at).min(view.messages.len())),
         Place::Id(id) => (0..view.messages.len()).find(|at| {
             let records = view.provenance.of(*at).iter().map(|place| &place.record);
             let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
@@ -104,7 +103,9 @@ fn answer(request: &Request<'_>, outcome: &Outcome, cut: Option<usize>, loose_be
     if loose(&outcome.messages).iter().zip(loose_before).any(|(after, before)| *after > before) {
         return pass("the result would not be valid".to_owned());
     }
-    let audit = audit(&digest, &outcome.facts);
+    let stays = |at: u32| keep.iter().any(|range| range.contains(&(at as usize)));
+    let mut audit = audit(&digest, &outcome.facts);
+    audit.retain(|it| it.kind != FindingKind::MissingConstraint || !it.message.is_some_and(stays));
     let digest = match request.instructions.as_deref().map(str::trim).filter(|words| !words.is_empty()) {
         Some(words) => asked_for(&digest, words),
         None => digest,

@@ -78,7 +78,7 @@ pub(crate) enum Trigger {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Place {
-    /// The index of a message.
+    /// The index of a message; behind the last one nothing stays.
     Index(usize),
     /// The id of a record in the host's own form.
     Id(String),

@@ -1,0 +1,67 @@
+// Compacts sessions of pi with `wb`: no request to a model, and pi's own way where `wb` cannot do better.
+import { spawn } from "node:child_process";
+import type { ExtensionAPI, ExtensionContext, SessionEntry } from "@mariozechner/pi-coding-agent";
+
+const WB = "@WB@";
+/** Milliseconds that `wb` may take; it then has as long again to say so before it is stopped. */
+const BUDGET_MS = 8000;
+
+type Answer =
+  | { version: 1; action: "replace"; digest: string }
+  | { version: 1; action: "pass" | "block"; reason: string };
+
+/** Asks `wb hook`; whatever goes wrong on the way, pi goes its own way. */
+function ask(question: object, signal: AbortSignal): Promise<Answer> {
+  return new Promise((resolve) => {
+    const pass = (reason: string) => resolve({ version: 1, action: "pass", reason });
+    const child = spawn(WB, ["hook"], { stdio: ["pipe", "pipe", "ignore"], signal, timeout: 2 * BUDGET_MS, killSignal: "SIGKILL" });
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    child.stdin.on("error", () => {});
+    child.on("error", (error) => pass(error.message));
+    child.on("close", () => {
+      try {
+        const answer = JSON.parse(text);
+        if (answer.version === 1 && typeof answer.action === "string") resolve(answer);
+        else pass("the answer is of another version");
+      } catch {
+        pass("there was no answer");
+      }
+    });
+    child.stdin.end(JSON.stringify({ version: 1, host: "pi", budget_ms: BUDGET_MS, ...question }));
+  });
+}
+
+/** Returns entries as a session file of their own, each below the one before. */
+function asFile(entries: SessionEntry[], ctx: ExtensionContext): string {
+  const header = ctx.sessionManager.getHeader() ?? { type: "session", version: 3, id: "branch", timestamp: new Date(0).toISOString(), cwd: ctx.cwd };
+  const chained = entries.map((entry, at) => ({ ...entry, parentId: entries[at - 1]?.id ?? null }));
+  return [header, ...chained].map((line) => JSON.stringify(line)).join("\n");
+}
+
+function about(ctx: ExtensionContext) {
+  return { session_id: ctx.sessionManager.getSessionId(), cwd: ctx.cwd, window: ctx.model?.contextWindow, model: ctx.model?.id };
+}
+
+export default function (pi: ExtensionAPI) {
+  pi.on("session_before_compact", async ({ preparation, branchEntries, customInstructions, signal }, ctx) => {
+    const { firstKeptEntryId, tokensBefore, fileOps } = preparation;
+    const question = { ...about(ctx), session: { text: asFile(branchEntries, ctx) }, instructions: customInstructions,
+      trigger: customInstructions === undefined ? "auto" : "manual", keep_from: firstKeptEntryId };
+    const answer = await ask(question, signal);
+    if (answer.action === "block") return { cancel: true };
+    if (answer.action !== "replace") return undefined;
+    const modified = new Set([...fileOps.written, ...fileOps.edited]);
+    const details = { readFiles: [...fileOps.read].filter((path) => !modified.has(path)).sort(), modifiedFiles: [...modified].sort() };
+    return { compaction: { summary: answer.digest, firstKeptEntryId, tokensBefore, details } };
+  });
+
+  pi.on("session_before_tree", async ({ preparation, signal }, ctx) => {
+    const { entriesToSummarize, userWantsSummary, customInstructions } = preparation;
+    if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
+    const question = { ...about(ctx), session: { text: asFile(entriesToSummarize, ctx) }, instructions: customInstructions,
+      trigger: "manual", keep_from: Number.MAX_SAFE_INTEGER };
+    const answer = await ask(question, signal);
+    return answer.action === "replace" ? { summary: { summary: answer.digest } } : undefined;
+  });
+}
