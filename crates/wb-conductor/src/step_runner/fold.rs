@@ -154,8 +154,8 @@ impl<'a> StepRunner<'a, '_> {
     /// Returns where a message of the input stands, or the next one that is there; earlier where that would part a pair.
     fn cut_at(&self, at: usize) -> usize {
         let is_there = |place: &usize| self.draft.origin(*place).is_some_and(|origin| origin >= at);
-        let place = (0..self.draft.len()).find(is_there).unwrap_or(self.draft.len());
-        self.draft.pairing().legal_at_or_before(place).unwrap_or(0)
+        let place = (0..self.draft.len()).find(is_there);
+        place.map_or(self.draft.len(), |at| self.draft.pairing().legal_at_or_before(at).unwrap_or(0))
     }
 
     /// Moves a cut back where it would leave fewer of the newest messages than are asked for.

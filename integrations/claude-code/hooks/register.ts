@@ -1,0 +1,51 @@
+// Compacts sessions of Claude Code with `wb`: no request to a model, and its own way where `wb` cannot do better.
+import type { Register } from 'claude-code';
+
+const WB = '@WB@';
+/** Milliseconds that `wb` may take; Claude Code itself waits about ten seconds. */
+const BUDGET_MS = 8000;
+
+type Use = { tool_use_id: string; tool: string; input: unknown };
+type Result = { tool_use_id: string; text?: string; isError?: boolean };
+type Told = { role: string; text?: string; toolUses?: Use[]; toolResults?: Result[]; handle?: unknown };
+
+/** Returns the messages in the form of `wb`, and for each the place of the one that it comes from. */
+function inOurForm(messages: Told[]) {
+  const tools = new Map<string, string>();
+  const told: object[] = [];
+  const owners: number[] = [];
+  const add = (at: number, message: object) => { told.push(message); owners.push(at); };
+  messages.forEach(({ role, text, toolUses = [], toolResults = [] }, at) => {
+    for (const { tool_use_id, text = '', isError = false } of toolResults) {
+      add(at, { role: 'toolResult', toolCallId: tool_use_id, toolName: tools.get(tool_use_id) ?? '', content: text, isError });
+    }
+    if (role === 'assistant') {
+      const calls = toolUses.map(({ tool_use_id: id, tool: name, input }) => ({ kind: 'tool_call', id, name, input }));
+      toolUses.forEach(({ tool_use_id, tool }) => tools.set(tool_use_id, tool));
+      add(at, { role, content: [...(text ? [{ kind: 'text', text }] : []), ...calls] });
+    } else if (text || toolResults.length === 0) {
+      add(at, { role: 'user', content: text ?? '' });
+    }
+  });
+  return { told, owners };
+}
+
+export const register: Register = (on) => {
+  on('session.compact', async ($, e, next) => {
+    if (e.trigger === 'precompute') return next(e);
+    const { told, owners } = inOurForm(e.messages);
+    const question = { version: 1, host: 'claude-code', budget_ms: BUDGET_MS, trigger: e.trigger === 'manual' ? 'manual' : 'auto',
+      instructions: e.instructions, session: { messages: told } };
+    const run = await $.process.run([WB, 'hook'], { stdin: JSON.stringify(question) });
+    const answer = JSON.parse(run.stdout);
+    if (answer.version !== 1) return next(e);
+    if (answer.action === 'block') return { skip: answer.reason };
+    if (answer.action !== 'replace') return next(e);
+    const kept = new Set<number>();
+    for (const { start, end } of answer.keep) owners.slice(start, end).forEach((at) => kept.add(at));
+    // A message with its handle would be logged again before the boundary, and the old history with it.
+    const tail = e.messages.filter((_: Told, at: number) => kept.has(at)).map(({ handle, ...rest }: Told) => rest);
+    return { messages: [{ role: 'user', text: answer.digest, toolUses: [] }, ...tail],
+      tokensBefore: answer.report?.tokens_before, tokensAfter: answer.report?.tokens_after };
+  }).catch(($, e, next) => next(e));
+};
