@@ -9,7 +9,7 @@ const BUDGET_MS = 8000;
 
 type Answer =
   | { version: 1; action: "replace"; digest: string }
-  | { version: 1; action: "pass" | "block"; reason: string };
+  | { version: 1; action: "pass"; reason: string };
 
 /** Asks `wb hook`; whatever goes wrong on the way, opencode goes its own way. */
 function ask(question: object): Promise<Answer> {

@@ -8,7 +8,7 @@ const BUDGET_MS = 8000;
 
 type Answer =
   | { version: 1; action: "replace"; digest: string }
-  | { version: 1; action: "pass" | "block"; reason: string };
+  | { version: 1; action: "pass"; reason: string };
 
 /** Asks `wb hook`; whatever goes wrong on the way, pi goes its own way. */
 function ask(question: object, signal: AbortSignal): Promise<Answer> {
@@ -49,7 +49,6 @@ export default function (pi: ExtensionAPI) {
     const question = { ...about(ctx), session: { text: asFile(branchEntries, ctx) }, instructions: customInstructions,
       trigger: customInstructions === undefined ? "auto" : "manual", keep_from: firstKeptEntryId };
     const answer = await ask(question, signal);
-    if (answer.action === "block") return { cancel: true };
     if (answer.action !== "replace") return undefined;
     const modified = new Set([...fileOps.written, ...fileOps.edited]);
     const details = { readFiles: [...fileOps.read].filter((path) => !modified.has(path)).sort(), modifiedFiles: [...modified].sort() };

@@ -1,28 +1,37 @@
-//! `cargo xtask schema`: writes the JSON Schema of the settings where the documentation keeps it.
+//! `cargo xtask schema`: writes the JSON Schemas where the documentation keeps them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The program that prints the schema; a test of its crate holds the file against it.
-const WORDS: &str = "run --quiet -p wb-conductor --features schema --example settings_schema";
-const FILE: &str = "docs/reference/settings.schema.json";
+/// The programs that print schemas, and their files; a test of each crate holds the file against it.
+const SCHEMAS: [(&str, &str); 2] = [
+    (
+        "run --quiet -p wb-conductor --features schema --example settings_schema",
+        "docs/reference/settings.schema.json",
+    ),
+    ("run --quiet -p wb-cli --features schema -- hook --schema", "docs/reference/hook.schema.json"),
+];
 
-/// Writes the schema.
+/// Writes the schemas.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
+    SCHEMAS.into_iter().try_for_each(|(words, file)| write(root, words, file))
+}
+
+fn write(root: &Path, words: &str, name: &str) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(WORDS.split(' '))
+        .args(words.split(' '))
         .current_dir(root)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("cargo {WORDS}: {error}"))?;
+        .map_err(|error| format!("cargo {words}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("cargo {WORDS}: {}", output.status));
+        return Err(format!("cargo {words}: {}", output.status));
     }
-    let file = root.join(FILE);
+    let file = root.join(name);
     let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder.and_then(|()| std::fs::write(&file, output.stdout)).map_err(|error| format!("{FILE}: {error}"))?;
-    println!("{FILE}: written");
+    folder.and_then(|()| std::fs::write(&file, output.stdout)).map_err(|error| format!("{name}: {error}"))?;
+    println!("{name}: written");
     Ok(())
 }

@@ -20,7 +20,9 @@ Environment:
   COLUMNS            the width of the output, instead of the terminal's
   NO_COLOR           no colours, unless --color=always
   CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
-  CODEX_HOME         where Codex keeps its files, instead of ~/.codex";
+  CODEX_HOME         where Codex keeps its files, instead of ~/.codex
+  XDG_CONFIG_HOME    where the settings stand, instead of ~/.config
+  XDG_STATE_HOME     where the log of the agents' compactions stands, instead of ~/.local/state";
 
 /// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
 ///
@@ -112,6 +114,13 @@ pub(crate) enum Command {
     /// output and nothing else does. Where it cannot do better than the agent itself, or not in time, it says so and the
     /// agent goes its own way.
     Hook(Hook),
+    /// Shows the settings of the agents' compactions, and where each comes from
+    ///
+    /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
+    /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
+    /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; and
+    /// under [hosts] claude-code, codex, opencode and pi, which with false are left to their own way.
+    Config,
     /// Looks into a session of pi, and changes it by appending
     ///
     /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and
@@ -282,9 +291,9 @@ pub(crate) struct Undo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// Session file
+    /// Session file [default: the compactions that agents asked for]
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -308,6 +317,9 @@ pub(crate) struct Hook {
     /// The most milliseconds that an answer may take
     #[arg(long, value_name = "MS", default_value_t = 8000)]
     pub(crate) budget_ms: u64,
+    /// Print the JSON Schema of both documents
+    #[arg(long)]
+    pub(crate) schema: bool,
 }
 
 #[derive(Debug, Args)]

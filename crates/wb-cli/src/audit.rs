@@ -98,6 +98,13 @@ fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>) {
     (said, out)
 }
 
+/// Returns the facts of a whole session, and what its newest summary says that they do not bear out.
+pub(crate) fn newest_summary(session: &Session) -> Option<(Facts, Vec<Finding>)> {
+    let (said, mut summaries) = audited(session);
+    let newest = summaries.pop()?;
+    Some((Facts::of(&said, &session.vocabulary), newest.findings))
+}
+
 /// Audits one summary; what the user said in messages that stayed beside it need not be in it.
 fn one(digest: &str, facts: &Facts, n_covered: usize) -> Summary {
     let mut found = findings(digest, facts);

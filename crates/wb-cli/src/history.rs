@@ -10,6 +10,7 @@ use wb_record::{Access, Document, History, HistoryError, Operation, Stamp, Undon
 use wb_session::iso_ms;
 
 use crate::args::{Log, Undo};
+use crate::compaction_log;
 use crate::escape::{escaped, shell_word};
 use crate::in_use::refuse_in_use;
 use crate::number::grouped;
@@ -128,10 +129,11 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
 
 /// Shows the operations of a session.
 pub(crate) fn log(shell: &Shell, args: &Log) -> Result<()> {
-    let file = args.file.display().to_string();
+    let Some(path) = &args.file else { return compaction_log::show(shell) };
+    let file = path.display().to_string();
     // A session that is not there is told as such, and not as one without operations.
-    drop(document(&args.file, Access::Read)?);
-    let history = History::beside(&args.file).map_err(|error| not_changed(&file, &error))?;
+    drop(document(path, Access::Read)?);
+    let history = History::beside(path).map_err(|error| not_changed(&file, &error))?;
     let operations: Vec<Row> = history.operations().map(|it| row(it, &history)).collect();
     if shell.is_json {
         return shell.print_json(&Rows { file, operations });

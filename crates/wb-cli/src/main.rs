@@ -23,11 +23,13 @@ mod json;
 mod show;
 mod overview;
 mod weigh;
+mod compaction_log;
 mod in_use;
 mod history;
 mod compact;
 mod compare;
 mod audit;
+mod config;
 mod hook;
 mod replay;
 mod session_cmd;
@@ -82,7 +84,8 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Log(args)) => history::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
-        Some(Command::Hook(args)) => hook::hook(&args),
+        Some(Command::Hook(args)) => hook::hook(shell, &args),
+        Some(Command::Config) => config::config(shell),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => manual::completions(shell, &args),

@@ -34,6 +34,10 @@ pub(crate) struct Environment {
     pub(crate) claude_config: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex keeps its files instead.
     pub(crate) codex_home: Option<PathBuf>,
+    /// The folder of our own settings.
+    pub(crate) config: Option<PathBuf>,
+    /// The folder of our own log.
+    pub(crate) state: Option<PathBuf>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -44,8 +48,15 @@ impl Environment {
         let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let told = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
         let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let home = env::home_dir().filter(|home| home.is_absolute());
+        let ours = |name, below| {
+            let base = folder(name).or_else(|| home.as_deref().map(|home| home.join(below)));
+            base.map(|base| base.join("wb"))
+        };
         Self {
-            home: env::home_dir().filter(|home| home.is_absolute()),
+            config: ours("XDG_CONFIG_HOME", ".config"),
+            state: ours("XDG_STATE_HOME", ".local/state"),
+            home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
             codex_home: folder("CODEX_HOME"),
             columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),

@@ -39,7 +39,6 @@ export const register: Register = (on) => {
     const run = await $.process.run([WB, 'hook'], { stdin: JSON.stringify(question) });
     const answer = JSON.parse(run.stdout);
     if (answer.version !== 1) return next(e);
-    if (answer.action === 'block') return { skip: answer.reason };
     if (answer.action !== 'replace') return next(e);
     const kept = new Set<number>();
     for (const { start, end } of answer.keep) owners.slice(start, end).forEach((at) => kept.add(at));

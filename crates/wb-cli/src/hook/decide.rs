@@ -1,5 +1,7 @@
 //! From what a host asks to what it is answered.
 
+use std::borrow::Cow;
+
 use wb_formats::{FormatError, newest, open, open_path};
 use wb_message::{Message, Pairing, runs};
 use wb_record::{Abilities, Ability, Access, Document, MemoryParts, View, json};
@@ -7,9 +9,9 @@ use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
+use crate::config::Config;
 use crate::outcome::Outcome;
 use crate::session::Session;
-use crate::strategy::Strategy;
 
 /// What an answer can hold: one digest with files below it, and messages that stay as they are.
 const ABILITIES: Abilities = Abilities {
@@ -19,12 +21,21 @@ const ABILITIES: Abilities = Abilities {
 };
 
 /// Answers a host.
-pub(crate) fn decide(request: &Request<'_>) -> Answer {
+pub(crate) fn decide(request: &Request<'_>, config: &Config) -> Answer {
     if request.version != VERSION {
         return Answer::pass(format!("version {} is not known, {VERSION} is", request.version));
     }
+    if let Some(host) = request.host.as_deref().filter(|host| !config.is_on(host)) {
+        return Answer::pass(format!("the settings leave {host} to itself"));
+    }
+    if !config.strategy.is_held_by(&ABILITIES) {
+        return Answer::pass(format!(
+            "an agent cannot hold what the strategy {} makes",
+            config.strategy.name()
+        ));
+    }
     match read(&request.session) {
-        Ok(read) => compacted(request, read),
+        Ok(read) => compacted(request, config, read),
         Err(error) => Answer::pass(format!("the session cannot be read: {error}")),
     }
 }
@@ -43,7 +54,7 @@ fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
     Ok((document, conversation, view))
 }
 
-fn compacted(request: &Request<'_>, opened: Opened) -> Answer {
+fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Answer {
     let cut = match &request.keep_from {
         None => None,
         Some(place) => match index_of(place, opened.0.as_ref(), &opened.2) {
@@ -52,16 +63,22 @@ fn compacted(request: &Request<'_>, opened: Opened) -> Answer {
         },
     };
     let file = request.host.clone().unwrap_or_default();
-    let policy = Policy { window: request.window, force: true, ..Policy::default() };
-    let mut session = Session::of(file, opened, policy, Strategy::default());
+    let policy = Policy { window: request.window, force: true, ..config.policy };
+    let mut session = Session::of(file, opened, policy, config.strategy);
     session.opened.model = request.model.clone().or(session.opened.model.take());
     // What is compacted has become too much, whatever window is assumed here.
     let filled = session.measure.context_tokens + session.policy.reserve_tokens;
     session.window = session.window.min(filled);
     let steps = session.strategy.within(&ABILITIES).cut_at(cut);
-    let loose_before = loose(&session.opened.messages);
-    let outcome = Outcome::of_steps(&mut session, steps);
-    answer(request, &outcome, cut, loose_before)
+    let mut outcome = Outcome::of_steps(&mut session, steps);
+    let answer = answer(request, config, &outcome, cut);
+    let after = loose(&outcome.messages);
+    if after == [0, 0] {
+        return answer;
+    }
+    outcome.take_back(&mut session);
+    let is_worse = after.iter().zip(loose(&session.opened.messages)).any(|(after, before)| *after > before);
+    if is_worse { Answer::pass("the result would not be valid") } else { answer }
 }
 
 /// Returns the index of a message that a host names by a number or by the id of its record.
@@ -79,7 +96,7 @@ fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize
 /// Where hosts keep the id of a record.
 const ID_KEYS: [&[&str]; 3] = [&["id"], &["uuid"], &["info", "id"]];
 
-fn answer(request: &Request<'_>, outcome: &Outcome, cut: Option<usize>, loose_before: [usize; 2]) -> Answer {
+fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option<usize>) -> Answer {
     let report = Report {
         messages_before: outcome.report.messages_before,
         messages_after: outcome.report.messages_after,
@@ -88,35 +105,36 @@ fn answer(request: &Request<'_>, outcome: &Outcome, cut: Option<usize>, loose_be
         digest_tokens: outcome.report.digest_tokens,
         ms: 0,
     };
-    let pass = |reason: String| Answer { report: Some(report), ..Answer::pass(reason) };
+    let pass = |reason: Cow<'static, str>| Answer { report: Some(report), ..Answer::pass(reason) };
     let keep = runs(outcome.origins.iter().filter_map(|origin| origin.kept()));
     let is_hosts_cut = |at| keep.last().map_or(at == report.messages_before, |last| last.start == at);
     let Some(digest) = outcome.new_text() else {
-        return pass(outcome.reason().unwrap_or_else(|| "there is nothing to fold".to_owned()));
+        return pass(outcome.reason().map_or("there is nothing to fold".into(), Cow::Owned));
     };
     if !cut.is_none_or(is_hosts_cut) {
-        return pass("the host's cut would part a call from its result".to_owned());
+        return pass("the host's cut would part a call from its result".into());
     }
     if outcome.tokens_after >= outcome.tokens_before {
-        return pass("the result would not be smaller".to_owned());
-    }
-    if loose(&outcome.messages).iter().zip(loose_before).any(|(after, before)| *after > before) {
-        return pass("the result would not be valid".to_owned());
+        return pass("the result would not be smaller".into());
     }
     let stays = |at: u32| keep.iter().any(|range| range.contains(&(at as usize)));
     let mut audit = audit(&digest, &outcome.facts);
     audit.retain(|it| it.kind != FindingKind::MissingConstraint || !it.message.is_some_and(stays));
-    let digest = match request.instructions.as_deref().map(str::trim).filter(|words| !words.is_empty()) {
-        Some(words) => asked_for(&digest, words),
-        None => digest,
-    };
+    let digest = with_words(&digest, request.instructions.as_deref(), &config.pin);
     Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
 }
 
-/// Puts what the user asked of the compaction below the header of the digest.
-fn asked_for(digest: &str, words: &str) -> String {
-    let (header, rest) = digest.split_once('\n').unwrap_or((digest, ""));
-    format!("{header}\n\nThe user asked of this compaction: {words}\n{rest}")
+/// Puts the words of the user below the header of the digest: what was asked of this compaction, and what the settings
+/// pin.
+fn with_words(digest: &str, asked: Option<&str>, pin: &[String]) -> String {
+    let asked = asked.map(str::trim).filter(|words| !words.is_empty());
+    let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
+    let pinned = pin.iter().map(|words| format!("The user's settings say: {words}\n"));
+    let words: String = asked.into_iter().chain(pinned).collect();
+    match digest.split_once('\n') {
+        Some((header, rest)) if !words.is_empty() => format!("{header}\n\n{words}{rest}"),
+        _ => digest.to_owned(),
+    }
 }
 
 /// Counts calls without a result and results without a call.

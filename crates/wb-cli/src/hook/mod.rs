@@ -1,64 +1,119 @@
-//! `wb hook`: answers a host that compacts, within its time and whatever happens.
+//! `wb hook`: answers an agent that compacts, within its time and whatever happens.
 
 mod protocol;
 mod decide;
+mod event;
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 
 use self::decide::decide;
-use self::protocol::{Answer, Request};
+use self::event::Event;
+use self::protocol::{Answer, Report, Request};
 use crate::args::Hook;
+use crate::compaction_log::{self, Entry};
+use crate::config::Config;
+use crate::history::stamp_at;
+use crate::shell::{Environment, Shell};
 
 /// What comes from the thread that works.
 enum News {
     /// The host's own limit.
     Budget(Duration),
-    Answer(Box<Answer>),
+    /// What goes to standard output.
+    Answer(Vec<u8>),
+    /// The log has it.
+    Noted,
 }
 
 /// Reads what a host asks from standard input and writes one answer to standard output.
-pub(crate) fn hook(args: &Hook) -> Result<()> {
+pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
+    if args.schema {
+        #[cfg(feature = "schema")]
+        let schema = protocol::schema();
+        #[cfg(not(feature = "schema"))]
+        let schema = protocol::SCHEMA;
+        return Ok(io::stdout().lock().write_all(schema.as_bytes())?);
+    }
     let start = Instant::now();
-    // What was asked must reach no log, so a fault is told without it.
+    // What a fault tells may be what was asked, which must reach no log.
     std::panic::set_hook(Box::new(|_| {}));
     let (sender, news) = channel();
-    std::thread::spawn(move || work(start, &sender));
+    let environment = shell.environment.clone();
+    thread::spawn(move || work(start, &environment, &sender));
     let mut budget = Duration::from_millis(args.budget_ms);
-    let answer = loop {
-        match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
-            Ok(News::Budget(told)) => budget = budget.min(told),
-            Ok(News::Answer(answer)) => break *answer,
-            Err(RecvTimeoutError::Timeout) => break Answer::pass("there was not enough time"),
-            Err(RecvTimeoutError::Disconnected) => break Answer::pass("an error inside wb"),
-        }
-    };
-    let mut line = serde_json::to_vec(&answer)?;
-    line.push(b'\n');
-    let mut out = io::stdout().lock();
-    out.write_all(&line)?;
-    Ok(out.flush()?)
+    let mut is_answered = false;
+    loop {
+        let answer = match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
+            Ok(News::Budget(told)) => {
+                budget = budget.min(told);
+                continue;
+            }
+            Ok(News::Answer(answer)) => answer,
+            Err(RecvTimeoutError::Timeout) if !is_answered => {
+                Answer::pass("there was not enough time").line()
+            }
+            Err(RecvTimeoutError::Disconnected) if !is_answered => Answer::pass("an error inside wb").line(),
+            Ok(News::Noted) | Err(_) => return Ok(()),
+        };
+        io::stdout().lock().write_all(&answer)?;
+        is_answered = true;
+    }
 }
 
-fn work(start: Instant, sender: &Sender<News>) {
+fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
     let mut text = Vec::new();
-    let answer = match io::stdin().lock().read_to_end(&mut text) {
-        Err(error) => Answer::pass(format!("standard input: {error}")),
-        Ok(_) => match serde_json::from_slice::<Request<'_>>(&text) {
-            Err(error) => Answer::pass(format!("what was asked cannot be read: {error}")),
-            Ok(request) => {
-                let budget = request.budget_ms.map(Duration::from_millis);
-                budget.into_iter().for_each(|budget| send(sender, News::Budget(budget)));
-                decide(&request)
-            }
+    if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
+        return send(sender, News::Answer(Answer::pass(format!("standard input: {error}")).line()));
+    }
+    let (answer, entry) = match serde_json::from_slice::<Request<'_>>(&text) {
+        Ok(request) => answered(&request, environment, start, sender),
+        Err(error) => match serde_json::from_slice::<Event>(&text) {
+            Ok(event) => told(&event, environment),
+            Err(_) => (Answer::pass(format!("what was asked cannot be read: {error}")).line(), None),
         },
     };
-    let ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let report = answer.report.map(|report| protocol::Report { ms, ..report });
-    send(sender, News::Answer(Box::new(Answer { report, ..answer })));
+    send(sender, News::Answer(answer));
+    if let Some(entry) = entry {
+        let entry = Entry { at_ms: stamp_at(SystemTime::now()), ms: ms_since(start), ..entry };
+        // A log that cannot be written must not hold up the agent.
+        let _ = compaction_log::add(environment, &entry);
+    }
+    send(sender, News::Noted);
+}
+
+/// Says what there is to say to a host's own event.
+fn told(event: &Event, environment: &Environment) -> (Vec<u8>, Option<Entry>) {
+    let said = match Config::read(environment, event.cwd.as_deref()) {
+        Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
+        _ => event::Said::default(),
+    };
+    (said.text.into_bytes(), said.entry)
+}
+
+/// Answers what is asked in our own form.
+fn answered(
+    request: &Request<'_>,
+    environment: &Environment,
+    start: Instant,
+    sender: &Sender<News>,
+) -> (Vec<u8>, Option<Entry>) {
+    request.budget_ms.into_iter().for_each(|ms| send(sender, News::Budget(Duration::from_millis(ms))));
+    let answer = match Config::read(environment, request.cwd.as_deref()) {
+        Ok(config) => decide(request, &config),
+        Err(error) => Answer::pass(error.to_string()),
+    };
+    let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
+    let answer = Answer { report, ..answer };
+    (answer.line(), Some(answer.entry(request)))
+}
+
+fn ms_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Where nobody listens any more, the time is over.

@@ -1,0 +1,104 @@
+//! The log of the compactions that agents asked for: names, sizes and times, without a word of what was said.
+
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use wb_record::append_line;
+use wb_session::iso_ms;
+
+use crate::escape::escaped;
+use crate::number::{count, grouped};
+use crate::shell::{Environment, Shell};
+
+/// One compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Entry {
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) at_ms: i64,
+    pub(crate) host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    /// Why the agent asked.
+    pub(crate) trigger: String,
+    /// What it was told to do.
+    pub(crate) action: String,
+    /// Why it was left to its own way, without what the messages say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+    pub(crate) messages_before: usize,
+    pub(crate) messages_after: usize,
+    pub(crate) tokens_before: u64,
+    pub(crate) tokens_after: u64,
+    /// The fingerprint of the digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<u64>,
+    /// How many findings the audit of the digest had.
+    pub(crate) findings: usize,
+    pub(crate) ms: u64,
+}
+
+/// Returns where the log stands.
+pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
+    Some(environment.state.as_deref()?.join("compactions.jsonl"))
+}
+
+/// Adds a compaction; the file and its folder are the user's alone.
+pub(crate) fn add(environment: &Environment, entry: &Entry) -> io::Result<()> {
+    let Some(path) = path(environment) else { return Ok(()) };
+    let mut folder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.recursive(true).create(path.parent().unwrap_or(&path))?;
+    append_line(&path, None, &serde_json::to_vec(entry)?).map_err(io::Error::other)
+}
+
+/// Reads the log, the oldest entry first; a line that is none is passed over.
+pub(crate) fn entries(environment: &Environment) -> io::Result<Vec<Entry>> {
+    let Some(path) = path(environment) else { return Ok(Vec::new()) };
+    match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(text) => {
+            let lines = text.split(|byte| *byte == b'\n');
+            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        }
+    }
+}
+
+/// The answer of `wb log --json` without a file.
+#[derive(Serialize)]
+struct Shown<'a> {
+    compactions: &'a [Entry],
+}
+
+/// Shows the log, the newest compaction last.
+pub(crate) fn show(shell: &Shell) -> Result<()> {
+    let entries = entries(&shell.environment)?;
+    if shell.is_json {
+        return shell.print_json(&Shown { compactions: &entries });
+    }
+    shell.print(|page| {
+        if entries.is_empty() {
+            return page.prose("", 0, "no agent has asked for a compaction; `wb install` sets one up");
+        }
+        entries.iter().try_for_each(|entry| writeln!(page, "{}", escaped(&line(entry))))
+    })
+}
+
+fn line(entry: &Entry) -> String {
+    let Entry { host, trigger, tokens_before, tokens_after, findings, ms, .. } = entry;
+    let session = entry.session.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+    let what = match (entry.action.as_str(), &entry.why) {
+        ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
+        ("pass", Some(why)) => format!("left to itself: {why}"),
+        ("pass", None) => "left to itself".to_owned(),
+        (other, _) => other.to_owned(),
+    };
+    let found =
+        if *findings > 0 { format!(", {}", count(*findings, "finding", "findings")) } else { String::new() };
+    format!("{}  {host}{session}  {trigger}: {what}{found} ({ms} ms)", iso_ms(entry.at_ms))
+}

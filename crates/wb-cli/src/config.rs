@@ -1,0 +1,251 @@
+//! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a project.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::args::Policy;
+use crate::escape::escaped;
+use crate::shell::{Environment, Shell};
+use crate::strategy::Strategy;
+use crate::style::DIM;
+use crate::user_error::UserError;
+
+/// The name of a project's file, in its folder or one above.
+const PROJECT_FILE: &str = ".wb.toml";
+
+/// What one file sets.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    #[serde(deserialize_with = "strategy")]
+    strategy: Option<Strategy>,
+    trigger_ratio: Option<f64>,
+    keep_recent_tokens: Option<u64>,
+    reserve_tokens: Option<u64>,
+    pin: Option<Vec<String>>,
+    hosts: BTreeMap<Host, bool>,
+}
+
+/// An agent that compaction can be switched off for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Host {
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Pi,
+}
+
+impl Host {
+    const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Opencode, Self::Pi];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
+}
+
+/// What is set, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) strategy: Strategy,
+    pub(crate) policy: Policy,
+    /// Sentences that every digest carries.
+    pub(crate) pin: Vec<String>,
+    off: Vec<Host>,
+    /// Each key with its value and the file that sets it.
+    rows: Vec<Row>,
+}
+
+/// One key.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    key: String,
+    value: String,
+    /// The file that sets it; none for a default.
+    from: Option<PathBuf>,
+}
+
+/// The answer of `wb config --json`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    settings: &'a [Row],
+}
+
+impl Config {
+    /// Reads what holds for a folder.
+    pub(crate) fn read(environment: &Environment, folder: Option<&Path>) -> Result<Self, UserError> {
+        let project = folder.and_then(project_file);
+        let paths = [project, environment.config.as_deref().map(|it| it.join("config.toml"))];
+        let mut files = Vec::new();
+        for path in paths.into_iter().flatten() {
+            files.extend(read(&path)?.map(|file| (path, file)));
+        }
+        Self::of(&files)
+    }
+
+    /// Puts files together, the one that counts most first.
+    fn of(files: &[(PathBuf, File)]) -> Result<Self, UserError> {
+        let mut rows = Vec::new();
+        let plain = Policy::default();
+        let strategy =
+            first(files, &mut rows, "strategy", |it| it.strategy, Strategy::default(), |it| it.name().into());
+        let trigger_ratio = first(
+            files,
+            &mut rows,
+            "trigger_ratio",
+            |it| it.trigger_ratio,
+            plain.trigger_ratio,
+            f64::to_string,
+        );
+        let keep_recent_tokens = first(
+            files,
+            &mut rows,
+            "keep_recent_tokens",
+            |it| it.keep_recent_tokens,
+            plain.keep_recent_tokens,
+            u64::to_string,
+        );
+        let reserve_tokens = first(
+            files,
+            &mut rows,
+            "reserve_tokens",
+            |it| it.reserve_tokens,
+            plain.reserve_tokens,
+            u64::to_string,
+        );
+        let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
+        let is_on = |host: &Host, rows: &mut Vec<Row>| {
+            let key = format!("hosts.{}", host.name());
+            first(files, rows, &key, |it| it.hosts.get(host).copied(), true, bool::to_string)
+        };
+        let off = Host::ALL.into_iter().filter(|host| !is_on(host, &mut rows)).collect();
+        let policy = Policy { trigger_ratio, keep_recent_tokens, reserve_tokens, ..plain };
+        if let Err(error) = policy.budget().validated() {
+            let from = rows.iter().find_map(|row| row.from.as_ref().filter(|_| row.key == "trigger_ratio"));
+            let file = from.map_or_else(String::new, |path| path.display().to_string());
+            return Err(UserError::of_file(&file, error.to_string(), "correct this value"));
+        }
+        Ok(Self { strategy, policy, pin, off, rows })
+    }
+
+    /// Tells whether sessions of a host are compacted; of one that is not known they are.
+    pub(crate) fn is_on(&self, host: &str) -> bool {
+        !self.off.iter().any(|off| off.name() == host)
+    }
+}
+
+/// Returns what the first file that sets a key says, and notes it.
+fn first<T: Clone>(
+    files: &[(PathBuf, File)],
+    rows: &mut Vec<Row>,
+    key: &str,
+    get: impl Fn(&File) -> Option<T>,
+    plain: T,
+    tell: impl Fn(&T) -> String,
+) -> T {
+    let set = files.iter().find_map(|(path, file)| Some((path, get(file)?)));
+    let from = set.as_ref().map(|(path, _)| (*path).clone());
+    let value = set.map_or(plain, |(_, value)| value);
+    rows.push(Row { key: key.to_owned(), value: tell(&value), from });
+    value
+}
+
+fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::Error> {
+    let name = String::deserialize(from)?;
+    <Strategy as ValueEnum>::from_str(&name, false).map(Some).map_err(|_| {
+        let known = Strategy::ALL.map(Strategy::name).join(", ");
+        D::Error::custom(format!("there is no strategy {name:?}; there are {known}"))
+    })
+}
+
+/// Returns the project's file of a folder, which is there or in the nearest folder above that has one.
+fn project_file(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
+}
+
+fn read(path: &Path) -> Result<Option<File>, UserError> {
+    let file = path.display().to_string();
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(UserError::of_file(
+            &file,
+            format!("cannot be read: {error}"),
+            "check that the file may be read",
+        )),
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+            UserError::of_file(&file, error.message(), "`wb config --help` tells the keys")
+                .at_line(Some(line))
+        }),
+    }
+}
+
+/// Shows what is set here, and where.
+pub(crate) fn config(shell: &Shell) -> Result<()> {
+    let config = Config::read(&shell.environment, std::env::current_dir().ok().as_deref())?;
+    if shell.is_json {
+        return shell.print_json(&Shown { settings: &config.rows });
+    }
+    shell.print(|page| {
+        for Row { key, value, from } in &config.rows {
+            let from = from.as_deref().map_or_else(|| "default".to_owned(), |it| shell.environment.tilde(it));
+            writeln!(page, "{key} = {}  {DIM}{}{DIM:#}", escaped(value), escaped(&from))?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> (PathBuf, File) {
+        (path.into(), toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_project_counts_before_the_user_key_by_key() {
+        let files = [
+            file("p", "keep_recent_tokens = 9000\n[hosts]\npi = true"),
+            file(
+                "u",
+                "strategy = \"ladder\"\nkeep_recent_tokens = 1\npin = [\"Never push.\"]\n[hosts]\npi = false\ncodex = false",
+            ),
+        ];
+        let config = Config::of(&files).unwrap();
+        assert_eq!((config.strategy, config.policy.keep_recent_tokens), (Strategy::Ladder, 9000));
+        assert_eq!((config.is_on("pi"), config.is_on("codex"), config.is_on("other")), (true, false, true));
+        assert_eq!(config.pin, ["Never push."]);
+        let from = |key: &str| config.rows.iter().find(|row| row.key == key).unwrap().from.clone();
+        assert_eq!((from("keep_recent_tokens"), from("strategy")), (Some("p".into()), Some("u".into())));
+        assert_eq!(from("reserve_tokens"), None);
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_by_name() {
+        for (text, word) in [
+            ("stratgy = 1", "stratgy"),
+            ("strategy = \"x\"", "window-budget"),
+            ("[hosts]\nemacs = true", "emacs"),
+            ("keep_recent_tokens = -1", "-1"),
+        ] {
+            let error = toml::from_str::<File>(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        let ratio = [file("p", "trigger_ratio = 3.0")];
+        assert!(Config::of(&ratio).is_err());
+    }
+}
