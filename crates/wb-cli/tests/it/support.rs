@@ -36,7 +36,15 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
     stdin: &[u8],
 ) -> Answer {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
-    for name in ["COLUMNS", "NO_COLOR", "CLICOLOR_FORCE", "CLAUDE_CONFIG_DIR", "CODEX_HOME"] {
+    for name in [
+        "COLUMNS",
+        "NO_COLOR",
+        "CLICOLOR_FORCE",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+    ] {
         command.env_remove(name);
     }
     let mut child = command

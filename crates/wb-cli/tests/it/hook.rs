@@ -1,0 +1,209 @@
+//! Agents that compact ask `wb hook`, and whatever they ask, one answer comes back.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, root, wb_of};
+
+/// A word that stands in messages and may stand in no log.
+const SECRET: &str = "hunter2-token";
+
+fn messages(n: usize) -> Value {
+    let turns = (0..n).flat_map(|at| {
+        let (id, path) = (format!("c{at}"), format!("src/part_{at}.rs"));
+        let call = json!({"kind": "tool_call", "id": id, "name": "read", "input": {"path": path}});
+        [
+            json!({"role": "user", "content": format!("Look at {path} and never touch the public API. {SECRET}")}),
+            json!({"role": "assistant", "content": [{"kind": "text", "text": "I look."}, call]}),
+            json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": "fn part() {}\n".repeat(60)}),
+            json!({"role": "assistant", "content": format!("{path} holds one function.")}),
+        ]
+    });
+    Value::Array(turns.collect())
+}
+
+fn ask(home: &Path, question: &Value) -> Value {
+    told(&wb_of(home, &["hook"], question.to_string().as_bytes()))
+}
+
+/// Returns the answer, which is one document on one line and all that is printed.
+fn told(answer: &Answer) -> Value {
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.stdout);
+    assert_eq!(answer.stdout.matches('\n').count(), 1, "{}", answer.stdout);
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+fn reason(answer: &Value) -> &str {
+    assert_eq!(answer["action"], "pass", "{answer}");
+    answer["reason"].as_str().unwrap()
+}
+
+fn log_of(home: &Path) -> String {
+    fs::read_to_string(home.join(".local/state/wb/compactions.jsonl")).unwrap_or_default()
+}
+
+fn set(home: &Path, text: &str) {
+    fs::create_dir_all(home.join(".config/wb")).unwrap();
+    fs::write(home.join(".config/wb/config.toml"), text).unwrap();
+}
+
+#[test]
+fn older_messages_become_a_digest_and_the_others_stay() {
+    let home = tempfile::tempdir().unwrap();
+    let question = json!({"version": 1, "session": {"messages": messages(30)}, "instructions": "Keep the list of parts."});
+    let answer = ask(home.path(), &question);
+    assert_eq!((&answer["version"], &answer["action"]), (&json!(1), &json!("replace")));
+    let digest = answer["digest"].as_str().unwrap();
+    assert!(digest.starts_with("[session digest"), "{digest}");
+    assert!(digest.contains("The user asked of this compaction: Keep the list of parts.\n"), "{digest}");
+    assert!(digest.contains("never touch the public API"), "{digest}");
+    let keep = answer["keep"].as_array().unwrap();
+    assert_eq!(keep.last().unwrap()["end"], 120);
+    assert!(answer["report"]["tokens_after"].as_u64() < answer["report"]["tokens_before"].as_u64());
+    assert!(answer.get("audit").is_none(), "{answer}");
+}
+
+#[test]
+fn a_host_that_makes_its_own_cut_gets_a_digest_of_what_stands_before_it() {
+    let home = tempfile::tempdir().unwrap();
+    for (place, kept) in [(json!(100), json!([{"start": 100, "end": 120}])), (json!(1_000_000), json!([]))] {
+        let question = json!({"version": 1, "session": {"messages": messages(30)}, "keep_from": place});
+        assert_eq!(ask(home.path(), &question)["keep"], kept, "{place}");
+    }
+    let inside_a_pair = json!({"version": 1, "session": {"messages": messages(30)}, "keep_from": 102});
+    assert!(reason(&ask(home.path(), &inside_a_pair)).contains("part a call from its result"));
+}
+
+#[test]
+fn a_host_names_the_first_message_that_stays_by_the_id_of_its_record() {
+    let home = tempfile::tempdir().unwrap();
+    let mut lines = vec![
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/"}),
+    ];
+    for at in 0..40 {
+        let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let content =
+            json!([{"type": "text", "text": format!("Step {at}. {}", "and more of it ".repeat(20))}]);
+        lines.push(json!({"type": "message", "id": format!("e{at}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00Z",
+            "message": {"role": role, "content": content}}));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let question = |id: &str| json!({"version": 1, "host": "pi", "session": {"text": text}, "keep_from": id});
+    assert_eq!(ask(home.path(), &question("e34"))["keep"], json!([{"start": 34, "end": 40}]));
+    assert_eq!(reason(&ask(home.path(), &question("gone"))), "the message that stays first is not there");
+}
+
+#[test]
+fn what_cannot_be_answered_is_left_to_the_host() {
+    let home = tempfile::tempdir().unwrap();
+    let ask_text = |text: &str| told(&wb_of(home.path(), &["hook"], text.as_bytes()));
+    for (text, word) in [
+        ("", "cannot be read"),
+        ("\u{0}\u{1}garbage", "cannot be read"),
+        ("[]", "cannot be read"),
+        ("{\"version\":1", "cannot be read"),
+        (r#"{"version":7,"session":{"messages":[]}}"#, "version 7"),
+        (r#"{"version":1,"session":{"path":"/nowhere/at/all"}}"#, "/nowhere/at/all"),
+        (r#"{"version":1,"session":{"text":"nonsense"}}"#, "known format"),
+        (r#"{"version":1,"session":{"messages":[{"role":"user"}]}}"#, "content"),
+        (r#"{"version":1,"session":{"messages":[{"role":"user","content":"Hi."}]}}"#, "fold"),
+        (r#"{"version":1,"session":{"messages":[]}}"#, "fold"),
+    ] {
+        assert!(reason(&ask_text(text)).contains(word), "{text}: {}", ask_text(text));
+    }
+    let late = json!({"version": 1, "budget_ms": 0, "session": {"messages": messages(200)}});
+    assert_eq!(reason(&ask(home.path(), &late)), "there was not enough time");
+}
+
+#[test]
+fn a_host_that_says_nothing_is_answered_when_the_time_is_over() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    let child = command.args(["hook", "--budget-ms", "50"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.env("HOME", "/nowhere").spawn().unwrap();
+    let silent = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(silent);
+    assert_eq!(reason(&serde_json::from_slice(&output.stdout).unwrap()), "there was not enough time");
+}
+
+#[test]
+fn the_log_tells_sizes_and_names_and_nothing_of_what_was_said() {
+    let home = tempfile::tempdir().unwrap();
+    let question =
+        json!({"version": 1, "host": "pi", "session_id": "s-1", "session": {"messages": messages(30)}});
+    assert_eq!(ask(home.path(), &question)["action"], "replace");
+    ask(home.path(), &json!({"version": 1, "session": {"text": SECRET}}));
+    ask(home.path(), &json!({"version": 1, "session": {"messages": [{"role": SECRET}]}}));
+    let log = log_of(home.path());
+    assert_eq!(log.lines().count(), 3, "{log}");
+    assert!(!log.contains(SECRET) && !log.contains("part_"), "{log}");
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["host"], &first["session"]), (&json!("pi"), &json!("s-1")));
+    assert_eq!((&first["action"], &first["messages_before"]), (&json!("replace"), &json!(120)));
+    let shown = wb_of(home.path(), &["log"], b"");
+    assert_eq!((shown.code, shown.stdout.lines().count()), (0, 3), "{}", shown.stdout);
+    assert!(shown.stdout.contains("pi s-1  auto: "), "{}", shown.stdout);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |below: &str| fs::metadata(home.path().join(below)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(".local/state/wb"), mode(".local/state/wb/compactions.jsonl")), (0o700, 0o600));
+    }
+}
+
+#[test]
+fn settings_switch_a_host_off_and_pin_sentences() {
+    let home = tempfile::tempdir().unwrap();
+    let question = |host: &str| json!({"version": 1, "host": host, "session": {"messages": messages(30)}});
+    set(home.path(), "pin = [\"Never push to main.\"]\n[hosts]\npi = false\n");
+    assert_eq!(reason(&ask(home.path(), &question("pi"))), "the settings leave pi to itself");
+    let digest = ask(home.path(), &question("opencode"))["digest"].as_str().unwrap().to_owned();
+    assert!(digest.contains("\nThe user's settings say: Never push to main.\n"), "{digest}");
+    set(home.path(), "strategy = \"policy\"\n");
+    assert!(reason(&ask(home.path(), &question("pi"))).contains("the strategy policy"));
+    set(home.path(), "strategy = \"ladder\"\n");
+    assert_eq!(ask(home.path(), &question("pi"))["action"], "replace");
+    set(home.path(), "\nkeep_recent = 5\n");
+    assert!(reason(&ask(home.path(), &question("pi"))).contains("keep_recent"));
+    let shown = wb_of(home.path(), &["config"], b"");
+    assert!(shown.code == 1 && shown.stderr.contains("keep_recent`, expected"), "{}", shown.stderr);
+}
+
+#[test]
+fn a_project_counts_before_the_user_and_where_each_comes_from_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let project = tempfile::tempdir().unwrap();
+    set(home.path(), "keep_recent_tokens = 100\n[hosts]\npi = true\n");
+    fs::write(project.path().join(".wb.toml"), "[hosts]\npi = false\n").unwrap();
+    let below = project.path().join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    let question = json!({"version": 1, "host": "pi", "cwd": below, "session": {"messages": messages(30)}});
+    assert_eq!(reason(&ask(home.path(), &question)), "the settings leave pi to itself");
+    let shown = wb_of(home.path(), &["config"], b"").stdout;
+    assert!(shown.contains("keep_recent_tokens = 100  ~/.config/wb/config.toml\n"), "{shown}");
+    assert!(shown.contains("strategy = window-budget  default\n"), "{shown}");
+}
+
+#[test]
+fn the_hooks_of_claude_code_get_words_beside_its_own_summary() {
+    let home = tempfile::tempdir().unwrap();
+    let path = root().join("fixtures/sessions/flaky-checkout.jsonl");
+    let event = |name: &str, source: &str| {
+        let event = json!({"hook_event_name": name, "source": source, "session_id": "s", "transcript_path": path, "trigger": "auto"});
+        let answer = wb_of(home.path(), &["hook"], event.to_string().as_bytes());
+        assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+        answer.stdout
+    };
+    let facts = event("PreCompact", "");
+    assert!(
+        facts.starts_with("These facts were collected from the whole session.")
+            && facts.contains("# Guardrails")
+    );
+    assert_eq!(event("SessionStart", "startup"), "");
+    assert_eq!(event("SessionStart", "compact"), "");
+    assert_eq!(event("Stop", ""), "");
+}
