@@ -320,6 +320,9 @@ pub(crate) struct Replay {
     /// Write a page with charts to OUT, one file that needs no other; `-` is standard output
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+    /// Write over OUT if it is there already
+    #[arg(long, requires = "html")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]

@@ -8,20 +8,18 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_message::{Message, Pairing};
 use wb_record::{
-    Access, ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items,
-    write_new,
+    Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items,
 };
 
 use crate::args::Compact;
-use crate::file_error::not_file_written;
 use crate::history::{not_changed, refuse_while_in_use, stamp_at};
 use crate::json::Compacted;
 use crate::outcome::Outcome;
-use crate::refuse_same;
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show;
 use crate::user_error::UserError;
+use crate::whole_file::{check_target, write_whole};
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -73,7 +71,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
 /// Refuses places that cannot be written before anything is read.
 fn check_places(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        refuse_same(&args.file, out, "-o")?;
+        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
     }
     if args.in_place && args.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
@@ -129,15 +127,7 @@ fn write_out(
         raw.write_all(&bytes)?;
         raw.flush()?;
     } else {
-        let source = Some(args.file.as_path()).filter(|file| *file != Path::new("-"));
-        write_new::<FileError>(out, source, args.overwrite, |file| {
-            file.write_all(&bytes).map_err(|source| FileError::Io {
-                path: out.to_owned(),
-                doing: "writing it",
-                source,
-            })
-        })
-        .map_err(|error| not_file_written(out, &error))?;
+        write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?;
     }
     Ok(Written { operation: None, bytes: n_bytes })
 }

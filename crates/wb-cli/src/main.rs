@@ -11,6 +11,7 @@ mod user_error;
 mod page;
 mod foreign;
 mod file_error;
+mod whole_file;
 mod shell;
 mod sources;
 mod places;
@@ -34,7 +35,6 @@ mod manual;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -159,21 +159,10 @@ fn plan(shell: &Shell, args: &Plan) -> Result<()> {
     })
 }
 
-/// The session that was read is never written over: its format holds more than messages.
-pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<(), UserError> {
-    // What stands for standard input is the file behind it, where the system tells that.
-    let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
-    let same =
-        input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
-    if same {
-        let hint = format!("write to another file with {option}");
-        return Err(UserError::of_file(out.display().to_string(), "is the session itself", hint));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod readme {
+    use std::path::Path;
+
     use clap::Parser;
 
     use super::*;

@@ -1,18 +1,17 @@
 //! Opening a session and measuring it.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
-use crate::file_error::{not_opened, not_read, not_written};
+use crate::file_error::{not_opened, not_read};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -218,73 +217,4 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, UserError> {
     };
     read.map_err(|error| not_opened(path, &error))?;
     Ok(bytes)
-}
-
-/// Writes a whole file or none: to a neighbour first, which then takes the place of the target. A link is followed,
-/// the mode of a file that is there is kept, and what is no file (a device, a pipe) is written to as it stands.
-pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let written = match fs::metadata(path) {
-        Ok(there) if !there.is_file() => {
-            File::options().write(true).open(path).and_then(|file| fill(file, content))
-        }
-        there => replace(path, there.ok().map(|there| there.permissions()), content),
-    };
-    Ok(written.map_err(|error| not_written(path, &error))?)
-}
-
-/// Writes a whole file that must not be there yet, or none.
-pub(crate) fn write_new(
-    path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut draft = new_file(folder_of(path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn fill(file: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut buffered = io::BufWriter::new(file);
-    content(&mut buffered)?;
-    buffered.flush()
-}
-
-fn replace(
-    path: &Path,
-    permissions: Option<fs::Permissions>,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut draft = new_file(folder_of(&path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    if let Some(permissions) = permissions {
-        draft.as_file().set_permissions(permissions)?;
-    }
-    draft.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Returns what the system said, without the name of a draft that no user knows.
-fn of_the_system(error: io::Error) -> io::Error {
-    let text = error.to_string();
-    let said = text.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
-    said.unwrap_or(error)
-}
-
-/// Makes a file of its own name with the mode that any new file gets.
-#[cfg(unix)]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-/// Makes a file of its own name.
-#[cfg(not(unix))]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::NamedTempFile::new_in(folder)
 }

@@ -13,10 +13,11 @@ use crate::args;
 use crate::escape::escaped;
 use crate::file_error::not_read;
 use crate::page::Page;
-use crate::session::{bytes_of, write_whole};
+use crate::session::bytes_of;
 use crate::shell::Shell;
 use crate::sources::{self, Source};
 use crate::user_error::UserError;
+use crate::whole_file::{check_target, write_whole};
 
 /// The answer of `wb replay --json`.
 #[derive(Debug, Serialize)]
@@ -55,7 +56,9 @@ pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
     name_skipped(shell, &skipped);
     let replay = Replay::of(options, reports);
     if let HtmlTarget::File(path) = html {
-        write_whole(path, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
+        write_whole(path, None, args.overwrite, |out| {
+            out.write_all(wb_replay::html::page(&replay).as_bytes())
+        })?;
     }
     if let HtmlTarget::Stdout = html {
         io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;
@@ -100,7 +103,8 @@ fn target_of<'a>(
         }
         return Ok(HtmlTarget::Stdout);
     }
-    sources.iter().try_for_each(|source| crate::refuse_same(&source.path, path, "--html"))?;
+    let sessions = sources.iter().map(|source| source.path.as_path());
+    check_target(path, sessions, args.overwrite, "--html")?;
     Ok(HtmlTarget::File(path))
 }
 

@@ -58,7 +58,7 @@ struct Done {
 /// Goes to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
     };

@@ -72,7 +72,7 @@ struct Act {
 /// Compacts a session at its leaf.
 pub(crate) fn compact(shell: &Shell, args: &SessionChange) -> Result<()> {
     let dest = WriteTarget::of(args);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let settings = Settings::of(shell, &log)?;
     let changed = shell.timed("compacting", || {
         apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, now_ms))

@@ -3,10 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
-use wb_session::{IdSource, Session, SessionError, StoreError};
+use wb_session::store::staged::StagedStore;
+use wb_session::{EntryStore, IdSource, Session, SessionError, StoreError};
 
 use crate::escape::escaped;
 use crate::file_error::not_opened;
@@ -30,17 +32,25 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// Opens a log to look into it.
     pub(crate) fn open(shell: &Shell, path: &Path) -> Result<Self, UserError> {
-        shell.timed("reading", || Self::read(path))
+        shell.timed("reading", || Self::read(path, |path| Ok(Box::new(JsonlStore::open_for_reading(path)?))))
     }
 
-    fn read(path: &Path) -> Result<Self, UserError> {
+    /// Opens a log to change it: what is appended stays in memory until the session is synced.
+    pub(crate) fn open_staged(shell: &Shell, path: &Path) -> Result<Self, UserError> {
+        shell.timed("reading", || Self::read(path, |path| Ok(Box::new(StagedStore::open(path)?))))
+    }
+
+    fn read(
+        path: &Path,
+        open: impl FnOnce(&Path) -> Result<Box<dyn EntryStore>, StoreError>,
+    ) -> Result<Self, UserError> {
         let file = path.display().to_string();
         let copy = copy_of_stream(path).map_err(|error| not_opened(path, &error))?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
-        let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
-        // Nothing is appended, so it does not matter where new ids start.
-        let session = opened.and_then(|store| Session::open(Box::new(store), IdSource::new(0)));
+        let opened = open(source).map_err(SessionError::from);
+        let session = opened.and_then(|store| Session::open(store, ids()));
         let session = session.map_err(|error| match &error {
             SessionError::Store(StoreError::Io { source, .. })
                 if source.kind() == io::ErrorKind::IsADirectory =>
@@ -106,6 +116,13 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",
         other => other.hint(),
     }
+}
+
+/// Returns ids that another run does not make.
+pub(crate) fn ids() -> IdSource {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()));
+    IdSource::new(nanos ^ u64::from(std::process::id()).rotate_right(16))
 }
 
 /// Copies standard input or a pipe to a file; nothing if the path names a file.

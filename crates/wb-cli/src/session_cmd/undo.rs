@@ -48,7 +48,7 @@ struct Done {
 /// Takes back the last compaction on the path to the leaf.
 pub(crate) fn undo(shell: &Shell, args: &SessionChange) -> Result<()> {
     let dest = WriteTarget::of(args);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let changed = apply_change(log, dest, |session, now_ms| run(session, dest, now_ms))?;
     if shell.is_json {
         return shell.print_json(&json_report(&changed, dest));
