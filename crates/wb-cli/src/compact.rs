@@ -2,17 +2,15 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::{Message, Pairing};
-use wb_record::{
-    Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, What, items,
-};
+use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, What, items};
 
 use crate::args::Compact;
-use crate::history::{not_changed, refuse_while_in_use, stamp_at};
+use crate::clock;
+use crate::history::{not_changed, refuse_while_in_use};
 use crate::json::Compacted;
 use crate::outcome::Outcome;
 use crate::session::Session;
@@ -32,9 +30,9 @@ struct Answer<'a> {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 struct Written {
-    /// The number by which it can be undone.
+    /// The number by which it can be undone; none for another file.
     operation: Option<u64>,
     bytes: usize,
 }
@@ -49,21 +47,23 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         return Err(not_native(&session).into());
     }
     let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
-    let expected: Vec<Message> = if is_in_place { outcome.messages.clone() } else { Vec::new() };
+    let expected = is_in_place.then(|| Shape::of(&outcome.messages));
     let ours = (!session.is_written_natively()).then(|| std::mem::take(&mut outcome.messages));
     if ours.is_none() {
         outcome.take_back(&mut session);
     }
-    let now_ms = stamp_at(SystemTime::now());
-    let set = if ours.is_none() { changes(&session, &outcome, now_ms)? } else { ChangeSet::default() };
-    let written = match &args.out {
+    let stamp =
+        Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
+    let set = if ours.is_none() { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
+    let written = match (&args.out, expected) {
         _ if args.dry_run => None,
-        Some(out) => Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?),
-        None if args.in_place => Some(
-            shell
-                .timed("writing", || write_in_place(&mut session, &set, &expected, &outcome, args, now_ms))?,
-        ),
-        None => None,
+        (Some(out), _) => {
+            Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?)
+        }
+        (None, Some(expected)) if !set.is_empty() => {
+            Some(shell.timed("writing", || write_in_place(&mut session, &set, expected, &stamp, args))?)
+        }
+        _ => None,
     };
     tell(shell, args, &session, &outcome, written)
 }
@@ -88,21 +88,10 @@ fn not_native(session: &Session) -> UserError {
 }
 
 /// Returns what is to be written so that the session becomes what was planned.
-fn changes(session: &Session, outcome: &Outcome, now_ms: i64) -> Result<ChangeSet, UserError> {
-    let stamp = stamp(outcome, now_ms);
+fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<ChangeSet, UserError> {
     let items = items(&outcome.patch, session.opened.messages.len());
-    let rendered = session.document.render(&session.conversation, &session.opened, &items, &stamp);
+    let rendered = session.document.render(&session.conversation, &session.opened, &items, stamp);
     rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
-}
-
-fn stamp(outcome: &Outcome, now_ms: i64) -> Stamp {
-    Stamp {
-        now_ms,
-        seed: now_ms.unsigned_abs(),
-        tokens_before: outcome.tokens_before,
-        tokens_after: outcome.tokens_after,
-        by_hand: true,
-    }
 }
 
 /// Writes the session with the changes to another place, or messages of our own where its format is not written.
@@ -148,25 +137,20 @@ fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError
 fn write_in_place(
     session: &mut Session,
     set: &ChangeSet,
-    expected: &[Message],
-    outcome: &Outcome,
+    expected: Shape,
+    stamp: &Stamp,
     args: &Compact,
-    now_ms: i64,
 ) -> Result<Written> {
-    if set.is_empty() {
-        return Ok(Written::default());
-    }
     let failed = |error| not_changed(&session.file, &error);
     let mut history = History::beside(&args.file).map_err(failed)?;
     if !args.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history)?;
     }
-    let (document, conversation, stamp) =
-        (session.document.as_mut(), &session.conversation, stamp(outcome, now_ms));
-    let id = history.run(document, conversation, What::Compact, set, &stamp).map_err(failed)?;
-    let is_right = document.view(conversation).is_ok_and(|view| reads_as(&view, expected));
+    let (document, conversation) = (session.document.as_mut(), &session.conversation);
+    let id = history.run(document, conversation, What::Compact, set, stamp).map_err(failed)?;
+    let is_right = document.view(conversation).is_ok_and(|view| Shape::of(&view.messages) == expected);
     if !is_right {
-        history.undo(document, Some(id), &stamp).map_err(failed)?;
+        history.undo(document, Some(id), stamp).map_err(failed)?;
         let hint = "the session is as it was; please report this with the version of the agent";
         return Err(
             UserError::of_file(&session.file, "what was written read otherwise than planned", hint).into()
@@ -176,13 +160,23 @@ fn write_in_place(
     Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
-/// Returns whether a view has the messages that were planned, with no call or result that lost its other half.
-fn reads_as(view: &View, expected: &[Message]) -> bool {
-    let loose = |messages: &[Message]| {
+/// What must be the same of the messages that were planned and those that are read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    messages: usize,
+    results_without_call: usize,
+    calls_without_result: usize,
+}
+
+impl Shape {
+    fn of(messages: &[Message]) -> Self {
         let pairing = Pairing::of(messages);
-        (pairing.orphans().len(), pairing.dangling().len())
-    };
-    view.messages.len() == expected.len() && loose(&view.messages) == loose(expected)
+        Self {
+            messages: messages.len(),
+            results_without_call: pairing.orphans().len(),
+            calls_without_result: pairing.dangling().len(),
+        }
+    }
 }
 
 fn tell(
@@ -197,13 +191,13 @@ fn tell(
         let answer = Answer { compacted: Compacted::of(session, outcome), written };
         return shell.print_json(&answer);
     }
-    let Some(written) = written else {
+    if written.is_none() {
         return shell.print(|page| show::report::whole(page, session, outcome, args.out.as_deref()));
-    };
+    }
     shell.say(|page| {
         show::report::summary(page, session, outcome)?;
         show::report::digest(page, outcome)?;
-        show::report::written(page, session, args.out.as_deref(), written.operation)
+        show::report::written(page, session, args.out.as_deref())
     });
     Ok(())
 }

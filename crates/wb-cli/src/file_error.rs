@@ -14,6 +14,9 @@ use crate::user_error::{UserError, in_words};
 /// How alike a name must be to the one that was typed, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.85;
 
+/// What can be named in the place of a file that is no session.
+const SESSIONS: &str = "a session of Claude Code, Codex, opencode or pi, or messages as JSON";
+
 /// Why a file cannot be opened for reading.
 pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
     let file = path.display().to_string();
@@ -84,15 +87,14 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
         FormatError::Empty => {
             UserError::of_file(file, "the file is empty", "name a session that something was said in")
         }
-        FormatError::Unknown { .. } if foreign(head).is_some() => {
-            let kind = foreign(head).unwrap_or_default();
-            let hint = "such files are not read yet; name a session of Claude Code or pi, or messages as \
-                        `wb weigh --help` tells them";
-            UserError::of_file(file, format!("looks like {kind}"), hint).foreign()
-        }
         FormatError::Unknown { begins } => {
-            let what = format!("holds no session that is known; it begins with {begins}");
-            let hint = "name a session of Claude Code or pi, or messages as JSON; `wb weigh --help` tells the formats";
+            let formats = format!("name {SESSIONS}; `wb weigh --help` tells the formats");
+            let (what, hint) = match foreign(head) {
+                Some(kind) => {
+                    (format!("looks like {kind}"), format!("such files are not read yet; {formats}"))
+                }
+                None => (format!("holds no session that is known; it begins with {begins}"), formats),
+            };
             UserError::of_file(file, what, hint).foreign()
         }
         error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
@@ -145,4 +147,18 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_whose_sessions_are_read_is_named() {
+        let named = SESSIONS.to_lowercase().replace(' ', "-");
+        let agents = wb_formats::FORMATS.map(wb_formats::Format::name);
+        for format in agents.iter().filter(|name| **name != "native") {
+            assert!(named.contains(format), "{format}");
+        }
+    }
 }

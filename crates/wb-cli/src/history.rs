@@ -6,10 +6,11 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_record::{Access, Document, History, HistoryError, Operation, Stamp, Undone, What};
+use wb_record::{Access, Document, History, HistoryError, Operation, Undone, What};
 use wb_session::iso_ms;
 
 use crate::args::{Log, Undo};
+use crate::clock::stamp;
 use crate::escape::{escaped, shell_word};
 use crate::in_use::refuse_in_use;
 use crate::number::grouped;
@@ -17,12 +18,6 @@ use crate::session::document;
 use crate::shell::Shell;
 use crate::style::{DIM, HEAD};
 use crate::user_error::UserError;
-
-/// Returns a time in milliseconds since the Unix epoch.
-pub(crate) fn stamp_at(now: SystemTime) -> i64 {
-    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
 
 /// Why a session was not changed.
 pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
@@ -79,8 +74,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         refuse_while_in_use(&args.file, document.as_ref(), &history)?;
     }
     let operation = history.find(args.operation, !undone).map_err(failed)?;
-    let now_ms = stamp_at(SystemTime::now());
-    let stamp = Stamp { now_ms, seed: now_ms.unsigned_abs(), by_hand: true, ..Stamp::default() };
+    let stamp = stamp();
     let exact = match (args.dry_run, undone) {
         (true, _) => history.is_exact(document.as_ref(), operation).map_err(failed)?,
         (_, true) => {

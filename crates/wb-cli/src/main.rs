@@ -7,6 +7,7 @@ mod number;
 mod escape;
 mod style;
 mod exit;
+mod clock;
 mod user_error;
 mod page;
 mod foreign;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use wb_session::iso_ms;
 
 use crate::args::{Cli, Policy};
+use crate::clock::unix_ms;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped};
 use crate::page::{Page, width};
@@ -104,11 +105,6 @@ fn listed(shell: &Shell, found: &Found) -> Listed {
         anchored: session.map(|session| session.measure.anchored),
         error: opened.err(),
     }
-}
-
-fn unix_ms(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn list(shell: &Shell, found: &[Found], n_found: usize, looked: &[Looked]) -> Result<()> {

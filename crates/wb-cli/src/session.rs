@@ -11,7 +11,7 @@ use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
-use crate::file_error::{not_opened, not_read};
+use crate::file_error::not_read;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -207,14 +207,9 @@ fn head_of(path: &Path) -> Vec<u8> {
     head
 }
 
-/// Reads a whole file; `-` is standard input.
-pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, UserError> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|error| not_opened(path, &error))?;
-    Ok(bytes)
+/// Reads a session as it was said; `-` is standard input.
+pub(crate) fn past_session(path: &Path) -> Result<wb_replay::Session, UserError> {
+    let document = document(path, Access::Read)?;
+    let read = wb_replay::Session::read(path.display().to_string(), document.as_ref());
+    read.map_err(|error| not_read(path, &error, &[]))
 }

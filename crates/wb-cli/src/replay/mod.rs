@@ -7,13 +7,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_replay::{CAVEAT, Options, Replay, Session, SessionReport};
+use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use crate::args;
 use crate::escape::escaped;
-use crate::file_error::not_read;
 use crate::page::Page;
-use crate::session::bytes_of;
+use crate::session::past_session;
 use crate::shell::Shell;
 use crate::sources::{self, Source};
 use crate::user_error::UserError;
@@ -78,7 +77,7 @@ fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
         return UserError { hint, ..UserError::of_file(&only.file, &only.error, "") };
     }
     name_skipped(shell, &skipped);
-    let hint = "name session files of Claude Code or pi, or folders of them";
+    let hint = "name session files of an agent, or folders of them";
     UserError::new("no session could be replayed", hint)
 }
 
@@ -113,7 +112,7 @@ fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<Sess
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for source in sources {
         progress.at(&source.name());
-        match shell.timed("reading", || read(source)) {
+        match shell.timed("reading", || past_session(&source.path)) {
             Ok(session) => {
                 reports.push(shell.timed("replaying", || wb_replay::replay(&session, options)));
             }
@@ -124,11 +123,6 @@ fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<Sess
         progress.step();
     }
     (reports, skipped)
-}
-
-fn read(source: &Source) -> Result<Session, UserError> {
-    let bytes = bytes_of(&source.path)?;
-    Session::read(source.name(), &bytes).map_err(|error| not_read(&source.path, &error, &bytes))
 }
 
 fn name_skipped(shell: &Shell, skipped: &[Skipped]) {

@@ -3,13 +3,13 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::staged::StagedStore;
-use wb_session::{EntryStore, IdSource, Session, SessionError, StoreError};
+use wb_session::{EntryStore, Session, SessionError, StoreError};
 
+use crate::clock::ids;
 use crate::escape::escaped;
 use crate::file_error::not_opened;
 use crate::number::{count, grouped_in};
@@ -110,19 +110,12 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         SessionError::Empty
         | SessionError::NoHeader { .. }
         | SessionError::Store(StoreError::NotALog { .. }) => {
-            "name a session file of pi, version 1 to 3; `wb plan` reads those of Claude Code too"
+            "name a session file of pi, version 1 to 3; `wb plan` and `wb compact` take those of other agents too"
         }
         SessionError::Store(StoreError::Io { .. }) => "check that the file is there and may be read",
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",
         other => other.hint(),
     }
-}
-
-/// Returns ids that another run does not make.
-pub(crate) fn ids() -> IdSource {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let nanos = since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()));
-    IdSource::new(nanos ^ u64::from(std::process::id()).rotate_right(16))
 }
 
 /// Copies standard input or a pipe to a file; nothing if the path names a file.

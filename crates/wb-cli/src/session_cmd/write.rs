@@ -2,15 +2,16 @@
 
 use std::io;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use wb_host::HostError;
 use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
-use super::opened::{self, Log, ids};
+use super::opened::{self, Log};
 use crate::args::SessionChange;
+use crate::clock::{ids, unix_ms};
 use crate::escape::shell_word;
 use crate::user_error::UserError;
 use crate::whole_file::write_whole;
@@ -100,7 +101,7 @@ pub(crate) fn apply_change<T>(
     }
     let session = present.as_mut().unwrap_or(&mut log.session);
     let n_before = session.tree().nodes().len();
-    let done = change(session, now_ms()).map_err(|error| failure(&log.file, &error))?;
+    let done = change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
     let is_written = session.tree().nodes().len() > n_before && !dest.is_dry;
     match dest.out {
         _ if !is_written => {}
@@ -207,9 +208,4 @@ fn hint(error: &SessionError) -> &str {
         }
         other => opened::hint(other),
     }
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -99,20 +99,12 @@ pub(crate) fn whole(
 }
 
 /// Says where the result stands and how to go back.
-pub(crate) fn written(
-    page: &mut Page<'_>,
-    session: &Session,
-    out: Option<&Path>,
-    operation: Option<u64>,
-) -> io::Result<()> {
-    match (out, operation) {
-        (Some(out), _) => writeln!(page, "\n{DIM}written to:{DIM:#} {}", escaped(&out.display().to_string())),
-        (None, Some(_)) => {
-            let file = shell_word(&session.file);
-            writeln!(page, "\n{DIM}take it back:{DIM:#} wb undo {}", escaped(&file))
-        }
-        (None, None) => writeln!(page, "\nnothing was written"),
-    }
+pub(crate) fn written(page: &mut Page<'_>, session: &Session, out: Option<&Path>) -> io::Result<()> {
+    let (lead, text) = match out {
+        Some(out) => ("written to:", out.display().to_string()),
+        None => ("take it back:", format!("wb undo {}", shell_word(&session.file))),
+    };
+    writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }
 
 /// Returns the command that writes what was shown.

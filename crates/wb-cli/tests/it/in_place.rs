@@ -94,6 +94,17 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_session_that_needs_nothing_is_left_alone_and_nothing_is_said_to_be_written() {
+    let place = Place::new();
+    let done = json_of(&place.run(&["compact", "--in-place", "--json"]));
+    assert_eq!((&done["changed"], done.get("written")), (&Value::Bool(false), None));
+    let told = place.run(&["compact", "--in-place"]);
+    assert_eq!((told.code, told.stderr.as_str()), (0, ""));
+    assert!(told.stdout.contains("unchanged: within budget"), "{}", told.stdout);
+    assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
+}
+
+#[test]
 fn a_session_that_was_written_to_just_now_is_left_alone() {
     let place = Place::new();
     place.age(1);
