@@ -90,6 +90,9 @@ pub(crate) enum Command {
     /// Does again what `wb undo` took back
     Redo(Undo),
     /// Shows what `wb` did to a session
+    ///
+    /// What a compaction hides stays in the session of most agents: the list next to it, FILE.wb-log, says which records
+    /// those are.
     Log(Log),
     /// Tries every strategy on a session, side by side
     ///
@@ -279,6 +282,12 @@ pub(crate) struct Log {
     /// Session file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Show this operation alone: what it hides, what it brought, on which ones it stands, and its digest
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<u64>,
+    /// Say what became of a record: a line of FILE, or a row if that is a database
+    #[arg(long, value_name = "RECORD", conflicts_with = "operation")]
+    pub(crate) explain: Option<String>,
 }
 
 #[derive(Debug, Args)]

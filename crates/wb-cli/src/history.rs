@@ -1,4 +1,4 @@
-//! `wb undo`, `wb redo` and `wb log`: what was done to a session.
+//! `wb undo` and `wb redo`: what was done to a session is taken back, and done again.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,22 +6,35 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_record::{Access, Document, History, HistoryError, Operation, Undone, What};
-use wb_session::iso_ms;
+use wb_record::{Access, Document, History, HistoryError, Undone};
 
-use crate::args::{Log, Undo};
+use crate::args::Undo;
 use crate::clock::stamp;
 use crate::escape::{escaped, shell_word};
 use crate::in_use::refuse_in_use;
-use crate::number::grouped;
 use crate::session::document;
 use crate::shell::Shell;
-use crate::style::{DIM, HEAD};
+use crate::style::DIM;
 use crate::user_error::UserError;
 
 /// Why a session was not changed.
 pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
     UserError::of_file(file, error.to_string(), error.hint())
+}
+
+/// Opens a session and the list of what was done to it.
+pub(crate) fn open_with_history(
+    path: &Path,
+    access: Access,
+) -> Result<(Box<dyn Document>, History), UserError> {
+    if path == Path::new("-") {
+        let hint = "name the session's file, next to which the list of operations stands";
+        return Err(UserError::new("nothing is known of what was done to standard input", hint));
+    }
+    // A session that is not there is told as such, and not as one without operations.
+    let document = document(path, access)?;
+    let history = History::beside(path);
+    Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
 }
 
 /// The answer of `wb undo --json` and `wb redo --json`.
@@ -33,25 +46,6 @@ struct Changed {
     /// Whether the bytes are those of before; else the old messages were written after what came since.
     exact: bool,
     written: bool,
-}
-
-/// One operation of `wb log --json`.
-#[derive(Debug, Serialize)]
-struct Row {
-    operation: u64,
-    what: &'static str,
-    of: Option<u64>,
-    at: String,
-    undone: bool,
-    tokens_before: u64,
-    tokens_after: u64,
-    conversation: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Rows {
-    file: String,
-    operations: Vec<Row>,
 }
 
 /// Takes an operation back.
@@ -68,8 +62,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let file = args.file.display().to_string();
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
-    let mut document = document(&args.file, access)?;
-    let mut history = History::beside(&args.file).map_err(failed)?;
+    let (mut document, mut history) = open_with_history(&args.file, access)?;
     if !args.dry_run && !args.even_if_open {
         refuse_while_in_use(&args.file, document.as_ref(), &history)?;
     }
@@ -118,55 +111,4 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
         }
         writeln!(page, "{DIM}the way back:{DIM:#} wb {other} {}", escaped(&shell_word(&changed.file)))
     })
-}
-
-/// Shows the operations of a session.
-pub(crate) fn log(shell: &Shell, args: &Log) -> Result<()> {
-    let file = args.file.display().to_string();
-    // A session that is not there is told as such, and not as one without operations.
-    drop(document(&args.file, Access::Read)?);
-    let history = History::beside(&args.file).map_err(|error| not_changed(&file, &error))?;
-    let operations: Vec<Row> = history.operations().map(|it| row(it, &history)).collect();
-    if shell.is_json {
-        return shell.print_json(&Rows { file, operations });
-    }
-    shell.print(|page| {
-        if operations.is_empty() {
-            return writeln!(page, "nothing was done to {} by wb", escaped(&file));
-        }
-        writeln!(
-            page,
-            "{HEAD}{:>3}  {:<24}  {:<8}  {:>10}  {:>10}{HEAD:#}",
-            "#", "when", "what", "before", "after"
-        )?;
-        for row in &operations {
-            let what = row.of.map_or_else(|| row.what.to_owned(), |of| format!("{} {of}", row.what));
-            let state = if row.undone { "  undone" } else { "" };
-            let (before, after) = (grouped(row.tokens_before), grouped(row.tokens_after));
-            writeln!(
-                page,
-                "{:>3}  {:<24}  {what:<8}  {before:>10}  {after:>10}{state}",
-                row.operation, row.at
-            )?;
-        }
-        Ok(())
-    })
-}
-
-fn row(operation: &Operation, history: &History) -> Row {
-    let (what, of) = match operation.what {
-        What::Undo { of } => ("undo", Some(of)),
-        What::Redo { of } => ("redo", Some(of)),
-        What::Compact => ("compact", None),
-    };
-    Row {
-        operation: operation.id,
-        what,
-        of,
-        at: iso_ms(operation.at_ms),
-        undone: of.is_none() && history.is_undone(operation.id),
-        tokens_before: operation.tokens_before,
-        tokens_after: operation.tokens_after,
-        conversation: operation.conversation.clone(),
-    }
 }

@@ -27,6 +27,7 @@ mod overview;
 mod weigh;
 mod in_use;
 mod history;
+mod log;
 mod compact;
 mod compare;
 mod audit;
@@ -79,7 +80,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Compact(args)) => compact::compact(shell, &args),
         Some(Command::Undo(args)) => history::undo(shell, &args),
         Some(Command::Redo(args)) => history::redo(shell, &args),
-        Some(Command::Log(args)) => history::log(shell, &args),
+        Some(Command::Log(args)) => log::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),

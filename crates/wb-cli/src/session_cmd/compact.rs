@@ -13,7 +13,6 @@ use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 use super::find::IdWidth;
 use super::opened::Log;
 use super::settings::Settings;
-use super::show::fact;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
@@ -212,16 +211,16 @@ fn people_act(
         n if n == act.n_summarized => format!("{summarized}, the start of a split turn"),
         n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
     };
-    fact(page, "summarized", &summarized)?;
+    page.fact("summarized", &summarized)?;
     let first = width.short(act.first_kept.as_str());
-    fact(page, "kept", &format!("{}, from {first} on", messages(act.n_kept())))?;
-    fact(page, "context", &before.way_to(act.after))?;
+    page.fact("kept", &format!("{}, from {first} on", messages(act.n_kept())))?;
+    page.fact("context", &before.way_to(act.after))?;
     act.digest.write_facts(page)?;
     if !changed.is_written {
         return digest_text(page, act.digest.text());
     }
     let file = dest.shell_name();
-    fact(page, "entry", &dest.appended(&act.entry))?;
-    fact(page, "read it", &format!("wb session show {file} {}", act.entry))?;
-    fact(page, "take it back", &format!("wb session undo {file}"))
+    page.fact("entry", &dest.appended(&act.entry))?;
+    page.fact("read it", &format!("wb session show {file} {}", act.entry))?;
+    page.fact("take it back", &format!("wb session undo {file}"))
 }

@@ -9,7 +9,6 @@ use wb_session::{EntryKind, Session, UndoneCompaction};
 
 use super::describe::gist;
 use super::opened::Log;
-use super::show::fact;
 use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
@@ -97,16 +96,16 @@ fn people(
     };
     changed.log.heading(page, heading)?;
     changed.log.write_notes(shell, page, &changed.notes)?;
-    fact(page, "compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
+    page.fact("compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
     let repeated = match undone.n_repeated {
         0 => "nothing, for nothing came after it".to_owned(),
         n => format!("{} that came after it", count(n, "entry", "entries")),
     };
-    fact(page, "repeated", &repeated)?;
-    fact(page, "context", &before.way_to(*after))?;
+    page.fact("repeated", &repeated)?;
+    page.fact("context", &before.way_to(*after))?;
     if !changed.is_written {
         return Ok(());
     }
-    fact(page, "leaf", &dest.appended(&undone.new_leaf_id))?;
-    fact(page, "go back", back)
+    page.fact("leaf", &dest.appended(&undone.new_leaf_id))?;
+    page.fact("go back", back)
 }

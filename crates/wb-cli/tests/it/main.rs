@@ -11,6 +11,7 @@ mod replay;
 mod screens;
 mod hints;
 mod in_place;
+mod log;
 mod terminal;
 mod overview;
 mod audit;
