@@ -43,12 +43,13 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     check_places(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
-    if args.in_place && !session.is_written_natively() {
-        return Err(not_native(&session).into());
+    let why_not = session.why_not_native();
+    if let Some(why) = why_not.filter(|_| args.in_place) {
+        return Err(not_native(&session, why).into());
     }
     let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
     let expected = is_in_place.then(|| Shape::of(&outcome.messages));
-    let ours = (!session.is_written_natively()).then(|| std::mem::take(&mut outcome.messages));
+    let ours = why_not.map(|_| std::mem::take(&mut outcome.messages));
     if ours.is_none() {
         outcome.take_back(&mut session);
     }
@@ -81,9 +82,9 @@ fn check_places(args: &Compact) -> Result<(), UserError> {
 }
 
 /// Why a compaction cannot be written into the session.
-fn not_native(session: &Session) -> UserError {
+fn not_native(session: &Session, why: &str) -> UserError {
     let (format, strategy) = (session.opened.format, session.strategy.name());
-    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it");
+    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
     UserError::of_file(&session.file, what, "leave out --strategy, or write messages of our own with -o")
 }
 

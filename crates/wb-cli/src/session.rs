@@ -148,9 +148,14 @@ impl Session {
         card(&self.opened, self.window)
     }
 
-    /// Returns whether what the strategy plans can be written in the session's own format.
-    pub(crate) fn is_written_natively(&self) -> bool {
-        self.strategy.is_held_by(&self.document.format().abilities())
+    /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
+    pub(crate) fn why_not_native(&self) -> Option<&'static str> {
+        self.strategy.why_not_held(&self.document.format().abilities())
+    }
+
+    /// Returns the steps that the session's own format cannot hold, and why.
+    pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
+        self.strategy.left_out(&self.document.format().abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {

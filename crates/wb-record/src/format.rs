@@ -52,7 +52,15 @@ pub enum Ability {
 impl Ability {
     /// Returns whether it can be written at all.
     pub fn is_there(self) -> bool {
-        !matches!(self, Self::No(_))
+        self.why_not().is_none()
+    }
+
+    /// Returns why it cannot be written; nothing if it can.
+    pub fn why_not(self) -> Option<&'static str> {
+        match self {
+            Self::Yes | Self::Copies => None,
+            Self::No(why) => Some(why),
+        }
     }
 }
 

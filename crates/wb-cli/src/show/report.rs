@@ -24,6 +24,9 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     meter::facts(page, session)?;
     writeln!(page)?;
     steps(page, outcome)?;
+    for (step, why) in session.left_out().iter().filter(|_| report.is_changed()) {
+        page.prose("  ", 4, &format!("{DIM}left out: {step}, for {why}{DIM:#}"))?;
+    }
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
@@ -116,7 +119,7 @@ fn command(session: &Session, out: Option<&Path>) -> String {
     };
     let place = match out {
         Some(out) => format!("-o {}", escaped(&shell_word(&out.display().to_string()))),
-        None if session.is_written_natively() => "--in-place".to_owned(),
+        None if session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };
     let options = session.policy.options();

@@ -196,10 +196,14 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     let before = place.bytes();
     let refused = place.run(&["compact", "--in-place", "--strategy", "three-level", "--window", "4k"]);
     assert_eq!(refused.code, 1);
-    let told =
-        "a session of pi cannot hold what the strategy three-level makes of it\nhint: leave out --strategy";
+    let told = "what the strategy three-level makes of it: a compaction of pi stands for the oldest messages alone\nhint: leave";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
     assert_eq!((place.bytes() == before, place.n_files()), (true, 1));
+    let planned = json_of(&place.run(&["plan", "--force", "--json"]));
+    let why = "pi puts nothing between its summary and the messages that stay";
+    assert_eq!(planned["left_out"], serde_json::json!([{"step": "restore", "why": why}]));
+    let shown = place.run(&["plan", "--force"]).stdout.replace("\n    ", " ");
+    assert!(shown.contains(&format!("left out: restore, for {why}")), "{shown}");
     let out = place.folder.path().join("out.jsonl");
     let words = ["compact", "--strategy", "three-level", "--window", "4k", "-o", out.to_str().unwrap()];
     assert_eq!(place.run(&words).code, 0);
