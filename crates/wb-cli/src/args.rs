@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
-use crate::amounts::{prices, ratio, tokens, window};
+use crate::option_values::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
 
 /// What stands below the help of `wb` itself, and in its manual.

@@ -11,12 +11,12 @@ use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
 use crate::escape::escaped;
-use crate::exit::Exit;
+use crate::exit_code::Exit;
 use crate::number::{count, messages};
-use crate::page::Page;
 use crate::session::past_session;
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD, HEAD};
+use crate::wrap::Page;
 
 /// The answer of `wb audit --json`.
 #[derive(Debug, Serialize)]

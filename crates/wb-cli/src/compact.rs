@@ -10,14 +10,14 @@ use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Part
 
 use crate::args::Compact;
 use crate::clock;
-use crate::history::{not_changed, refuse_while_in_use};
 use crate::json::Compacted;
 use crate::outcome::Outcome;
+use crate::output_file::{check_target, write_whole};
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show;
+use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
-use crate::whole_file::{check_target, write_whole};
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ struct Written {
 /// Compacts a session; without a place to write to the report is all.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.in_place && !args.dry_run;
-    check_places(args)?;
+    check_targets(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
     let why_not = session.why_not_native();
@@ -69,8 +69,8 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     tell(shell, args, &session, &outcome, written)
 }
 
-/// Refuses places that cannot be written before anything is read.
-fn check_places(args: &Compact) -> Result<(), UserError> {
+/// Refuses targets that cannot be written before anything is read.
+fn check_targets(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
     }

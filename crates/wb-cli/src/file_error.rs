@@ -8,7 +8,7 @@ use wb_formats::FormatError;
 use wb_record::FileError;
 
 use crate::escape::shell_word;
-use crate::foreign::foreign;
+use crate::provider_request::provider_request;
 use crate::user_error::{UserError, in_words};
 
 /// How alike a name must be to the one that was typed, from 0 to 1.
@@ -89,7 +89,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
         }
         FormatError::Unknown { begins } => {
             let formats = format!("name {SESSIONS}; `wb weigh --help` tells the formats");
-            let (what, hint) = match foreign(head) {
+            let (what, hint) = match provider_request(head) {
                 Some(kind) => {
                     (format!("looks like {kind}"), format!("such files are not read yet; {formats}"))
                 }

@@ -5,19 +5,20 @@
 
 mod number;
 mod escape;
+mod environment;
 mod style;
-mod exit;
+mod exit_code;
 mod clock;
 mod user_error;
-mod page;
-mod foreign;
+mod wrap;
+mod provider_request;
 mod file_error;
-mod whole_file;
+mod output_file;
 mod shell;
-mod sources;
-mod places;
+mod input_files;
+mod agent_folders;
 mod strategy;
-mod amounts;
+mod option_values;
 mod args;
 mod session;
 mod outcome;
@@ -26,14 +27,14 @@ mod show;
 mod overview;
 mod weigh;
 mod in_use;
-mod history;
+mod undo_redo;
 mod log;
 mod compact;
 mod compare;
 mod audit;
 mod replay;
 mod session_cmd;
-mod manual;
+mod completions_and_man;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -43,11 +44,12 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Color, Command, Global, Plan};
-use crate::exit::Exit;
+use crate::environment::Environment;
+use crate::exit_code::Exit;
 use crate::json::Compacted;
 use crate::outcome::Outcome;
 use crate::session::Session;
-use crate::shell::{Environment, Shell, Talk};
+use crate::shell::{Shell, Talk};
 use crate::user_error::UserError;
 
 /// The width from which on help is not made wider.
@@ -78,15 +80,15 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
         Some(Command::Compact(args)) => compact::compact(shell, &args),
-        Some(Command::Undo(args)) => history::undo(shell, &args),
-        Some(Command::Redo(args)) => history::redo(shell, &args),
+        Some(Command::Undo(args)) => undo_redo::undo(shell, &args),
+        Some(Command::Redo(args)) => undo_redo::redo(shell, &args),
         Some(Command::Log(args)) => log::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
-        Some(Command::Completions(args)) => manual::completions(shell, &args),
-        Some(Command::Man(args)) => manual::manual(shell, &args),
+        Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),
+        Some(Command::Man(args)) => completions_and_man::manual(shell, &args),
     }?;
     Ok(Exit::Done)
 }
@@ -168,7 +170,7 @@ mod readme {
     use clap::Parser;
 
     use super::*;
-    use crate::page::Page;
+    use crate::wrap::Page;
 
     const README: &str = include_str!("../../../README.md");
 

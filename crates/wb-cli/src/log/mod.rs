@@ -15,12 +15,12 @@ use wb_session::iso_ms;
 use crate::args;
 use crate::escape::escaped;
 use crate::file_error::not_read;
-use crate::history::open_with_history;
 use crate::number::grouped;
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::HEAD;
+use crate::undo_redo::open_with_history;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// A session with the list of what was done to it.
 struct Log {

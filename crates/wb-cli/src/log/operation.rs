@@ -10,11 +10,11 @@ use wb_record::{Blocks, HistoryError, Kept, Section};
 use super::record_names::{RecordName, RecordNames};
 use super::{Log, Row};
 use crate::escape::escaped;
-use crate::history::not_changed;
 use crate::number::{count, grouped};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::{DIM, HEAD};
+use crate::undo_redo::not_changed;
+use crate::wrap::Page;
 
 /// The answer of `wb log FILE OPERATION --json`.
 #[derive(Debug, Serialize)]

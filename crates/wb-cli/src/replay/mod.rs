@@ -11,12 +11,12 @@ use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use crate::args;
 use crate::escape::escaped;
-use crate::page::Page;
+use crate::input_files::{self, Source};
+use crate::output_file::{check_target, write_whole};
 use crate::session::past_session;
 use crate::shell::Shell;
-use crate::sources::{self, Source};
 use crate::user_error::UserError;
-use crate::whole_file::{check_target, write_whole};
+use crate::wrap::Page;
 
 /// The answer of `wb replay --json`.
 #[derive(Debug, Serialize)]
@@ -37,7 +37,7 @@ struct Skipped {
 
 /// Replays all sessions and prints what came out; one that cannot be read is named and left out.
 pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
-    let sources = sources::all(&args.files);
+    let sources = input_files::all(&args.files);
     let html = target_of(shell, args, &sources)?;
     let mut windows = args.window.clone();
     windows.sort_unstable();

@@ -9,14 +9,14 @@ use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tre
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;
-use super::opened::Log;
+use super::session_log::Log;
 use super::settings::Settings;
 use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionBranch;
-use crate::page::Page;
 use crate::shell::Shell;
+use crate::wrap::Page;
 
 /// The answer of `wb session branch --json`.
 #[derive(Debug, Serialize)]

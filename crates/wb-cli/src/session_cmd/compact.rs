@@ -11,15 +11,15 @@ use wb_host::{
 use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 
 use super::find::IdWidth;
-use super::opened::Log;
+use super::session_log::Log;
 use super::settings::Settings;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::{grouped, messages};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::show::report::digest_text;
+use crate::wrap::Page;
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]

@@ -9,14 +9,14 @@ use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
 use super::describe;
 use super::find::{self, IdWidth, first_of};
-use super::opened::Log;
+use super::session_log::Log;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{count, grouped};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::HEAD;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// Names of a list that people are shown.
 const SHOWN_NAMES: usize = 20;

@@ -8,13 +8,13 @@ use wb_host::HostError;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
 use super::describe::gist;
-use super::opened::Log;
+use super::session_log::Log;
 use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::count;
-use crate::page::Page;
 use crate::shell::Shell;
+use crate::wrap::Page;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]

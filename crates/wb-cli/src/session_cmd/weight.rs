@@ -11,7 +11,7 @@ use wb_summarize::NoDigest;
 
 use super::find::first_of;
 use crate::number::grouped;
-use crate::page::Page;
+use crate::wrap::Page;
 
 /// Files of each list that people are shown.
 const SHOWN_FILES: usize = 5;

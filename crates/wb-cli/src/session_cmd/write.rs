@@ -9,12 +9,12 @@ use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
-use super::opened::{self, Log};
+use super::session_log::{self, Log};
 use crate::args::SessionChange;
 use crate::clock::{ids, unix_ms};
 use crate::escape::shell_word;
+use crate::output_file::write_whole;
 use crate::user_error::UserError;
-use crate::whole_file::write_whole;
 
 /// Where a change goes.
 #[derive(Clone, Copy, Debug)]
@@ -206,6 +206,6 @@ fn hint(error: &SessionError) -> &str {
         SessionError::NothingToUndo => {
             "`wb session tree` shows where compactions are; go to an entry after one first"
         }
-        other => opened::hint(other),
+        other => session_log::hint(other),
     }
 }

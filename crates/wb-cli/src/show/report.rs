@@ -10,10 +10,10 @@ use super::outline;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
-use crate::page::{Page, width};
 use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::style::{DIM, HEAD, WARN};
+use crate::wrap::{Page, width};
 
 /// Writes the meters before and after and a line per stage.
 pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {

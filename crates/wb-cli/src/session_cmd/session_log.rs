@@ -13,10 +13,10 @@ use crate::clock::ids;
 use crate::escape::escaped;
 use crate::file_error::not_opened;
 use crate::number::{count, grouped_in};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::DIM;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// Notes that people are shown; the rest is counted.
 const SHOWN_NOTES: usize = 10;

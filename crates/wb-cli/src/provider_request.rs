@@ -1,7 +1,7 @@
 //! Requests to providers, which are taken for sessions by mistake.
 
 /// Returns which request the start of a file looks like, in words that follow "looks like".
-pub(crate) fn foreign(head: &[u8]) -> Option<&'static str> {
+pub(crate) fn provider_request(head: &[u8]) -> Option<&'static str> {
     let head = String::from_utf8_lossy(head);
     let has = |key: &str| head.contains(&format!("\"{key}\""));
     let is_type = |name: &str| has_pair(&head, "type", name);
@@ -57,7 +57,7 @@ mod tests {
             ("\"role\" of a text", None),
             ("", None),
         ] {
-            assert_eq!(foreign(head.as_bytes()), expected, "{head}");
+            assert_eq!(provider_request(head.as_bytes()), expected, "{head}");
         }
     }
 }
