@@ -143,9 +143,14 @@ fn write_in_place(
     args: &Compact,
 ) -> Result<Written> {
     let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::beside(&args.file).map_err(failed)?;
+    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
     if !args.even_if_open {
-        refuse_while_in_use(&args.file, session.document.as_ref(), &history)?;
+        refuse_while_in_use(
+            &args.file,
+            session.document.as_ref(),
+            &history,
+            ", or write to another file with -o",
+        )?;
     }
     let (document, conversation) = (session.document.as_mut(), &session.conversation);
     let id = history.run(document, conversation, What::Compact, set, stamp).map_err(failed)?;

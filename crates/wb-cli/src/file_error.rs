@@ -55,6 +55,14 @@ pub(crate) fn folder_without_sessions(path: &Path) -> UserError {
 
 fn not_there(path: &Path) -> UserError {
     let file = path.display().to_string();
+    if let Ok(target) = path.read_link() {
+        let what = format!("is a link to {}, which is not there", target.display());
+        return UserError::of_file(
+            file,
+            what,
+            "name the session itself; `wb` alone lists the newest sessions",
+        );
+    }
     let folder = folder_of(path);
     if !folder.is_dir() {
         let what = format!("there is no folder {}", folder.display());
@@ -101,6 +109,18 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
     }
 }
 
+/// Why a file was not opened to be changed, which may be read.
+pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError, head: &[u8]) -> UserError {
+    let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    match error {
+        FormatError::File(FileError::Io { source, .. }) if denied.contains(&source.kind()) => {
+            let hint = "ask its owner, or change its permissions with chmod";
+            UserError::of_file(path.display().to_string(), "may not be written", hint)
+        }
+        error => not_read(path, error, head),
+    }
+}
+
 /// Why a whole file was not written.
 pub(crate) fn not_file_written(path: &Path, error: &FileError) -> UserError {
     match error {
@@ -128,7 +148,10 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
         }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (
             "may not be written".to_owned(),
-            "name a file in a folder of yours, such as ./compacted.jsonl".to_owned(),
+            format!(
+                "name a file in a folder of yours, such as {}",
+                shell_word(&format!("./{}", path.file_name().unwrap_or_default().display()))
+            ),
         ),
         _ if fs::metadata(path).is_ok_and(|there| there.is_dir()) => {
             let inside = path.join("compacted.jsonl");

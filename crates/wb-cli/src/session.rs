@@ -1,6 +1,6 @@
 //! Opening a session and measuring it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
-use crate::file_error::not_read;
+use crate::file_error::{not_opened_to_write, not_read};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -194,14 +194,35 @@ fn card(opened: &View, window: u64) -> ModelCard {
 
 /// Opens a session of any format; `-` is standard input.
 pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
-    if path != Path::new("-") {
-        return open_path(path, access).map_err(|error| not_read(path, &error, &head_of(path)));
+    if access == Access::Write && is_stream(path) {
+        let what = "what comes through a pipe cannot be written in place";
+        return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
     }
-    let read = MemoryParts::read_from(&mut io::stdin().lock());
-    let parts = read.map_err(|error| not_read(path, &FormatError::Io(error), &[]))?;
+    let of_io = |error| not_read(path, &FormatError::Io(error), &[]);
+    let Some(mut stream) = stream(path).map_err(of_io)? else {
+        return open_path(path, access).map_err(|error| match access {
+            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error, &head_of(path)),
+            _ => not_read(path, &error, &head_of(path)),
+        });
+    };
+    let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
     // An input that fails here fails again when it is read.
     let head = Probe::of(&parts).map(|probe| probe.head).unwrap_or_default();
     wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error, &head))
+}
+
+/// Opens standard input or a pipe; nothing if the path is none of them.
+pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
+    Ok(match is_stream(path) {
+        true if path == Path::new("-") => Some(Box::new(io::stdin().lock())),
+        true => Some(Box::new(File::open(path)?)),
+        false => None,
+    })
+}
+
+/// Returns whether a path is standard input or a pipe, and none of a file or a folder.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
 /// Returns the first bytes of a file, by which it is told what it is instead.

@@ -33,7 +33,9 @@ pub(crate) fn open_with_history(
     }
     // A session that is not there is told as such, and not as one without operations.
     let document = document(path, access)?;
-    let history = History::beside(path);
+    // The list stands next to the session itself; a link is only read through.
+    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
+    let history = History::beside(real.as_deref().unwrap_or(path), access);
     Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
 }
 
@@ -63,8 +65,11 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
-    if !args.dry_run && !args.even_if_open {
-        refuse_while_in_use(&args.file, document.as_ref(), &history)?;
+    if !args.dry_run {
+        if !args.even_if_open {
+            refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
+        }
+        history.settle(document.as_mut()).map_err(failed)?;
     }
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
@@ -79,13 +84,15 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run })
 }
 
-/// Refuses a session that another program is at work on; what this one wrote last does not count.
+/// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
+/// the user, behind a comma.
 pub(crate) fn refuse_while_in_use(
     path: &Path,
     document: &dyn Document,
     history: &History,
+    or: &str,
 ) -> Result<(), UserError> {
-    refuse_in_use(path, SystemTime::now(), || history.is_last_write(document).unwrap_or(false))
+    refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 
 fn tell(shell: &Shell, changed: &Changed) -> Result<()> {

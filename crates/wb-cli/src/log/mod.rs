@@ -53,6 +53,8 @@ struct Row {
 struct Rows {
     file: String,
     operations: Vec<Row>,
+    /// An operation that was cut short: nobody has looked yet whether it stands in the session.
+    unsettled: Option<u64>,
 }
 
 /// Shows the operations of a session, one of them, or what became of a record.
@@ -68,12 +70,22 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
 
 fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
     let operations: Vec<Row> = history.operations().map(|it| Row::of(it, &history)).collect();
+    let unsettled = history.unsettled();
     if shell.is_json {
-        return shell.print_json(&Rows { file, operations });
+        return shell.print_json(&Rows { file, operations, unsettled });
     }
-    shell.print(|page| match operations.as_slice() {
-        [] => writeln!(page, "nothing was done to {} by wb", escaped(&file)),
-        operations => table(page, operations),
+    shell.print(|page| {
+        match operations.as_slice() {
+            [] if unsettled.is_some() => {}
+            [] => writeln!(page, "nothing was done to {} by wb", escaped(&file))?,
+            operations => table(page, operations)?,
+        }
+        unsettled.map_or(Ok(()), |id| {
+            let command = "`wb undo` or `wb compact --in-place`";
+            let note =
+                format!("operation {id} was cut short; the next {command} finds out what became of it");
+            page.prose("", 2, &note)
+        })
     })
 }
 

@@ -1,6 +1,5 @@
 //! Opening a session log, and what is wrong with it in words.
 
-use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use crate::clock::ids;
 use crate::escape::escaped;
 use crate::file_error::not_opened;
 use crate::number::{count, grouped_in};
+use crate::session::stream;
 use crate::shell::Shell;
 use crate::style::DIM;
 use crate::user_error::UserError;
@@ -120,13 +120,7 @@ pub(crate) fn hint(error: &SessionError) -> &str {
 
 /// Copies standard input or a pipe to a file; nothing if the path names a file.
 fn copy_of_stream(path: &Path) -> io::Result<Option<NamedTempFile>> {
-    let mut input: Box<dyn io::Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        Box::new(File::open(path)?)
-    } else {
-        return Ok(None);
-    };
+    let Some(mut input) = stream(path)? else { return Ok(None) };
     let mut copy = NamedTempFile::new()?;
     io::copy(&mut input, copy.as_file_mut())?;
     Ok(Some(copy))

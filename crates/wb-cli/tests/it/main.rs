@@ -12,6 +12,7 @@ mod screens;
 mod hints;
 mod in_place;
 mod log;
+mod odd_files;
 mod terminal;
 mod overview;
 mod audit;
