@@ -16,6 +16,7 @@ use crate::output_file::{check_target, write_whole};
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show;
+use crate::strategy::Strategy;
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
 
@@ -55,7 +56,8 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     }
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
-    let set = if ours.is_none() { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
+    let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
+    let set = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
     let written = match (&args.out, expected) {
         _ if args.dry_run => None,
         (Some(out), _) => {
@@ -85,7 +87,9 @@ fn check_targets(args: &Compact) -> Result<(), UserError> {
 fn not_native(session: &Session, why: &str) -> UserError {
     let (format, strategy) = (session.opened.format, session.strategy.name());
     let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
-    UserError::of_file(&session.file, what, "leave out --strategy, or write messages of our own with -o")
+    let is_of_strategy = Strategy::default().why_not_held(&session.document.abilities()).is_none();
+    let other = if is_of_strategy { "leave out --strategy, or " } else { "" };
+    UserError::of_file(&session.file, what, format!("{other}write messages of our own with -o"))
 }
 
 /// Returns what is to be written so that the session becomes what was planned.

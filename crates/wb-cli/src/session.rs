@@ -150,12 +150,12 @@ impl Session {
 
     /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
     pub(crate) fn why_not_native(&self) -> Option<&'static str> {
-        self.strategy.why_not_held(&self.document.format().abilities())
+        self.strategy.why_not_held(&self.document.abilities())
     }
 
     /// Returns the steps that the session's own format cannot hold, and why.
     pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
-        self.strategy.left_out(&self.document.format().abilities())
+        self.strategy.left_out(&self.document.abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -166,7 +166,7 @@ impl Session {
         Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.within(&self.document.format().abilities()))
+            .pipeline(self.strategy.within(&self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.counter.clone())
             .overhead_tokens(self.measure.overhead_tokens)

@@ -181,6 +181,11 @@ pub trait Document: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
 
+    /// Returns what can be written: no more than the format can.
+    fn abilities(&self) -> Abilities {
+        self.format().abilities()
+    }
+
     /// Returns the conversations by name, the one that was written last at the end.
     fn conversations(&self) -> Result<Vec<String>, FormatError> {
         Ok(vec![ONLY_CONVERSATION.to_owned()])

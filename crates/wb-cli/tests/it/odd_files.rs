@@ -199,3 +199,34 @@ fn a_pipe_with_a_name_is_read_as_standard_input_is() {
     assert_eq!(error, "pipe: what comes through a pipe cannot be written in place");
     assert_eq!(hint, "name the session's own file");
 }
+
+#[test]
+fn an_export_is_compacted_into_another_file_and_never_in_place() {
+    let odd = Odd::new();
+    let lines = String::from_utf8(odd.before.clone()).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    fs::write(odd.path("export.json"), serde_json::json!({"loglines": lines}).to_string()).unwrap();
+    let shown = odd.run("compact", "export.json", &["--force"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.ends_with(" -o compacted.jsonl\n"), "{}", shown.stdout);
+    let (error, hint) = odd.told(&odd.run("compact", "export.json", &["--force", "--in-place"]));
+    assert!(error.ends_with("window-budget makes of it: a web export is read only"), "{error}");
+    assert_eq!(hint, "write messages of our own with -o");
+    let out = odd.path("out.jsonl");
+    assert_eq!(odd.run("compact", "export.json", &["--force", "-o", out.to_str().unwrap()]).code, 0);
+    assert!(fs::read_to_string(out).unwrap().starts_with("{\"type\":\"window-budget\""));
+}
+
+#[test]
+fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
+    let odd = Odd::new();
+    let old = fs::read(root().join("crates/wb-session/tests/fixtures/v1.jsonl")).unwrap();
+    fs::write(odd.path("old.jsonl"), &old).unwrap();
+    let shown = odd.run("compact", "old.jsonl", &["--force"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let (error, hint) =
+        odd.told(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--even-if-open"]));
+    assert!(error.contains("version 1 of the layout of pi"), "{error}");
+    assert!(hint.starts_with("open the session in its agent once"), "{hint}");
+    assert_eq!(fs::read(odd.path("old.jsonl")).unwrap(), old);
+}
