@@ -42,10 +42,11 @@ pub(super) fn explain(shell: &Shell, log: &Log, record: &str) -> Result<()> {
 }
 
 impl Log {
-    /// Returns the record that a byte is part of, as it stands, and the view of its conversation.
+    /// Returns the first record of a line or a row, as it stands, and the view of its conversation.
     fn record_at(&self, at: &Span) -> Result<(Kept, View), FormatError> {
         let parts = self.document.parts();
-        let is_it = |span: &Span| span.part == at.part && span.range().contains(&at.at);
+        let is_it =
+            |span: &Span| span.part == at.part && span.at < at.at + at.len && at.at < span.at + span.len;
         let kept =
             |span: &Span| Ok::<_, FormatError>(Kept { span: span.clone(), hash: parts.fingerprint(span)? });
         let stands =

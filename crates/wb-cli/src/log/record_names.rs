@@ -36,6 +36,7 @@ pub(super) struct RecordNames<'a> {
 struct Line {
     number: usize,
     at: u64,
+    len: u64,
 }
 
 impl<'a> RecordNames<'a> {
@@ -46,7 +47,7 @@ impl<'a> RecordNames<'a> {
         let mut lines = Lines::new(BufReader::new(PartReader::new(parts, "", 0)?));
         let mut starts = Vec::new();
         while let Some(line) = lines.next_line()? {
-            starts.push(Line { number: line.number, at: line.at });
+            starts.push(Line { number: line.number, at: line.at, len: line.bytes.len() as u64 });
         }
         Ok(Self { parts, lines: Some(starts) })
     }
@@ -61,7 +62,7 @@ impl<'a> RecordNames<'a> {
         stands.then(|| RecordName::Line(lines[before].number))
     }
 
-    /// Returns the first byte of the record with a name; nothing if there is none.
+    /// Returns the bytes of a line or a row by its name; nothing if there is none.
     pub(super) fn find(&self, name: &str) -> Option<(RecordName, Span)> {
         let Some(lines) = &self.lines else {
             let len = self.parts.len(name).ok()??;
@@ -69,7 +70,7 @@ impl<'a> RecordNames<'a> {
         };
         let number = name.parse().ok()?;
         let at = lines.binary_search_by_key(&number, |line| line.number).ok()?;
-        Some((RecordName::Line(number), Span { at: lines[at].at, len: 1, ..Span::default() }))
+        Some((RecordName::Line(number), Span { at: lines[at].at, len: lines[at].len, ..Span::default() }))
     }
 
     /// Says how a record is named.

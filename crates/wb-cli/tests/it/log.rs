@@ -172,3 +172,13 @@ fn what_is_not_there_is_told() {
     assert_eq!(piped.code, 1);
     assert!(piped.stderr.contains("\nhint: name the session's file"), "{}", piped.stderr);
 }
+
+#[test]
+fn a_line_that_holds_a_record_in_an_envelope_is_known_by_it() {
+    let copy = Copy::of("crates/wb-formats/tests/fixtures/codex/items.jsonl");
+    copy.compact("200k");
+    let shown = copy.json(&["1"]);
+    let [hidden, brought] = ["hides", "brought"].map(|key| shown[key]["first"].as_u64().unwrap());
+    assert_eq!(copy.explained(hidden)["hidden_by"], json!([1]));
+    assert_eq!(copy.explained(brought)["state"], "seen");
+}
