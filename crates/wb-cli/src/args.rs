@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
-use crate::amounts::{prices, ratio, tokens, window};
+use crate::option_values::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
 
 /// What stands below the help of `wb` itself, and in its manual.
@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Does again what `wb undo` took back
     Redo(Undo),
     /// Shows what `wb` did to a session
+    ///
+    /// What a compaction hides stays in the session of most agents: the list next to it, FILE.wb-log, says which records
+    /// those are.
     Log(Log),
     /// Tries every strategy on a session, side by side
     ///
@@ -294,6 +297,12 @@ pub(crate) struct Log {
     /// Session file [default: the compactions that agents asked for]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Show this operation alone: what it hides, what it brought, on which ones it stands, and its digest
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<u64>,
+    /// Say what became of a record: a line of FILE, or a row if that is a database
+    #[arg(long, value_name = "RECORD", conflicts_with = "operation")]
+    pub(crate) explain: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -345,6 +354,9 @@ pub(crate) struct Replay {
     /// Write a page with charts to OUT, one file that needs no other; `-` is standard output
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,
+    /// Write over OUT if it is there already
+    #[arg(long, requires = "html")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Clone, Copy, Debug, Args)]

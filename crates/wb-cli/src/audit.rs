@@ -1,7 +1,6 @@
 //! Every summary in a session, held against the messages that it stands for.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -12,14 +11,12 @@ use wb_summarize::{Facts, Finding, FindingKind, audit as findings};
 
 use crate::args::Audit;
 use crate::escape::escaped;
-use crate::exit::Exit;
-use crate::file_error::not_read;
+use crate::exit_code::Exit;
 use crate::number::{count, messages};
-use crate::page::Page;
-use crate::session::bytes_of;
+use crate::session::past_session;
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD, HEAD};
-use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// The answer of `wb audit --json`.
 #[derive(Debug, Serialize)]
@@ -43,14 +40,13 @@ struct Summary {
 
 /// Audits a session and prints what was found.
 pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
-    let file = args.file.display().to_string();
-    let session = shell.timed("reading", || read(&args.file, &file))?;
+    let session = shell.timed("reading", || past_session(&args.file))?;
     let (said, summaries) = shell.timed("auditing", || audited(&session));
     let n_findings = summaries.iter().map(|summary| summary.findings.len()).sum();
     if shell.is_json {
-        shell.print_json(&Audited { file: &file, format: session.format, summaries, n_findings })?;
+        shell.print_json(&Audited { file: &session.name, format: session.format, summaries, n_findings })?;
     } else {
-        shell.print(|page| people(page, &session, &file, &summaries, &said))?;
+        shell.print(|page| people(page, &session, &summaries, &said))?;
     }
     Ok(if n_findings > 0 { Exit::Found } else { Exit::Done })
 }
@@ -58,21 +54,15 @@ pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
 fn people(
     page: &mut Page<'_>,
     session: &Session,
-    file: &str,
     summaries: &[Summary],
     said: &[&Message],
 ) -> io::Result<()> {
-    page.heading(&escaped(file), &format!("{} · {}", session.format, messages(said.len())))?;
+    page.heading(&escaped(&session.name), &format!("{} · {}", session.format, messages(said.len())))?;
     if summaries.is_empty() {
         page.prose("  ", 2, "no summaries: the session was never compacted, or what was before is gone")?;
     }
     let mut numbered = summaries.iter().enumerate();
     numbered.try_for_each(|(nth, summary)| show(page, nth + 1, summary, said))
-}
-
-fn read(path: &Path, file: &str) -> Result<Session, UserError> {
-    let bytes = bytes_of(path)?;
-    Session::read(file, &bytes).map_err(|error| not_read(path, &error, &bytes))
 }
 
 /// Goes through a session as it was said and audits each summary with what was said before it.

@@ -2,25 +2,22 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::{Message, Pairing};
-use wb_record::{
-    Access, ChangeSet, FileError, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items,
-    write_new,
-};
+use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, items};
 
 use crate::args::Compact;
-use crate::file_error::not_file_written;
-use crate::history::{not_changed, refuse_while_in_use, stamp_at};
+use crate::clock;
 use crate::json::Compacted;
 use crate::outcome::Outcome;
-use crate::refuse_same;
+use crate::output_file::{check_target, write_whole};
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show;
+use crate::strategy::Strategy;
+use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
 
 /// The answer of `wb compact --json`.
@@ -34,9 +31,9 @@ struct Answer<'a> {
 }
 
 /// What was written.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 struct Written {
-    /// The number by which it can be undone.
+    /// The number by which it can be undone; none for another file.
     operation: Option<u64>,
     bytes: usize,
 }
@@ -44,36 +41,40 @@ struct Written {
 /// Compacts a session; without a place to write to the report is all.
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.in_place && !args.dry_run;
-    check_places(args)?;
+    check_targets(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
-    if args.in_place && !session.is_written_natively() {
-        return Err(not_native(&session).into());
+    let why_not = session.why_not_native();
+    if let Some(why) = why_not.filter(|_| args.in_place) {
+        return Err(not_native(&session, why).into());
     }
     let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
-    let expected: Vec<Message> = if is_in_place { outcome.messages.clone() } else { Vec::new() };
-    let ours = (!session.is_written_natively()).then(|| std::mem::take(&mut outcome.messages));
+    let expected = is_in_place.then(|| Shape::of(&outcome.messages));
+    let ours = why_not.map(|_| std::mem::take(&mut outcome.messages));
     if ours.is_none() {
         outcome.take_back(&mut session);
     }
-    let now_ms = stamp_at(SystemTime::now());
-    let set = if ours.is_none() { changes(&session, &outcome, now_ms)? } else { ChangeSet::default() };
-    let written = match &args.out {
+    let stamp =
+        Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
+    let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
+    let set = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
+    let written = match (&args.out, expected) {
         _ if args.dry_run => None,
-        Some(out) => Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?),
-        None if args.in_place => Some(
-            shell
-                .timed("writing", || write_in_place(&mut session, &set, &expected, &outcome, args, now_ms))?,
-        ),
-        None => None,
+        (Some(out), _) => {
+            Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?)
+        }
+        (None, Some(expected)) if !set.is_empty() => {
+            Some(shell.timed("writing", || write_in_place(&mut session, &set, expected, &stamp, args))?)
+        }
+        _ => None,
     };
     tell(shell, args, &session, &outcome, written)
 }
 
-/// Refuses places that cannot be written before anything is read.
-fn check_places(args: &Compact) -> Result<(), UserError> {
+/// Refuses targets that cannot be written before anything is read.
+fn check_targets(args: &Compact) -> Result<(), UserError> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        refuse_same(&args.file, out, "-o")?;
+        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
     }
     if args.in_place && args.file == Path::new("-") {
         let hint = "name the session's file, or write the result with -o";
@@ -83,28 +84,19 @@ fn check_places(args: &Compact) -> Result<(), UserError> {
 }
 
 /// Why a compaction cannot be written into the session.
-fn not_native(session: &Session) -> UserError {
+fn not_native(session: &Session, why: &str) -> UserError {
     let (format, strategy) = (session.opened.format, session.strategy.name());
-    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it");
-    UserError::of_file(&session.file, what, "leave out --strategy, or write messages of our own with -o")
+    let what = format!("a session of {format} cannot hold what the strategy {strategy} makes of it: {why}");
+    let is_of_strategy = Strategy::default().why_not_held(&session.document.abilities()).is_none();
+    let other = if is_of_strategy { "leave out --strategy, or " } else { "" };
+    UserError::of_file(&session.file, what, format!("{other}write messages of our own with -o"))
 }
 
 /// Returns what is to be written so that the session becomes what was planned.
-fn changes(session: &Session, outcome: &Outcome, now_ms: i64) -> Result<ChangeSet, UserError> {
-    let stamp = stamp(outcome, now_ms);
+fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<ChangeSet, UserError> {
     let items = items(&outcome.patch, session.opened.messages.len());
-    let rendered = session.document.render(&session.conversation, &session.opened, &items, &stamp);
+    let rendered = session.document.render(&session.conversation, &session.opened, &items, stamp);
     rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
-}
-
-fn stamp(outcome: &Outcome, now_ms: i64) -> Stamp {
-    Stamp {
-        now_ms,
-        seed: now_ms.unsigned_abs(),
-        tokens_before: outcome.tokens_before,
-        tokens_after: outcome.tokens_after,
-        by_hand: true,
-    }
 }
 
 /// Writes the session with the changes to another place, or messages of our own where its format is not written.
@@ -129,15 +121,7 @@ fn write_out(
         raw.write_all(&bytes)?;
         raw.flush()?;
     } else {
-        let source = Some(args.file.as_path()).filter(|file| *file != Path::new("-"));
-        write_new::<FileError>(out, source, args.overwrite, |file| {
-            file.write_all(&bytes).map_err(|source| FileError::Io {
-                path: out.to_owned(),
-                doing: "writing it",
-                source,
-            })
-        })
-        .map_err(|error| not_file_written(out, &error))?;
+        write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?;
     }
     Ok(Written { operation: None, bytes: n_bytes })
 }
@@ -158,24 +142,25 @@ fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError
 fn write_in_place(
     session: &mut Session,
     set: &ChangeSet,
-    expected: &[Message],
-    outcome: &Outcome,
+    expected: Shape,
+    stamp: &Stamp,
     args: &Compact,
-    now_ms: i64,
 ) -> Result<Written> {
-    if set.is_empty() {
-        return Ok(Written::default());
-    }
     let failed = |error| not_changed(&session.file, &error);
-    let mut history = History::beside(&args.file).map_err(failed)?;
+    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
     if !args.even_if_open {
-        refuse_while_in_use(&args.file, session.document.as_ref(), &history)?;
+        refuse_while_in_use(
+            &args.file,
+            session.document.as_ref(),
+            &history,
+            ", or write to another file with -o",
+        )?;
     }
-    let (document, stamp) = (session.document.as_mut(), stamp(outcome, now_ms));
-    let done = history.compact(document, &session.conversation, &session.opened, set, &stamp);
+    let document = session.document.as_mut();
+    let done = history.compact(document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
-    if !reads_as(&now, expected) {
-        history.undo(document, Some(id), &stamp).map_err(failed)?;
+    if Shape::of(&now.messages) != expected {
+        history.undo(document, Some(id), stamp).map_err(failed)?;
         let hint = "the session is as it was; please report this with the version of the agent";
         return Err(
             UserError::of_file(&session.file, "what was written read otherwise than planned", hint).into()
@@ -185,13 +170,23 @@ fn write_in_place(
     Ok(Written { operation: Some(id), bytes: n_bytes })
 }
 
-/// Returns whether a view has the messages that were planned, with no call or result that lost its other half.
-fn reads_as(view: &View, expected: &[Message]) -> bool {
-    let loose = |messages: &[Message]| {
+/// What must be the same of the messages that were planned and those that are read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    messages: usize,
+    results_without_call: usize,
+    calls_without_result: usize,
+}
+
+impl Shape {
+    fn of(messages: &[Message]) -> Self {
         let pairing = Pairing::of(messages);
-        (pairing.orphans().len(), pairing.dangling().len())
-    };
-    view.messages.len() == expected.len() && loose(&view.messages) == loose(expected)
+        Self {
+            messages: messages.len(),
+            results_without_call: pairing.orphans().len(),
+            calls_without_result: pairing.dangling().len(),
+        }
+    }
 }
 
 fn tell(
@@ -206,13 +201,13 @@ fn tell(
         let answer = Answer { compacted: Compacted::of(session, outcome), written };
         return shell.print_json(&answer);
     }
-    let Some(written) = written else {
+    if written.is_none() {
         return shell.print(|page| show::report::whole(page, session, outcome, args.out.as_deref()));
-    };
+    }
     shell.say(|page| {
         show::report::summary(page, session, outcome)?;
         show::report::digest(page, outcome)?;
-        show::report::written(page, session, args.out.as_deref(), written.operation)
+        show::report::written(page, session, args.out.as_deref())
     });
     Ok(())
 }

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use wb_record::append_line;
 use wb_session::iso_ms;
 
+use crate::environment::Environment;
 use crate::escape::escaped;
 use crate::number::{count, grouped};
-use crate::shell::{Environment, Shell};
+use crate::shell::Shell;
 
 /// One compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,13 +12,13 @@ use crate::args::Compare;
 use crate::escape::escaped;
 use crate::number::{grouped, grouped_in};
 use crate::outcome::Outcome;
-use crate::page::Page;
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show::meter;
 use crate::show::table::{Cell, Table};
 use crate::strategy::Strategy;
 use crate::style::{BAD, GOOD};
+use crate::wrap::Page;
 
 /// What one strategy made of the session.
 #[derive(Debug, Serialize)]

@@ -11,8 +11,9 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::args::Policy;
+use crate::environment::Environment;
 use crate::escape::escaped;
-use crate::shell::{Environment, Shell};
+use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::style::DIM;
 use crate::user_error::UserError;

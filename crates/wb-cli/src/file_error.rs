@@ -8,11 +8,14 @@ use wb_formats::FormatError;
 use wb_record::FileError;
 
 use crate::escape::shell_word;
-use crate::foreign::foreign;
+use crate::provider_request::provider_request;
 use crate::user_error::{UserError, in_words};
 
 /// How alike a name must be to the one that was typed, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.85;
+
+/// What can be named in the place of a file that is no session.
+const SESSIONS: &str = "a session of Claude Code, Codex, opencode or pi, or messages as JSON";
 
 /// Why a file cannot be opened for reading.
 pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
@@ -52,6 +55,14 @@ pub(crate) fn folder_without_sessions(path: &Path) -> UserError {
 
 fn not_there(path: &Path) -> UserError {
     let file = path.display().to_string();
+    if let Ok(target) = path.read_link() {
+        let what = format!("is a link to {}, which is not there", target.display());
+        return UserError::of_file(
+            file,
+            what,
+            "name the session itself; `wb` alone lists the newest sessions",
+        );
+    }
     let folder = folder_of(path);
     if !folder.is_dir() {
         let what = format!("there is no folder {}", folder.display());
@@ -84,18 +95,29 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
         FormatError::Empty => {
             UserError::of_file(file, "the file is empty", "name a session that something was said in")
         }
-        FormatError::Unknown { .. } if foreign(head).is_some() => {
-            let kind = foreign(head).unwrap_or_default();
-            let hint = "such files are not read yet; name a session of Claude Code or pi, or messages as \
-                        `wb weigh --help` tells them";
-            UserError::of_file(file, format!("looks like {kind}"), hint).foreign()
-        }
         FormatError::Unknown { begins } => {
-            let what = format!("holds no session that is known; it begins with {begins}");
-            let hint = "name a session of Claude Code or pi, or messages as JSON; `wb weigh --help` tells the formats";
+            let formats = format!("name {SESSIONS}; `wb weigh --help` tells the formats");
+            let (what, hint) = match provider_request(head) {
+                Some(kind) => {
+                    (format!("looks like {kind}"), format!("such files are not read yet; {formats}"))
+                }
+                None => (format!("holds no session that is known; it begins with {begins}"), formats),
+            };
             UserError::of_file(file, what, hint).foreign()
         }
         error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
+    }
+}
+
+/// Why a file was not opened to be changed, which may be read.
+pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError, head: &[u8]) -> UserError {
+    let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    match error {
+        FormatError::File(FileError::Io { source, .. }) if denied.contains(&source.kind()) => {
+            let hint = "ask its owner, or change its permissions with chmod";
+            UserError::of_file(path.display().to_string(), "may not be written", hint)
+        }
+        error => not_read(path, error, head),
     }
 }
 
@@ -126,7 +148,10 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
         }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (
             "may not be written".to_owned(),
-            "name a file in a folder of yours, such as ./compacted.jsonl".to_owned(),
+            format!(
+                "name a file in a folder of yours, such as {}",
+                shell_word(&format!("./{}", path.file_name().unwrap_or_default().display()))
+            ),
         ),
         _ if fs::metadata(path).is_ok_and(|there| there.is_dir()) => {
             let inside = path.join("compacted.jsonl");
@@ -145,4 +170,18 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_whose_sessions_are_read_is_named() {
+        let named = SESSIONS.to_lowercase().replace(' ', "-");
+        let agents = wb_formats::FORMATS.map(wb_formats::Format::name);
+        for format in agents.iter().filter(|name| **name != "native") {
+            assert!(named.contains(format), "{format}");
+        }
+    }
 }

@@ -8,14 +8,16 @@ use crate::user_error::UserError;
 /// How long a session must not have been written to.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Refuses a session that another program has open, or that one other than this wrote to just now.
+/// Refuses a session that another program has open, or that one other than this wrote to just now; `or` is another way
+/// for the user.
 pub(crate) fn refuse_in_use(
     path: &Path,
     now: SystemTime,
+    or: &str,
     is_own_write: impl FnOnce() -> bool,
 ) -> Result<(), UserError> {
     let refused = |what: String| {
-        let hint = "close the session in its agent, or write to another file with -o; --even-if-open writes all the same";
+        let hint = format!("close the session in its agent{or}; --even-if-open writes all the same");
         Err(UserError::of_file(path.display().to_string(), what, hint))
     };
     if let Some(program) = holder(path) {
@@ -70,10 +72,11 @@ mod tests {
     fn a_session_that_was_written_just_now_is_refused_and_an_old_one_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let written = file.path().metadata().unwrap().modified().unwrap();
-        let refused =
-            |seconds| refuse_in_use(file.path(), written + Duration::from_secs(seconds), || false).is_err();
+        let refused = |seconds| {
+            refuse_in_use(file.path(), written + Duration::from_secs(seconds), "", || false).is_err()
+        };
         assert!(refused(0) && refused(9) && !refused(10));
-        assert!(refuse_in_use(file.path(), written, || true).is_ok());
+        assert!(refuse_in_use(file.path(), written, "", || true).is_ok());
     }
 
     #[cfg(target_os = "linux")]
@@ -84,7 +87,7 @@ mod tests {
         std::io::Write::flush(&mut file).unwrap();
         let mut other = std::process::Command::new("sleep").arg("60").stdin(reader).spawn().unwrap();
         let later = SystemTime::now() + QUIET * 2;
-        let refused = refuse_in_use(file.path(), later, || true).map_err(|error| error.to_string());
+        let refused = refuse_in_use(file.path(), later, "", || true).map_err(|error| error.to_string());
         other.kill().unwrap();
         other.wait().unwrap();
         assert!(refused.is_err_and(|error| error.contains("is open in sleep (process ")));

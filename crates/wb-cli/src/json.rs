@@ -71,7 +71,15 @@ pub(crate) struct Compacted<'a> {
     overhead: u64,
     strategy: &'a str,
     steps: Vec<&'a str>,
+    left_out: Vec<LeftOut>,
     notes: Vec<String>,
+}
+
+/// A step that the format of a session cannot hold.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    step: String,
+    why: &'static str,
 }
 
 impl<'a> Compacted<'a> {
@@ -101,6 +109,7 @@ impl<'a> Compacted<'a> {
             overhead: session.measure.overhead_tokens,
             strategy: session.strategy.name(),
             steps: report.step_names(),
+            left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
             notes: notes(session),
         }
     }

@@ -5,17 +5,20 @@
 
 mod number;
 mod escape;
+mod environment;
 mod style;
-mod exit;
+mod exit_code;
+mod clock;
 mod user_error;
-mod page;
-mod foreign;
+mod wrap;
+mod provider_request;
 mod file_error;
+mod output_file;
 mod shell;
-mod sources;
-mod places;
+mod input_files;
+mod agent_folders;
 mod strategy;
-mod amounts;
+mod option_values;
 mod args;
 mod session;
 mod outcome;
@@ -25,7 +28,8 @@ mod overview;
 mod weigh;
 mod compaction_log;
 mod in_use;
-mod history;
+mod undo_redo;
+mod log;
 mod compact;
 mod compare;
 mod audit;
@@ -33,22 +37,22 @@ mod config;
 mod hook;
 mod replay;
 mod session_cmd;
-mod manual;
+mod completions_and_man;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Color, Command, Global, Plan};
-use crate::exit::Exit;
+use crate::environment::Environment;
+use crate::exit_code::Exit;
 use crate::json::Compacted;
 use crate::outcome::Outcome;
 use crate::session::Session;
-use crate::shell::{Environment, Shell, Talk};
+use crate::shell::{Shell, Talk};
 use crate::user_error::UserError;
 
 /// The width from which on help is not made wider.
@@ -79,17 +83,17 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
         Some(Command::Compact(args)) => compact::compact(shell, &args),
-        Some(Command::Undo(args)) => history::undo(shell, &args),
-        Some(Command::Redo(args)) => history::redo(shell, &args),
-        Some(Command::Log(args)) => history::log(shell, &args),
+        Some(Command::Undo(args)) => undo_redo::undo(shell, &args),
+        Some(Command::Redo(args)) => undo_redo::redo(shell, &args),
+        Some(Command::Log(args)) => log::log(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(shell, &args),
         Some(Command::Config) => config::config(shell),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
-        Some(Command::Completions(args)) => manual::completions(shell, &args),
-        Some(Command::Man(args)) => manual::manual(shell, &args),
+        Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),
+        Some(Command::Man(args)) => completions_and_man::manual(shell, &args),
     }?;
     Ok(Exit::Done)
 }
@@ -164,25 +168,14 @@ fn plan(shell: &Shell, args: &Plan) -> Result<()> {
     })
 }
 
-/// The session that was read is never written over: its format holds more than messages.
-pub(crate) fn refuse_same(input: &Path, out: &Path, option: &str) -> Result<(), UserError> {
-    // What stands for standard input is the file behind it, where the system tells that.
-    let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
-    let same =
-        input.canonicalize().ok().zip(out.canonicalize().ok()).is_some_and(|(input, out)| input == out);
-    if same {
-        let hint = format!("write to another file with {option}");
-        return Err(UserError::of_file(out.display().to_string(), "is the session itself", hint));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod readme {
+    use std::path::Path;
+
     use clap::Parser;
 
     use super::*;
-    use crate::page::Page;
+    use crate::wrap::Page;
 
     const README: &str = include_str!("../../../README.md");
 

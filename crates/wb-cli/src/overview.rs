@@ -9,17 +9,19 @@ use clap::CommandFactory;
 use serde::Serialize;
 use wb_session::iso_ms;
 
+use crate::agent_folders::{AgentFolder, Found, agent_folders, working_folder};
 use crate::args::{Cli, Policy};
+use crate::clock::unix_ms;
+use crate::environment::Environment;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped};
-use crate::page::{Page, width};
-use crate::places::{Found, Place, places, working_folder};
 use crate::session::Session;
-use crate::shell::{Environment, Shell};
-use crate::show::row::RowLayout;
+use crate::shell::Shell;
+use crate::show::session_line::RowLayout;
 use crate::strategy::Strategy;
 use crate::style::{DIM, HEAD};
 use crate::user_error::UserError;
+use crate::wrap::{Page, width};
 
 /// Sessions that are shown.
 const SHOWN: usize = 5;
@@ -61,10 +63,10 @@ struct Listed {
 
 /// Shows the newest sessions of the known agents; reads and writes nothing else.
 pub(crate) fn overview(shell: &Shell) -> Result<()> {
-    let places = places(&shell.environment);
-    let all: Vec<Vec<Found>> = shell.timed("looking", || places.iter().map(Place::sessions).collect());
+    let folders = agent_folders(&shell.environment);
+    let all: Vec<Vec<Found>> = shell.timed("looking", || folders.iter().map(AgentFolder::sessions).collect());
     let looked: Vec<Looked> =
-        places.iter().zip(&all).map(|(place, found)| looked(place, found.len())).collect();
+        folders.iter().zip(&all).map(|(folder, found)| looked(folder, found.len())).collect();
     let mut found: Vec<Found> = all.into_iter().flatten().collect();
     found.sort_by(|one, two| two.modified.cmp(&one.modified).then_with(|| one.path.cmp(&two.path)));
     let n_found = found.len();
@@ -79,7 +81,7 @@ pub(crate) fn overview(shell: &Shell) -> Result<()> {
     list(shell, &found, n_found, &looked)
 }
 
-fn looked(place: &Place, n_found: usize) -> Looked {
+fn looked(place: &AgentFolder, n_found: usize) -> Looked {
     Looked { agent: place.agent, folder: place.folder.display().to_string(), n_found }
 }
 
@@ -104,11 +106,6 @@ fn listed(shell: &Shell, found: &Found) -> Listed {
         anchored: session.map(|session| session.measure.anchored),
         error: opened.err(),
     }
-}
-
-fn unix_ms(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn list(shell: &Shell, found: &[Found], n_found: usize, looked: &[Looked]) -> Result<()> {

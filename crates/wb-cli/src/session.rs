@@ -1,18 +1,17 @@
 //! Opening a session and measuring it.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
-use crate::file_error::{not_opened, not_read, not_written};
+use crate::file_error::{not_opened_to_write, not_read};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -160,9 +159,14 @@ impl Session {
         card(&self.opened, self.window)
     }
 
-    /// Returns whether what the strategy plans can be written in the session's own format.
-    pub(crate) fn is_written_natively(&self) -> bool {
-        self.strategy.is_held_by(&self.document.format().abilities())
+    /// Returns why what the strategy plans cannot be written in the session's own format; nothing if it can.
+    pub(crate) fn why_not_native(&self) -> Option<&'static str> {
+        self.strategy.why_not_held(&self.document.abilities())
+    }
+
+    /// Returns the steps that the session's own format cannot hold, and why.
+    pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
+        self.strategy.left_out(&self.document.abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -173,7 +177,7 @@ impl Session {
         Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.within(&self.document.format().abilities()))
+            .pipeline(self.strategy.within(&self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.counter.clone())
             .overhead_tokens(self.measure.overhead_tokens)
@@ -201,14 +205,35 @@ fn card(opened: &View, window: u64) -> ModelCard {
 
 /// Opens a session of any format; `-` is standard input.
 pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>, UserError> {
-    if path != Path::new("-") {
-        return open_path(path, access).map_err(|error| not_read(path, &error, &head_of(path)));
+    if access == Access::Write && is_stream(path) {
+        let what = "what comes through a pipe cannot be written in place";
+        return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
     }
-    let read = MemoryParts::read_from(&mut io::stdin().lock());
-    let parts = read.map_err(|error| not_read(path, &FormatError::Io(error), &[]))?;
+    let of_io = |error| not_read(path, &FormatError::Io(error), &[]);
+    let Some(mut stream) = stream(path).map_err(of_io)? else {
+        return open_path(path, access).map_err(|error| match access {
+            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error, &head_of(path)),
+            _ => not_read(path, &error, &head_of(path)),
+        });
+    };
+    let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
     // An input that fails here fails again when it is read.
     let head = Probe::of(&parts).map(|probe| probe.head).unwrap_or_default();
     wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error, &head))
+}
+
+/// Opens standard input or a pipe; nothing if the path is none of them.
+pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
+    Ok(match is_stream(path) {
+        true if path == Path::new("-") => Some(Box::new(io::stdin().lock())),
+        true => Some(Box::new(File::open(path)?)),
+        false => None,
+    })
+}
+
+/// Returns whether a path is standard input or a pipe, and none of a file or a folder.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
 /// Returns the first bytes of a file, by which it is told what it is instead.
@@ -219,83 +244,9 @@ fn head_of(path: &Path) -> Vec<u8> {
     head
 }
 
-/// Reads a whole file; `-` is standard input.
-pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, UserError> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|error| not_opened(path, &error))?;
-    Ok(bytes)
-}
-
-/// Writes a whole file or none: to a neighbour first, which then takes the place of the target. A link is followed,
-/// the mode of a file that is there is kept, and what is no file (a device, a pipe) is written to as it stands.
-pub(crate) fn write_whole(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let written = match fs::metadata(path) {
-        Ok(there) if !there.is_file() => {
-            File::options().write(true).open(path).and_then(|file| fill(file, content))
-        }
-        there => replace(path, there.ok().map(|there| there.permissions()), content),
-    };
-    Ok(written.map_err(|error| not_written(path, &error))?)
-}
-
-/// Writes a whole file that must not be there yet, or none.
-pub(crate) fn write_new(
-    path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut draft = new_file(folder_of(path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn fill(file: impl Write, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut buffered = io::BufWriter::new(file);
-    content(&mut buffered)?;
-    buffered.flush()
-}
-
-fn replace(
-    path: &Path,
-    permissions: Option<fs::Permissions>,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut draft = new_file(folder_of(&path)).map_err(of_the_system)?;
-    fill(draft.as_file_mut(), content)?;
-    if let Some(permissions) = permissions {
-        draft.as_file().set_permissions(permissions)?;
-    }
-    draft.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Returns what the system said, without the name of a draft that no user knows.
-fn of_the_system(error: io::Error) -> io::Error {
-    let text = error.to_string();
-    let said = text.split_once(" at path \"").map(|(said, _)| io::Error::new(error.kind(), said.to_owned()));
-    said.unwrap_or(error)
-}
-
-/// Makes a file of its own name with the mode that any new file gets.
-#[cfg(unix)]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-/// Makes a file of its own name.
-#[cfg(not(unix))]
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::NamedTempFile::new_in(folder)
+/// Reads a session as it was said; `-` is standard input.
+pub(crate) fn past_session(path: &Path) -> Result<wb_replay::Session, UserError> {
+    let document = document(path, Access::Read)?;
+    let read = wb_replay::Session::read(path.display().to_string(), document.as_ref());
+    read.map_err(|error| not_read(path, &error, &[]))
 }

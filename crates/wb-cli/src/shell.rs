@@ -1,22 +1,19 @@
-//! What surrounds a run: the user's environment, the terminal, and how much is to be said.
+//! One run of the command: what it says, where, how much of it, and how long it took.
 
 use std::cell::{Cell, RefCell};
-use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::environment::Environment;
 use crate::escape::{SafeJson, escaped};
-use crate::page::{self, Page};
 use crate::style::{BAD, DIM, HINT};
 use crate::user_error::UserError;
-
-/// The width of the lines if no terminal tells its own.
-const PIPE_COLUMNS: usize = 100;
+use crate::wrap::{self, Page};
 
 /// Files from this many bytes on are read with a sign that they are.
 const LARGE_BYTES: u64 = 16 << 20;
@@ -25,50 +22,6 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// The version of every JSON document that is printed; it changes if a key goes or means something else.
 const JSON_VERSION: u32 = 1;
-
-/// What the command takes from the environment; nothing else of it is read anywhere.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Environment {
-    pub(crate) home: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`, where Claude Code keeps its files instead.
-    pub(crate) claude_config: Option<PathBuf>,
-    /// `CODEX_HOME`, where Codex keeps its files instead.
-    pub(crate) codex_home: Option<PathBuf>,
-    /// The folder of our own settings.
-    pub(crate) config: Option<PathBuf>,
-    /// The folder of our own log.
-    pub(crate) state: Option<PathBuf>,
-    /// `COLUMNS`, else the width of the terminal, else that of a pipe.
-    pub(crate) columns: usize,
-}
-
-impl Environment {
-    /// Reads the environment of this process.
-    pub(crate) fn read() -> Self {
-        let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let told = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
-        let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let home = env::home_dir().filter(|home| home.is_absolute());
-        let ours = |name, below| {
-            let base = folder(name).or_else(|| home.as_deref().map(|home| home.join(below)));
-            base.map(|base| base.join("wb"))
-        };
-        Self {
-            config: ours("XDG_CONFIG_HOME", ".config"),
-            state: ours("XDG_STATE_HOME", ".local/state"),
-            home,
-            claude_config: folder("CLAUDE_CONFIG_DIR"),
-            codex_home: folder("CODEX_HOME"),
-            columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
-        }
-    }
-
-    /// Returns a path as people write it, with `~` for the user's home.
-    pub(crate) fn tilde(&self, path: &Path) -> String {
-        let below = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
-        below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
-    }
-}
 
 /// How much is said on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +107,7 @@ impl Shell {
         let _ = writeln!(out, "{BAD}error:{BAD:#} {}", escaped(&error.to_string()));
         if let Some(hint) = &error.hint {
             let lead = format!("{HINT}hint:{HINT:#} ");
-            let _ = writeln!(out, "{}", page::wrapped(&lead, 6, &escaped(hint), self.environment.columns));
+            let _ = writeln!(out, "{}", wrap::wrapped(&lead, 6, &escaped(hint), self.environment.columns));
         }
     }
 
@@ -219,7 +172,7 @@ impl Progress<'_> {
     /// Names what is worked on.
     pub(crate) fn at(&self, name: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(page::tail(&escaped(name), 40));
+            bar.set_message(wrap::tail(&escaped(name), 40));
         }
     }
 

@@ -36,26 +36,20 @@ impl Strategy {
         Pipeline::preset(self.name()).unwrap_or_default()
     }
 
-    /// Returns whether a format can hold its result.
-    pub(crate) fn is_held_by(self, able: &Abilities) -> bool {
-        able.fold_head.is_there() && (self.digests() || able.fold_inside.is_there())
+    /// Returns why a format cannot hold its result; nothing if it can.
+    pub(crate) fn why_not_held(self, able: &Abilities) -> Option<&'static str> {
+        let inside = || if self.digests() { None } else { able.fold_inside.why_not() };
+        able.fold_head.why_not().or_else(inside)
     }
 
     /// Returns its pipeline, without the steps beside the digest that a format cannot hold; where it cannot hold the result
     /// in any case, all of them run.
     pub(crate) fn within(self, able: &Abilities) -> Pipeline {
         let mut pipeline = self.pipeline();
-        if !self.is_held_by(able) {
+        if self.why_not_held(able).is_some() {
             return pipeline;
         }
-        pipeline.steps.retain(|step| match step {
-            Step::Restore(_) => able.insert.is_there(),
-            step => pass_entry(step.name()).is_none_or(|entry| match entry.effect {
-                Effect::Clears => able.clear.is_there(),
-                Effect::Shortens => able.body.is_there(),
-                Effect::Drops => able.fold_inside.is_there(),
-            }),
-        });
+        pipeline.steps.retain(|step| why_left_out(step, able).is_none());
         for step in &mut pipeline.steps {
             if let Step::Digest(digest) = step {
                 digest.keep_prompt &= able.fold_inside.is_there();
@@ -64,9 +58,30 @@ impl Strategy {
         pipeline
     }
 
+    /// Returns the steps that a format cannot hold beside the digest, and why.
+    pub(crate) fn left_out(self, able: &Abilities) -> Vec<(String, &'static str)> {
+        if self.why_not_held(able).is_some() {
+            return Vec::new();
+        }
+        let steps = self.pipeline().steps.into_iter();
+        steps.filter_map(|step| Some((step.name().to_owned(), why_left_out(&step, able)?))).collect()
+    }
+
     /// Returns whether it writes a digest.
     pub(crate) fn digests(self) -> bool {
         self.pipeline().steps.iter().any(|step| matches!(step, Step::Digest(_)))
+    }
+}
+
+/// Returns why a format cannot hold what a step does.
+fn why_left_out(step: &Step, able: &Abilities) -> Option<&'static str> {
+    if matches!(step, Step::Restore(_)) {
+        return able.insert.why_not();
+    }
+    match pass_entry(step.name())?.effect {
+        Effect::Clears => able.clear.why_not(),
+        Effect::Shortens => able.body.why_not(),
+        Effect::Drops => able.fold_inside.why_not(),
     }
 }
 

@@ -32,8 +32,8 @@ impl UserError {
         hint: impl Into<String>,
     ) -> Self {
         let (file, message) = (file.into(), message.into());
-        let bare = message.strip_prefix(&format!("{file}: ")).map(str::to_owned);
-        Self { file: Some(file), ..Self::new(bare.unwrap_or(message), hint) }
+        let bare = message.strip_prefix(&format!("{file}: ")).unwrap_or(&message);
+        Self { message: without_number(bare).to_owned(), file: Some(file), ..Self::new("", hint) }
     }
 
     /// Says which line is wrong.
@@ -73,11 +73,15 @@ impl fmt::Display for UserError {
 
 impl std::error::Error for UserError {}
 
+/// Returns a text that may end with what the system says, without the number of that.
+fn without_number(text: &str) -> &str {
+    text.rsplit_once(" (os error ").map_or(text, |(words, _)| words)
+}
+
 /// Returns what the system says of a failure, without its number.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = error.to_string();
-    let text = text.rsplit_once(" (os error ").map_or(text.as_str(), |(words, _)| words);
-    let mut chars = text.chars();
+    let mut chars = without_number(&text).chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
@@ -97,6 +101,8 @@ mod tests {
     fn what_the_system_says_is_told_without_its_number() {
         assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
         assert_eq!(in_words(&io::Error::other("Odd")), "odd");
+        let failed = format!("opening it failed: {}", io::Error::from_raw_os_error(13));
+        assert_eq!(UserError::of_file("a", failed, "").message, "opening it failed: Permission denied");
     }
 
     #[test]

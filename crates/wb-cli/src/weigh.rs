@@ -6,20 +6,20 @@ use anyhow::Result;
 
 use crate::args::Weigh;
 use crate::escape::escaped;
-use crate::exit::Exit;
+use crate::exit_code::Exit;
 use crate::file_error::folder_without_sessions;
+use crate::input_files::{self, Source};
 use crate::json::Weighed;
 use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
-use crate::page::{Page, width};
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show::meter;
-use crate::show::row::RowLayout;
-use crate::sources::{self, Source};
+use crate::show::session_line::RowLayout;
 use crate::strategy::Strategy;
 use crate::style::DIM;
 use crate::user_error::UserError;
+use crate::wrap::{Page, width};
 
 const FORMAT_COLUMNS: usize = 11;
 
@@ -38,7 +38,7 @@ struct Weighing<'a> {
 
 /// Weighs every file; a bad one does not keep the others from being weighed.
 pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
-    let sources = sources::all(&args.files);
+    let sources = input_files::all(&args.files);
     let is_list = !shell.is_json && args.files.iter().any(|path| path.is_dir());
     let layout = is_list.then(|| layout_of(shell, &sources));
     let mut all = Weighing { shell, args, layout, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };

@@ -52,7 +52,15 @@ pub enum Ability {
 impl Ability {
     /// Returns whether it can be written at all.
     pub fn is_there(self) -> bool {
-        !matches!(self, Self::No(_))
+        self.why_not().is_none()
+    }
+
+    /// Returns why it cannot be written; nothing if it can.
+    pub fn why_not(self) -> Option<&'static str> {
+        match self {
+            Self::Yes | Self::Copies => None,
+            Self::No(why) => Some(why),
+        }
     }
 }
 
@@ -172,6 +180,11 @@ pub trait Format: Send + Sync + Debug {
 pub trait Document: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
+
+    /// Returns what can be written: no more than the format can.
+    fn abilities(&self) -> Abilities {
+        self.format().abilities()
+    }
 
     /// Returns the conversations by name, the one that was written last at the end.
     fn conversations(&self) -> Result<Vec<String>, FormatError> {

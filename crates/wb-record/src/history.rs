@@ -18,6 +18,8 @@ use crate::format::{Document, Stamp, WriteError};
 use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::lines::Lines;
+#[cfg(any(unix, windows))]
+use crate::part::Access;
 use crate::part::Parts;
 use crate::settle::{Found, can_be_taken_back, found};
 use crate::span::Span;
@@ -121,11 +123,18 @@ pub struct History {
 impl History {
     /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
     #[cfg(any(unix, windows))]
-    pub fn beside(session: &Path) -> Result<Self, HistoryError> {
+    pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
         let path = list_of(session);
-        let is_there = path.symlink_metadata().is_ok();
-        let list = if is_there { FileParts::open(path) } else { Ok(FileParts::begin(path)) };
-        Self::open(Box::new(list.map_err(|error| HistoryError::List(error.to_string()))?))
+        let list = match access {
+            _ if path.symlink_metadata().is_err() => Ok(FileParts::begin(path)),
+            Access::Read => {
+                FileParts::open_for_reading(path).map_err(|error| HistoryError::List(error.to_string()))
+            }
+            Access::Write => {
+                FileParts::open(path).map_err(|error| HistoryError::ListNotWritten(error.to_string()))
+            }
+        };
+        Self::open(Box::new(list?))
     }
 
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
@@ -165,6 +174,11 @@ impl History {
     /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
     pub fn after(&self, id: u64) -> &[Kept] {
         self.done.iter().find(|(done, _)| *done == id).map_or(&[], |(_, after)| after)
+    }
+
+    /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
+    pub fn unsettled(&self) -> Option<u64> {
+        self.pending
     }
 
     /// Returns where the list stands.
@@ -356,6 +370,10 @@ impl History {
         let id = operation.id;
         let after = self.done.iter().find(|(done, _)| *done == id).map(|(_, after)| after.as_slice());
         let after = after.ok_or(HistoryError::Unknown { id })?;
+        let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
+        if !operation.before.iter().all(is_there) {
+            return Err(HistoryError::Lost { id });
+        }
         let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
         let is_known = |at: usize| {
             let places = view.provenance.of(at);
@@ -366,10 +384,6 @@ impl History {
             (0..n_known).flat_map(|at| view.provenance.of(at)).map(|place| &place.record).collect();
         if still.len() != known.len() {
             return Err(HistoryError::Overtaken { id });
-        }
-        let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
-        if !operation.before.iter().all(is_there) {
-            return Err(HistoryError::Lost { id });
         }
         let old = operation.before.iter().map(|it| Item::Old(it.span.clone()));
         Ok(old.chain((n_known..view.messages.len()).map(Item::Same)).collect())
@@ -389,7 +403,10 @@ impl History {
                 changes: vec![(String::new(), Change::Create { new: crate::change::Bytes(line) })],
             },
         };
-        self.list.commit(&set).map_err(|error| failed(&error))?;
+        self.list.commit(&set).map_err(|error| match error {
+            CommitError::Busy => HistoryError::ListBusy,
+            error => HistoryError::ListNotWritten(error.to_string()),
+        })?;
         self.take(entry);
         Ok(())
     }

@@ -51,6 +51,12 @@ pub enum HistoryError {
     /// The list cannot be read.
     #[error("the list of operations cannot be read: {0}")]
     List(String),
+    /// The list cannot be written.
+    #[error("the list of operations cannot be written: {0}")]
+    ListNotWritten(String),
+    /// Another program is writing the list.
+    #[error("another program is changing the session")]
+    ListBusy,
     /// The session cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -67,6 +73,10 @@ impl HistoryError {
             Self::NotAlone { .. } => "take back what came after it first",
             Self::Lost { .. } => "look for a copy of the session from before",
             Self::List(_) => "check the file that ends in .wb-log next to the session",
+            Self::ListNotWritten(_) => {
+                "the list stands next to the session, in a file that ends in .wb-log: allow writing there"
+            }
+            Self::ListBusy => "wait until it is done and run the command again",
             Self::Write(error) => error.hint(),
         }
     }

@@ -25,7 +25,7 @@
 //! assert!(summaries[0].size.mean < 0.9 && summaries.last().unwrap().names.mean == 1.0);
 //! ```
 //!
-//! It knows no terminal and no file: sessions come as bytes, reports go as values ([`html`] renders them as a page).
+//! It knows no terminal and no file: sessions come as documents, reports go as values ([`html`] renders them as a page).
 
 mod names;
 mod message_text;

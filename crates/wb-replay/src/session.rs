@@ -1,6 +1,6 @@
 //! A session as it was: its segments between native compactions, and the messages that it would have without any.
 
-use wb_formats::FormatError;
+use wb_formats::{Document, FormatError};
 use wb_message::{Block, Message, ToolVocabulary, markers};
 
 /// A session that was read whole.
@@ -39,12 +39,13 @@ impl Stretch {
 }
 
 impl Session {
-    /// Reads a session of any format that `wb-formats` knows from the bytes of its file.
-    pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Self, FormatError> {
-        let whole = wb_formats::read(&mut &*bytes)?;
-        let segments = wb_formats::segments(&mut &*bytes)?;
-        let segments = stretches(segments.into_iter().map(|segment| segment.messages));
-        Ok(Self { name: name.into(), format: whole.format, segments, vocabulary: whole.vocabulary })
+    /// Reads the conversation of a session that was written last, in any format that `wb-formats` knows.
+    pub fn read(name: impl Into<String>, document: &dyn Document) -> Result<Self, FormatError> {
+        let conversation = wb_formats::newest(document)?;
+        let vocabulary = document.view(&conversation)?.vocabulary;
+        let segments = document.segments(&conversation)?.into_iter().map(|segment| segment.messages);
+        let segments = stretches(segments);
+        Ok(Self { name: name.into(), format: document.format().name(), segments, vocabulary })
     }
 
     /// Builds a session of one segment.
@@ -153,7 +154,8 @@ mod tests {
         let rest = after.iter().enumerate().map(|(at, message)| said((n + 1 + at, message)));
         let lines = std::iter::once(header).chain(all).chain([compaction]).chain(rest);
         let file = lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
-        Session::read("s", file.as_bytes()).unwrap()
+        let document = wb_formats::open(Box::new(wb_record::MemoryParts::of(file))).unwrap();
+        Session::read("s", document.as_ref()).unwrap()
     }
 
     fn parent(at: usize) -> Option<String> {

@@ -28,7 +28,7 @@ pub(crate) fn decide(request: &Request<'_>, config: &Config) -> Answer {
     if let Some(host) = request.host.as_deref().filter(|host| !config.is_on(host)) {
         return Answer::pass(format!("the settings leave {host} to itself"));
     }
-    if !config.strategy.is_held_by(&ABILITIES) {
+    if config.strategy.why_not_held(&ABILITIES).is_some() {
         return Answer::pass(format!(
             "an agent cannot hold what the strategy {} makes",
             config.strategy.name()

@@ -112,8 +112,8 @@ impl Event {
 
     /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
     fn found(&self) -> Option<(Facts, Vec<Finding>)> {
-        let bytes = std::fs::read(self.transcript_path.as_deref()?).ok()?;
-        newest_summary(&wb_replay::Session::read("", &bytes).ok()?)
+        let document = open_path(self.transcript_path.as_deref()?, Access::Read).ok()?;
+        newest_summary(&wb_replay::Session::read("", document.as_ref()).ok()?)
     }
 
     fn entry(&self, action: &str, findings: usize) -> Entry {

@@ -15,10 +15,11 @@ use self::decide::decide;
 use self::event::Event;
 use self::protocol::{Answer, Report, Request};
 use crate::args::Hook;
+use crate::clock::unix_ms;
 use crate::compaction_log::{self, Entry};
 use crate::config::Config;
-use crate::history::stamp_at;
-use crate::shell::{Environment, Shell};
+use crate::environment::Environment;
+use crate::shell::Shell;
 
 /// What comes from the thread that works.
 enum News {
@@ -79,7 +80,7 @@ fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
     };
     send(sender, News::Answer(answer));
     if let Some(entry) = entry {
-        let entry = Entry { at_ms: stamp_at(SystemTime::now()), ms: ms_since(start), ..entry };
+        let entry = Entry { at_ms: unix_ms(SystemTime::now()), ms: ms_since(start), ..entry };
         // A log that cannot be written must not hold up the agent.
         let _ = compaction_log::add(environment, &entry);
     }

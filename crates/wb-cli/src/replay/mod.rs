@@ -7,16 +7,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_replay::{CAVEAT, Options, Replay, Session, SessionReport};
+use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use crate::args;
 use crate::escape::escaped;
-use crate::file_error::not_read;
-use crate::page::Page;
-use crate::session::{bytes_of, write_whole};
+use crate::input_files::{self, Source};
+use crate::output_file::{check_target, write_whole};
+use crate::session::past_session;
 use crate::shell::Shell;
-use crate::sources::{self, Source};
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// The answer of `wb replay --json`.
 #[derive(Debug, Serialize)]
@@ -37,7 +37,7 @@ struct Skipped {
 
 /// Replays all sessions and prints what came out; one that cannot be read is named and left out.
 pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
-    let sources = sources::all(&args.files);
+    let sources = input_files::all(&args.files);
     let html = target_of(shell, args, &sources)?;
     let mut windows = args.window.clone();
     windows.sort_unstable();
@@ -55,7 +55,9 @@ pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
     name_skipped(shell, &skipped);
     let replay = Replay::of(options, reports);
     if let HtmlTarget::File(path) = html {
-        write_whole(path, |out| out.write_all(wb_replay::html::page(&replay).as_bytes()))?;
+        write_whole(path, None, args.overwrite, |out| {
+            out.write_all(wb_replay::html::page(&replay).as_bytes())
+        })?;
     }
     if let HtmlTarget::Stdout = html {
         io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;
@@ -75,7 +77,7 @@ fn nothing_replayed(shell: &Shell, mut skipped: Vec<Skipped>) -> UserError {
         return UserError { hint, ..UserError::of_file(&only.file, &only.error, "") };
     }
     name_skipped(shell, &skipped);
-    let hint = "name session files of Claude Code or pi, or folders of them";
+    let hint = "name session files of an agent, or folders of them";
     UserError::new("no session could be replayed", hint)
 }
 
@@ -100,7 +102,8 @@ fn target_of<'a>(
         }
         return Ok(HtmlTarget::Stdout);
     }
-    sources.iter().try_for_each(|source| crate::refuse_same(&source.path, path, "--html"))?;
+    let sessions = sources.iter().map(|source| source.path.as_path());
+    check_target(path, sessions, args.overwrite, "--html")?;
     Ok(HtmlTarget::File(path))
 }
 
@@ -109,7 +112,7 @@ fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<Sess
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
     for source in sources {
         progress.at(&source.name());
-        match shell.timed("reading", || read(source)) {
+        match shell.timed("reading", || past_session(&source.path)) {
             Ok(session) => {
                 reports.push(shell.timed("replaying", || wb_replay::replay(&session, options)));
             }
@@ -120,11 +123,6 @@ fn replay_all(shell: &Shell, sources: &[Source], options: &Options) -> (Vec<Sess
         progress.step();
     }
     (reports, skipped)
-}
-
-fn read(source: &Source) -> Result<Session, UserError> {
-    let bytes = bytes_of(&source.path)?;
-    Session::read(source.name(), &bytes).map_err(|error| not_read(&source.path, &error, &bytes))
 }
 
 fn name_skipped(shell: &Shell, skipped: &[Skipped]) {

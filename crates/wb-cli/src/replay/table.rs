@@ -6,9 +6,9 @@ use anstyle::Style;
 use wb_replay::{CAVEAT, CostRow, Replay, Summary};
 
 use crate::number::{count, grouped};
-use crate::page::Page;
 use crate::show::table::{Cell, Table};
 use crate::style::{BAD, DIM, GOOD};
+use crate::wrap::Page;
 
 /// Writes what was kept and what it would have cost.
 pub(crate) fn write(page: &mut Page<'_>, replay: &Replay) -> io::Result<()> {

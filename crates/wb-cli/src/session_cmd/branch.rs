@@ -9,14 +9,14 @@ use wb_host::{BranchSummaryOpts, HookList, HostError, NavigateOpts, navigate_tre
 use wb_session::{EntryId, EntryKind, LEAF_MARK, Session, SessionError};
 
 use super::find;
-use super::opened::Log;
+use super::session_log::Log;
 use super::settings::Settings;
-use super::show::{body, fact, no_entries};
+use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionBranch;
-use crate::page::Page;
 use crate::shell::Shell;
+use crate::wrap::Page;
 
 /// The answer of `wb session branch --json`.
 #[derive(Debug, Serialize)]
@@ -58,7 +58,7 @@ struct Done {
 /// Goes to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
     };
@@ -168,18 +168,18 @@ fn people(
     }
     if let Some(entry) = &done.entry {
         let left = done.old_leaf.as_ref().map_or("none", EntryId::as_str);
-        fact(page, "left", left)?;
-        fact(page, "context", &done.before.way_to(done.after))?;
+        page.fact("left", left)?;
+        page.fact("context", &done.before.way_to(done.after))?;
         let kind = if done.digest.is_some() { "the digest of what was left" } else { "a mark" };
         if changed.is_written {
-            fact(page, "leaf", &format!("{}, {kind}", dest.appended(entry)))?;
+            page.fact("leaf", &format!("{}, {kind}", dest.appended(entry)))?;
         }
     }
     if let Some(digest) = &done.digest {
         digest.write_facts(page)?;
     }
     if let Some(back) = done.back.as_ref().filter(|_| changed.is_written) {
-        fact(page, "go back", back)?;
+        page.fact("go back", back)?;
     }
     match &done.editor_text {
         Some(text) => body(page, "Prompt", text),

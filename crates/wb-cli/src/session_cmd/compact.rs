@@ -11,16 +11,15 @@ use wb_host::{
 use wb_session::{CompactionSettings, EntryId, EntryTag, Session};
 
 use super::find::IdWidth;
-use super::opened::Log;
+use super::session_log::Log;
 use super::settings::Settings;
-use super::show::fact;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::{grouped, messages};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::show::report::digest_text;
+use crate::wrap::Page;
 
 /// The answer of `wb session compact --json`.
 #[derive(Debug, Serialize)]
@@ -72,7 +71,7 @@ struct Act {
 /// Compacts a session at its leaf.
 pub(crate) fn compact(shell: &Shell, args: &SessionChange) -> Result<()> {
     let dest = WriteTarget::of(args);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let settings = Settings::of(shell, &log)?;
     let changed = shell.timed("compacting", || {
         apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, now_ms))
@@ -212,16 +211,16 @@ fn people_act(
         n if n == act.n_summarized => format!("{summarized}, the start of a split turn"),
         n => format!("{summarized}, {} of them the start of a split turn", grouped(n as u64)),
     };
-    fact(page, "summarized", &summarized)?;
+    page.fact("summarized", &summarized)?;
     let first = width.short(act.first_kept.as_str());
-    fact(page, "kept", &format!("{}, from {first} on", messages(act.n_kept())))?;
-    fact(page, "context", &before.way_to(act.after))?;
+    page.fact("kept", &format!("{}, from {first} on", messages(act.n_kept())))?;
+    page.fact("context", &before.way_to(act.after))?;
     act.digest.write_facts(page)?;
     if !changed.is_written {
         return digest_text(page, act.digest.text());
     }
     let file = dest.shell_name();
-    fact(page, "entry", &dest.appended(&act.entry))?;
-    fact(page, "read it", &format!("wb session show {file} {}", act.entry))?;
-    fact(page, "take it back", &format!("wb session undo {file}"))
+    page.fact("entry", &dest.appended(&act.entry))?;
+    page.fact("read it", &format!("wb session show {file} {}", act.entry))?;
+    page.fact("take it back", &format!("wb session undo {file}"))
 }

@@ -9,16 +9,16 @@ use wb_message::{Message, outline};
 use wb_session::{EntryId, Node};
 
 use super::find;
-use super::opened::Log;
+use super::session_log::Log;
 use super::weight::Weight;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{grouped, messages};
 use crate::outcome::{Fate, Line};
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::show;
 use crate::style::DIM;
+use crate::wrap::Page;
 
 /// The answer of `wb session context --json`.
 #[derive(Debug, Serialize)]

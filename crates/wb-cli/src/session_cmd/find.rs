@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use wb_session::{EntryId, Tree};
 
-use super::opened::Log;
+use super::session_log::Log;
 use crate::number::{count, grouped};
 use crate::user_error::UserError;
 

@@ -1,6 +1,6 @@
 //! `wb session`: what a session log holds, and entries that are appended to it.
 
-mod opened;
+mod session_log;
 mod find;
 mod describe;
 mod graph;

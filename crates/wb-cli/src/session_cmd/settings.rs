@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use wb_host::read_settings;
 use wb_session::SessionSettings;
 
-use super::opened::Log;
+use super::session_log::Log;
 use crate::escape::escaped;
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::DIM;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// The agents whose settings are read, in folders of these names; the first that has a file in a place counts there.
 const FOLDERS: [&str; 2] = [".indusagi", ".pi"];

@@ -9,14 +9,14 @@ use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 
 use super::describe;
 use super::find::{self, IdWidth, first_of};
-use super::opened::Log;
+use super::session_log::Log;
 use crate::args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{count, grouped};
-use crate::page::Page;
 use crate::shell::Shell;
-use crate::style::{DIM, HEAD};
+use crate::style::HEAD;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// Names of a list that people are shown.
 const SHOWN_NAMES: usize = 20;
@@ -51,32 +51,27 @@ fn people(shell: &Shell, page: &mut Page<'_>, log: &Log, entry: &Entry) -> io::R
     log.heading(page, &format!("line {}", entry.line))?;
     log.write_notes(shell, page, &[])?;
     let leaf = if is_leaf { "  ← leaf" } else { "" };
-    fact(page, "entry", &format!("{}{leaf}", entry.id))?;
+    page.fact("entry", &format!("{}{leaf}", entry.id))?;
     let role = describe::role(&entry.kind).map_or_else(String::new, |role| format!(", {role}"));
-    fact(page, "kind", &format!("{}{role}", describe::kind(&entry.kind)))?;
-    fact(page, "parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
+    page.fact("kind", &format!("{}{role}", describe::kind(&entry.kind)))?;
+    page.fact("parent", entry.parent_id.as_ref().map_or("none", EntryId::as_str))?;
     let children = children(log, &entry.id);
     let names: Vec<&str> = children.iter().map(EntryId::as_str).collect();
-    fact(page, "children", &first_of(&names, SHOWN_NAMES))?;
+    page.fact("children", &first_of(&names, SHOWN_NAMES))?;
     if entry.timestamp != 0 {
-        fact(page, "time", &iso_ms(entry.timestamp))?;
+        page.fact("time", &iso_ms(entry.timestamp))?;
     }
     if let Some(label) = tree.label(&entry.id) {
-        fact(page, "label", label)?;
+        page.fact("label", label)?;
     }
     for (name, what) in facts(&entry.kind) {
-        fact(page, name, &what)?;
+        page.fact(name, &what)?;
     }
     let bodies = bodies(&entry.kind);
     if bodies.is_empty() {
-        return fact(page, "says", &describe::line(&entry.kind, width));
+        return page.fact("says", &describe::line(&entry.kind, width));
     }
     bodies.iter().try_for_each(|(head, text)| body(page, head, text))
-}
-
-/// Writes a line that begins with what it tells.
-pub(crate) fn fact(page: &mut Page<'_>, name: &str, what: &str) -> io::Result<()> {
-    page.prose(&format!("  {DIM}{name:<14}{DIM:#} "), 17, &escaped(what))
 }
 
 /// Writes a body under its heading, line by line as it is.

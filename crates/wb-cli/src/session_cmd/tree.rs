@@ -10,13 +10,13 @@ use wb_session::{Entry, EntryId, EntryTag, Node, Session, iso_ms};
 use super::describe;
 use super::find::IdWidth;
 use super::graph::{Graph, Row};
-use super::opened::Log;
+use super::session_log::Log;
 use crate::args::SessionTree;
 use crate::escape::escaped;
 use crate::number::count;
-use crate::page::Page;
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD, HEAD, WARN};
+use crate::wrap::Page;
 
 /// Characters of a label that a line shows.
 const LABEL_CHARS: usize = 40;

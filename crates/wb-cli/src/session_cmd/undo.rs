@@ -8,14 +8,13 @@ use wb_host::HostError;
 use wb_session::{EntryKind, Session, UndoneCompaction};
 
 use super::describe::gist;
-use super::opened::Log;
-use super::show::fact;
+use super::session_log::Log;
 use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionChange;
 use crate::number::count;
-use crate::page::Page;
 use crate::shell::Shell;
+use crate::wrap::Page;
 
 /// The answer of `wb session undo --json`.
 #[derive(Debug, Serialize)]
@@ -48,7 +47,7 @@ struct Done {
 /// Takes back the last compaction on the path to the leaf.
 pub(crate) fn undo(shell: &Shell, args: &SessionChange) -> Result<()> {
     let dest = WriteTarget::of(args);
-    let log = Log::open(shell, dest.file)?;
+    let log = Log::open_staged(shell, dest.file)?;
     let changed = apply_change(log, dest, |session, now_ms| run(session, dest, now_ms))?;
     if shell.is_json {
         return shell.print_json(&json_report(&changed, dest));
@@ -97,16 +96,16 @@ fn people(
     };
     changed.log.heading(page, heading)?;
     changed.log.write_notes(shell, page, &changed.notes)?;
-    fact(page, "compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
+    page.fact("compaction", &format!("{} \"{text}\"", undone.compaction_id))?;
     let repeated = match undone.n_repeated {
         0 => "nothing, for nothing came after it".to_owned(),
         n => format!("{} that came after it", count(n, "entry", "entries")),
     };
-    fact(page, "repeated", &repeated)?;
-    fact(page, "context", &before.way_to(*after))?;
+    page.fact("repeated", &repeated)?;
+    page.fact("context", &before.way_to(*after))?;
     if !changed.is_written {
         return Ok(());
     }
-    fact(page, "leaf", &dest.appended(&undone.new_leaf_id))?;
-    fact(page, "go back", back)
+    page.fact("leaf", &dest.appended(&undone.new_leaf_id))?;
+    page.fact("go back", back)
 }

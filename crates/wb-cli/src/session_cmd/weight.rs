@@ -10,9 +10,8 @@ use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
 use super::find::first_of;
-use super::show::fact;
 use crate::number::grouped;
-use crate::page::Page;
+use crate::wrap::Page;
 
 /// Files of each list that people are shown.
 const SHOWN_FILES: usize = 5;
@@ -140,10 +139,10 @@ impl Summary {
             _ => "the model's",
         };
         let why = self.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
-        fact(page, "digest", &format!("{} tokens, {by}{why}", grouped(self.digest_tokens)))?;
+        page.fact("digest", &format!("{} tokens, {by}{why}", grouped(self.digest_tokens)))?;
         for (name, files) in [("files read", &self.read_files), ("files modified", &self.modified_files)] {
             let names: Vec<&str> = files.iter().map(String::as_str).collect();
-            fact(page, name, &first_of(&names, SHOWN_FILES))?;
+            page.fact(name, &first_of(&names, SHOWN_FILES))?;
         }
         Ok(())
     }

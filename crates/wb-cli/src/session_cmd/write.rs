@@ -1,22 +1,19 @@
 //! Changes of a session log: made in memory, then appended to the file or written to a new one.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use wb_host::HostError;
 use wb_message::Message;
-use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
-use wb_session::{
-    Durability, EntryId, EntryKind, EntryStore, IdSource, NEWEST_VERSION, Session, SessionError, StoreError,
-};
+use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
-use super::opened::{self, Log};
+use super::session_log::{self, Log};
 use crate::args::SessionChange;
+use crate::clock::{ids, unix_ms};
 use crate::escape::shell_word;
-use crate::file_error::not_written;
-use crate::session::write_new;
+use crate::output_file::write_whole;
 use crate::user_error::UserError;
 
 /// Where a change goes.
@@ -84,87 +81,48 @@ impl<T> Changed<T> {
 
 /// Carries out a change.
 ///
-/// It is made on a copy in memory, and what it appended there is appended to the file. A change that is refused and
-/// one that appends nothing leave the file as it is, its torn end among it.
+/// What it appends is staged, and written in one step. A change that is refused and one that appends nothing leave the
+/// file as it is, its torn end among it.
 pub(crate) fn apply_change<T>(
-    log: Log,
+    mut log: Log,
     dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
 ) -> Result<Changed<T>, UserError> {
     check(&log, dest)?;
-    let mut before = Vec::new();
-    log.session.write_to(&mut before).map_err(|error| log.failure(&error))?;
-    let opened = Session::open(Box::new(MemoryStore::of_lines(&before)), ids());
-    let mut session = opened.map_err(|error| log.failure(&error))?;
-    let done = change(&mut session, now_ms()).map_err(|error| failure(&log.file, &error))?;
-    let is_new = session.tree().nodes().len() > log.session.tree().nodes().len();
-    let is_written = is_new && !dest.is_dry;
-    let mut notes = Vec::new();
-    if dest.is_dry && dest.out.is_none() && is_older(&log) {
-        notes.push(format!("a layout of version {} is not appended to: the run needs -o OUT", version(&log)));
+    let (mut notes, mut present) = (Vec::new(), None);
+    if is_older(&log) {
+        present = Some(in_present_layout(&log).map_err(|error| log.failure(&error))?);
+        if dest.out.is_none() {
+            notes.push(format!(
+                "a layout of version {} is not appended to: the run needs -o OUT",
+                version(&log)
+            ));
+        }
     }
+    let session = present.as_mut().unwrap_or(&mut log.session);
+    let n_before = session.tree().nodes().len();
+    let done = change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
+    let is_written = session.tree().nodes().len() > n_before && !dest.is_dry;
     match dest.out {
         _ if !is_written => {}
-        Some(out) => write_out(&session, out)?,
-        None => notes.extend(append(&session, dest.file, &before)?),
+        Some(out) => write_whole(out, Some(dest.file), false, |to| session.write_to(to).map_err(io_error))?,
+        None => notes.extend(append(session).map_err(|error| failure(&log.file, &error.into()))?),
     }
     Ok(Changed { log, done, is_written, notes })
 }
 
-fn write_out(session: &Session, out: &Path) -> Result<(), UserError> {
-    let written = write_new(out, |to| session.write_to(to).map_err(io_error));
-    written.map_err(|error| not_written(out, &error))
+/// Returns a session of an older layout in the present one, in memory.
+fn in_present_layout(log: &Log) -> Result<Session, SessionError> {
+    let mut lines = Vec::new();
+    log.session.write_to(&mut lines)?;
+    Session::open(Box::new(MemoryStore::of_lines(&lines)), ids())
 }
 
-/// Appends to a file what a session has beyond what was read of that file.
-fn append(session: &Session, file: &Path, before: &[u8]) -> Result<Option<String>, UserError> {
-    let mut new = Rest { n_skipped: before.len(), bytes: Vec::new() };
-    let appended = session.write_to(&mut new).and_then(|()| append_lines(file, before, &new.bytes));
-    appended.map_err(|error| failure(&file.display().to_string(), &error.into()))
-}
-
-fn append_lines(file: &Path, before: &[u8], new: &[u8]) -> Result<Option<String>, SessionError> {
-    // Opening for writing moves a torn end aside, which must not happen if nothing is appended then.
-    check_same(&JsonlStore::open_for_reading(file)?, before)?;
-    let mut store = JsonlStore::open(file, Durability::Always)?;
-    let aside = store.torn().and_then(|torn| torn.kept_in.as_ref());
-    let note = aside.map(|aside| format!("the truncated last line was moved to {}", aside.display()));
-    check_same(&store, before)?;
-    let lines: Vec<&[u8]> = new.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
-    store.append_all(&lines)?;
-    Ok(note)
-}
-
-/// Refuses a file that is not as it was read.
-fn check_same(store: &JsonlStore, before: &[u8]) -> Result<(), SessionError> {
-    let (mut rest, mut is_same, mut found) = (before, true, 0);
-    store.read_all(&mut |_, record| {
-        found += record.len() as u64 + 1;
-        let after = rest.strip_prefix(record).and_then(|rest| rest.strip_prefix(b"\n"));
-        is_same &= after.is_some();
-        rest = after.unwrap_or_default();
-    })?;
-    let changed = StoreError::Changed { path: store.path().to_owned(), expected: before.len() as u64, found };
-    if is_same && rest.is_empty() { Ok(()) } else { Err(changed.into()) }
-}
-
-/// Keeps what is written after so many bytes.
-struct Rest {
-    n_skipped: usize,
-    bytes: Vec<u8>,
-}
-
-impl Write for Rest {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n_skipped = self.n_skipped.min(bytes.len());
-        self.n_skipped -= n_skipped;
-        self.bytes.extend_from_slice(&bytes[n_skipped..]);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// Writes what a session has staged, and returns what happened to the file besides.
+fn append(session: &mut Session) -> Result<Option<String>, SessionError> {
+    session.sync()?;
+    let aside = session.torn().and_then(|torn| torn.kept_in.as_ref());
+    Ok(aside.map(|aside| format!("the truncated last line was moved to {}", aside.display())))
 }
 
 /// Refuses what cannot be written where it should go.
@@ -248,42 +206,6 @@ fn hint(error: &SessionError) -> &str {
         SessionError::NothingToUndo => {
             "`wb session tree` shows where compactions are; go to an entry after one first"
         }
-        other => opened::hint(other),
-    }
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Returns ids that another run does not make.
-fn ids() -> IdSource {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let nanos = since.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(since.subsec_nanos()));
-    IdSource::new(nanos ^ u64::from(std::process::id()).rotate_right(16))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOG: &[u8] =
-        b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n{\"type\":\"custom\",\"id\":\"a\"}\n";
-
-    #[test]
-    fn a_file_that_is_not_as_it_was_read_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("s.jsonl");
-        let changed = [&LOG[..LOG.len() - 4], b"b\"}\n"].concat();
-        for now in [[LOG, b"{}\n"].concat(), LOG[..44].to_vec(), changed] {
-            std::fs::write(&file, &now).unwrap();
-            let error = append_lines(&file, LOG, b"{\"new\":1}\n").unwrap_err();
-            assert!(matches!(error, SessionError::Store(StoreError::Changed { .. })), "{error}");
-            assert_eq!(std::fs::read(&file).unwrap(), now);
-        }
-        std::fs::write(&file, LOG).unwrap();
-        assert_eq!(append_lines(&file, LOG, b"{\"new\":1}\n{\"new\":2}\n").unwrap(), None);
-        assert_eq!(std::fs::read(&file).unwrap(), [LOG, b"{\"new\":1}\n{\"new\":2}\n"].concat());
+        other => session_log::hint(other),
     }
 }

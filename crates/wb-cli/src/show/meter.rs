@@ -7,9 +7,9 @@ use wb_formats::Note;
 use crate::escape::escaped;
 use crate::json::by_kind;
 use crate::number::{grouped, grouped_in, messages};
-use crate::page::{Page, width};
 use crate::session::Session;
 use crate::style::{BAD, DIM, GOOD, WARN};
+use crate::wrap::{Page, width};
 
 /// Cells of a bar, where there is room for so many.
 const MOST_CELLS: usize = 40;

@@ -3,5 +3,5 @@
 pub(crate) mod meter;
 pub(crate) mod outline;
 pub(crate) mod report;
-pub(crate) mod row;
+pub(crate) mod session_line;
 pub(crate) mod table;

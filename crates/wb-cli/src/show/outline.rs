@@ -7,8 +7,8 @@ use anstyle::Style;
 use crate::escape::escaped;
 use crate::number::grouped;
 use crate::outcome::{Fate, Line};
-use crate::page::Page;
 use crate::style::{BAD, DIM, GOOD, WARN};
+use crate::wrap::Page;
 
 /// Lines of a long run that are shown at its start and at its end.
 const SHOWN: usize = 6;

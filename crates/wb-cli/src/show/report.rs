@@ -10,10 +10,10 @@ use super::outline;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
-use crate::page::{Page, width};
 use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::style::{DIM, HEAD, WARN};
+use crate::wrap::{Page, width};
 
 /// Writes the meters before and after and a line per stage.
 pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome) -> io::Result<()> {
@@ -24,6 +24,9 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     meter::facts(page, session)?;
     writeln!(page)?;
     steps(page, outcome)?;
+    for (step, why) in session.left_out().iter().filter(|_| report.is_changed()) {
+        page.prose("  ", 4, &format!("{DIM}left out: {step}, for {why}{DIM:#}"))?;
+    }
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
@@ -99,20 +102,12 @@ pub(crate) fn whole(
 }
 
 /// Says where the result stands and how to go back.
-pub(crate) fn written(
-    page: &mut Page<'_>,
-    session: &Session,
-    out: Option<&Path>,
-    operation: Option<u64>,
-) -> io::Result<()> {
-    match (out, operation) {
-        (Some(out), _) => writeln!(page, "\n{DIM}written to:{DIM:#} {}", escaped(&out.display().to_string())),
-        (None, Some(_)) => {
-            let file = shell_word(&session.file);
-            writeln!(page, "\n{DIM}take it back:{DIM:#} wb undo {}", escaped(&file))
-        }
-        (None, None) => writeln!(page, "\nnothing was written"),
-    }
+pub(crate) fn written(page: &mut Page<'_>, session: &Session, out: Option<&Path>) -> io::Result<()> {
+    let (lead, text) = match out {
+        Some(out) => ("written to:", out.display().to_string()),
+        None => ("take it back:", format!("wb undo {}", shell_word(&session.file))),
+    };
+    writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }
 
 /// Returns the command that writes what was shown.
@@ -124,7 +119,7 @@ fn command(session: &Session, out: Option<&Path>) -> String {
     };
     let place = match out {
         Some(out) => format!("-o {}", escaped(&shell_word(&out.display().to_string()))),
-        None if session.is_written_natively() => "--in-place".to_owned(),
+        None if session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };
     let options = session.policy.options();

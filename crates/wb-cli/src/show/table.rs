@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::page::{Page, width};
 use crate::style::{DIM, HEAD};
+use crate::wrap::{Page, width};
 
 /// A table with a name in the first column and figures in the others.
 #[derive(Debug)]

@@ -200,6 +200,8 @@ fn every_json_document_has_a_version() {
         format!("weigh {pi}"),
         format!("plan {pi}"),
         format!("compact {pi} --dry-run"),
+        format!("log {pi}"),
+        format!("log {pi} --explain 1"),
         format!("compare {pi}"),
         format!("replay {pi}"),
         format!("audit {pi}"),

@@ -91,7 +91,7 @@ fn a_host_names_the_first_message_that_stays_by_the_id_of_its_record() {
         lines.push(json!({"type": "message", "id": format!("e{at}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00Z",
             "message": {"role": role, "content": content}}));
     }
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let question = |id: &str| json!({"version": 1, "host": "pi", "session": {"text": text}, "keep_from": id});
     assert_eq!(ask(home.path(), &question("e34"))["keep"], json!([{"start": 34, "end": 40}]));
     assert_eq!(reason(&ask(home.path(), &question("gone"))), "the message that stays first is not there");

@@ -94,6 +94,17 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_session_that_needs_nothing_is_left_alone_and_nothing_is_said_to_be_written() {
+    let place = Place::new();
+    let done = json_of(&place.run(&["compact", "--in-place", "--json"]));
+    assert_eq!((&done["changed"], done.get("written")), (&Value::Bool(false), None));
+    let told = place.run(&["compact", "--in-place"]);
+    assert_eq!((told.code, told.stderr.as_str()), (0, ""));
+    assert!(told.stdout.contains("unchanged: within budget"), "{}", told.stdout);
+    assert_eq!((place.bytes() == place.before, place.n_files()), (true, 1));
+}
+
+#[test]
 fn a_session_that_was_written_to_just_now_is_left_alone() {
     let place = Place::new();
     place.age(1);
@@ -185,10 +196,14 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     let before = place.bytes();
     let refused = place.run(&["compact", "--in-place", "--strategy", "three-level", "--window", "4k"]);
     assert_eq!(refused.code, 1);
-    let told =
-        "a session of pi cannot hold what the strategy three-level makes of it\nhint: leave out --strategy";
+    let told = "what the strategy three-level makes of it: a compaction of pi stands for the oldest messages alone\nhint: leave";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
     assert_eq!((place.bytes() == before, place.n_files()), (true, 1));
+    let planned = json_of(&place.run(&["plan", "--force", "--json"]));
+    let why = "pi puts nothing between its summary and the messages that stay";
+    assert_eq!(planned["left_out"], serde_json::json!([{"step": "restore", "why": why}]));
+    let shown = place.run(&["plan", "--force"]).stdout.replace("\n    ", " ");
+    assert!(shown.contains(&format!("left out: restore, for {why}")), "{shown}");
     let out = place.folder.path().join("out.jsonl");
     let words = ["compact", "--strategy", "three-level", "--window", "4k", "-o", out.to_str().unwrap()];
     assert_eq!(place.run(&words).code, 0);

@@ -12,6 +12,8 @@ mod screens;
 mod hints;
 mod in_place;
 mod hook;
+mod log;
+mod odd_files;
 mod terminal;
 mod overview;
 mod audit;

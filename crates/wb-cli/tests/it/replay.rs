@@ -118,6 +118,31 @@ fn a_page_is_written_beside_the_table() {
 }
 
 #[test]
+fn a_page_is_written_over_only_if_that_is_asked_for_and_never_through_a_link() {
+    let folder = folder();
+    let [out, link] = ["replay.html", "link.html"].map(|name| folder.path().join(name));
+    std::fs::write(&out, "precious").unwrap();
+    let words = ["--html", out.to_str().unwrap(), "--overwrite"];
+    let refused = run(folder.path(), &words[..2]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert!(
+        refused.stderr.ends_with("is there already\nhint: name a new file, or add --overwrite\n"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&out, &link).unwrap();
+        let refused = run(folder.path(), &["--html", link.to_str().unwrap(), "--overwrite"]);
+        assert!(refused.code == 1 && refused.stderr.contains("is a link to "), "{}", refused.stderr);
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    }
+    assert_eq!(run(folder.path(), &words).code, 0);
+    assert!(std::fs::read_to_string(&out).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named_and_the_others_are_replayed() {
     let folder = folder();
     std::fs::write(folder.path().join("broken.json"), "{\"a\": 1}").unwrap();

@@ -50,6 +50,19 @@ fn o_names_a_new_file_in_a_folder_that_is_there() {
     assert!(place.refused("compact", &["--dry-run", "-o", "/dev/null"]).contains("is there already"));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_new_session_is_as_private_as_the_one_that_it_was_made_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = ten_turns();
+    for mode in [0o600, 0o640] {
+        fs::set_permissions(&place.file, PermissionsExt::from_mode(mode)).unwrap();
+        let out = place.path(&format!("{mode:o}.jsonl"));
+        place.json("compact", &["-o", &out]);
+        assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
 #[test]
 fn an_older_layout_is_brought_to_the_present_one_with_o_alone() {
     for version in ["v1", "v2"] {

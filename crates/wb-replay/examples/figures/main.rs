@@ -3,18 +3,14 @@
 //! ```text
 //! cargo run --release -p wb-replay --example figures -- DATE COMMIT FOLDER…
 //! ```
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    reason = "an example reads files and prints"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
 mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use wb_record::Access;
 use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, at_sizes, digesting, replay};
 
 /// The parts of a history that it is compacted to.
@@ -71,6 +67,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn read(path: &Path) -> Option<Session> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().display();
     let name = format!("{folder}/{}", path.file_name().unwrap_or_default().display());
-    let bytes = std::fs::read(path).ok()?;
-    Session::read(&name, &bytes).inspect_err(|error| eprintln!("{name}: {error}")).ok()
+    let document = wb_formats::open_path(path, Access::Read);
+    let session = document.and_then(|document| Session::read(&name, document.as_ref()));
+    session.inspect_err(|error| eprintln!("{name}: {error}")).ok()
 }

@@ -71,6 +71,9 @@ impl Format for ClaudeCode {
     }
 }
 
+/// Why an export is not written.
+const READ_ONLY: &str = "a web export is read only";
+
 /// A session file of Claude Code.
 #[derive(Debug)]
 struct ClaudeCodeDocument {
@@ -101,6 +104,10 @@ impl Document for ClaudeCodeDocument {
         &ClaudeCode
     }
 
+    fn abilities(&self) -> Abilities {
+        if self.is_export { Abilities::none(READ_ONLY) } else { ClaudeCode.abilities() }
+    }
+
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let Assembled { segment, provenance, model, notes } = self.assembled(&self.last())?;
         let mut view = View::new(ClaudeCode.name(), ToolVocabulary::CLAUDE_CODE);
@@ -117,7 +124,7 @@ impl Document for ClaudeCodeDocument {
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         if self.is_export {
-            return Err(refused("a web export is read only"));
+            return Err(refused(READ_ONLY));
         }
         let (live, _) =
             self.live(&self.last()).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;

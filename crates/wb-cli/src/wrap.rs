@@ -4,6 +4,9 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::escape::escaped;
+use crate::style::{DIM, HEAD};
+
 /// The fewest columns that are written for.
 const LEAST_COLUMNS: usize = 40;
 
@@ -29,9 +32,13 @@ impl<'a> Page<'a> {
         writeln!(self.out, "{lead}{}{tail}", head(text, room))
     }
 
+    /// Writes a line that begins with what it tells.
+    pub(crate) fn fact(&mut self, name: &str, what: &str) -> io::Result<()> {
+        self.prose(&format!("  {DIM}{name:<14}{DIM:#} "), 17, &escaped(what))
+    }
+
     /// Writes what a page begins with: a name, and what is told of it on the same line if that fits.
     pub(crate) fn heading(&mut self, name: &str, told: &str) -> io::Result<()> {
-        use crate::style::{DIM, HEAD};
         let (name, told) = (format!("{HEAD}{name}{HEAD:#}"), format!("{DIM}{told}{DIM:#}"));
         if width(&name) + 2 + width(&told) <= self.columns {
             return writeln!(self.out, "{name}  {told}");
@@ -110,7 +117,6 @@ pub(crate) fn tail(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::style::DIM;
 
     #[test]
     fn prose_is_broken_at_blanks_and_goes_on_below_its_start() {

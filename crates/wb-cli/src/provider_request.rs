@@ -1,7 +1,7 @@
-//! What a file looks like that is no session that is read: other agents, and requests to providers.
+//! Requests to providers, which are taken for sessions by mistake.
 
-/// Returns what the start of a file looks like, in words that follow "looks like".
-pub(crate) fn foreign(head: &[u8]) -> Option<&'static str> {
+/// Returns which request the start of a file looks like, in words that follow "looks like".
+pub(crate) fn provider_request(head: &[u8]) -> Option<&'static str> {
     let head = String::from_utf8_lossy(head);
     let has = |key: &str| head.contains(&format!("\"{key}\""));
     let is_type = |name: &str| has_pair(&head, "type", name);
@@ -9,9 +9,6 @@ pub(crate) fn foreign(head: &[u8]) -> Option<&'static str> {
     let is_json = head.trim_start().starts_with(['{', '[']);
     if !is_json {
         return None;
-    }
-    if is_type("session_meta") || is_type("response_item") || is_type("turn_context") {
-        return Some("a session of Codex");
     }
     if !has("role") {
         return None;
@@ -44,25 +41,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_other_agents_are_known_by_their_words() {
+    fn requests_are_known_by_their_words() {
         let anthropic =
             r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result"}]}]}"#;
         let chat =
             r#"{"model":"m","messages":[{"role" : "system","content":"x"},{"role":"user","content":"y"}]}"#;
         let responses = r#"{"model":"m","instructions":"x","input":[{"role":"user","content":"y"}]}"#;
         let either = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}"#;
-        let codex = "{\"timestamp\":\"…\",\"type\":\"session_meta\",\"payload\":{}}\n";
         for (head, expected) in [
             (anthropic, Some("a request body of Anthropic (Messages)")),
             (chat, Some("a request body of OpenAI (Chat Completions)")),
             (responses, Some("a request body of OpenAI (Responses)")),
             (either, Some("a request body of Anthropic or OpenAI")),
-            (codex, Some("a session of Codex")),
             ("{\"a\":1}", None),
             ("\"role\" of a text", None),
             ("", None),
         ] {
-            assert_eq!(foreign(head.as_bytes()), expected, "{head}");
+            assert_eq!(provider_request(head.as_bytes()), expected, "{head}");
         }
     }
 }

@@ -7,16 +7,16 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::shell::Environment;
+use crate::environment::Environment;
 
 /// Bytes at the start of a session in which its folder is looked for.
 const HEAD_BYTES: u64 = 1 << 16;
-/// How far below its place a session may lie.
+/// How far below its folder a session may lie.
 const MOST_DEPTH: usize = 6;
 
 /// A folder in which an agent keeps its sessions.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct AgentFolder {
     pub(crate) agent: &'static str,
     pub(crate) folder: PathBuf,
     names: Names,
@@ -45,8 +45,8 @@ pub(crate) struct Found {
     pub(crate) modified: SystemTime,
 }
 
-/// Returns the places that agents use by default, in the environment of this user.
-pub(crate) fn places(environment: &Environment) -> Vec<Place> {
+/// Returns the folders that agents use by default, in the environment of this user.
+pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
     let home = |below: &str| environment.home.as_deref().map(|home| home.join(below));
     let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
     let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
@@ -57,14 +57,14 @@ pub(crate) fn places(environment: &Environment) -> Vec<Place> {
         ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
         ("opencode", home(".local/share/opencode"), OF_OPENCODE),
     ];
-    let mut places: Vec<Place> = Vec::new();
+    let mut all: Vec<AgentFolder> = Vec::new();
     for (agent, folder, names) in known {
         let Some(folder) = folder else { continue };
-        if !places.iter().any(|place| place.folder == folder) {
-            places.push(Place { agent, folder, names });
+        if !all.iter().any(|known| known.folder == folder) {
+            all.push(AgentFolder { agent, folder, names });
         }
     }
-    places
+    all
 }
 
 impl Names {
@@ -75,8 +75,8 @@ impl Names {
     }
 }
 
-impl Place {
-    /// Returns the sessions of the place; one that cannot be listed has none.
+impl AgentFolder {
+    /// Returns the sessions in it; one that cannot be listed has none.
     pub(crate) fn sessions(&self) -> Vec<Found> {
         let mut found = Vec::new();
         self.add_below(&self.folder, MOST_DEPTH, &mut found);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn variables_of_the_agents_say_where_else_to_look() {
         let names = |environment: &Environment| -> Vec<String> {
-            places(environment).iter().map(|place| place.folder.display().to_string()).collect()
+            agent_folders(environment).iter().map(|it| it.folder.display().to_string()).collect()
         };
         let plain = Environment { home: Some("/home/a".into()), ..Environment::default() };
         let opencode = "/home/a/.local/share/opencode";
@@ -154,7 +154,7 @@ mod tests {
             fs::write(file, "{\"payload\":{\"cwd\":\"/a/b\"}}\n").unwrap();
         }
         let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
-        let found: Vec<Found> = places(&environment).iter().flat_map(Place::sessions).collect();
+        let found: Vec<Found> = agent_folders(&environment).iter().flat_map(AgentFolder::sessions).collect();
         let names: Vec<_> = found.iter().map(|it| it.path.strip_prefix(home.path()).unwrap()).collect();
         assert_eq!(names, [files[0], files[3], files[4]].map(Path::new));
         assert_eq!(working_folder(&found[0].path), Some("/a/b".into()));

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use super::meter;
 use crate::escape::escaped;
 use crate::number::grouped;
-use crate::page::{Page, head, tail, width};
 use crate::session::Session;
 use crate::style::{BAD, DIM, HEAD};
+use crate::wrap::{Page, head, tail, width};
 
 /// With a place for the mark of what is over its budget.
 const TOKEN_COLUMNS: usize = 10;

@@ -1,20 +1,22 @@
 //! Opening a session log, and what is wrong with it in words.
 
-use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 use wb_session::store::jsonl::JsonlStore;
-use wb_session::{IdSource, Session, SessionError, StoreError};
+use wb_session::store::staged::StagedStore;
+use wb_session::{EntryStore, Session, SessionError, StoreError};
 
+use crate::clock::ids;
 use crate::escape::escaped;
 use crate::file_error::not_opened;
 use crate::number::{count, grouped_in};
-use crate::page::Page;
+use crate::session::stream;
 use crate::shell::Shell;
 use crate::style::DIM;
 use crate::user_error::UserError;
+use crate::wrap::Page;
 
 /// Notes that people are shown; the rest is counted.
 const SHOWN_NOTES: usize = 10;
@@ -30,17 +32,25 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// Opens a log to look into it.
     pub(crate) fn open(shell: &Shell, path: &Path) -> Result<Self, UserError> {
-        shell.timed("reading", || Self::read(path))
+        shell.timed("reading", || Self::read(path, |path| Ok(Box::new(JsonlStore::open_for_reading(path)?))))
     }
 
-    fn read(path: &Path) -> Result<Self, UserError> {
+    /// Opens a log to change it: what is appended stays in memory until the session is synced.
+    pub(crate) fn open_staged(shell: &Shell, path: &Path) -> Result<Self, UserError> {
+        shell.timed("reading", || Self::read(path, |path| Ok(Box::new(StagedStore::open(path)?))))
+    }
+
+    fn read(
+        path: &Path,
+        open: impl FnOnce(&Path) -> Result<Box<dyn EntryStore>, StoreError>,
+    ) -> Result<Self, UserError> {
         let file = path.display().to_string();
         let copy = copy_of_stream(path).map_err(|error| not_opened(path, &error))?;
         let source = copy.as_ref().map_or(path, NamedTempFile::path);
-        let opened = JsonlStore::open_for_reading(source).map_err(SessionError::from);
-        // Nothing is appended, so it does not matter where new ids start.
-        let session = opened.and_then(|store| Session::open(Box::new(store), IdSource::new(0)));
+        let opened = open(source).map_err(SessionError::from);
+        let session = opened.and_then(|store| Session::open(store, ids()));
         let session = session.map_err(|error| match &error {
             SessionError::Store(StoreError::Io { source, .. })
                 if source.kind() == io::ErrorKind::IsADirectory =>
@@ -100,7 +110,7 @@ pub(crate) fn hint(error: &SessionError) -> &str {
         SessionError::Empty
         | SessionError::NoHeader { .. }
         | SessionError::Store(StoreError::NotALog { .. }) => {
-            "name a session file of pi, version 1 to 3; `wb plan` reads those of Claude Code too"
+            "name a session file of pi, version 1 to 3; `wb plan` and `wb compact` take those of other agents too"
         }
         SessionError::Store(StoreError::Io { .. }) => "check that the file is there and may be read",
         SessionError::Store(StoreError::Changed { .. }) => "try again when the file is no longer written to",
@@ -110,13 +120,7 @@ pub(crate) fn hint(error: &SessionError) -> &str {
 
 /// Copies standard input or a pipe to a file; nothing if the path names a file.
 fn copy_of_stream(path: &Path) -> io::Result<Option<NamedTempFile>> {
-    let mut input: Box<dyn io::Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        Box::new(File::open(path)?)
-    } else {
-        return Ok(None);
-    };
+    let Some(mut input) = stream(path)? else { return Ok(None) };
     let mut copy = NamedTempFile::new()?;
     io::copy(&mut input, copy.as_file_mut())?;
     Ok(Some(copy))

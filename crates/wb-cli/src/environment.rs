@@ -1,0 +1,51 @@
+//! What the command takes from the environment of its user.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The width of the lines if no terminal tells its own.
+const PIPE_COLUMNS: usize = 100;
+
+/// What the command takes from the environment; nothing else of it is read anywhere.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) home: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`, where Claude Code keeps its files instead.
+    pub(crate) claude_config: Option<PathBuf>,
+    /// `CODEX_HOME`, where Codex keeps its files instead.
+    pub(crate) codex_home: Option<PathBuf>,
+    /// The folder of our own settings.
+    pub(crate) config: Option<PathBuf>,
+    /// The folder of our own log.
+    pub(crate) state: Option<PathBuf>,
+    /// `COLUMNS`, else the width of the terminal, else that of a pipe.
+    pub(crate) columns: usize,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub(crate) fn read() -> Self {
+        let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let told = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|n| *n > 0);
+        let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let home = env::home_dir().filter(|home| home.is_absolute());
+        let ours = |name, below| {
+            let base = folder(name).or_else(|| home.as_deref().map(|home| home.join(below)));
+            base.map(|base| base.join("wb"))
+        };
+        Self {
+            config: ours("XDG_CONFIG_HOME", ".config"),
+            state: ours("XDG_STATE_HOME", ".local/state"),
+            home,
+            claude_config: folder("CLAUDE_CONFIG_DIR"),
+            codex_home: folder("CODEX_HOME"),
+            columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
+        }
+    }
+
+    /// Returns a path as people write it, with `~` for the user's home.
+    pub(crate) fn tilde(&self, path: &Path) -> String {
+        let below = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+        below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
+    }
+}

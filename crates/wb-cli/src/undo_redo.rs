@@ -1,0 +1,121 @@
+//! `wb undo` and `wb redo`: what was done to a session is taken back, and done again.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_record::{Access, Document, History, HistoryError, Undone};
+
+use crate::args::Undo;
+use crate::clock::stamp;
+use crate::escape::{escaped, shell_word};
+use crate::in_use::refuse_in_use;
+use crate::session::document;
+use crate::shell::Shell;
+use crate::style::DIM;
+use crate::user_error::UserError;
+
+/// Why a session was not changed.
+pub(crate) fn not_changed(file: &str, error: &HistoryError) -> UserError {
+    UserError::of_file(file, error.to_string(), error.hint())
+}
+
+/// Opens a session and the list of what was done to it.
+pub(crate) fn open_with_history(
+    path: &Path,
+    access: Access,
+) -> Result<(Box<dyn Document>, History), UserError> {
+    if path == Path::new("-") {
+        let hint = "name the session's file, next to which the list of operations stands";
+        return Err(UserError::new("nothing is known of what was done to standard input", hint));
+    }
+    // A session that is not there is told as such, and not as one without operations.
+    let document = document(path, access)?;
+    // The list stands next to the session itself; a link is only read through.
+    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
+    let history = History::beside(real.as_deref().unwrap_or(path), access);
+    Ok((document, history.map_err(|error| not_changed(&path.display().to_string(), &error))?))
+}
+
+/// The answer of `wb undo --json` and `wb redo --json`.
+#[derive(Debug, Serialize)]
+struct Changed {
+    file: String,
+    operation: u64,
+    undone: bool,
+    /// Whether the bytes are those of before; else the old messages were written after what came since.
+    exact: bool,
+    written: bool,
+}
+
+/// Takes an operation back.
+pub(crate) fn undo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, true)
+}
+
+/// Does an operation again.
+pub(crate) fn redo(shell: &Shell, args: &Undo) -> Result<()> {
+    change(shell, args, false)
+}
+
+fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
+    let file = args.file.display().to_string();
+    let failed = |error| not_changed(&file, &error);
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let (mut document, mut history) = open_with_history(&args.file, access)?;
+    if !args.dry_run {
+        if !args.even_if_open {
+            refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
+        }
+        history.settle(document.as_mut()).map_err(failed)?;
+    }
+    let operation = history.find(args.operation, !undone).map_err(failed)?;
+    let stamp = stamp();
+    let exact = match (args.dry_run, undone) {
+        (true, _) => history.is_exact(document.as_ref(), operation).map_err(failed)?,
+        (_, true) => {
+            let (_, how) = history.undo(document.as_mut(), Some(operation), &stamp).map_err(failed)?;
+            how == Undone::Exactly
+        }
+        _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|_| true).map_err(failed)?,
+    };
+    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run })
+}
+
+/// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
+/// the user, behind a comma.
+pub(crate) fn refuse_while_in_use(
+    path: &Path,
+    document: &dyn Document,
+    history: &History,
+    or: &str,
+) -> Result<(), UserError> {
+    refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
+}
+
+fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
+    if shell.is_json {
+        return shell.print_json(changed);
+    }
+    let what = match (changed.undone, changed.written) {
+        (true, true) => "is undone",
+        (true, false) => "would be undone; this is a dry run",
+        (false, true) => "is done again",
+        (false, false) => "would be done again; this is a dry run",
+    };
+    let how = if changed.exact {
+        "the bytes are those of before"
+    } else {
+        "the agent went on since, so the old messages come after what is there"
+    };
+    let other = if changed.undone { "redo" } else { "undo" };
+    shell.print(|page| {
+        writeln!(page, "operation {} {what}: {how}", changed.operation)?;
+        if !changed.written {
+            return Ok(());
+        }
+        writeln!(page, "{DIM}the way back:{DIM:#} wb {other} {}", escaped(&shell_word(&changed.file)))
+    })
+}

@@ -1,0 +1,232 @@
+//! Sessions in odd places and in odd states: each is told as what it is, and nothing is lost.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::{Answer, root, wb};
+
+const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
+
+/// A folder with a session in it.
+struct Odd {
+    folder: tempfile::TempDir,
+    before: Vec<u8>,
+}
+
+impl Odd {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let before = fs::read(root().join(SESSION)).unwrap();
+        fs::write(folder.path().join("s.jsonl"), &before).unwrap();
+        Self { folder, before }
+    }
+
+    fn compacted() -> Self {
+        let odd = Self::new();
+        assert_eq!(odd.compact().code, 0);
+        odd
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, verb: &str, name: &str, rest: &[&str]) -> Answer {
+        let path = self.path(name);
+        wb(&[&[verb, path.to_str().unwrap()], rest].concat())
+    }
+
+    fn compact(&self) -> Answer {
+        self.run("compact", "s.jsonl", &["--in-place", "--force", "--even-if-open"])
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path("s.jsonl")).unwrap()
+    }
+
+    /// Says what is wrong, and what can be done about it, without the folder's name.
+    fn told(&self, answer: &Answer) -> (String, String) {
+        assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{}", answer.stderr);
+        let folder = format!("{}/", self.folder.path().display());
+        let text = answer.stderr.replace(&folder, "").replace("\n      ", " ");
+        let (error, hint) = text.split_once("\nhint: ").unwrap();
+        (error.strip_prefix("error: ").unwrap().to_owned(), hint.trim_end().to_owned())
+    }
+}
+
+/// Takes the lock that writers take, as another program does.
+fn locked(path: PathBuf) -> File {
+    let file = File::options().append(true).open(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[test]
+fn an_operation_that_was_cut_short_is_settled_before_it_is_undone() {
+    let odd = Odd::compacted();
+    let list = odd.path("s.jsonl.wb-log");
+    let planned = fs::read_to_string(&list).unwrap().lines().next().unwrap().to_owned();
+    fs::write(&list, planned + "\n").unwrap();
+    let log = odd.run("log", "s.jsonl", &[]).stdout;
+    assert!(log.starts_with("operation 1 was cut short; the next `wb undo`"), "{log}");
+    let log: Value = serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap();
+    assert_eq!(log["unsettled"], 1);
+    let undone = odd.run("undo", "s.jsonl", &["--even-if-open"]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert!(odd.bytes() == odd.before);
+}
+
+#[test]
+fn a_list_that_another_program_holds_or_that_is_damaged_leaves_the_session_as_it_is() {
+    let odd = Odd::new();
+    fs::write(odd.path("s.jsonl.wb-log"), "").unwrap();
+    let lock = locked(odd.path("s.jsonl.wb-log"));
+    let (error, hint) = odd.told(&odd.compact());
+    assert_eq!(error, "s.jsonl: another program is changing the session");
+    assert_eq!(hint, "wait until it is done and run the command again");
+    assert_eq!(odd.run("log", "s.jsonl", &[]).code, 0, "who reads needs no lock");
+    drop(lock);
+    fs::write(odd.path("s.jsonl.wb-log"), "garbage\n").unwrap();
+    for verb in ["log", "undo"] {
+        let (error, hint) = odd.told(&odd.run(verb, "s.jsonl", &[]));
+        assert!(error.starts_with("s.jsonl: the list of operations cannot be read: line 1: "), "{error}");
+        assert_eq!(hint, "check the file that ends in .wb-log next to the session");
+    }
+    assert!(odd.bytes() == odd.before);
+}
+
+#[test]
+fn a_session_that_another_program_has_locked_is_left_alone() {
+    let odd = Odd::new();
+    let lock = locked(odd.path("s.jsonl"));
+    let (error, hint) = odd.told(&odd.compact());
+    assert_eq!(error, "s.jsonl: another program is writing the session");
+    assert_eq!(hint, "close the session in the other program and run the command again");
+    drop(lock);
+    assert!(odd.bytes() == odd.before);
+    assert_eq!(odd.compact().code, 0);
+}
+
+#[test]
+fn a_session_that_was_cut_off_since_is_not_said_to_be_whole() {
+    let odd = Odd::compacted();
+    fs::write(odd.path("s.jsonl"), &odd.before[..5_000]).unwrap();
+    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &["--even-if-open"]));
+    assert_eq!(error, "s.jsonl: the records that operation 1 had before are not in the session any more");
+    assert_eq!(hint, "look for a copy of the session from before");
+    assert!(odd.bytes() == odd.before[..5_000]);
+}
+
+#[test]
+fn only_who_can_write_elsewhere_is_told_to() {
+    let odd = Odd::new();
+    let (_, hint) = odd.told(&odd.run("compact", "s.jsonl", &["--in-place", "--force"]));
+    assert!(hint.starts_with("close the session in its agent, or write to another file with -o;"), "{hint}");
+    let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &[]));
+    assert_eq!(error, "s.jsonl: was written to in the last ten seconds");
+    assert_eq!(hint, "close the session in its agent; --even-if-open writes all the same");
+}
+
+#[cfg(unix)]
+#[test]
+fn behind_a_link_a_session_is_read_with_its_list_and_not_written() {
+    use std::os::unix::fs::symlink;
+    let odd = Odd::compacted();
+    symlink("s.jsonl", odd.path("link.jsonl")).unwrap();
+    let log = odd.run("log", "link.jsonl", &["--json"]).stdout;
+    let log: Value = serde_json::from_str(&log).unwrap();
+    assert_eq!(log["operations"][0]["what"], "compact");
+    let (error, hint) = odd.told(&odd.run("undo", "link.jsonl", &[]));
+    assert_eq!(error, "link.jsonl: is a link to s.jsonl");
+    assert_eq!(hint, "name the file that the link leads to");
+    symlink("nowhere", odd.path("dangling.jsonl")).unwrap();
+    let (error, hint) = odd.told(&odd.run("weigh", "dangling.jsonl", &[]));
+    assert_eq!(error, "dangling.jsonl: is a link to nowhere, which is not there");
+    assert!(hint.starts_with("name the session itself"), "{hint}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_may_not_be_written_is_told_from_what_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let odd = Odd::new();
+    let allow = |name: &str, mode| {
+        fs::set_permissions(odd.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    allow("s.jsonl", 0o444);
+    if File::options().append(true).open(odd.path("s.jsonl")).is_ok() {
+        return; // The administrator may write to any file.
+    }
+    let (error, hint) = odd.told(&odd.compact());
+    assert_eq!(error, "s.jsonl: may not be written");
+    assert_eq!(hint, "ask its owner, or change its permissions with chmod");
+    allow("s.jsonl", 0o644);
+    allow("", 0o555);
+    let (error, hint) = odd.told(&odd.compact());
+    let expected =
+        "the list of operations cannot be written: s.jsonl.wb-log: creating it failed: Permission denied";
+    assert_eq!(error, format!("s.jsonl: {expected}"));
+    assert!(hint.starts_with("the list stands next to the session"), "{hint}");
+    let (_, hint) =
+        odd.told(&odd.run("replay", "s.jsonl", &["--html", odd.path("x.html").to_str().unwrap()]));
+    assert_eq!(hint, "name a file in a folder of yours, such as ./x.html");
+    allow("", 0o755);
+    assert!(odd.bytes() == odd.before);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_with_a_name_is_read_as_standard_input_is() {
+    let odd = Odd::new();
+    let fifo = odd.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let read = |verb: &str, rest: &[&str]| {
+        std::thread::scope(|scope| {
+            // Who reads nothing closes the pipe early.
+            scope.spawn(|| fs::write(&fifo, &odd.before));
+            odd.run(verb, "pipe", rest)
+        })
+    };
+    for (verb, rest) in [("weigh", &["--json"][..]), ("audit", &[]), ("compare", &[]), ("replay", &[])] {
+        let answer = read(verb, rest);
+        assert_eq!(answer.code, 0, "{verb}: {}", answer.stderr);
+    }
+    let weighed: Value = serde_json::from_str(&read("weigh", &["--json"]).stdout).unwrap();
+    assert_eq!((&weighed["format"], &weighed["messages"]), (&Value::from("claude-code"), &Value::from(147)));
+    let (error, hint) = odd.told(&odd.run("compact", "pipe", &["--in-place"]));
+    assert_eq!(error, "pipe: what comes through a pipe cannot be written in place");
+    assert_eq!(hint, "name the session's own file");
+}
+
+#[test]
+fn an_export_is_compacted_into_another_file_and_never_in_place() {
+    let odd = Odd::new();
+    let lines = String::from_utf8(odd.before.clone()).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    fs::write(odd.path("export.json"), serde_json::json!({"loglines": lines}).to_string()).unwrap();
+    let shown = odd.run("compact", "export.json", &["--force"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.ends_with(" -o compacted.jsonl\n"), "{}", shown.stdout);
+    let (error, hint) = odd.told(&odd.run("compact", "export.json", &["--force", "--in-place"]));
+    assert!(error.ends_with("window-budget makes of it: a web export is read only"), "{error}");
+    assert_eq!(hint, "write messages of our own with -o");
+    let out = odd.path("out.jsonl");
+    assert_eq!(odd.run("compact", "export.json", &["--force", "-o", out.to_str().unwrap()]).code, 0);
+    assert!(fs::read_to_string(out).unwrap().starts_with("{\"type\":\"window-budget\""));
+}
+
+#[test]
+fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
+    let odd = Odd::new();
+    let old = fs::read(root().join("crates/wb-session/tests/fixtures/v1.jsonl")).unwrap();
+    fs::write(odd.path("old.jsonl"), &old).unwrap();
+    let shown = odd.run("compact", "old.jsonl", &["--force"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let (error, hint) =
+        odd.told(&odd.run("compact", "old.jsonl", &["--force", "--in-place", "--even-if-open"]));
+    assert!(error.contains("version 1 of the layout of pi"), "{error}");
+    assert!(hint.starts_with("open the session in its agent once"), "{hint}");
+    assert_eq!(fs::read(odd.path("old.jsonl")).unwrap(), old);
+}
