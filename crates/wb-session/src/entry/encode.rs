@@ -11,12 +11,10 @@ use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
-use crate::entry::{
-    Custom, EntryKind, Label, Logged, ModelChange, SessionInfo, StopReason, ThinkingLevelChange,
-};
+use super::timestamp::iso_ms;
+use super::{Custom, EntryKind, Label, Logged, ModelChange, SessionInfo, StopReason, ThinkingLevelChange};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
-use crate::timestamp::iso_ms;
 
 /// Levels of a value that are surely read again; the reader takes a few more than a hundred with those around it.
 const SURE_LEVELS: usize = 64;

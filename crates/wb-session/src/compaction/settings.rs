@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The tokens kept free for the model's answer.
-pub const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
+const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 /// The tokens of recent messages that a compaction keeps.
-pub const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
+const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// When a session is compacted and how much of it stays; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ pub struct SessionSettingsError {
 }
 
 /// The most characters of a bad value that an error quotes.
-pub const MAX_FOUND_CHARS: usize = 80;
+const MAX_FOUND_CHARS: usize = 80;
 
 /// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of a branch.
 const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];

@@ -1,17 +1,24 @@
 //! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
 
+mod index;
+mod migrate;
+mod fork;
+mod undo;
+
 use serde_json::json;
 
-use crate::context::{self, Context, Draft, Selection};
-use crate::encode::{self, NewSession, Place};
+use crate::entry::encode::{self, NewSession, Place};
 use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, Torn, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
-use crate::index::{Index, Seen};
-use crate::log::{Header, LogNote, first_kept_of_version_1};
 use crate::store::{EntryStore, Record};
+use crate::tree::context::{self, Context, Draft, Selection};
+use crate::tree::log::{Header, LogNote, first_kept_of_version_1};
 use crate::tree::{Node, Tree};
+use index::{Index, Seen};
 use wb_record::lines::{Line, trimmed};
+
+pub use undo::{UNDO_MARK, UndoneCompaction};
 
 /// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
 pub const LEAF_MARK: &str = "window_budget.leaf";

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::encode::{self, Place};
+use super::Session;
+use super::index::{Naming, Seen};
+use super::migrate;
+use crate::entry::encode::{self, Place};
 use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::SessionError;
 use crate::id::{EntryId, IdSource};
-use crate::index::{Naming, Seen};
-use crate::migrate;
-use crate::session::Session;
 use crate::tree::{Node, Tree};
 use wb_record::json;
 use wb_record::lines::trimmed;

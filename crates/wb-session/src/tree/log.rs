@@ -7,11 +7,11 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::climb;
+use crate::entry::lenient;
 use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
 use crate::error::{SessionError, Torn};
 use crate::id::EntryId;
-use crate::lenient;
-use crate::tree::climb;
 use wb_record::lines::{Line, Lines};
 
 /// The version of the layout that this crate knows.

@@ -3,9 +3,13 @@
 //! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
 //! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
 //! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. What is written stands in [`encode`](crate::encode). Files are not validated by those
+//! not kept with messages. What is written stands in [`encode`]. Files are not validated by those
 //! who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text with
 //! its JSON.
+
+pub(crate) mod timestamp;
+pub(crate) mod lenient;
+pub(crate) mod encode;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,8 +19,11 @@ use wb_message::{Block, Content, Message};
 
 use crate::error::SessionError;
 use crate::id::EntryId;
-use crate::lenient::{blocks, content, count, exit_code, no_content, or_default, timestamp, tokens};
+use lenient::{blocks, content, count, exit_code, no_content, or_default, timestamp, tokens};
 use wb_record::lines::Line;
+
+pub use encode::NewSession;
+pub use timestamp::{iso_ms, parse_iso_ms};
 
 /// One entry of a session log.
 #[derive(Clone, Debug, PartialEq)]
