@@ -272,13 +272,18 @@ impl Session {
             EntryKind::Label(label) => self.tree.known(&label.target_id).map(drop),
             EntryKind::ContextEdit(edit) => self.tree.known(&edit.target_id).map(drop),
             EntryKind::Compaction(compaction) => match &compaction.first_kept_entry_id {
-                Some(id) if !self.path()?.iter().any(|node| node.id == *id) => {
-                    Err(SessionError::BadBoundary { id: id.clone() })
-                }
+                Some(id) if !self.is_on_path(id) => Err(SessionError::BadBoundary { id: id.clone() }),
                 _ => Ok(()),
             },
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether an entry is on the path to the leaf; the walk ends where it is found.
+    fn is_on_path(&self, id: &EntryId) -> bool {
+        let leaf = self.leaf.as_ref().and_then(|leaf| self.tree.place(leaf.as_str()));
+        let wanted = self.tree.place(id.as_str());
+        wanted.is_some() && leaf.is_some_and(|leaf| self.tree.up(leaf).any(|at| Some(at) == wanted))
     }
 
     /// Moves the leaf to an entry, so that the next one begins a branch there.
