@@ -7,8 +7,9 @@ mod undo;
 
 use serde_json::json;
 
+use crate::entry::decode;
 use crate::entry::encode::{self, NewSession, Place};
-use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
+use crate::entry::{BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, Torn, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
 use crate::store::{EntryStore, Record};
@@ -130,7 +131,7 @@ impl Session {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
-        let (mut kind, _) = entry::read_kind_or_nothing(line, tag, timestamp);
+        let (mut kind, _) = decode::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
         }
@@ -373,7 +374,7 @@ impl Session {
 
 /// Refuses the line of an entry that would be an error whenever it is read.
 fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
-    let read = entry::read_kind(Line::alone(0, line), tag, 0);
+    let read = decode::read_kind(Line::alone(0, line), tag, 0);
     read.map(drop).map_err(|error| match error {
         SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },
         other => other,

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::climb;
+use crate::entry::decode::{self, Envelope};
 use crate::entry::lenient;
-use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
+use crate::entry::{Entry, EntryKind, EntryTag};
 use crate::error::{SessionError, Torn};
 use crate::id::EntryId;
 use wb_record::lines::{Line, Lines};
@@ -148,7 +149,7 @@ impl SessionLog {
         let mut envelope: Envelope =
             line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
         let tag = EntryTag::of(&envelope.r#type, None);
-        let (mut kind, bad) = entry::read_kind_or_nothing(line, tag, envelope.timestamp);
+        let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, envelope.timestamp);
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();
