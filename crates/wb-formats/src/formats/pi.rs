@@ -1,7 +1,6 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
 use std::collections::HashMap;
-use std::io::BufReader;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
@@ -63,7 +62,7 @@ struct PiDocument {
 }
 
 fn read(parts: &dyn Parts) -> Result<(SessionLog, HashMap<usize, Span>), FormatError> {
-    let input = || Ok::<_, FormatError>(BufReader::new(PartReader::new(parts, "", 0)?));
+    let input = || PartReader::new(parts, "", 0);
     let log = SessionLog::read(input()?).map_err(of_log)?;
     let (mut lines, mut spans) = (Lines::new(input()?), HashMap::new());
     while let Some(line) = lines.next_line()? {
