@@ -1,7 +1,6 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
@@ -10,8 +9,8 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, LogNote, Record, Replacement,
-    Session, SessionError, SessionLog, StoreError, build_context,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, IdSource, LogNote, Replacement, Session,
+    SessionError, SessionLog, build_context,
 };
 
 use crate::error::of_log;
@@ -103,9 +102,9 @@ impl Document for PiDocument {
     /// Appends a compaction, then edits; to take one back, the branch without it.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
-        let (text, draft) = (self.text()?, Draft::default());
-        let store = DraftStore { records: MemoryStore::of_lines(&text), draft: Arc::clone(&draft) };
-        let mut session = Session::open(Box::new(store), IdSource::new(stamp.seed)).map_err(refused)?;
+        let text = self.text()?;
+        let store = Box::new(MemoryStore::of_lines(&text));
+        let mut session = Session::open(store, IdSource::new(stamp.seed)).map_err(refused)?;
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
             session.undo_compaction(stamp.now_ms).map_err(refused)?;
         } else {
@@ -113,8 +112,10 @@ impl Document for PiDocument {
                 session.append(&kind, stamp.now_ms).map_err(refused)?;
             }
         }
-        let mut new = if text.is_empty() || text.ends_with(b"\n") { Vec::new() } else { vec![b'\n'] };
-        new.append(&mut draft.lock().unwrap_or_else(PoisonError::into_inner));
+        // What was there comes out byte for byte, and a last line that lacks its line feed gets it.
+        let mut written = Vec::with_capacity(text.len());
+        session.write_to(&mut written).map_err(refused)?;
+        let new = written.split_off(text.len());
         Ok(ChangeSet::append("", text.len() as u64, new))
     }
 
@@ -207,40 +208,6 @@ fn refused(error: SessionError) -> NotExpressible {
     match error {
         SessionError::OtherLayout { version } => NotExpressible::Layout { format: Pi.name(), version },
         error => NotExpressible::Refused { format: Pi.name(), why: error.to_string() },
-    }
-}
-
-/// The lines that a session would append.
-type Draft = Arc<Mutex<Vec<u8>>>;
-
-/// The records of a session, with what is appended put aside.
-#[derive(Debug)]
-struct DraftStore {
-    records: MemoryStore,
-    draft: Draft,
-}
-
-impl EntryStore for DraftStore {
-    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
-        let positions = self.records.put(records)?;
-        let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
-        for record in records {
-            draft.extend_from_slice(record.bytes());
-            draft.push(b'\n');
-        }
-        Ok(positions)
-    }
-
-    fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
-        self.records.read_all(each)
-    }
-
-    fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
-        self.records.read_at(position, record)
-    }
-
-    fn sync(&mut self) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 
