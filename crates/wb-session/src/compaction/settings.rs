@@ -63,7 +63,7 @@ pub struct SessionSettingsError {
     pub key: String,
     /// What may stand there.
     pub expected: &'static str,
-    /// What stands there, at most [`MAX_FOUND_CHARS`] characters of it.
+    /// What stands there, cut where it is long.
     pub found: String,
 }
 
