@@ -12,6 +12,8 @@ use wb_session::{
     prepare_compaction,
 };
 
+use crate::support::read_path;
+
 /// Counts how many records are read again.
 #[derive(Debug, Default)]
 struct Counting {
@@ -55,7 +57,7 @@ fn a_compaction_reads_no_more_late_in_a_session_than_early() {
         let (opts, reason) = (CompactOpts::default(), CompactionReason::Threshold);
         let job = CompactionJob::prepare(&session, session.leaf(), &settings, reason, opts.clone()).unwrap();
         let (job, mut hooks) = (job.unwrap(), HookList::default());
-        let whole = wb_host::read_path(&session, session.leaf()).unwrap();
+        let whole = read_path(&session, session.leaf()).unwrap();
         let whole = prepare_compaction(&whole.iter().collect::<Vec<_>>(), &settings, &*opts.counter);
         assert_eq!(Some(job.preparation()), whole.as_ref(), "the rest of the path changes nothing");
         n_reads.fetch_sub(session.path().unwrap().len(), Ordering::Relaxed);
