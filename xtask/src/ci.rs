@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{layers, tidy};
+use crate::{e2e, layers, tidy};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +22,14 @@ pub(crate) enum Action {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action); 6] = [
+pub(crate) const STEPS: [(&str, Action); 7] = [
     ("fmt", Action::Cargo("fmt --all --check")),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
     ("layers", Action::Own(layers::run)),
     ("tidy", Action::Own(tidy::run)),
     ("test", Action::Tests("test --workspace --all-features")),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
+    ("e2e", Action::Own(e2e::run_if_npm_is_there)),
 ];
 
 /// Runs the steps.
@@ -101,7 +102,8 @@ mod tests {
 
     #[test]
     fn the_steps_stand_in_the_order_of_the_house() {
-        assert_eq!(STEPS.map(|(name, _)| name), ["fmt", "clippy", "layers", "tidy", "test", "rustdoc"]);
+        let names = STEPS.map(|(name, _)| name);
+        assert_eq!(names, ["fmt", "clippy", "layers", "tidy", "test", "rustdoc", "e2e"]);
     }
 
     #[test]

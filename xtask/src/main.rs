@@ -22,7 +22,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  ci      formatting, lints, layers, tidiness, tests and documentation, stopping at the first failure
+  ci      formatting, lints, layers, tidiness, tests, documentation and, where npm is installed, real agents,
+          stopping at the first failure
   e2e HOST… [--wb PROGRAM] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted; HOST is pi, codex, opencode, claude-code or all
   figures [FOLDER [DATE]]

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::TokenCounter;
-use wb_session::{
-    Compaction, CompactionPreparation, Entry, EntryId, EntryKind, FileOps, Session, SessionError,
-};
+use wb_session::{Compaction, CompactionPreparation, EntryId, EntryKind, FileOps, Session, SessionError};
 use wb_summarize::ModelInvoker;
 
 use crate::compaction_result::{
@@ -140,9 +138,4 @@ pub fn append_compaction(
     let first_kept_entry_id = Some(first_kept_entry_id);
     let entry = Compaction { summary, first_kept_entry_id, tokens_before, details, from_hook };
     session.append(&EntryKind::Compaction(entry), timestamp_ms)
-}
-
-/// Reads the entries from a root to a leaf from the session's store.
-pub fn read_path(session: &Session, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
-    session.tree().path(leaf)?.into_iter().map(|node| session.entry(&node.id)).collect()
 }

@@ -22,7 +22,7 @@
 //! ```
 //! use futures::executor::block_on;
 //! use wb_budget::TokenHeuristic;
-//! use wb_host::{CompactOpts, append_compaction, compact, read_path};
+//! use wb_host::{CompactOpts, append_compaction, compact};
 //! use wb_message::Message;
 //! use wb_session::{CompactionSettings, IdSource, NewSession, Session, prepare_compaction, store::memory::MemoryStore};
 //!
@@ -33,7 +33,7 @@
 //! session.append(&Message::user("Go on.").into(), 3)?;
 //! session.append(&Message::assistant("Done.").into(), 4)?;
 //!
-//! let entries = read_path(&session, session.leaf())?;
+//! let entries = session.entries_in_reach(session.leaf())?;
 //! let path: Vec<_> = entries.iter().collect();
 //! let settings = CompactionSettings { keep_recent_tokens: 12, ..CompactionSettings::default() };
 //! let preparation = prepare_compaction(&path, &settings, &TokenHeuristic::DEFAULT).expect("something to summarize");
@@ -68,7 +68,7 @@ pub use branch::{
     BranchSummaryOpts, BranchSummaryOutcome, LeftBranch, append_branch_summary, generate_branch_summary,
     read_left_branch,
 };
-pub use compaction::{CompactOpts, append_compaction, compact, read_path};
+pub use compaction::{CompactOpts, append_compaction, compact};
 pub use compaction_job::{CompactionJob, FinishedCompaction, HostError, SessionCompaction, compact_session};
 pub use compaction_result::{CompactError, CompactionOutcome, SummarySource};
 pub use context_usage::{ContextUsage, PendingRequest};

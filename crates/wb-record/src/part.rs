@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -62,25 +62,48 @@ pub struct PartReader<'a> {
     part: &'a str,
     rest: Range<u64>,
     chunk: Vec<u8>,
+    /// How much of the chunk was read.
+    used: usize,
 }
+
+/// Bytes of a part that are read at once.
+const CHUNK_BYTES: u64 = 64 * 1024;
 
 impl<'a> PartReader<'a> {
     /// Starts at a byte of a part.
     pub fn new(parts: &'a dyn Parts, part: &'a str, from: u64) -> io::Result<Self> {
         let end = parts.len(part)?.unwrap_or(0);
-        Ok(Self { parts, part, rest: from.min(end)..end, chunk: Vec::new() })
+        Ok(Self { parts, part, rest: from.min(end)..end, chunk: Vec::new(), used: 0 })
     }
 }
 
 impl Read for PartReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let n_wanted = (out.len() as u64).min(self.rest.end - self.rest.start);
-        let range = self.rest.start..self.rest.start + n_wanted;
-        self.chunk.clear();
-        self.parts.read(self.part, range, &mut self.chunk)?;
-        out[..self.chunk.len()].copy_from_slice(&self.chunk);
-        self.rest.start += self.chunk.len() as u64;
-        Ok(self.chunk.len())
+        let n_bytes = self.fill_buf()?.read(out)?;
+        self.consume(n_bytes);
+        Ok(n_bytes)
+    }
+}
+
+impl BufRead for PartReader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.used == self.chunk.len() {
+            self.used = 0;
+            self.chunk.clear();
+            let end = self.rest.end.min(self.rest.start.saturating_add(CHUNK_BYTES));
+            let read = self.parts.read(self.part, self.rest.start..end, &mut self.chunk);
+            if read.is_err() {
+                // What came before the failure is read again.
+                self.chunk.clear();
+            }
+            read?;
+            self.rest.start += self.chunk.len() as u64;
+        }
+        Ok(&self.chunk[self.used..])
+    }
+
+    fn consume(&mut self, n_bytes: usize) {
+        self.used += n_bytes;
     }
 }
 

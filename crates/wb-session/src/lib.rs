@@ -38,58 +38,30 @@
 //! # Ok::<(), wb_session::SessionError>(())
 //! ```
 
-pub mod id;
-pub mod timestamp;
-pub mod error;
-mod lenient;
-pub mod entry;
-mod node_index;
-pub mod tree;
-pub mod log;
-pub mod context;
-pub mod encode;
-mod migrate;
+mod id;
+mod error;
 pub mod store;
-mod index;
-pub mod session;
-mod fork;
-pub mod undo;
-mod context_view;
-pub mod settings;
-pub mod accounting;
-pub mod context_gauge;
-pub mod cut;
-pub mod files;
-pub mod convert;
-pub mod serialize;
-pub mod prepare;
-pub mod branch_summary;
+mod entry;
+mod tree;
+mod session;
+mod compaction;
 
-pub use accounting::{
-    ContextEstimate, calculate_context_tokens, estimate_context, estimate_tokens, last_usage, should_compact,
+pub use compaction::{
+    AbandonedBranch, BRANCH_SUMMARY_PREFIX, BranchPreparation, BranchSummarySettings,
+    COMPACTION_SUMMARY_PREFIX, CompactionPreparation, CompactionSettings, ContextEstimate, ContextGauge,
+    CutPoint, FileLists, FileOps, SESSION_PRESET, SerializeOpts, SessionSettings, SessionSettingsError,
+    calculate_context_tokens, collect_entries_for_branch_summary, compute_file_lists, convert_to_llm,
+    cut_candidates, estimate_context, estimate_tokens, files, find_cut_point, find_turn_start,
+    format_file_operations, kept_from, last_usage, prepare_branch_entries, prepare_compaction,
+    prepare_compaction_within, serialize_conversation, should_compact, split_file_tags, without_fences,
 };
-pub use branch_summary::{
-    AbandonedBranch, BranchPreparation, collect_entries_for_branch_summary, prepare_branch_entries,
-};
-pub use context::{Context, RequestAt, build_context};
-pub use context_gauge::ContextGauge;
-pub use context_view::{SESSION_PRESET, kept_from};
-pub use convert::{BRANCH_SUMMARY_PREFIX, COMPACTION_SUMMARY_PREFIX, convert_to_llm};
-pub use cut::{CutPoint, cut_candidates, find_cut_point, find_turn_start};
-pub use encode::NewSession;
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Entry, EntryKind, EntryTag, Label, Logged,
-    ModelChange, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange,
+    ModelChange, NewSession, Replacement, Request, SessionInfo, StopReason, ThinkingLevelChange, iso_ms,
+    parse_iso_ms,
 };
 pub use error::{SessionError, StoreError, Torn};
-pub use files::{FileLists, FileOps, compute_file_lists, format_file_operations, split_file_tags};
 pub use id::{EntryId, IdSource};
-pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
-pub use prepare::{CompactionPreparation, prepare_compaction, prepare_compaction_within};
-pub use serialize::{SerializeOpts, serialize_conversation, without_fences};
-pub use session::{LEAF_MARK, Session};
-pub use settings::{BranchSummarySettings, CompactionSettings, SessionSettings, SessionSettingsError};
+pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
-pub use timestamp::{iso_ms, parse_iso_ms};
-pub use tree::{Node, Tree};
-pub use undo::{UNDO_MARK, UndoneCompaction};
+pub use tree::{Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, build_context};

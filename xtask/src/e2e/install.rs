@@ -17,6 +17,13 @@ pub(crate) fn folder(cache: &Path, host: &Host) -> PathBuf {
     cache.join(format!("{}-{}", host.name, host.version))
 }
 
+/// Returns whether npm can be run.
+pub(crate) fn npm_is_there() -> bool {
+    let mut asked = Command::new("npm");
+    asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
 /// Installs an agent if it is not there, and returns whether it was.
 pub(crate) fn install(cache: &Path, host: &Host) -> Result<bool, String> {
     let folder = folder(cache, host);

@@ -80,6 +80,15 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     run_all(root, &cache, &options)
 }
 
+/// Runs the agents that are free software, as a step of `cargo xtask ci`; without npm it only says so.
+pub(crate) fn run_if_npm_is_there(root: &Path) -> Result<(), String> {
+    if install::npm_is_there() {
+        return run(root, &["pi", "codex", "opencode"]);
+    }
+    println!("e2e: skipped, since npm is not installed; no real agent went on with a session");
+    Ok(())
+}
+
 fn installed(cache: &Path, host: &Host) -> Result<(), String> {
     let start = Instant::now();
     let was_there = install::install(cache, host)?;

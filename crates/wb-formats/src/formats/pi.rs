@@ -1,8 +1,6 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
 use std::collections::HashMap;
-use std::io::BufReader;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
@@ -11,8 +9,8 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryStore, IdSource, LogNote, Record, Replacement,
-    Session, SessionError, SessionLog, StoreError, build_context,
+    Compaction, Context, ContextEdit, Entry, EntryId, EntryKind, EntryTag, IdSource, LogNote, Replacement,
+    Session, SessionError, SessionLog, build_context,
 };
 
 use crate::error::of_log;
@@ -63,7 +61,7 @@ struct PiDocument {
 }
 
 fn read(parts: &dyn Parts) -> Result<(SessionLog, HashMap<usize, Span>), FormatError> {
-    let input = || Ok::<_, FormatError>(BufReader::new(PartReader::new(parts, "", 0)?));
+    let input = || PartReader::new(parts, "", 0);
     let log = SessionLog::read(input()?).map_err(of_log)?;
     let (mut lines, mut spans) = (Lines::new(input()?), HashMap::new());
     while let Some(line) = lines.next_line()? {
@@ -101,21 +99,24 @@ impl Document for PiDocument {
         leaves.iter().map(at).collect()
     }
 
-    /// Appends a compaction, then edits; to take one back, the branch without it.
+    /// Appends a compaction, then edits; to take them back, the branch without them.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
-        let (text, draft) = (self.text()?, Draft::default());
-        let store = DraftStore { records: MemoryStore::of_lines(&text), draft: Arc::clone(&draft) };
-        let mut session = Session::open(Box::new(store), IdSource::new(stamp.seed)).map_err(refused)?;
+        let text = self.text()?;
+        let store = Box::new(MemoryStore::of_lines(&text));
+        let mut session = Session::open(store, IdSource::new(stamp.seed)).map_err(refused)?;
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
-            session.undo_compaction(stamp.now_ms).map_err(refused)?;
+            let (first, last) = self.written_between(items)?;
+            session.take_back(first, last, stamp.now_ms).map_err(refused)?;
         } else {
             for kind in self.entries(view, items, stamp)? {
                 session.append(&kind, stamp.now_ms).map_err(refused)?;
             }
         }
-        let mut new = if text.is_empty() || text.ends_with(b"\n") { Vec::new() } else { vec![b'\n'] };
-        new.append(&mut draft.lock().unwrap_or_else(PoisonError::into_inner));
+        // What was there comes out byte for byte, and a last line that lacks its line feed gets it.
+        let mut written = Vec::with_capacity(text.len());
+        session.write_to(&mut written).map_err(refused)?;
+        let new = written.split_off(text.len());
         Ok(ChangeSet::append("", text.len() as u64, new))
     }
 
@@ -141,6 +142,33 @@ impl PiDocument {
 
     fn text(&self) -> Result<Vec<u8>, NotExpressible> {
         self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))
+    }
+
+    /// Returns the first and the last entry that one step wrote after the old records of the items and before the
+    /// messages that came since: a compaction and the edits next to it, or edits alone, all of one time.
+    fn written_between(&self, items: &[Item<'_>]) -> Result<(&EntryId, &EntryId), NotExpressible> {
+        let context = build_context(&self.log, self.log.leaf()).map_err(refused)?;
+        let path = self.log.path(self.log.leaf()).map_err(refused)?;
+        let is_old = |entry: &Entry| {
+            let span = self.lines.get(&entry.line);
+            items.iter().any(|item| matches!(item, Item::Old(old) if Some(old) == span))
+        };
+        let since = items.iter().find_map(|item| match item {
+            Item::Same(at) => context.entries.get(*at),
+            _ => None,
+        });
+        let start = path.iter().rposition(|entry| is_old(entry)).map_or(0, |at| at + 1);
+        let end = since.and_then(|id| path.iter().rposition(|entry| entry.id == *id)).unwrap_or(path.len());
+        let is_edit = |entry: &&Entry| entry.kind.tag() == EntryTag::ContextEdit;
+        let written = path.get(start..end).unwrap_or_default();
+        let compaction = written.iter().rposition(|entry| entry.kind.tag() == EntryTag::Compaction);
+        let at = compaction.or_else(|| written.iter().rposition(is_edit));
+        let at = at.ok_or_else(|| refused(SessionError::NothingToUndo))?;
+        let is_of_step = |entry: &&&Entry| is_edit(entry) && entry.timestamp == written[at].timestamp;
+        let n_after = written[at + 1..].iter().take_while(is_of_step).count();
+        let is_alone = compaction.is_none();
+        let n_before = written[..at].iter().rev().take_while(|entry| is_alone && is_of_step(entry)).count();
+        Ok((&written[at - n_before].id, &written[at + n_after].id))
     }
 
     /// Returns the entries that make the view into the items.
@@ -208,40 +236,6 @@ fn refused(error: SessionError) -> NotExpressible {
     match error {
         SessionError::OtherLayout { version } => NotExpressible::Layout { format: Pi.name(), version },
         error => NotExpressible::Refused { format: Pi.name(), why: error.to_string() },
-    }
-}
-
-/// The lines that a session would append.
-type Draft = Arc<Mutex<Vec<u8>>>;
-
-/// The records of a session, with what is appended put aside.
-#[derive(Debug)]
-struct DraftStore {
-    records: MemoryStore,
-    draft: Draft,
-}
-
-impl EntryStore for DraftStore {
-    fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
-        let positions = self.records.put(records)?;
-        let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
-        for record in records {
-            draft.extend_from_slice(record.bytes());
-            draft.push(b'\n');
-        }
-        Ok(positions)
-    }
-
-    fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
-        self.records.read_all(each)
-    }
-
-    fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
-        self.records.read_at(position, record)
-    }
-
-    fn sync(&mut self) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was written is taken back, done again, and settled after a power cut.
 
-use wb_message::{Message, Patch};
+use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
     ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible, Parts,
     Stamp, Undone, View, Wanted, WriteError, items,
@@ -84,6 +84,49 @@ fn what_the_host_wrote_since_stays_behind_what_an_undo_brings_back() {
         let now = messages(document.as_ref());
         assert_eq!((of, now.len()), (id, before.len() + 1), "{name}");
         assert_eq!(said(&now[..before.len()]), said(&before), "{name}");
+    }
+}
+
+/// A session of pi that was compacted once, with a result among what came after that.
+const COMPACTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}
+{"type":"message","id":"u0","parentId":null,"message":{"role":"user","content":"first"}}
+{"type":"message","id":"u1","parentId":"u0","message":{"role":"user","content":"start"}}
+{"type":"compaction","id":"k0","parentId":"u1","summary":"older","firstKeptEntryId":"u1","tokensBefore":9}
+{"type":"message","id":"a1","parentId":"k0","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs"}}],"stopReason":"toolUse"}}
+{"type":"message","id":"r1","parentId":"a1","message":{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"fn a() {}"}],"isError":false}}
+{"type":"message","id":"a2","parentId":"r1","message":{"role":"assistant","content":[{"type":"text","text":"read"}],"stopReason":"stop"}}
+"#;
+
+#[test]
+fn what_pi_wrote_since_stays_behind_bodies_that_an_undo_brings_back() {
+    let body = |at: usize| Edit::Body { at, content: vec![Block::text("cleared")] };
+    let fold = |end| Edit::Fold {
+        range: 0..end,
+        with: vec![Message::user(format!("{}\nnewer", markers::DIGEST_HEADER))],
+    };
+    let uncompacted = COMPACTED.replace(r#""type":"compaction","id":"k0""#, r#""type":"label","id":"k0""#);
+    for (before, patches) in [
+        (uncompacted.as_str(), vec![vec![body(3)]]),
+        (COMPACTED, vec![vec![body(3)]]),
+        (COMPACTED, vec![vec![fold(2), body(3)]]),
+        (COMPACTED, vec![vec![body(3)], vec![body(4)], vec![fold(2), body(3)]]),
+    ] {
+        let (mut document, mut history) = (of_parts(MemoryParts::of(before)), empty());
+        let mut then = Vec::new();
+        for (patch, now_ms) in patches.into_iter().zip(1..) {
+            let (view, patch) = (document.view("").unwrap(), Patch::new(patch));
+            then.clone_from(&view.messages);
+            let items = items(&patch, then.len());
+            let set = document.render("", &view, &items, &stamp(now_ms)).unwrap();
+            history.compact(document.as_mut(), "", &view, &set, &stamp(now_ms)).unwrap();
+        }
+        let end = document.parts().len("").unwrap().unwrap();
+        let new = next_of_pi(document.as_ref());
+        document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+        document.refresh().unwrap();
+        history.undo(document.as_mut(), None, &stamp(9)).unwrap();
+        let now = messages(document.as_ref());
+        assert_eq!((said(&now[..then.len()]), now.len()), (said(&then), then.len() + 1));
     }
 }
 

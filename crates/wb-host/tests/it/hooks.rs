@@ -11,13 +11,13 @@ use wb_host::{
     BeforeCompact, BeforeTree, CompactError, CompactOpts, HookCompaction, HookError, HookFuture, HookList,
     HookSummary, HostError, NavigateOpts, NoHooks, SessionBeforeCompactEvent, SessionBeforeTreeEvent,
     SessionCompactEvent, SessionCompaction, SessionHooks, SessionTreeEvent, SummarySource, TreeNavigation,
-    compact_session, navigate_tree, read_path,
+    compact_session, navigate_tree,
 };
 use wb_session::{CompactionSettings, EntryId, EntryKind, Session};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::support::{SUMMARY, TALK, append, session_of};
+use crate::support::{SUMMARY, TALK, append, read_path, session_of};
 
 /// How a hook behaves.
 #[derive(Clone)]

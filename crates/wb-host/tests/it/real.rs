@@ -2,7 +2,7 @@
 
 use futures::executor::block_on;
 use wb_budget::{ModelCard, estimate_message_tokens};
-use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session, read_path};
+use wb_host::{CompactOpts, HookList, SummarySource, compact, compact_session};
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{CompactionSettings, EntryKind, EntryStore, IdSource, Session};
@@ -10,7 +10,7 @@ use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::shared::{bytes_of, shared};
 
 use crate::agent::Agent;
-use crate::support::{assert_paired, prepared};
+use crate::support::{assert_paired, prepared, read_path};
 
 /// Opens copies of the real sessions of the present layout; none in a checkout without them.
 fn sessions() -> Vec<Session> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use wb_budget::ModelCard;
 use wb_host::{
     CompactError, CompactOpts, CompactionOutcome, Counter, SummarySource, SummaryTask, append_compaction,
-    compact, compaction_result::TURN_CONTEXT, read_path,
+    compact, compaction_result::TURN_CONTEXT,
 };
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
@@ -28,6 +28,7 @@ use wb_testkit::session_rows::{
 use wb_testkit::shared::bytes_of;
 
 use crate::recorded_requests::{Asked, GUARDED, LONG_RESULT, SHELL, THINKING, says, without_headings};
+use crate::support::read_path;
 
 const NOT_LIGHTER: &str = "a summary that is not lighter than what it stands for is not taken";
 const FAILED: &str = "a failed answer that says nothing, and calls of one, are not sent";

@@ -1,12 +1,11 @@
 //! Sessions in memory, what is prepared from them, and what holds of their contexts.
 
 use wb_budget::Usage;
-use wb_host::read_path;
 use wb_message::{Message, Pairing};
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    CompactionPreparation, CompactionSettings, EntryId, EntryKind, IdSource, Logged, NewSession, Request,
-    SESSION_PRESET, Session, StopReason, prepare_compaction,
+    CompactionPreparation, CompactionSettings, Entry, EntryId, EntryKind, IdSource, Logged, NewSession,
+    Request, SESSION_PRESET, Session, SessionError, StopReason, prepare_compaction,
 };
 use wb_testkit::script;
 
@@ -69,4 +68,9 @@ pub(crate) fn prepared(session: &Session, keep_recent_tokens: u64) -> Compaction
     let path: Vec<_> = entries.iter().collect();
     let settings = CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() };
     prepare_compaction(&path, &settings, &SESSION_PRESET).unwrap()
+}
+
+/// Reads the entries from a root to a leaf from the session's store.
+pub(crate) fn read_path(session: &Session, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
+    session.tree().path(leaf)?.into_iter().map(|node| session.entry(&node.id)).collect()
 }

@@ -1,12 +1,15 @@
 //! One file as parts.
 
 use std::fs;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use wb_record::settle::found;
-use wb_record::{Bytes, Change, ChangeSet, CommitError, FileError, FileParts, PartReader, Parts};
+use wb_record::{
+    Bytes, Change, ChangeSet, CommitError, FileError, FileParts, MemoryParts, PartReader, Parts,
+};
 
 /// A folder with one file in it.
 fn place(text: &str) -> (TempDir, PathBuf) {
@@ -79,6 +82,18 @@ fn a_part_is_read_by_place_and_is_the_only_one() {
     assert_eq!(std::io::read_to_string(PartReader::new(&parts, "", 7).unwrap()).unwrap(), "789");
     assert_eq!((parts.list("").unwrap(), parts.list("x").unwrap()), (vec![String::new()], Vec::new()));
     assert_eq!((parts.len("x").unwrap(), parts.whole("x").unwrap()), (None, Vec::new()));
+}
+
+#[test]
+fn a_part_is_read_on_in_chunks_by_lines_and_by_bytes() {
+    let text = (0..30_000).fold(String::new(), |text, n| text + &format!("line {n}\n"));
+    let parts = MemoryParts::of(text.as_str());
+    let reader = |from| PartReader::new(&parts, "", from).unwrap();
+    assert!(reader(0).lines().map(Result::unwrap).eq(text.lines()));
+    let mut bytes = Vec::new();
+    reader(5).take(150_000).read_to_end(&mut bytes).unwrap();
+    assert!(bytes == text.as_bytes()[5..150_005]);
+    assert_eq!(reader(u64::MAX).fill_buf().unwrap(), b"");
 }
 
 #[test]

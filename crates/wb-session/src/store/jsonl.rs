@@ -12,7 +12,7 @@
 //! under its name, device and inode, before and after each append. An append always goes to the end, so lines are never
 //! mixed.
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Durability, EntryStore, Record};
@@ -171,7 +171,7 @@ impl JsonlStore {
             |what: &str| StoreError::NotALog { path: self.path().to_owned(), what: what.to_owned() };
         let head = PartReader::new(&self.parts, "", 0).map(|input| input.take(MAX_HEADER_BYTES));
         let head = head.map_err(|error| self.failed("reading it", error))?;
-        let mut lines = Lines::new(BufReader::new(head));
+        let mut lines = Lines::new(head);
         match lines.next_line().map_err(|error| self.failed("reading it", error))? {
             Some(line) => Record::new(line.bytes).map(drop).map_err(|error| not_a_log(&error.to_string())),
             None => Err(not_a_log("blank lines only")),
@@ -276,8 +276,7 @@ impl EntryStore for JsonlStore {
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
         let failed = |error| self.failed("reading it", error);
-        let input = PartReader::new(&self.parts, "", 0).map_err(failed)?;
-        let mut input = BufReader::with_capacity(CHUNK, input.take(self.end));
+        let mut input = PartReader::new(&self.parts, "", 0).map_err(failed)?.take(self.end);
         let (mut line, mut position) = (Vec::new(), 0);
         loop {
             line.clear();

@@ -371,3 +371,21 @@ fn what_was_paid_for_once_is_not_billed_again() {
     assert_eq!(text.matches("\"total\":1.25").count(), 1, "{text}");
     assert_eq!(text.matches("\"input\":9,\"output\":1").count(), 2, "{text}");
 }
+
+#[test]
+fn edits_are_taken_back_without_the_compaction_before_them() {
+    let mut session = opened(b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+    let ask = session.append(&Message::user("list").into(), 1).unwrap();
+    let digest =
+        Compaction { summary: "S".into(), first_kept_entry_id: Some(ask.clone()), ..Default::default() };
+    session.append(&EntryKind::Compaction(digest), 2).unwrap();
+    let hide = EntryKind::ContextEdit(ContextEdit { target_id: ask, replacement: None });
+    let edits = [session.append(&hide, 3).unwrap(), session.append(&hide, 3).unwrap()];
+    let after = session.append(&Message::user("go on").into(), 4).unwrap();
+    let undone = session.take_back(&edits[0], &edits[1], 5).unwrap();
+    assert_eq!((undone.compaction_id, undone.old_leaf_id, undone.n_repeated), (edits[0].clone(), after, 1));
+    let seen = outline(&here(&session).messages);
+    assert_eq!(seen, "   0 digest    \"S\"\n   1 user      \"list\"\n   2 user      \"go on\"\n");
+    let refused = session.take_back(&edits[1], &edits[0], 6).unwrap_err();
+    assert!(matches!(refused, SessionError::NothingToUndo), "they are on the branch that was left");
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::{BufReader, Read as _};
+use std::io::Read as _;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
@@ -148,7 +148,7 @@ impl Rows {
         let (start, n_lines) = (self.n_bytes, self.n_lines);
         self.n_bytes = parts.len("")?.unwrap_or(0);
         let new = PartReader::new(parts, "", start)?.take(self.n_bytes.saturating_sub(start));
-        let mut lines = Lines::new(BufReader::new(new));
+        let mut lines = Lines::new(new);
         while let Some(Line { number, at, bytes, is_ended }) = lines.next_line()? {
             self.is_ended = is_ended;
             self.take(Line { number: n_lines + number, at: start + at, bytes, is_ended });

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The tokens kept free for the model's answer.
-pub const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
+const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 /// The tokens of recent messages that a compaction keeps.
-pub const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
+const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// When a session is compacted and how much of it stays; keys that are left out get the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,12 +63,12 @@ pub struct SessionSettingsError {
     pub key: String,
     /// What may stand there.
     pub expected: &'static str,
-    /// What stands there, at most [`MAX_FOUND_CHARS`] characters of it.
+    /// What stands there, cut where it is long.
     pub found: String,
 }
 
 /// The most characters of a bad value that an error quotes.
-pub const MAX_FOUND_CHARS: usize = 80;
+const MAX_FOUND_CHARS: usize = 80;
 
 /// Keys of these sections that belong to the host: pi asks by them whether to offer the summary of a branch.
 const HOST_KEYS: [&str; 1] = ["branchSummary.skipPrompt"];

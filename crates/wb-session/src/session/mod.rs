@@ -1,17 +1,25 @@
 //! A session that goes on: a log in its store, the tree of it, and the place where the next entry goes.
 
+mod index;
+mod migrate;
+mod fork;
+mod undo;
+
 use serde_json::json;
 
-use crate::context::{self, Context, Draft, Selection};
-use crate::encode::{self, NewSession, Place};
-use crate::entry::{self, BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
+use crate::entry::decode;
+use crate::entry::encode::{self, NewSession, Place};
+use crate::entry::{BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::{SessionError, Torn, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
-use crate::index::{Index, Seen};
-use crate::log::{Header, LogNote, first_kept_of_version_1};
 use crate::store::{EntryStore, Record};
+use crate::tree::context::{self, Context, Draft, Selection};
+use crate::tree::log::{Header, LogNote, first_kept_of_version_1};
 use crate::tree::{Node, Tree};
+use index::{Index, Seen};
 use wb_record::lines::{Line, trimmed};
+
+pub use undo::{UNDO_MARK, UndoneCompaction};
 
 /// The type of the custom entry that [`Session::mark_leaf`] writes; the name is ours.
 pub const LEAF_MARK: &str = "window_budget.leaf";
@@ -123,7 +131,7 @@ impl Session {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
-        let (mut kind, _) = entry::read_kind_or_nothing(line, tag, timestamp);
+        let (mut kind, _) = decode::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
         }
@@ -265,13 +273,18 @@ impl Session {
             EntryKind::Label(label) => self.tree.known(&label.target_id).map(drop),
             EntryKind::ContextEdit(edit) => self.tree.known(&edit.target_id).map(drop),
             EntryKind::Compaction(compaction) => match &compaction.first_kept_entry_id {
-                Some(id) if !self.path()?.iter().any(|node| node.id == *id) => {
-                    Err(SessionError::BadBoundary { id: id.clone() })
-                }
+                Some(id) if !self.is_on_path(id) => Err(SessionError::BadBoundary { id: id.clone() }),
                 _ => Ok(()),
             },
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether an entry is on the path to the leaf; the walk ends where it is found.
+    fn is_on_path(&self, id: &EntryId) -> bool {
+        let leaf = self.leaf.as_ref().and_then(|leaf| self.tree.place(leaf.as_str()));
+        let wanted = self.tree.place(id.as_str());
+        wanted.is_some() && leaf.is_some_and(|leaf| self.tree.up(leaf).any(|at| Some(at) == wanted))
     }
 
     /// Moves the leaf to an entry, so that the next one begins a branch there.
@@ -361,7 +374,7 @@ impl Session {
 
 /// Refuses the line of an entry that would be an error whenever it is read.
 fn check_readable(line: &[u8], tag: EntryTag) -> Result<(), SessionError> {
-    let read = entry::read_kind(Line::alone(0, line), tag, 0);
+    let read = decode::read_kind(Line::alone(0, line), tag, 0);
     read.map(drop).map_err(|error| match error {
         SessionError::BadEntry { what, .. } => SessionError::NotWritable { what },
         other => other,

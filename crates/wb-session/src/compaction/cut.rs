@@ -5,7 +5,7 @@ use std::ops::Range;
 use wb_budget::TokenCounter;
 use wb_message::Pairing;
 
-use crate::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
+use super::context_view::{VisiblePath, is_mute_failure, is_tool_result, logged_message, starts_turn};
 use crate::entry::{Entry, EntryKind};
 
 /// Where a range of entries is cut.

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use crate::encode::{self, NewSession, Place};
+use super::Session;
+use super::migrate;
+use crate::entry::encode::{self, NewSession, Place};
 use crate::entry::{EntryKind, EntryTag, Label};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
-use crate::migrate;
-use crate::session::Session;
 use crate::tree::Node;
 use wb_record::json;
 use wb_record::lines::trimmed;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use wb_message::{Block, Content};
 
-use crate::timestamp::parse_iso_ms;
+use super::timestamp::parse_iso_ms;
 
 /// Reads null as the default.
 pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(

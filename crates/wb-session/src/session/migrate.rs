@@ -3,8 +3,8 @@
 use crate::entry::EntryTag;
 use crate::error::WRITTEN_VERSION;
 use crate::id::EntryId;
-use crate::log::first_kept_of_version_1;
 use crate::tree::Node;
+use crate::tree::log::first_kept_of_version_1;
 use wb_record::json;
 use wb_record::lines::Line;
 

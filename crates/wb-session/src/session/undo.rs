@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::encode::{self, Place};
+use super::Session;
+use super::index::{Naming, Seen};
+use super::migrate;
+use crate::entry::encode::{self, Place};
 use crate::entry::{ContextEdit, Custom, EntryKind, EntryTag, Label, SessionInfo};
 use crate::error::SessionError;
 use crate::id::{EntryId, IdSource};
-use crate::index::{Naming, Seen};
-use crate::migrate;
-use crate::session::Session;
 use crate::tree::{Node, Tree};
 use wb_record::json;
 use wb_record::lines::trimmed;
@@ -18,17 +18,18 @@ use wb_record::lines::trimmed;
 /// The type of the custom entry that [`Session::undo_compaction`] begins its branch with; the name is ours.
 pub const UNDO_MARK: &str = "window_budget.undo";
 
-/// What [`Session::undo_compaction`] did.
+/// What [`Session::undo_compaction`] or [`Session::take_back`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoneCompaction {
-    /// The compaction that was taken back; it stays in the log, on the branch that was left.
+    /// The compaction that was taken back, or the first of several entries; they stay in the log, on the branch that
+    /// was left.
     pub compaction_id: EntryId,
     /// The leaf before, from which the session goes on as if nothing had been taken back.
     pub old_leaf_id: EntryId,
     /// The leaf now.
     pub new_leaf_id: EntryId,
-    /// The entries after the compaction, which stand a second time on the new branch.
+    /// The entries after what was taken back, which stand a second time on the new branch.
     pub n_repeated: usize,
 }
 
@@ -66,11 +67,29 @@ impl Session {
     /// ```
     pub fn undo_compaction(&mut self, timestamp: i64) -> Result<UndoneCompaction, SessionError> {
         self.check_layout()?;
+        let last = self.path()?.into_iter().rfind(|node| node.tag == EntryTag::Compaction);
+        let last = last.ok_or(SessionError::NothingToUndo)?.id;
+        self.take_back(&last, &last, timestamp)
+    }
+
+    /// Takes back the entries of the path from one to another as [`undo_compaction`](Self::undo_compaction) does: those
+    /// that one step wrote, a compaction with the edits that belong to it, or edits alone.
+    ///
+    /// Where they are not on the path in this order there is nothing to undo.
+    pub fn take_back(
+        &mut self,
+        first: &EntryId,
+        last: &EntryId,
+        timestamp: i64,
+    ) -> Result<UndoneCompaction, SessionError> {
+        self.check_layout()?;
         let path = self.path()?;
-        let at = path.iter().rposition(|node| node.tag == EntryTag::Compaction);
-        let at = at.ok_or(SessionError::NothingToUndo)?;
-        let (parent, after) = (at.checked_sub(1).map(|before| &path[before].id), &path[at + 1..]);
-        let (compaction_id, old_leaf_id) = (path[at].id.clone(), path[path.len() - 1].id.clone());
+        let place =
+            |id: &EntryId| path.iter().rposition(|node| node.id == *id).ok_or(SessionError::NothingToUndo);
+        let (at, last) = (place(first)?, place(last)?);
+        let after = path.get(last + 1..).filter(|_| at <= last).ok_or(SessionError::NothingToUndo)?;
+        let parent = at.checked_sub(1).map(|before| &path[before].id);
+        let (compaction_id, old_leaf_id) = (first.clone(), path[path.len() - 1].id.clone());
         let data = json!({ "compaction": compaction_id.as_str(), "from": old_leaf_id.as_str() });
         let mark = EntryKind::Custom(Custom { custom_type: UNDO_MARK.to_owned(), data: Some(data) });
         let mut branch = Branch::begin(self, parent, &mark, timestamp)?;

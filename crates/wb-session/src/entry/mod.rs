@@ -1,22 +1,25 @@
 //! The entries of a session log, and the messages that they hold.
 //!
-//! The forms are those of pi's files. A message is turned into a [`Message`] while its line is read, so that a
-//! log holds each body once: what pi calls `toolCall` becomes [`Block::ToolCall`], `thinkingSignature` a
-//! signature, `data` and `mimeType` of a picture a [`Block::Image`]. `details`, which only the screen shows, are
-//! not kept with messages. What is written stands in [`encode`](crate::encode). Files are not validated by those
-//! who write them: a body that is null or missing is empty, a part of a kind that is not known becomes a text with
-//! its JSON.
+//! How lines of a file become entries stands in [`decode`], how entries become lines in [`encode`].
 
-use serde::de::DeserializeOwned;
+pub(crate) mod timestamp;
+pub(crate) mod lenient;
+pub(crate) mod decode;
+pub(crate) mod encode;
+
+use std::ops::Not;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
-use wb_message::{Block, Content, Message};
+use wb_message::{Content, Message};
 
-use crate::error::SessionError;
 use crate::id::EntryId;
-use crate::lenient::{blocks, content, count, exit_code, no_content, or_default, timestamp, tokens};
-use wb_record::lines::Line;
+use encode::body;
+use lenient::{content, count, no_content, or_default};
+
+pub use encode::NewSession;
+pub use timestamp::{iso_ms, parse_iso_ms};
 
 /// One entry of a session log.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,7 +227,7 @@ pub struct ThinkingLevelChange {
 }
 
 /// Older entries were condensed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Compaction {
     /// The digest.
@@ -236,14 +239,15 @@ pub struct Compaction {
     #[serde(deserialize_with = "count")]
     pub tokens_before: u64,
     /// What the maker of the digest noted, such as the files that were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether an extension made the digest.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
 
 /// A branch was left and condensed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BranchSummary {
     /// The entry that the branch was left from; some writers name the one that was gone to.
@@ -253,27 +257,28 @@ pub struct BranchSummary {
     #[serde(deserialize_with = "or_default")]
     pub summary: String,
     /// What the maker of the digest noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Whether an extension made the digest.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub from_hook: bool,
 }
 
 /// An extension's message that the model sees.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
     /// The extension's name for the kind of message.
     #[serde(default, deserialize_with = "or_default")]
     pub custom_type: String,
     /// The body.
-    #[serde(default = "no_content", deserialize_with = "content")]
+    #[serde(default = "no_content", deserialize_with = "content", serialize_with = "body")]
     pub content: Content,
     /// Whether the user is shown it; the model sees it either way.
     #[serde(default, deserialize_with = "or_default")]
     pub display: bool,
     /// What the extension noted next to the body.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
@@ -310,7 +315,7 @@ pub struct SessionInfo {
 }
 
 /// The content of an earlier entry is hidden or replaced.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEdit {
     /// The entry whose content it is.
@@ -321,169 +326,9 @@ pub struct ContextEdit {
 }
 
 /// The content that stands for an earlier one.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replacement {
     /// The new body.
-    #[serde(default = "no_content", deserialize_with = "content")]
+    #[serde(default = "no_content", deserialize_with = "content", serialize_with = "body")]
     pub content: Content,
-}
-
-/// What every line has; ids are missing in files of version 1.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Envelope {
-    pub(crate) r#type: String,
-    pub(crate) id: Option<EntryId>,
-    pub(crate) parent_id: Option<EntryId>,
-    #[serde(default, deserialize_with = "timestamp")]
-    pub(crate) timestamp: i64,
-}
-
-/// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
-pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
-    let kind = match tag {
-        EntryTag::Answer | EntryTag::Message => match line.parse::<MessageLine>() {
-            Ok(read) => match read.message.into_logged(timestamp) {
-                Some(logged) => Ok(EntryKind::Message(logged)),
-                None => line.parse().map(EntryKind::Other),
-            },
-            Err(error) => Err(error),
-        },
-        EntryTag::ModelChange => or_other(line, EntryKind::ModelChange),
-        EntryTag::ThinkingLevelChange => or_other(line, EntryKind::ThinkingLevelChange),
-        EntryTag::Compaction => line.parse().map(EntryKind::Compaction),
-        EntryTag::BranchSummary => line.parse().map(EntryKind::BranchSummary),
-        EntryTag::CustomMessage => line.parse().map(EntryKind::CustomMessage),
-        EntryTag::ContextEdit => line.parse().map(EntryKind::ContextEdit),
-        EntryTag::Custom => or_other(line, EntryKind::Custom),
-        EntryTag::Label => or_other(line, EntryKind::Label),
-        EntryTag::SessionInfo => or_other(line, EntryKind::SessionInfo),
-        EntryTag::Other => line.parse().map(EntryKind::Other),
-    };
-    kind.map_err(|error| SessionError::of_json(line.number, &error))
-}
-
-/// Reads what an entry says; one that cannot be read says nothing, and what is wrong is told.
-pub(crate) fn read_kind_or_nothing(
-    line: Line<'_>,
-    tag: EntryTag,
-    timestamp: i64,
-) -> (EntryKind, Option<String>) {
-    match read_kind(line, tag, timestamp) {
-        Ok(kind) => (kind, None),
-        Err(error) => (EntryKind::Other(Map::new()), Some(error.what())),
-    }
-}
-
-/// Reads an entry that gives no message; one that is not as it should be stays what it is.
-fn or_other<T: DeserializeOwned>(
-    line: Line<'_>,
-    kind: fn(T) -> EntryKind,
-) -> Result<EntryKind, serde_json::Error> {
-    line.parse().map(kind).or_else(|_| line.parse().map(EntryKind::Other))
-}
-
-#[derive(Deserialize)]
-struct MessageLine {
-    message: PiMessage,
-}
-
-/// The forms of a message in pi's files.
-#[derive(Deserialize)]
-#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum PiMessage {
-    User {
-        #[serde(default = "no_content", deserialize_with = "content")]
-        content: Content,
-        #[serde(default, deserialize_with = "timestamp")]
-        timestamp: i64,
-    },
-    Assistant {
-        #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
-        api: Option<String>,
-        provider: Option<String>,
-        model: Option<String>,
-        usage: Option<PiUsage>,
-        #[serde(default, deserialize_with = "or_default")]
-        stop_reason: StopReason,
-        error_message: Option<String>,
-    },
-    ToolResult {
-        #[serde(default, deserialize_with = "or_default")]
-        tool_call_id: String,
-        #[serde(default, deserialize_with = "or_default")]
-        tool_name: String,
-        #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
-        #[serde(default, deserialize_with = "or_default")]
-        is_error: bool,
-    },
-    BashExecution {
-        #[serde(default, deserialize_with = "or_default")]
-        command: String,
-        #[serde(default, deserialize_with = "or_default")]
-        output: String,
-        #[serde(default, deserialize_with = "exit_code")]
-        exit_code: Option<i32>,
-        #[serde(default, deserialize_with = "or_default")]
-        exclude_from_context: bool,
-    },
-    #[serde(alias = "hookMessage")]
-    Custom(CustomMessage),
-    #[serde(other)]
-    Other,
-}
-
-impl PiMessage {
-    /// Returns the message in our own form, nothing for a role that is not known.
-    fn into_logged(self, entry_timestamp: i64) -> Option<Logged> {
-        let (mut request, mut is_excluded) = (None, false);
-        let message = match self {
-            Self::User { content, timestamp } => {
-                let timestamp = if timestamp == 0 { entry_timestamp } else { timestamp };
-                Message::User { content, timestamp }
-            }
-            Self::Assistant { content, api, provider, model, usage, stop_reason, error_message } => {
-                let usage = usage.map(PiUsage::into_usage);
-                request = Some(Request { api, provider, model, usage, stop_reason });
-                Message::Assistant { content, error_message }
-            }
-            Self::ToolResult { tool_call_id, tool_name, content, is_error } => {
-                Message::ToolResult { tool_call_id, tool_name, content, is_error }
-            }
-            Self::BashExecution { command, output, exit_code, exclude_from_context } => {
-                is_excluded = exclude_from_context;
-                Message::BashExecution { command, output, exit_code }
-            }
-            Self::Custom(CustomMessage { custom_type, content, .. }) => {
-                Message::Custom { custom_type, content }
-            }
-            Self::Other => return None,
-        };
-        Some(Logged { message, request, is_excluded })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct PiUsage {
-    #[serde(deserialize_with = "count")]
-    input: u64,
-    #[serde(deserialize_with = "count")]
-    output: u64,
-    cache_read: Option<Value>,
-    cache_write: Option<Value>,
-}
-
-impl PiUsage {
-    fn into_usage(self) -> Usage {
-        Usage {
-            input_tokens: self.input,
-            output_tokens: self.output,
-            cache_read_tokens: self.cache_read.as_ref().map(tokens),
-            cache_write_tokens: self.cache_write.as_ref().map(tokens),
-        }
-    }
 }

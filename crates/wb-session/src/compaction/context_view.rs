@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use wb_budget::{HeuristicPreset, TokenCounter};
 use wb_message::{Block, Content, Message};
 
-use crate::context::replace;
 use crate::entry::{BranchSummary, Compaction, CustomMessage, Entry, EntryKind, Logged};
 use crate::id::EntryId;
+use crate::tree::context::replace;
 
 /// What the recorded answers count with: [`HeuristicPreset::PI`], except that an image of the user's costs what
 /// one in a result does, since providers count it. What watches over a session counts with

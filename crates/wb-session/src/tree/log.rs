@@ -7,11 +7,12 @@ use std::io::BufRead;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::entry::{self, Entry, EntryKind, EntryTag, Envelope};
+use super::climb;
+use crate::entry::decode::{self, Envelope};
+use crate::entry::lenient;
+use crate::entry::{Entry, EntryKind, EntryTag};
 use crate::error::{SessionError, Torn};
 use crate::id::EntryId;
-use crate::lenient;
-use crate::tree::climb;
 use wb_record::lines::{Line, Lines};
 
 /// The version of the layout that this crate knows.
@@ -148,7 +149,7 @@ impl SessionLog {
         let mut envelope: Envelope =
             line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
         let tag = EntryTag::of(&envelope.r#type, None);
-        let (mut kind, bad) = entry::read_kind_or_nothing(line, tag, envelope.timestamp);
+        let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, envelope.timestamp);
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message, Pairing};
 
+use super::log::SessionLog;
 use crate::entry::{Entry, EntryKind, EntryTag, Logged, Replacement, Request};
 use crate::error::SessionError;
 use crate::id::EntryId;
-use crate::log::SessionLog;
 
 /// The messages that a model sees at one leaf of a log, and where they come from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,11 +3,11 @@
 use wb_budget::{TokenCounter, Usage};
 use wb_message::Message;
 
-use crate::context_view::{
+use super::context_view::{
     SESSION_PRESET, VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction,
 };
+use super::settings::CompactionSettings;
 use crate::entry::{Entry, EntryKind, Logged};
-use crate::settings::CompactionSettings;
 
 /// The tokens of a context, and how much of the figure a provider counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! Prints what opening a large session takes, beside reading its file, as a Markdown table.
+//! Prints what opening a large session takes, beside `fs::read` of its file, as a Markdown table.
 //!
-//! `cargo bench -p wb-session --bench open -- [100 …]`: numbers are sizes in megabytes. Each time is the median of
+//! `WB_OPENING_MB=100 cargo bench -p wb-session --bench opening`: the size in megabytes. Each time is the median of
 //! its samples, taken in turn, with the file in the system's cache; the heap is counted while the time is taken.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
@@ -24,7 +24,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// What is measured: its name and the thing itself.
 type Row = (&'static str, fn(&Path));
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
+    ("`fs::read`", read_whole),
     ("read the file in lines", read),
     ("open", open),
     ("open, build the context", open_and_build),
@@ -33,34 +34,31 @@ const ROWS: [Row; 5] = [
 ];
 
 fn main() -> io::Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let mut sizes: Vec<usize> = args.iter().filter_map(|arg| arg.parse().ok()).collect();
-    if sizes.is_empty() {
-        // Without `--bench` this is a test run, which only shows that the rows work.
-        sizes.push(if args.iter().any(|arg| arg == "--bench") { 100 } else { 1 });
-    }
+    let size = std::env::var("WB_OPENING_MB").ok().and_then(|size| size.parse().ok());
+    // Without `--bench` this is a test run, which only shows that the rows work.
+    let size: usize = size.unwrap_or(if std::env::args().any(|arg| arg == "--bench") { 100 } else { 1 });
     let mut out = io::stdout().lock();
-    writeln!(out, "| MB | shape | what | ms | MB/s | ratio to reading |\n|---:|---|---|---:|---:|---:|")?;
+    writeln!(out, "| MB | shape | what | ms | MB/s | ratio to `fs::read` |\n|---:|---|---|---:|---:|---:|")?;
     let shapes = [Shape::Compacted, Shape::Whole];
-    for (n, shape) in sizes.iter().flat_map(|n| shapes.map(|shape| (n, shape))) {
-        let (path, _) = large(shape, n * 1_000_000);
+    for shape in shapes {
+        let (path, _) = large(shape, size * 1_000_000);
         let times = medians(&path);
         for ((what, _), time) in ROWS.iter().zip(times) {
             let (ms, ratio) = (time.as_secs_f64() * 1e3, time.as_secs_f64() / times[0].as_secs_f64());
-            let speed = *n as f64 / time.as_secs_f64();
-            writeln!(out, "| {n} | {shape:?} | {what} | {ms:.1} | {speed:.0} | {ratio:.2} |")?;
+            let speed = size as f64 / time.as_secs_f64();
+            writeln!(out, "| {size} | {shape:?} | {what} | {ms:.1} | {speed:.0} | {ratio:.2} |")?;
         }
     }
     writeln!(out, "\n| MB | shape | entries | peak MiB | context MiB | places MiB | peak / context |")?;
     writeln!(out, "|---:|---|---:|---:|---:|---:|---:|")?;
-    for (n, shape) in sizes.iter().flat_map(|n| shapes.map(|shape| (n, shape))) {
-        let (path, n_entries) = large(shape, n * 1_000_000);
+    for shape in shapes {
+        let (path, n_entries) = large(shape, size * 1_000_000);
         let Memory { peak, context, session } = memory(&path);
         let [peak, context, session] = [peak, context, session].map(|bytes| bytes as f64 / MIB);
         let ratio = peak / context;
         writeln!(
             out,
-            "| {n} | {shape:?} | {n_entries} | {peak:.1} | {context:.1} | {session:.1} | {ratio:.2} |"
+            "| {size} | {shape:?} | {n_entries} | {peak:.1} | {context:.1} | {session:.1} | {ratio:.2} |"
         )?;
         std::fs::remove_file(path)?;
     }
@@ -81,6 +79,10 @@ fn medians(path: &Path) -> [Duration; ROWS.len()] {
         samples.sort();
         samples[samples.len() / 2]
     })
+}
+
+fn read_whole(path: &Path) {
+    black_box(std::fs::read(path).unwrap());
 }
 
 fn read(path: &Path) {

@@ -2,8 +2,8 @@
 
 use wb_budget::TokenCounter;
 
-use crate::accounting::{ContextEstimate, Tally, tally};
-use crate::context_view::VisiblePath;
+use super::accounting::{ContextEstimate, Tally, tally};
+use super::context_view::VisiblePath;
 use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::session::Session;

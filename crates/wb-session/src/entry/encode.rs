@@ -4,6 +4,7 @@
 //! costs. What is not known is written as zero or an empty text. Nothing is copied on the way to the line.
 
 use std::borrow::Cow;
+use std::ops::Not;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -11,12 +12,10 @@ use serde_json::{Map, Value};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
-use crate::entry::{
-    Custom, EntryKind, Label, Logged, ModelChange, SessionInfo, StopReason, ThinkingLevelChange,
-};
+use super::timestamp::iso_ms;
+use super::{Compaction, EntryKind, Logged, StopReason};
 use crate::error::{SessionError, WRITTEN_VERSION};
 use crate::id::EntryId;
-use crate::timestamp::iso_ms;
 
 /// Levels of a value that are surely read again; the reader takes a few more than a hundred with those around it.
 const SURE_LEVELS: usize = 64;
@@ -76,36 +75,95 @@ pub(crate) fn line(place: Place<'_>, kind: &EntryKind) -> Result<Vec<u8>, Sessio
 
 /// Appends the line of an entry to a buffer, without its line feed.
 pub(crate) fn write_line(place: Place<'_>, kind: &EntryKind, out: &mut Vec<u8>) -> Result<(), SessionError> {
+    match kind {
+        EntryKind::Message(it) => {
+            let message = spoken(it, place.timestamp)?;
+            join(place, "message", &MessageLine { message }, out)
+        }
+        EntryKind::ModelChange(it) => join(place, "model_change", it, out),
+        EntryKind::ThinkingLevelChange(it) => join(place, "thinking_level_change", it, out),
+        EntryKind::Compaction(it) => join(place, "compaction", &*naming_itself(it, place.id), out),
+        EntryKind::BranchSummary(it) => join(place, "branch_summary", it, out),
+        EntryKind::CustomMessage(it) => join(place, "custom_message", it, out),
+        EntryKind::ContextEdit(it) => join(place, "context_edit", it, out),
+        EntryKind::Custom(it) => join(place, "custom", it, out),
+        EntryKind::Label(it) => join(place, "label", it, out),
+        EntryKind::SessionInfo(it) => join(place, "session_info", it, out),
+        // Entries of a kind that is not known need a type, and not that of the header.
+        EntryKind::Other(fields) => match fields.get("type").and_then(Value::as_str) {
+            Some("session") => Err(not_writable("a second header")),
+            Some(r#type) => join(place, r#type, &OtherFields(fields), out),
+            None => Err(not_writable("an entry without a type")),
+        },
+    }
+}
+
+/// Writes the place of an entry and then what it says, both objects, as one.
+fn join(
+    place: Place<'_>,
+    r#type: &str,
+    said: &impl Serialize,
+    out: &mut Vec<u8>,
+) -> Result<(), SessionError> {
     let Place { id, parent_id, timestamp } = place;
-    let (r#type, said) = said(place, kind)?;
-    let line = EntryLine { r#type, id, parent_id, timestamp: iso_ms(timestamp), said };
-    serde_json::to_writer(out, &line).map_err(|error| not_writable(&error.to_string()))
+    let head = EntryHead { r#type, id, parent_id, timestamp: iso_ms(timestamp) };
+    let failed = |error: serde_json::Error| not_writable(&error.to_string());
+    serde_json::to_writer(&mut *out, &head).map_err(failed)?;
+    let end = out.len() - 1;
+    out.truncate(end);
+    serde_json::to_writer(&mut *out, said).map_err(failed)?;
+    if out.len() > end + 2 {
+        out[end] = b',';
+    } else {
+        out.remove(end);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryHead<'a> {
+    r#type: &'a str,
+    id: &'a EntryId,
+    parent_id: Option<&'a EntryId>,
+    timestamp: String,
+}
+
+#[derive(Serialize)]
+struct MessageLine<'a> {
+    message: Spoken<'a>,
+}
+
+/// Returns a compaction that names itself where it keeps nothing, which pi reads as that.
+fn naming_itself<'a>(compaction: &'a Compaction, id: &EntryId) -> Cow<'a, Compaction> {
+    match compaction.first_kept_entry_id {
+        Some(_) => Cow::Borrowed(compaction),
+        None => Cow::Owned(Compaction { first_kept_entry_id: Some(id.clone()), ..compaction.clone() }),
+    }
 }
 
 /// Returns whether no value in an entry is nested so deep that its line may not be read again.
 pub(crate) fn is_shallow(kind: &EntryKind) -> bool {
-    let are_shallow = |blocks: &[Block]| {
-        blocks.iter().all(|block| match block {
-            Block::ToolCall { input, .. } => is_within(input, SURE_LEVELS),
-            _ => true,
-        })
-    };
-    let is_shallow = |value: &Option<Value>| value.as_ref().is_none_or(|value| is_within(value, SURE_LEVELS));
-    match kind {
-        EntryKind::Message(logged) => are_shallow(logged.message.blocks()),
-        EntryKind::Compaction(it) => is_shallow(&it.details),
-        EntryKind::BranchSummary(it) => is_shallow(&it.details),
-        EntryKind::CustomMessage(it) => are_shallow(it.content.blocks()) && is_shallow(&it.details),
+    let (blocks, value) = match kind {
+        EntryKind::Message(it) => (it.message.blocks(), None),
+        EntryKind::Compaction(it) => (&[][..], it.details.as_ref()),
+        EntryKind::BranchSummary(it) => (&[][..], it.details.as_ref()),
+        EntryKind::CustomMessage(it) => (it.content.blocks(), it.details.as_ref()),
         EntryKind::ContextEdit(it) => {
-            it.replacement.as_ref().is_none_or(|new| are_shallow(new.content.blocks()))
+            (it.replacement.as_ref().map_or(&[][..], |new| new.content.blocks()), None)
         }
-        EntryKind::Custom(it) => is_shallow(&it.data),
+        EntryKind::Custom(it) => (&[][..], it.data.as_ref()),
+        EntryKind::Other(_) => return false,
         EntryKind::ModelChange(_)
         | EntryKind::ThinkingLevelChange(_)
         | EntryKind::Label(_)
-        | EntryKind::SessionInfo(_) => true,
-        EntryKind::Other(_) => false,
-    }
+        | EntryKind::SessionInfo(_) => return true,
+    };
+    let inputs = blocks.iter().filter_map(|block| match block {
+        Block::ToolCall { input, .. } => Some(input),
+        _ => None,
+    });
+    inputs.chain(value).all(|value| is_within(value, SURE_LEVELS))
 }
 
 fn is_within(value: &Value, n_levels: usize) -> bool {
@@ -115,114 +173,6 @@ fn is_within(value: &Value, n_levels: usize) -> bool {
         Value::Object(fields) => fields.values().all(|value| is_within(value, n_levels - 1)),
         _ => true,
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct EntryLine<'a> {
-    r#type: &'a str,
-    id: &'a EntryId,
-    parent_id: Option<&'a EntryId>,
-    timestamp: String,
-    #[serde(flatten)]
-    said: Said<'a>,
-}
-
-/// What an entry says, by what it is given as.
-#[derive(Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
-enum Said<'a> {
-    Message {
-        message: Spoken<'a>,
-    },
-    ModelChange(&'a ModelChange),
-    ThinkingLevelChange(&'a ThinkingLevelChange),
-    Compaction {
-        summary: &'a str,
-        first_kept_entry_id: &'a EntryId,
-        tokens_before: u64,
-        #[serde(flatten)]
-        notes: Notes<'a>,
-    },
-    BranchSummary {
-        from_id: &'a str,
-        summary: &'a str,
-        #[serde(flatten)]
-        notes: Notes<'a>,
-    },
-    CustomMessage {
-        custom_type: &'a str,
-        content: Body<'a>,
-        display: bool,
-        #[serde(flatten)]
-        notes: Notes<'a>,
-    },
-    ContextEdit {
-        target_id: &'a EntryId,
-        replacement: Option<NewBody<'a>>,
-    },
-    Custom(&'a Custom),
-    Label(&'a Label),
-    SessionInfo(&'a SessionInfo),
-    Other(OtherFields<'a>),
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Notes<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<&'a Value>,
-    #[serde(skip_serializing_if = "is_false")]
-    from_hook: bool,
-}
-
-#[derive(Serialize)]
-struct NewBody<'a> {
-    content: Body<'a>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-fn said<'a>(place: Place<'a>, kind: &'a EntryKind) -> Result<(&'a str, Said<'a>), SessionError> {
-    Ok(match kind {
-        EntryKind::Message(logged) => {
-            ("message", Said::Message { message: spoken(logged, place.timestamp)? })
-        }
-        EntryKind::ModelChange(it) => ("model_change", Said::ModelChange(it)),
-        EntryKind::ThinkingLevelChange(it) => ("thinking_level_change", Said::ThinkingLevelChange(it)),
-        EntryKind::Compaction(it) => {
-            let notes = Notes { details: it.details.as_ref(), from_hook: it.from_hook };
-            // A compaction that keeps nothing names itself, which pi reads as that.
-            let first_kept_entry_id = it.first_kept_entry_id.as_ref().unwrap_or(place.id);
-            let (summary, tokens_before) = (&it.summary, it.tokens_before);
-            ("compaction", Said::Compaction { summary, first_kept_entry_id, tokens_before, notes })
-        }
-        EntryKind::BranchSummary(it) => {
-            let notes = Notes { details: it.details.as_ref(), from_hook: it.from_hook };
-            ("branch_summary", Said::BranchSummary { from_id: &it.from_id, summary: &it.summary, notes })
-        }
-        EntryKind::CustomMessage(it) => {
-            let notes = Notes { details: it.details.as_ref(), from_hook: false };
-            let (custom_type, content, display) = (&it.custom_type, Body(&it.content), it.display);
-            ("custom_message", Said::CustomMessage { custom_type, content, display, notes })
-        }
-        EntryKind::ContextEdit(it) => {
-            let replacement = it.replacement.as_ref().map(|new| NewBody { content: Body(&new.content) });
-            ("context_edit", Said::ContextEdit { target_id: &it.target_id, replacement })
-        }
-        EntryKind::Custom(it) => ("custom", Said::Custom(it)),
-        EntryKind::Label(it) => ("label", Said::Label(it)),
-        EntryKind::SessionInfo(it) => ("session_info", Said::SessionInfo(it)),
-        // Entries of a kind that is not known need a type, and not that of the header.
-        EntryKind::Other(fields) => match fields.get("type").and_then(Value::as_str) {
-            Some("session") => return Err(not_writable("a second header")),
-            Some(r#type) => (r#type, Said::Other(OtherFields(fields))),
-            None => return Err(not_writable("an entry without a type")),
-        },
-    })
 }
 
 fn not_writable(what: &str) -> SessionError {
@@ -248,11 +198,13 @@ impl Serialize for OtherFields<'_> {
 #[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Spoken<'a> {
     User {
-        content: Body<'a>,
+        #[serde(serialize_with = "body")]
+        content: &'a Content,
         timestamp: i64,
     },
     Assistant {
-        content: Parts<'a>,
+        #[serde(serialize_with = "parts")]
+        content: &'a [Block],
         api: &'a str,
         provider: &'a str,
         model: &'a str,
@@ -265,7 +217,8 @@ enum Spoken<'a> {
     ToolResult {
         tool_call_id: &'a str,
         tool_name: &'a str,
-        content: Parts<'a>,
+        #[serde(serialize_with = "parts")]
+        content: &'a [Block],
         is_error: bool,
         timestamp: i64,
     },
@@ -276,13 +229,14 @@ enum Spoken<'a> {
         exit_code: Option<i32>,
         cancelled: bool,
         truncated: bool,
-        #[serde(skip_serializing_if = "is_false")]
+        #[serde(skip_serializing_if = "Not::not")]
         exclude_from_context: bool,
         timestamp: i64,
     },
     Custom {
         custom_type: &'a str,
-        content: Body<'a>,
+        #[serde(serialize_with = "body")]
+        content: &'a Content,
         display: bool,
         timestamp: i64,
     },
@@ -291,17 +245,13 @@ enum Spoken<'a> {
 fn spoken(logged: &Logged, entry_timestamp: i64) -> Result<Spoken<'_>, SessionError> {
     let timestamp = logged.message.timestamp().unwrap_or(entry_timestamp);
     Ok(match &logged.message {
-        Message::User { content, .. } => Spoken::User { content: Body(content), timestamp },
+        Message::User { content, .. } => Spoken::User { content, timestamp },
         Message::Assistant { content, error_message } => {
             answer(logged, content, error_message.as_deref(), timestamp)
         }
-        Message::ToolResult { tool_call_id, tool_name, content, is_error } => Spoken::ToolResult {
-            tool_call_id,
-            tool_name,
-            content: Parts(content),
-            is_error: *is_error,
-            timestamp,
-        },
+        Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+            Spoken::ToolResult { tool_call_id, tool_name, content, is_error: *is_error, timestamp }
+        }
         Message::BashExecution { command, output, exit_code } => Spoken::BashExecution {
             command,
             output,
@@ -312,7 +262,7 @@ fn spoken(logged: &Logged, entry_timestamp: i64) -> Result<Spoken<'_>, SessionEr
             timestamp,
         },
         Message::Custom { custom_type, content } => {
-            Spoken::Custom { custom_type, content: Body(content), display: true, timestamp }
+            Spoken::Custom { custom_type, content, display: true, timestamp }
         }
         Message::BranchSummary { .. } => return Err(not_writable("a branch summary as a message")),
         Message::CompactionSummary { .. } => return Err(not_writable("a compaction as a message")),
@@ -334,7 +284,7 @@ fn answer<'a>(
         known => known,
     };
     Spoken::Assistant {
-        content: Parts(content),
+        content,
         api: request.and_then(|it| it.api.as_deref()).unwrap_or_default(),
         provider: request.and_then(|it| it.provider.as_deref()).unwrap_or_default(),
         model: request.and_then(|it| it.model.as_deref()).unwrap_or_default(),
@@ -380,23 +330,16 @@ struct Cost {
     total: u64,
 }
 
-struct Body<'a>(&'a Content);
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Content::Text(text) => to.serialize_str(text),
-            Content::Blocks(blocks) => Parts(blocks).serialize(to),
-        }
+/// Writes a body in pi's form.
+pub(super) fn body<S: Serializer>(content: &Content, to: S) -> Result<S::Ok, S::Error> {
+    match content {
+        Content::Text(text) => to.serialize_str(text),
+        Content::Blocks(blocks) => parts(blocks, to),
     }
 }
 
-struct Parts<'a>(&'a [Block]);
-
-impl Serialize for Parts<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(part))
-    }
+fn parts<S: Serializer>(blocks: &[Block], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(blocks.iter().map(part))
 }
 
 #[derive(Serialize)]

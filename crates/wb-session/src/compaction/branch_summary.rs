@@ -3,12 +3,12 @@
 use wb_budget::TokenCounter;
 use wb_message::Message;
 
-use crate::context_view::{VisiblePath, is_tool_result};
+use super::context_view::{VisiblePath, is_tool_result};
+use super::files::FileOps;
 use crate::entry::{Entry, EntryKind};
 use crate::error::SessionError;
-use crate::files::FileOps;
 use crate::id::EntryId;
-use crate::log::SessionLog;
+use crate::tree::log::SessionLog;
 
 /// The entries of a branch that is left.
 #[derive(Clone, Debug, Default, PartialEq)]

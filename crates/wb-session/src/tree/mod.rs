@@ -1,12 +1,19 @@
 //! The tree that the entries of a log form, without what they say.
 
+mod node_index;
+pub(crate) mod log;
+pub(crate) mod context;
+
 use std::collections::{BTreeMap, HashMap};
 
 use crate::entry::EntryTag;
 use crate::error::SessionError;
 use crate::id::EntryId;
-pub use crate::node_index::Node;
-use crate::node_index::NodeIndex;
+use node_index::NodeIndex;
+
+pub use context::{Context, RequestAt, build_context};
+pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
+pub use node_index::Node;
 
 /// The entries of a log in its order, and how they follow each other.
 ///

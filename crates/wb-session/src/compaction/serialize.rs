@@ -6,7 +6,7 @@ use wb_message::text::{head, tail};
 use wb_message::{Block, Message, markers};
 
 /// The most bytes of one result that the text shows by default: pi shows as many UTF-16 units.
-pub const DEFAULT_RESULT_BYTES: usize = 2000;
+const DEFAULT_RESULT_BYTES: usize = 2000;
 
 /// What the text of a conversation shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Default for SerializeOpts {
 ///
 /// The labels are `[User]: `, `[Assistant thinking]: `, `[Assistant]: `, `[Assistant tool calls]: ` with
 /// `name(key=JSON, …)` joined by `; `, and `[Tool result]: `. Other messages are to be
-/// [converted](crate::convert::convert_to_llm) first; they and pictures are not shown.
+/// [converted](crate::convert_to_llm) first; they and pictures are not shown.
 pub fn serialize_conversation(messages: &[Message], opts: SerializeOpts) -> String {
     let mut text = Parts { out: String::new(), opts };
     for message in messages {

@@ -3,13 +3,13 @@
 use wb_budget::TokenCounter;
 use wb_message::Message;
 
-use crate::accounting::estimate_context;
-use crate::context_view::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
-use crate::cut::{CutPoint, cut_projected};
+use super::accounting::estimate_context;
+use super::context_view::{VisiblePath, compaction_of, is_mute_failure, kept_from, last_compaction};
+use super::cut::{CutPoint, cut_projected};
+use super::files::{FileOps, split_file_tags};
+use super::settings::CompactionSettings;
 use crate::entry::Entry;
-use crate::files::{FileOps, split_file_tags};
 use crate::id::EntryId;
-use crate::settings::CompactionSettings;
 
 /// What a summarizer is given, and what stays.
 #[derive(Clone, Debug, PartialEq)]

@@ -93,7 +93,7 @@ impl FileOps {
     /// Notes the files that a compaction or branch summary names in its details.
     ///
     /// What an extension made is its own affair and is passed over, as are details of another shape.
-    pub fn note_summary(&mut self, entry: &Entry) {
+    pub(crate) fn note_summary(&mut self, entry: &Entry) {
         let (details, from_hook) = match &entry.kind {
             EntryKind::Compaction(it) => (&it.details, it.from_hook),
             EntryKind::BranchSummary(it) => (&it.details, it.from_hook),

@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::encode::Place;
+use crate::entry::encode::Place;
+use crate::entry::lenient;
+use crate::entry::timestamp::{iso_ms, parse_iso_ms};
 use crate::entry::{EntryKind, EntryTag};
 use crate::error::SessionError;
 use crate::id::EntryId;
-use crate::lenient;
-use crate::log::{Header, LogNote, NEWEST_VERSION};
-use crate::timestamp::{iso_ms, parse_iso_ms};
+use crate::tree::log::{Header, LogNote, NEWEST_VERSION};
 use crate::tree::{Node, Tree};
 use wb_record::lines::{Line, trimmed};
 
