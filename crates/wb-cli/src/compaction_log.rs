@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     /// The fingerprint of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<u64>,
+    /// Whether `wb undo` knows what the session had before.
+    pub(crate) undoable: bool,
     /// How many findings the audit of the digest had.
     pub(crate) findings: usize,
     pub(crate) ms: u64,

@@ -14,6 +14,8 @@ pub(crate) struct Environment {
     pub(crate) claude_config: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex keeps its files instead.
     pub(crate) codex_home: Option<PathBuf>,
+    /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs this program.
+    pub(crate) claude_sessions: Option<String>,
     /// The folder of our own settings.
     pub(crate) config: Option<PathBuf>,
     /// The folder of our own log.
@@ -38,6 +40,7 @@ impl Environment {
             state: ours("XDG_STATE_HOME", ".local/state"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
+            claude_sessions: env::var("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS").ok(),
             codex_home: folder("CODEX_HOME"),
             columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
         }

@@ -38,14 +38,12 @@ pub struct Abilities {
     pub insert: Ability,
 }
 
-/// Whether and at what price something can be written.
+/// Whether something can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ability {
-    /// Written as the host itself writes it.
+    /// It can.
     Yes,
-    /// Written by writing messages again that stay as they are.
-    Copies,
-    /// Not written, and why.
+    /// It cannot, and why.
     No(&'static str),
 }
 
@@ -58,13 +56,22 @@ impl Ability {
     /// Returns why it cannot be written; nothing if it can.
     pub fn why_not(self) -> Option<&'static str> {
         match self {
-            Self::Yes | Self::Copies => None,
+            Self::Yes => None,
             Self::No(why) => Some(why),
         }
     }
 }
 
 impl Abilities {
+    /// All of it can be written.
+    pub const ALL: Self = Self {
+        fold_head: Ability::Yes,
+        fold_inside: Ability::Yes,
+        clear: Ability::Yes,
+        body: Ability::Yes,
+        insert: Ability::Yes,
+    };
+
     /// Nothing can be written.
     pub const fn none(why: &'static str) -> Self {
         let no = Ability::No(why);

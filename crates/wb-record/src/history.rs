@@ -6,10 +6,12 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::by_agent::ByAgent;
 use crate::change::{Change, ChangeSet, CommitError};
 use crate::error::FormatError;
 #[cfg(any(unix, windows))]
@@ -82,6 +84,9 @@ pub struct Operation {
     pub changes: ChangeSet,
     /// The records of the view before, in its order.
     pub before: Vec<Kept>,
+    /// What the agent shall write itself, where it was only told what to write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_agent: Option<ByAgent>,
 }
 
 /// One line of the list.
@@ -202,6 +207,16 @@ impl History {
     pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
         let Some(id) = self.pending else { return Ok(()) };
         let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
+        if let Some(by_agent) = &operation.by_agent {
+            let view = document.view(&operation.conversation)?;
+            return match by_agent.messages(&view) {
+                Some(messages) => {
+                    let after = kept_of(document, &view, messages)?;
+                    self.write(Entry::Done { id, after })
+                }
+                None => self.write(Entry::Dropped { id }),
+            };
+        }
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
         match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
             // What others wrote since does not take it back.
@@ -231,6 +246,47 @@ impl History {
         self.run(document, What::Compact, conversation, before, changes, stamp)
     }
 
+    /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
+    /// out whether it did. Nothing is written into the session. One that stands in it already is not noted again.
+    pub fn leave_to_agent(
+        &mut self,
+        document: &mut dyn Document,
+        conversation: &str,
+        before: &View,
+        by_agent: ByAgent,
+        stamp: &Stamp,
+    ) -> Result<(), HistoryError> {
+        self.settle(document)?;
+        if by_agent.messages(before).is_some() {
+            return Ok(());
+        }
+        let changes = ChangeSet::default();
+        let operation = self.operation(document, What::Compact, conversation, before, &changes, stamp)?;
+        self.write(Entry::Planned(Box::new(Operation { by_agent: Some(by_agent), ..operation })))
+    }
+
+    fn operation(
+        &self,
+        document: &dyn Document,
+        what: What,
+        conversation: &str,
+        before: &View,
+        changes: &ChangeSet,
+        stamp: &Stamp,
+    ) -> Result<Operation, HistoryError> {
+        Ok(Operation {
+            id: self.operations.last().map_or(0, |last| last.id) + 1,
+            what,
+            at_ms: stamp.now_ms,
+            conversation: conversation.to_owned(),
+            tokens_before: stamp.tokens_before,
+            tokens_after: stamp.tokens_after,
+            changes: changes.clone(),
+            before: kept(document, before)?,
+            by_agent: None,
+        })
+    }
+
     fn run(
         &mut self,
         document: &mut dyn Document,
@@ -240,17 +296,9 @@ impl History {
         changes: &ChangeSet,
         stamp: &Stamp,
     ) -> Result<(u64, View), HistoryError> {
-        let id = self.operations.last().map_or(0, |last| last.id) + 1;
-        self.write(Entry::Planned(Box::new(Operation {
-            id,
-            what,
-            at_ms: stamp.now_ms,
-            conversation: conversation.to_owned(),
-            tokens_before: stamp.tokens_before,
-            tokens_after: stamp.tokens_after,
-            changes: changes.clone(),
-            before: kept(document, before)?,
-        })))?;
+        let operation = self.operation(document, what, conversation, before, changes, stamp)?;
+        let id = operation.id;
+        self.write(Entry::Planned(Box::new(operation)))?;
         if let Err(error) = document.commit(changes) {
             self.write(Entry::Dropped { id })?;
             return Err(error.into());
@@ -284,9 +332,11 @@ impl History {
         let figures = swapped(stamp, &operation);
         let (conversation, set) = (&operation.conversation, operation.changes.inverse());
         let (what, before) = (What::Undo { of }, document.view(conversation)?);
-        match self.run(document, what, conversation, &before, &set, &figures) {
-            Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {}
-            outcome => return outcome.map(|_| (of, Undone::Exactly)),
+        if operation.by_agent.is_none() {
+            match self.run(document, what, conversation, &before, &set, &figures) {
+                Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {}
+                outcome => return outcome.map(|_| (of, Undone::Exactly)),
+            }
         }
         document.refresh()?;
         if id.is_some_and(|id| Some(id) != self.find(None, false).ok()) {
@@ -424,6 +474,9 @@ impl History {
 
 /// Returns whether an operation can be taken back byte by byte.
 fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+    if operation.by_agent.is_some() {
+        return Ok(false);
+    }
     can_be_taken_back(document.parts(), &operation.changes)
         .map_err(|error| HistoryError::List(error.to_string()))
 }
@@ -436,8 +489,12 @@ fn swapped(stamp: &Stamp, operation: &Operation) -> Stamp {
 
 /// Returns the records of a view in its order, each once.
 fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> {
+    kept_of(document, view, 0..view.messages.len())
+}
+
+fn kept_of(document: &dyn Document, view: &View, messages: Range<usize>) -> Result<Vec<Kept>, FormatError> {
     let mut seen = HashSet::new();
-    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let places = messages.flat_map(|at| view.provenance.of(at));
     let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
     let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
     spans.map(kept).collect()

@@ -48,11 +48,13 @@ mod probe;
 mod view;
 mod item;
 mod format;
+mod by_agent;
 mod history_error;
 mod history;
 mod blocks;
 
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
+pub use by_agent::ByAgent;
 pub use change::{Bytes, Change, ChangeSet, CommitError};
 pub use error::{FileError, FormatError};
 #[cfg(any(unix, windows))]

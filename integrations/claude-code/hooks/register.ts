@@ -35,7 +35,7 @@ export const register: Register = (on) => {
     if (e.trigger === 'precompute') return next(e);
     const { told, owners } = inOurForm(e.messages);
     const question = { version: 1, host: 'claude-code', budget_ms: BUDGET_MS, trigger: e.trigger === 'manual' ? 'manual' : 'auto',
-      instructions: e.instructions, session: { messages: told } };
+      instructions: e.instructions, session: { messages: told }, newest_record: e.messages[e.messages.length - 1]?.handle };
     const run = await $.process.run([WB, 'hook'], { stdin: JSON.stringify(question) });
     const answer = JSON.parse(run.stdout);
     if (answer.version !== 1) return next(e);

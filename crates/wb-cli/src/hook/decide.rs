@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_formats::{FormatError, newest, open, open_path};
 use wb_message::{Message, Pairing, runs};
-use wb_record::{Abilities, Ability, Access, Document, MemoryParts, View, json};
+use wb_record::{Abilities, Ability, Access, ByAgent, Document, MemoryParts, View, json};
 use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
@@ -20,28 +20,41 @@ const ABILITIES: Abilities = Abilities {
     ..Abilities::none("an answer holds a digest and what stays")
 };
 
+/// What a host is answered, and by what its compaction is known again.
+pub(super) struct Decided {
+    pub(super) answer: Answer,
+    pub(super) by_agent: Option<ByAgent>,
+}
+
+impl From<Answer> for Decided {
+    fn from(answer: Answer) -> Self {
+        Self { answer, by_agent: None }
+    }
+}
+
 /// Answers a host.
-pub(crate) fn decide(request: &Request<'_>, config: &Config) -> Answer {
+pub(super) fn decide(request: &Request<'_>, config: &Config) -> Decided {
     if request.version != VERSION {
-        return Answer::pass(format!("version {} is not known, {VERSION} is", request.version));
+        return Answer::pass(format!("version {} is not known, {VERSION} is", request.version)).into();
     }
     if let Some(host) = request.host.as_deref().filter(|host| !config.is_on(host)) {
-        return Answer::pass(format!("the settings leave {host} to itself"));
+        return Answer::pass(format!("the settings leave {host} to itself")).into();
     }
     if config.strategy.why_not_held(&ABILITIES).is_some() {
         return Answer::pass(format!(
             "an agent cannot hold what the strategy {} makes",
             config.strategy.name()
-        ));
+        ))
+        .into();
     }
     match read(&request.session) {
         Ok(read) => compacted(request, config, read),
-        Err(error) => Answer::pass(format!("the session cannot be read: {error}")),
+        Err(error) => Answer::pass(format!("the session cannot be read: {error}")).into(),
     }
 }
 
 /// A session that was read: the document, the name of its conversation, and what the model sees of it.
-type Opened = (Box<dyn Document>, String, View);
+pub(super) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
     let document = match source {
@@ -54,12 +67,12 @@ fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
     Ok((document, conversation, view))
 }
 
-fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Answer {
+fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided {
     let cut = match &request.keep_from {
         None => None,
         Some(place) => match index_of(place, opened.0.as_ref(), &opened.2) {
             Some(at) => Some(at),
-            None => return Answer::pass("the message that stays first is not there"),
+            None => return Answer::pass("the message that stays first is not there").into(),
         },
     };
     let file = request.host.clone().unwrap_or_default();
@@ -72,20 +85,33 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Answer {
     let steps = session.strategy.within(&ABILITIES).cut_at(cut);
     let mut outcome = Outcome::of_steps(&mut session, steps);
     let answer = answer(request, config, &outcome, cut);
+    let by_agent = match &answer.action {
+        Action::Replace { digest, .. } => Some(ByAgent::of(digest, kept(&outcome))),
+        Action::Pass { .. } => None,
+    };
     let after = loose(&outcome.messages);
     if after == [0, 0] {
-        return answer;
+        return Decided { answer, by_agent };
     }
     outcome.take_back(&mut session);
     let is_worse = after.iter().zip(loose(&session.opened.messages)).any(|(after, before)| *after > before);
-    if is_worse { Answer::pass("the result would not be valid") } else { answer }
+    if is_worse {
+        return Answer::pass("the result would not be valid").into();
+    }
+    Decided { answer, by_agent }
+}
+
+/// Returns the messages that stay.
+fn kept(outcome: &Outcome) -> impl Iterator<Item = &Message> {
+    let all = outcome.origins.iter().zip(&outcome.messages);
+    all.filter(|(origin, _)| origin.kept().is_some()).map(|(_, message)| message)
 }
 
 /// Returns the index of a message that a host names by a number or by the id of its record.
-fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize> {
+pub(super) fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize> {
     match place {
         Place::Index(at) => Some((*at).min(view.messages.len())),
-        Place::Id(id) => (0..view.messages.len()).find(|at| {
+        Place::Id(id) => (0..view.messages.len()).rev().find(|at| {
             let records = view.provenance.of(*at).iter().map(|place| &place.record);
             let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
             bytes.any(|bytes| ID_KEYS.iter().any(|key| json::text(&bytes, key).as_deref() == Some(id)))

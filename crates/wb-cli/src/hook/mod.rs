@@ -3,6 +3,7 @@
 mod protocol;
 mod decide;
 mod event;
+mod undo_note;
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 
-use self::decide::decide;
+use self::decide::{Decided, decide};
 use self::event::Event;
 use self::protocol::{Answer, Report, Request};
 use crate::args::Hook;
@@ -71,46 +72,48 @@ fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
     if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
         return send(sender, News::Answer(Answer::pass(format!("standard input: {error}")).line()));
     }
-    let (answer, entry) = match serde_json::from_slice::<Request<'_>>(&text) {
-        Ok(request) => answered(&request, environment, start, sender),
-        Err(error) => match serde_json::from_slice::<Event>(&text) {
-            Ok(event) => told(&event, environment),
-            Err(_) => (Answer::pass(format!("what was asked cannot be read: {error}")).line(), None),
-        },
-    };
-    send(sender, News::Answer(answer));
-    if let Some(entry) = entry {
-        let entry = Entry { at_ms: unix_ms(SystemTime::now()), ms: ms_since(start), ..entry };
-        // A log that cannot be written must not hold up the agent.
-        let _ = compaction_log::add(environment, &entry);
+    match serde_json::from_slice::<Request<'_>>(&text) {
+        Ok(request) => answer(&request, environment, start, sender),
+        Err(error) => {
+            if let Ok(event) = serde_json::from_slice::<Event>(&text) {
+                tell(&event, environment, start, sender);
+            } else {
+                let answer = Answer::pass(format!("what was asked cannot be read: {error}"));
+                send(sender, News::Answer(answer.line()));
+            }
+        }
     }
     send(sender, News::Noted);
 }
 
 /// Says what there is to say to a host's own event.
-fn told(event: &Event, environment: &Environment) -> (Vec<u8>, Option<Entry>) {
+fn tell(event: &Event, environment: &Environment, start: Instant, sender: &Sender<News>) {
     let said = match Config::read(environment, event.cwd.as_deref()) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
         _ => event::Said::default(),
     };
-    (said.text.into_bytes(), said.entry)
+    send(sender, News::Answer(said.text.into_bytes()));
+    said.entry.into_iter().for_each(|entry| log(entry, environment, start));
 }
 
 /// Answers what is asked in our own form.
-fn answered(
-    request: &Request<'_>,
-    environment: &Environment,
-    start: Instant,
-    sender: &Sender<News>,
-) -> (Vec<u8>, Option<Entry>) {
+fn answer(request: &Request<'_>, environment: &Environment, start: Instant, sender: &Sender<News>) {
     request.budget_ms.into_iter().for_each(|ms| send(sender, News::Budget(Duration::from_millis(ms))));
-    let answer = match Config::read(environment, request.cwd.as_deref()) {
+    let Decided { answer, by_agent } = match Config::read(environment, request.cwd.as_deref()) {
         Ok(config) => decide(request, &config),
-        Err(error) => Answer::pass(error.to_string()),
+        Err(error) => Answer::pass(error.to_string()).into(),
     };
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };
-    (answer.line(), Some(answer.entry(request)))
+    send(sender, News::Answer(answer.line()));
+    let noted = by_agent.and_then(|by_agent| undo_note::note(request, environment, &answer, by_agent));
+    log(Entry { undoable: noted.is_some(), ..answer.entry(request) }, environment, start);
+}
+
+/// Adds an entry to the log; one that cannot be written must not hold up the agent.
+fn log(entry: Entry, environment: &Environment, start: Instant) {
+    let entry = Entry { at_ms: unix_ms(SystemTime::now()), ms: ms_since(start), ..entry };
+    let _ = compaction_log::add(environment, &entry);
 }
 
 fn ms_since(start: Instant) -> u64 {

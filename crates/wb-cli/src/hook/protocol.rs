@@ -29,6 +29,12 @@ pub(crate) struct Request<'a> {
     /// What the model sees, oldest message first.
     #[serde(borrow)]
     pub(crate) session: Source<'a>,
+    /// The session's file, next to which is noted what `wb undo` needs.
+    #[serde(default)]
+    pub(crate) session_file: Option<PathBuf>,
+    /// The id of the newest record of the session; where the file does not hold it yet, nothing is noted.
+    #[serde(default)]
+    pub(crate) newest_record: Option<String>,
     /// Why the host compacts.
     #[serde(default)]
     pub(crate) trigger: Trigger,

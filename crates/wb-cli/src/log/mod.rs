@@ -85,7 +85,9 @@ fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
         unsettled.map_or(Ok(()), |id| {
             let command = "`wb undo` or `wb compact --in-place`";
             let note =
-                format!("operation {id} was cut short; the next {command} finds out what became of it");
+                format!(
+                    "operation {id} was cut short or left to the agent; the next {command} finds out what became of it"
+                );
             page.prose("", 2, &note)
         })
     })

@@ -70,7 +70,7 @@ fn an_operation_that_was_cut_short_is_settled_before_it_is_undone() {
     let planned = fs::read_to_string(&list).unwrap().lines().next().unwrap().to_owned();
     fs::write(&list, planned + "\n").unwrap();
     let log = odd.run("log", "s.jsonl", &[]).stdout;
-    assert!(log.starts_with("operation 1 was cut short; the next `wb undo`"), "{log}");
+    assert!(log.starts_with("operation 1 was cut short or left to the agent; the next `wb undo`"), "{log}");
     let log: Value = serde_json::from_str(&odd.run("log", "s.jsonl", &["--json"]).stdout).unwrap();
     assert_eq!(log["unsettled"], 1);
     let undone = odd.run("undo", "s.jsonl", &["--even-if-open"]);

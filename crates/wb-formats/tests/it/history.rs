@@ -2,8 +2,8 @@
 
 use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
-    ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible, Parts,
-    Stamp, Undone, View, Wanted, WriteError, items,
+    ByAgent, ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible,
+    Parts, Stamp, Undone, View, Wanted, WriteError, items,
 };
 
 use crate::laws::{fold_all_but, said};
@@ -225,4 +225,49 @@ fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_since_stays() {
+    for (name, next) in SESSIONS {
+        let (mut document, mut history) = (document(name), empty());
+        let view = document.view("").unwrap();
+        let (patch, n) = (fold_all_but(2, &view), view.messages.len());
+        let Edit::Fold { with, .. } = &patch.edits[0] else { panic!("{patch:?}") };
+        let digest = markers::digest_body(&with[0]).unwrap().into_owned();
+        let by_agent = ByAgent::of(&digest, &view.messages[n - 2..]);
+        history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
+        assert_eq!((history.operations().count(), history.unsettled()), (0, Some(1)), "{name}");
+
+        // The agent does as it was told, and goes on.
+        let set = document.render("", &view, &items(&patch, n), &stamp(2)).unwrap();
+        document.commit(&set).unwrap();
+        let next = if next.is_empty() { next_of_pi(document.as_ref()) } else { next.to_owned() };
+        let end = document.parts().len("").unwrap().unwrap();
+        document.parts_mut().commit(&ChangeSet::append("", end, next.into_bytes())).unwrap();
+        document.refresh().unwrap();
+        let since = messages(document.as_ref()).pop().unwrap();
+
+        let undone = history.undo(document.as_mut(), None, &stamp(3));
+        if name.starts_with("native") {
+            // A file that was written anew does not hold the old records any more.
+            assert!(matches!(undone, Err(HistoryError::Lost { id: 1 })), "{undone:?}");
+            continue;
+        }
+        assert_eq!(undone.unwrap(), (1, Undone::ByAppending), "{name}");
+        let mut expected = view.messages;
+        expected.push(since);
+        assert_eq!(messages(document.as_ref()), expected, "{name}");
+        assert_eq!(history.redo(document.as_mut(), None, &stamp(4)).unwrap(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_compaction_that_the_agent_never_wrote_is_dropped() {
+    let (mut document, mut history) = (document("pi/tree.jsonl"), empty());
+    let view = document.view("").unwrap();
+    let by_agent = ByAgent::of("# Objective", &view.messages[1..]);
+    history.leave_to_agent(document.as_mut(), "", &view, by_agent, &stamp(1)).unwrap();
+    history.settle(document.as_mut()).unwrap();
+    assert_eq!((history.operations().count(), history.unsettled()), (0, None));
 }

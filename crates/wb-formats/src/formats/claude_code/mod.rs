@@ -19,8 +19,8 @@ use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Parts, Probe,
-    Seen, Segment, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Parts, Probe, Seen,
+    Segment, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -55,8 +55,7 @@ impl Format for ClaudeCode {
     }
 
     fn abilities(&self) -> Abilities {
-        let (yes, copies) = (Ability::Yes, Ability::Copies);
-        Abilities { fold_head: yes, fold_inside: copies, clear: copies, body: copies, insert: yes }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

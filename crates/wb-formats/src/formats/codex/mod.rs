@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
-    Probe, Seen, Segment, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
+    Seen, Segment, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -46,8 +46,7 @@ impl Format for Codex {
     }
 
     fn abilities(&self) -> Abilities {
-        let copies = Ability::Copies;
-        Abilities { fold_head: copies, fold_inside: copies, clear: copies, body: copies, insert: copies }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -1,0 +1,106 @@
+//! A compaction that is not written here: the agent was told what to write, and it is known again by what it holds.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use wb_message::Message;
+use wb_message::markers::{DIGEST_HEADER, digest_body};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::view::View;
+
+/// A compaction that an agent writes into its session itself, as it was told: the fingerprints of what it puts there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByAgent {
+    digest: u64,
+    /// Of each message that stays: its calls and results, or its text if it has none. An agent may write it again in
+    /// other pieces.
+    kept: Vec<u64>,
+}
+
+impl ByAgent {
+    /// Describes a compaction by its digest and the messages that stay behind it.
+    pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
+        Self { digest: of_digest(digest), kept: kept.into_iter().flat_map(pieces).collect() }
+    }
+
+    /// Returns the messages of a view that it brought or kept, if it stands there.
+    pub(crate) fn messages(&self, view: &View) -> Option<Range<usize>> {
+        let is_it =
+            |message: &Message| digest_body(message).is_some_and(|body| of_digest(&body) == self.digest);
+        let at = view.messages.iter().position(is_it)?;
+        let mut left = self.kept.clone();
+        let mut is_known = |message: &Message| {
+            // What the agent says in between comes and goes.
+            matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
+        };
+        let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
+        Some(at..at + 1 + n)
+    }
+}
+
+/// Takes a piece out of those that are left, if it is one of them.
+fn took(left: &mut Vec<u64>, piece: u64) -> bool {
+    left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
+}
+
+fn of_digest(text: &str) -> u64 {
+    xxh3_64(text.strip_prefix(DIGEST_HEADER).unwrap_or(text).trim().as_bytes())
+}
+
+fn pieces(message: &Message) -> impl Iterator<Item = u64> {
+    let ids =
+        message.calls().map(|(id, ..)| ("call", id)).chain(message.answered_ids().map(|id| ("result", id)));
+    let mut all: Vec<u64> = ids.map(|(what, id)| xxh3_64(format!("{what} {id}").as_bytes())).collect();
+    if all.is_empty() {
+        all.push(xxh3_64(text_of(message).trim().as_bytes()));
+    }
+    all.into_iter()
+}
+
+fn text_of(message: &Message) -> String {
+    match message {
+        Message::User { content, .. } | Message::Custom { content, .. } => content.texts().collect(),
+        Message::Assistant { content, .. } | Message::ToolResult { content, .. } => {
+            content.iter().filter_map(|block| block.as_text()).collect()
+        }
+        Message::BashExecution { command, output, .. } => format!("{command}\n{output}"),
+        Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
+            summary.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wb_message::{Block, ToolVocabulary};
+
+    use super::*;
+
+    fn call(id: &str) -> Message {
+        let input = serde_json::json!({});
+        Message::Assistant {
+            content: vec![Block::ToolCall { id: id.into(), name: "ls".into(), input }],
+            error_message: None,
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_known_again_in_other_pieces_and_what_came_since_is_not() {
+        let kept = [
+            Message::assistant("I look."),
+            call("a"),
+            Message::tool_result("a", "ls", "x"),
+            Message::user("go on"),
+        ];
+        let by_agent = ByAgent::of(&format!("{DIGEST_HEADER}\n\n# Objective\n- x\n"), &kept);
+        let [said, call, result, prompt] = kept;
+        let digest = Message::user(format!("{DIGEST_HEADER}\n\n# Objective\n- x"));
+        let custom = Message::custom("date", "Today.");
+        let mut view = View::new("x", ToolVocabulary::UNIVERSAL);
+        view.messages = vec![custom.clone(), digest, said, custom, call, result, prompt.clone(), prompt];
+        assert_eq!(by_agent.messages(&view), Some(1..7));
+        view.messages.remove(1);
+        assert_eq!(by_agent.messages(&view), None);
+    }
+}
