@@ -260,8 +260,8 @@ impl History {
         if by_agent.messages(before).is_some() {
             return Ok(());
         }
-        let changes = ChangeSet::default();
-        let operation = self.operation(document, What::Compact, conversation, before, &changes, stamp)?;
+        let none = ChangeSet::default();
+        let operation = self.operation(document, What::Compact, conversation, before, &none, stamp)?;
         self.write(Entry::Planned(Box::new(Operation { by_agent: Some(by_agent), ..operation })))
     }
 
@@ -482,9 +482,8 @@ fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, Hist
 }
 
 /// Returns the stamp with the figures of an operation the other way round.
-fn swapped(stamp: &Stamp, operation: &Operation) -> Stamp {
-    let (tokens_before, tokens_after) = (operation.tokens_after, operation.tokens_before);
-    Stamp { tokens_before, tokens_after, ..stamp.clone() }
+fn swapped(stamp: &Stamp, of: &Operation) -> Stamp {
+    Stamp { tokens_before: of.tokens_after, tokens_after: of.tokens_before, ..stamp.clone() }
 }
 
 /// Returns the records of a view in its order, each once.
