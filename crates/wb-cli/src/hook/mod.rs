@@ -6,6 +6,7 @@ mod event;
 mod undo_note;
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -42,13 +43,11 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
         return Ok(io::stdout().lock().write_all(schema.as_bytes())?);
     }
     let start = Instant::now();
-    // What a fault tells may be what was asked, which must reach no log.
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|_| answer_fault()));
     let (sender, news) = channel();
     let environment = shell.environment.clone();
     thread::spawn(move || work(start, &environment, &sender));
     let mut budget = Duration::from_millis(args.budget_ms);
-    let mut is_answered = false;
     loop {
         let answer = match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
             Ok(News::Budget(told)) => {
@@ -56,15 +55,27 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
                 continue;
             }
             Ok(News::Answer(answer)) => answer,
-            Err(RecvTimeoutError::Timeout) if !is_answered => {
-                Answer::pass("there was not enough time").line()
-            }
-            Err(RecvTimeoutError::Disconnected) if !is_answered => Answer::pass("an error inside wb").line(),
-            Ok(News::Noted) | Err(_) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => Answer::pass("there was not enough time").line(),
+            Ok(News::Noted) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
+        if IS_ANSWERED.swap(true, Ordering::Relaxed) {
+            // The time is over, and the answer was given.
+            return Ok(());
+        }
         io::stdout().lock().write_all(&answer)?;
-        is_answered = true;
     }
+}
+
+/// Whether the one answer was given.
+static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
+fn answer_fault() {
+    if !IS_ANSWERED.swap(true, Ordering::Relaxed) {
+        // Where nobody listens, the host is left to itself anyway.
+        let _ = io::stdout().lock().write_all(&Answer::pass("an error inside wb").line());
+    }
+    std::process::exit(0)
 }
 
 fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
