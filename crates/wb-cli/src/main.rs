@@ -16,6 +16,7 @@ mod sources;
 mod places;
 mod strategy;
 mod amounts;
+mod install_args;
 mod args;
 mod session;
 mod outcome;
@@ -29,6 +30,7 @@ mod compact;
 mod compare;
 mod audit;
 mod hook;
+mod install;
 mod replay;
 mod session_cmd;
 mod manual;
@@ -83,6 +85,8 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(&args),
+        Some(Command::Install(args)) => return install::install(shell, args),
+        Some(Command::Uninstall(args)) => return install::uninstall(shell, args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => manual::completions(shell, &args),

@@ -34,6 +34,16 @@ pub(crate) struct Environment {
     pub(crate) claude_config: Option<PathBuf>,
     /// `CODEX_HOME`, where Codex keeps its files instead.
     pub(crate) codex_home: Option<PathBuf>,
+    /// `PI_CODING_AGENT_DIR`, where pi keeps its files instead.
+    pub(crate) pi_agent: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, where opencode keeps its settings instead.
+    pub(crate) config_home: Option<PathBuf>,
+    /// `PATH`, where programs are looked for.
+    pub(crate) search: Vec<PathBuf>,
+    /// The working directory.
+    pub(crate) working: Option<PathBuf>,
+    /// This program, no link.
+    pub(crate) program: Option<PathBuf>,
     /// `COLUMNS`, else the width of the terminal, else that of a pipe.
     pub(crate) columns: usize,
 }
@@ -48,6 +58,11 @@ impl Environment {
             home: env::home_dir().filter(|home| home.is_absolute()),
             claude_config: folder("CLAUDE_CONFIG_DIR"),
             codex_home: folder("CODEX_HOME"),
+            pi_agent: folder("PI_CODING_AGENT_DIR"),
+            config_home: folder("XDG_CONFIG_HOME"),
+            search: env::var_os("PATH").iter().flat_map(env::split_paths).collect(),
+            working: env::current_dir().ok(),
+            program: env::current_exe().and_then(|path| path.canonicalize()).ok(),
             columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),
         }
     }

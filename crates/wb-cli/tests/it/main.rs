@@ -14,6 +14,7 @@ mod in_place;
 mod terminal;
 mod overview;
 mod audit;
+mod install;
 mod session;
 mod session_writes;
 mod session_files;
