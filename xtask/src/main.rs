@@ -14,6 +14,7 @@ mod layers;
 mod schema;
 mod figures;
 mod e2e;
+mod integrations;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ usage: cargo xtask <command>
           real agents go on with sessions of theirs that wb has compacted; HOST is pi, codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
+  integrations
+          types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
   tidy    small rules about files: length, order of modules, links, leftovers, words
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(&root),
         ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
+        ["integrations"] => integrations::run(&root),
         ["schema"] => schema::run(&root),
         ["tidy"] => tidy::run(&root),
         _ => Err(USAGE.to_owned()),

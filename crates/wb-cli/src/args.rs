@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
+use crate::install_args::{Install, Uninstall};
 use crate::option_values::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
 
@@ -14,14 +15,17 @@ Exit codes:
   0  done, also if there was nothing to do
   1  an error
   2  wrong usage
-  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`
+  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
+     an agent that would not use `wb` (`wb install --check`)
 
 Environment:
   COLUMNS            the width of the output, instead of the terminal's
   NO_COLOR           no colours, unless --color=always
   CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
   CODEX_HOME         where Codex keeps its files, instead of ~/.codex
-  XDG_CONFIG_HOME    where the settings stand, instead of ~/.config
+  PI_CODING_AGENT_DIR
+                     where pi keeps its files, instead of ~/.pi/agent
+  XDG_CONFIG_HOME    where the settings stand, those of opencode too, instead of ~/.config
   XDG_STATE_HOME     where the log of the agents' compactions stands, instead of ~/.local/state";
 
 /// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
@@ -124,6 +128,18 @@ pub(crate) enum Command {
     /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; and
     /// under [hosts] claude-code, codex, opencode and pi, which with false are left to their own way.
     Config,
+    /// Puts `wb` into an agent, so that it compacts by it
+    ///
+    /// pi and Claude Code then compact without a request to a model, opencode stores the summary of `wb` in place of its
+    /// own, and Codex is told what its summary left out. Where `wb` cannot do better, or is gone, the agent goes its own
+    /// way. What is written is what --dry-run shows; a settings file that is changed is copied next to it before.
+    ///
+    /// It works on Linux, and on macOS by the same paths, where it was not tried. On Windows nothing is written.
+    Install(Install),
+    /// Takes `wb` out of an agent
+    ///
+    /// Only what `wb install` wrote is removed; a settings file that nobody changed since gets its old bytes back.
+    Uninstall(Uninstall),
     /// Looks into a session of pi, and changes it by appending
     ///
     /// `tree`, `show` and `context` write nothing. `compact`, `undo` and `branch` append entries that pi reads, and

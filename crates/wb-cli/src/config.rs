@@ -196,7 +196,7 @@ fn read(path: &Path) -> Result<Option<File>, UserError> {
 
 /// Shows what is set here, and where.
 pub(crate) fn config(shell: &Shell) -> Result<()> {
-    let config = Config::read(&shell.environment, std::env::current_dir().ok().as_deref())?;
+    let config = Config::read(&shell.environment, shell.environment.working.as_deref())?;
     if shell.is_json {
         return shell.print_json(&Shown { settings: &config.rows });
     }

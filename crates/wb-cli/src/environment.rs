@@ -16,6 +16,16 @@ pub(crate) struct Environment {
     pub(crate) codex_home: Option<PathBuf>,
     /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs this program.
     pub(crate) claude_sessions: Option<String>,
+    /// `PI_CODING_AGENT_DIR`, where pi keeps its files instead.
+    pub(crate) pi_agent: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, where opencode keeps its settings instead.
+    pub(crate) config_home: Option<PathBuf>,
+    /// `PATH`, where programs are looked for.
+    pub(crate) search: Vec<PathBuf>,
+    /// The working directory.
+    pub(crate) working: Option<PathBuf>,
+    /// This program, no link.
+    pub(crate) program: Option<PathBuf>,
     /// The folder of our own settings.
     pub(crate) config: Option<PathBuf>,
     /// The folder of our own log.
@@ -40,6 +50,11 @@ impl Environment {
             state: ours("XDG_STATE_HOME", ".local/state"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
+            pi_agent: folder("PI_CODING_AGENT_DIR"),
+            config_home: folder("XDG_CONFIG_HOME"),
+            search: env::var_os("PATH").iter().flat_map(env::split_paths).collect(),
+            working: env::current_dir().ok(),
+            program: env::current_exe().and_then(|path| path.canonicalize()).ok(),
             claude_sessions: env::var("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS").ok(),
             codex_home: folder("CODEX_HOME"),
             columns: told.or_else(terminal).unwrap_or(PIPE_COLUMNS),

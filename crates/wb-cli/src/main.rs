@@ -19,6 +19,7 @@ mod input_files;
 mod agent_folders;
 mod strategy;
 mod option_values;
+mod install_args;
 mod args;
 mod session;
 mod outcome;
@@ -35,6 +36,7 @@ mod compare;
 mod audit;
 mod config;
 mod hook;
+mod install;
 mod replay;
 mod session_cmd;
 mod completions_and_man;
@@ -90,6 +92,8 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(shell, &args),
         Some(Command::Config) => config::config(shell),
+        Some(Command::Install(args)) => return install::install(shell, args),
+        Some(Command::Uninstall(args)) => return install::uninstall(shell, args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),

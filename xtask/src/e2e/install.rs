@@ -26,7 +26,11 @@ pub(crate) fn npm_is_there() -> bool {
 
 /// Installs an agent if it is not there, and returns whether it was.
 pub(crate) fn install(cache: &Path, host: &Host) -> Result<bool, String> {
-    let folder = folder(cache, host);
+    install_packages(&folder(cache, host), &packages(host))
+}
+
+/// Installs packages into a folder if it is not there, and returns whether it was.
+pub(crate) fn install_packages(folder: &Path, packages: &[String]) -> Result<bool, String> {
     if folder.is_dir() {
         return Ok(true);
     }
@@ -38,13 +42,12 @@ pub(crate) fn install(cache: &Path, host: &Host) -> Result<bool, String> {
     }
     std::fs::create_dir_all(&begun).map_err(told)?;
     std::fs::write(begun.join("package.json"), "{\"private\": true}\n").map_err(told)?;
-    npm(&begun, host)?;
-    std::fs::rename(&begun, &folder).map_err(told)?;
+    npm(&begun, packages)?;
+    std::fs::rename(&begun, folder).map_err(told)?;
     Ok(false)
 }
 
-fn npm(folder: &Path, host: &Host) -> Result<(), String> {
-    let packages = packages(host);
+fn npm(folder: &Path, packages: &[String]) -> Result<(), String> {
     let status = Command::new("npm")
         .args([
             "install",
@@ -54,7 +57,7 @@ fn npm(folder: &Path, host: &Host) -> Result<(), String> {
             "--no-update-notifier",
             "--loglevel=error",
         ])
-        .args(&packages)
+        .args(packages)
         .current_dir(folder)
         .stdin(Stdio::null())
         .status();

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use hosts::Host;
+pub(crate) use hosts::{HOSTS, Host};
+pub(crate) use install::{cache, install_packages};
 use play::Outcome;
 
 const USAGE: &str = "\

@@ -17,6 +17,7 @@ mod odd_files;
 mod terminal;
 mod overview;
 mod audit;
+mod install;
 mod session;
 mod session_writes;
 mod session_files;

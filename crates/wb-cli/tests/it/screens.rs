@@ -63,6 +63,8 @@ fn help_of_every_command_looks_as_recorded() {
             "compare --help",
             "replay --help",
             "audit --help",
+            "install --help",
+            "uninstall --help",
             "completions --help",
             "man --help",
         ],

@@ -1,0 +1,221 @@
+//! Whether what was installed is in place and would be used.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::change::read;
+use super::embedded::{self, VERSION};
+use super::hooks;
+use super::place::{Host, Place, found, is_program};
+use super::plan::events;
+use crate::environment::Environment;
+use crate::install_args::HostName;
+
+/// How long another `wb` may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known of an agent.
+#[derive(Debug, Serialize)]
+pub(super) struct Checked {
+    pub(super) host: HostName,
+    /// The agent's program, if the search path leads to it.
+    pub(super) program: Option<PathBuf>,
+    /// The version of the agent that this was tried with.
+    pub(super) tried: &'static str,
+    pub(super) found: Vec<Found>,
+}
+
+/// Something of ours that is in a place, or something else that stands there.
+#[derive(Debug, Serialize)]
+pub(super) struct Found {
+    pub(super) file: PathBuf,
+    pub(super) project: bool,
+    /// Whether it is from `wb`.
+    pub(super) ours: bool,
+    /// The path of `wb` that it runs.
+    pub(super) wb: Option<String>,
+    /// Whether the agent will use it.
+    pub(super) live: bool,
+    /// Why not.
+    pub(super) problems: Vec<String>,
+}
+
+impl Checked {
+    pub(super) fn is_live(&self) -> bool {
+        self.found.iter().all(|found| found.live)
+    }
+}
+
+/// Looks at what is there for an agent: for all that the user does, and in the project of the working directory.
+pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
+    let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
+    let mut found_here: Vec<Found> = Vec::new();
+    for place in places.into_iter().flatten() {
+        let looked = [plug_in(host, &place, environment), hooks_of(host, &place, environment)];
+        let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
+        found_here.extend(new.collect::<Vec<_>>());
+    }
+    let program = found(environment, host.program);
+    Checked { host: host.name, program, tried: host.tried, found: found_here }
+}
+
+impl Found {
+    fn new(file: PathBuf, place: &Place) -> Self {
+        let problems = Vec::new();
+        Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
+    }
+
+    fn judged(mut self, environment: &Environment) -> Self {
+        if self.ours {
+            let wrong = wrong_program(self.wb.as_deref(), self.project, environment);
+            self.problems.extend(wrong);
+        }
+        Self { live: self.problems.is_empty(), ..self }
+    }
+}
+
+fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
+    let files = embedded::of(host.name);
+    let first = files.first()?;
+    let found = Found::new(place.file(first.path), place);
+    let text = match read(place, &found.file) {
+        Ok(text) => text?,
+        Err(error) => return Some(Found { ours: false, problems: vec![error.message], ..found }),
+    };
+    let Some(written) = embedded::read(&text) else {
+        return Some(Found { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
+    };
+    let mut problems = Vec::new();
+    let is_as_written = written.program.as_ref().is_some_and(|program| {
+        files
+            .iter()
+            .all(|file| read(place, &place.file(file.path)).ok().flatten() == Some(file.rendered(program)))
+    });
+    if written.version != VERSION {
+        problems.push(format!(
+            "it was written by wb {}, and this is {VERSION}: install it again",
+            written.version
+        ));
+    } else if !is_as_written {
+        problems.push("it was changed since: install it again, if it was not you".to_owned());
+    }
+    if host.name == HostName::ClaudeCode && place.is_project && !is_folder_trusted(place, environment) {
+        let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
+        problems.push(how.to_owned());
+    }
+    Some(Found { wb: written.program, problems, ..found }.judged(environment))
+}
+
+/// Returns whether Claude Code has noted that the user trusts a project, or a folder above it.
+fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
+    let folder = environment.claude_config.as_ref().or(environment.home.as_ref());
+    let text = folder.and_then(|folder| std::fs::read(folder.join(".claude.json")).ok());
+    let noted: Value = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let is_trusted = |folder: &Path| {
+        let project = noted.get("projects")?.get(folder.to_str()?)?;
+        project.get("hasTrustDialogAccepted")?.as_bool()
+    };
+    place.root.ancestors().any(|folder| is_trusted(folder) == Some(true))
+}
+
+fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
+    let found = Found::new(place.hooks(host)?, place);
+    let text = read(place, &found.file).ok()??;
+    let programs = hooks::programs(&text);
+    let (.., first) = programs.first()?.clone();
+    let mut problems = Vec::new();
+    if programs.len() < events(host).len() || programs.iter().any(|(.., program)| *program != first) {
+        problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
+    }
+    if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
+        let how = "Codex has not asked you yet whether to trust it: start codex and say /hooks";
+        problems.push(how.to_owned());
+    }
+    Some(Found { wb: Some(first), problems, ..found }.judged(environment))
+}
+
+/// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
+fn is_trusted(file: &Path, programs: &[(String, usize, String)], environment: &Environment) -> bool {
+    let Ok(place) = Place::of(super::place::host(HostName::Codex), environment, false) else { return false };
+    let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
+    let is_noted = |event: &str, at: usize| {
+        let key = format!("{}:{}:{at}:0", file.display(), snake(event));
+        settings.contains(&key)
+    };
+    programs.iter().all(|(event, at, _)| is_noted(event, *at))
+}
+
+fn snake(event: &str) -> String {
+    let words = event.split_inclusive(|_: char| true);
+    let lower = words.map(|c| {
+        let is_upper = c.chars().all(char::is_uppercase);
+        if is_upper { format!("_{}", c.to_lowercase()) } else { c.to_owned() }
+    });
+    lower.collect::<String>().trim_start_matches('_').to_owned()
+}
+
+/// Returns what is wrong with the `wb` that is run.
+fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environment) -> Option<String> {
+    let Some(program) = program else { return Some("it does not say which wb it runs".to_owned()) };
+    let path = Path::new(program);
+    if environment.program.as_deref() == Some(path) {
+        return None;
+    }
+    if !is_program(path) {
+        return Some(format!("the wb that it runs is gone: {program}"));
+    }
+    if is_project {
+        // What a project names is not run to be looked at.
+        return Some(format!("it runs another wb than this one: {program}"));
+    }
+    let version = version_of(path);
+    let told = version.as_deref().unwrap_or("no version");
+    (version.as_deref() != Some(VERSION))
+        .then(|| format!("the wb that it runs says {told}, and this is {VERSION}: {program}"))
+}
+
+/// Asks a program for its version; nothing if it does not tell it in time.
+fn version_of(path: &Path) -> Option<String> {
+    let mut command = Command::new(path);
+    let mut child = command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let start = Instant::now();
+    while child.try_wait().ok()?.is_none() {
+        if start.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
+    text.trim().strip_prefix("wb ").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_named_as_codex_notes_them() {
+        assert_eq!(
+            (snake("PreCompact"), snake("SessionStart")),
+            ("pre_compact".into(), "session_start".into())
+        );
+    }
+
+    #[test]
+    fn a_program_that_tells_no_version_in_time_has_none() {
+        assert_eq!(version_of(Path::new("/nowhere/wb")), None);
+    }
+}

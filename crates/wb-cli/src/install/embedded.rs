@@ -1,0 +1,115 @@
+//! The plug-ins that `wb` brings along, and how a file says that it is one of them.
+
+use std::path::Path;
+
+use crate::install_args::HostName;
+
+/// A file of a plug-in, below the folder that the agent reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Embedded {
+    pub(super) path: &'static str,
+    text: &'static str,
+}
+
+const PI: [Embedded; 1] = [Embedded {
+    path: "extensions/wb-compact.ts",
+    text: include_str!("../../../../integrations/pi/wb-compact.ts"),
+}];
+const OPENCODE: [Embedded; 1] = [Embedded {
+    path: "plugins/wb-compact.ts",
+    text: include_str!("../../../../integrations/opencode/wb-compact.ts"),
+}];
+/// The first one runs `wb`; it is written last, so that the plug-in is whole once it is there.
+const CLAUDE_CODE: [Embedded; 3] = [
+    Embedded {
+        path: "skills/wb-compact/hooks/register.ts",
+        text: include_str!("../../../../integrations/claude-code/hooks/register.ts"),
+    },
+    Embedded {
+        path: "skills/wb-compact/hooks/hooks.json",
+        text: include_str!("../../../../integrations/claude-code/hooks/hooks.json"),
+    },
+    Embedded {
+        path: "skills/wb-compact/.claude-plugin/plugin.json",
+        text: include_str!("../../../../integrations/claude-code/.claude-plugin/plugin.json"),
+    },
+];
+
+/// This version of `wb`.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+const MARK: &str = "// Written by `wb install` of wb ";
+
+/// Returns the files of an agent's plug-in, first the one that runs `wb`.
+pub(super) fn of(host: HostName) -> &'static [Embedded] {
+    match host {
+        HostName::ClaudeCode => &CLAUDE_CODE,
+        HostName::Codex => &[],
+        HostName::Opencode => &OPENCODE,
+        HostName::Pi => &PI,
+    }
+}
+
+impl Embedded {
+    /// Returns the text of the file for a `wb` at a path.
+    pub(super) fn rendered(self, program: &str) -> String {
+        let path = serde_json::Value::from(program).to_string();
+        let text = self.text.replace("'@WB@'", &path).replace("\"@WB@\"", &path);
+        let mark = if self.is_script() {
+            format!("{MARK}{VERSION}, which overwrites it; `wb uninstall` removes it.\n")
+        } else {
+            String::new()
+        };
+        mark + &text.replace("@VERSION@", VERSION)
+    }
+
+    /// Returns whether the file says itself who wrote it.
+    fn is_script(self) -> bool {
+        Path::new(self.path).extension().is_some_and(|end| end == "ts")
+    }
+}
+
+/// What a file of ours says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The version of `wb` that wrote it.
+    pub(super) version: String,
+    /// The path of `wb` that it runs.
+    pub(super) program: Option<String>,
+}
+
+/// Returns what a file says of itself, if it is one of ours.
+pub(super) fn read(text: &str) -> Option<Written> {
+    let version = text.strip_prefix(MARK)?.split(',').next()?.to_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("const WB = ")?.strip_suffix(';'));
+    Some(Written { version, program: line.and_then(|line| serde_json::from_str(line).ok()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_kind_comes_back_from_each_file() {
+        for host in [HostName::Pi, HostName::Opencode, HostName::ClaudeCode] {
+            for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
+                let text = of(host)[0].rendered(program);
+                let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
+                assert_eq!(read(&text), Some(written), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_to_be_filled_in() {
+        for file in [HostName::Pi, HostName::Opencode, HostName::ClaudeCode].into_iter().flat_map(of) {
+            let text = file.rendered("/usr/bin/wb");
+            assert!(!text.contains("@WB@") && !text.contains("@VERSION@"), "{text}");
+            assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_is_not_ours() {
+        assert_eq!(read("// An extension of mine\nconst WB = \"/x/wb\";\n"), None);
+    }
+}

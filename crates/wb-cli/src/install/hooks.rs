@@ -1,0 +1,212 @@
+//! The hooks of ours in a settings file of Claude Code or Codex: entries that run `wb hook`.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use wb_record::json::{elements, find, members};
+
+use super::settings;
+use crate::escape::shell_word;
+
+/// Seconds that the agent waits for an answer.
+const TIMEOUT_S: u32 = 10;
+
+/// An entry below an event.
+#[derive(Debug, Serialize)]
+struct Group<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matcher: Option<&'static str>,
+    hooks: [Run<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+struct Run<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    command: &'a str,
+    timeout: u32,
+}
+
+/// An event, and what of it is wanted.
+pub(super) type Event = (&'static str, Option<&'static str>);
+
+/// When a session goes on after a compaction: nothing else that Codex runs takes words.
+pub(super) const OF_CODEX: &[Event] = &[("SessionStart", Some("compact"))];
+/// Also before a compaction, where what the summary must hold is told, and after it.
+pub(super) const OF_CLAUDE_CODE: &[Event] =
+    &[("PreCompact", None), ("PostCompact", None), ("SessionStart", Some("compact"))];
+
+/// Returns the command that runs `wb` of a path, for a shell.
+fn command_of(program: &str) -> String {
+    format!("{} hook", shell_word(program))
+}
+
+/// Returns the path of `wb` in a command that we wrote.
+fn program_of(command: &str) -> Option<String> {
+    let word = command.strip_suffix(" hook")?;
+    let quoted = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let path = quoted.map_or_else(|| word.to_owned(), |word| word.replace(r"'\''", "'"));
+    let is_ours = path.starts_with('/') && path.rsplit('/').next() == Some("wb");
+    (is_ours && command_of(&path) == command).then_some(path)
+}
+
+/// Returns the path itself, if it comes back from the command that runs it.
+pub(super) fn known_again(program: &str) -> Option<String> {
+    program_of(&command_of(program))
+}
+
+/// Returns the settings with our hooks in them; those that are there get this command.
+pub(super) fn with(text: &str, events: &[Event], program: &str) -> Result<String, String> {
+    let command = command_of(program);
+    let mut text = checked(text)?.to_owned();
+    for (event, matcher) in events {
+        let run = Run { kind: "command", command: &command, timeout: TIMEOUT_S };
+        let group = Group { matcher: *matcher, hooks: [run] };
+        text = with_one(&text, event, &group).ok_or_else(|| format!("its hooks of {event} are no list"))?;
+    }
+    Ok(text)
+}
+
+fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
+    let text = &with_container(text, &[], "hooks", &json!({}))?;
+    let text = &with_container(text, &["hooks"], event, &json!([]))?;
+    let list = find(text.as_bytes(), &["hooks", event])?;
+    match ours_in(text, &list).first() {
+        // Its place stays the same, by which the agent knows what the user trusts.
+        Some((_, place, _)) if is_same(&text[place.clone()], group) => Some(text.clone()),
+        Some((_, place, _)) => settings::replaced(text, place.clone(), group),
+        None => settings::add(text, list, None, group),
+    }
+}
+
+fn is_same(there: &str, group: &Group<'_>) -> bool {
+    let wanted = serde_json::to_value(group).ok();
+    wanted.is_some() && serde_json::from_str::<Value>(there).ok() == wanted
+}
+
+/// Returns a text in whose object an empty container stands below a key, if nothing stood there.
+fn with_container(text: &str, above: &[&str], key: &str, empty: &Value) -> Option<String> {
+    let path: Vec<&str> = above.iter().copied().chain([key]).collect();
+    if find(text.as_bytes(), &path).is_some() {
+        return Some(text.to_owned());
+    }
+    settings::add(text, place_of(text, above)?, Some(key), empty)
+}
+
+fn place_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
+    if path.is_empty() { Some(text.find('{')?..text.rfind('}')? + 1) } else { find(text.as_bytes(), path) }
+}
+
+/// Returns the settings without our hooks, and without lists that held nothing else.
+pub(super) fn without(text: &str) -> Result<String, String> {
+    let mut text = checked(text)?.to_owned();
+    while let Some(less) = without_one(&text) {
+        text = less;
+    }
+    Ok(text)
+}
+
+fn without_one(text: &str) -> Option<String> {
+    let hooks = find(text.as_bytes(), &["hooks"])?;
+    for (at, event) in members(&text.as_bytes()[hooks.clone()])?.iter().enumerate() {
+        let list = hooks.start + event.value.start..hooks.start + event.value.end;
+        let ours = ours_in(text, &list);
+        let Some((first, ..)) = ours.first() else { continue };
+        if elements(&text.as_bytes()[list.clone()])?.len() > 1 {
+            return settings::remove(text, list, *first);
+        }
+        return without_event(text, hooks, at);
+    }
+    None
+}
+
+/// Removes an event, and the hooks if there is no other one.
+fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
+    if members(&text.as_bytes()[hooks.clone()])?.len() > 1 {
+        return settings::remove(text, hooks, at);
+    }
+    let root = place_of(text, &[])?;
+    let at = members(&text.as_bytes()[root.clone()])?.iter().position(|it| it.key == "hooks")?;
+    settings::remove(text, root, at)
+}
+
+/// Returns the path of `wb` of each of our hooks, with its event and the index of its entry.
+pub(super) fn programs(text: &str) -> Vec<(String, usize, String)> {
+    let Some(hooks) = find(text.as_bytes(), &["hooks"]) else { return Vec::new() };
+    let events = members(&text.as_bytes()[hooks.clone()]).unwrap_or_default();
+    let of_event = |event: wb_record::json::Member| {
+        let list = hooks.start + event.value.start..hooks.start + event.value.end;
+        ours_in(text, &list).into_iter().map(move |(at, _, program)| (event.key.clone(), at, program))
+    };
+    events.into_iter().flat_map(of_event).collect()
+}
+
+/// Returns the entries of ours in a list: index, place and path of `wb`.
+fn ours_in(text: &str, list: &Range<usize>) -> Vec<(usize, Range<usize>, String)> {
+    let places = elements(&text.as_bytes()[list.clone()]).unwrap_or_default().into_iter().enumerate();
+    let ours = places.filter_map(|(at, place)| {
+        let place = list.start + place.start..list.start + place.end;
+        let group: Value = serde_json::from_str(&text[place.clone()]).ok()?;
+        let [run] = group.get("hooks")?.as_array()?.as_slice() else { return None };
+        Some((at, place, program_of(run.get("command")?.as_str()?)?))
+    });
+    ours.collect()
+}
+
+/// Refuses what is no JSON object.
+fn checked(text: &str) -> Result<&str, String> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(root)) if root.get("hooks").is_none_or(Value::is_object) => Ok(text),
+        Ok(Value::Object(_)) => Err("its hooks are no object".to_owned()),
+        Ok(_) => Err("holds no JSON object".to_owned()),
+        Err(error) => Err(format!("is no JSON that can be read: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEIRS: &str = "{\n  \"model\": \"x\",\n  \"hooks\": {\n    \"PreCompact\": [\n      {\"hooks\": [{\"type\": \"command\", \
+                          \"command\": \"theirs\"}]}\n    ]\n  }\n}\n";
+
+    #[test]
+    fn hooks_are_put_behind_those_of_others_and_taken_out_again() {
+        for before in [THEIRS, "{\"hooks\":{\"Stop\":[]}}", "{\"a\": 1}", "{ \"model\" : \"x\" }\n"] {
+            let with = with(before, OF_CLAUDE_CODE, "/a/wb").unwrap();
+            assert_eq!(programs(&with).len(), 3, "{with}");
+            assert_eq!(without(&with).unwrap(), before, "{with}");
+        }
+        let with = with(THEIRS, OF_CLAUDE_CODE, "/a/wb").unwrap();
+        assert_eq!(programs(&with)[0], ("PreCompact".to_owned(), 1, "/a/wb".to_owned()));
+    }
+
+    #[test]
+    fn a_second_time_changes_nothing_and_another_path_takes_the_same_place() {
+        let once = with(THEIRS, OF_CLAUDE_CODE, "/a/wb").unwrap();
+        assert_eq!(with(&once, OF_CLAUDE_CODE, "/a/wb").unwrap(), once);
+        let moved = with(&once, OF_CLAUDE_CODE, "/b c/wb").unwrap();
+        assert_eq!(programs(&moved)[0], ("PreCompact".to_owned(), 1, "/b c/wb".to_owned()));
+        assert_eq!(with(&moved, OF_CLAUDE_CODE, "/a/wb").unwrap(), once);
+    }
+
+    #[test]
+    fn paths_come_back_from_commands() {
+        for path in ["/usr/bin/wb", "/a b/wb", "/it's/wb", "/a\"b\\c/wb", "/Grüße/$x/wb"] {
+            assert_eq!(program_of(&command_of(path)).as_deref(), Some(path));
+        }
+        for theirs in ["wb hook", "/usr/bin/rm hook", "/usr/bin/wb hook --x", "'/a/wb hook", "/a b/wb hook"] {
+            assert_eq!(program_of(theirs), None, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_refused() {
+        for text in
+            ["", "[]", "{\"hooks\": []}", "{\"hooks\": {\"PreCompact\": 1}}", "{\"a\": 1,}", "{} // x"]
+        {
+            assert!(with(text, OF_CLAUDE_CODE, "/a/wb").is_err(), "{text}");
+        }
+    }
+}

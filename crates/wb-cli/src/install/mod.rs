@@ -1,0 +1,136 @@
+//! `wb install` and `wb uninstall`: puts `wb` into an agent, and takes it out again.
+
+mod embedded;
+mod settings;
+mod hooks;
+mod place;
+mod change;
+mod plan;
+mod check;
+mod show;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use self::check::{Checked, check};
+use self::place::{HOSTS, Host, Place, host};
+use self::plan::Plan;
+use self::show::{Asked, JsonReport};
+use crate::environment::Environment;
+use crate::exit_code::Exit;
+use crate::install_args::{HostName, Install, Scope, Uninstall};
+use crate::shell::Shell;
+use crate::user_error::UserError;
+
+/// Puts `wb` into an agent, or looks whether it is there.
+pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
+    let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
+    tried_here(args.scope)?;
+    let host = host(name);
+    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let plan = planned(host, &place, &shell.environment, args.hooks)?;
+    finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
+}
+
+/// Takes `wb` out of an agent.
+pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
+    tried_here(args.scope)?;
+    let host = host(args.host);
+    let place = Place::of(host, &shell.environment, args.scope.project)?;
+    let mut plan = plan::uninstall(host, &place)?;
+    let stays = |file: String, flag: &str| {
+        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.word)
+    };
+    note_others(host, &shell.environment, &mut plan, stays);
+    finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
+}
+
+fn planned(
+    host: &Host,
+    place: &Place,
+    environment: &Environment,
+    wants_hooks: bool,
+) -> Result<Plan, UserError> {
+    let program = this_program(environment)?;
+    let is_plug_in = !embedded::of(host.name).is_empty();
+    let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
+        Some(path) => plan::hooks(host, &path, place, program)?,
+        None if wants_hooks => return Err(no_hooks(host)),
+        None => plan::plug_in(host, place, program)?,
+    };
+    let twice = |file: String, _: &str| {
+        format!("wb is also in {file}, so that it would run twice here: uninstall one of them")
+    };
+    note_others(host, environment, &mut plan, twice);
+    Ok(plan)
+}
+
+/// Notes what else of ours is there: the file, and the option that means it.
+fn note_others(
+    host: &Host,
+    environment: &Environment,
+    plan: &mut Plan,
+    note: impl Fn(String, &str) -> String,
+) {
+    let found = check(host, environment).found.into_iter();
+    let others = found.filter(|it| it.ours && plan.changes.iter().all(|change| change.path != it.file));
+    let flag = |is_project| if is_project { " --project" } else { "" };
+    let notes: Vec<String> = others.map(|it| note(environment.tilde(&it.file), flag(it.project))).collect();
+    plan.notes.extend(notes);
+}
+
+fn no_hooks(host: &Host) -> UserError {
+    let hint = format!("leave --hooks out: wb install {}", host.word);
+    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.word), hint)
+}
+
+/// Returns the path of this program, as it is written into the files.
+fn this_program(environment: &Environment) -> Result<&str, UserError> {
+    let hint = "put wb in a folder whose name is text, such as ~/.local/bin";
+    let path = environment.program.as_deref();
+    path.and_then(std::path::Path::to_str)
+        .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
+}
+
+/// Refuses to write where none of it was tried.
+fn tried_here(scope: Scope) -> Result<(), UserError> {
+    if !cfg!(windows) || scope.dry_run {
+        return Ok(());
+    }
+    let hint =
+        "wb install HOST --dry-run shows the files and their content, to be written by hand at your own risk";
+    Err(UserError::new("wb install was not tried on Windows, and writes nothing there", hint))
+}
+
+fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
+    if !asked.is_dry {
+        change::make(asked.place, &plan.changes)?;
+    }
+    if shell.is_json {
+        shell.print_json(&JsonReport::of(asked.host, asked.place, plan, asked.is_dry))?;
+    } else {
+        shell.print(|page| show::done(page, &shell.environment, asked, plan))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The answer of `wb install --check --json`.
+#[derive(Debug, Serialize)]
+struct All<'a> {
+    live: bool,
+    hosts: &'a [Checked],
+}
+
+fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
+    let wanted = HOSTS.iter().filter(|host| name.is_none_or(|name| name == host.name));
+    let all: Vec<Checked> = wanted.map(|host| check(host, &shell.environment)).collect();
+    // Who asks for one agent wants it there.
+    let is_missing = name.is_some() && all.iter().all(|checked| checked.found.is_empty());
+    let live = !is_missing && all.iter().all(Checked::is_live);
+    if shell.is_json {
+        shell.print_json(&All { live, hosts: &all })?;
+    } else {
+        shell.print(|page| show::checked(page, &shell.environment, &all))?;
+    }
+    Ok(if live { Exit::Done } else { Exit::Found })
+}
