@@ -71,7 +71,7 @@ pub(super) fn with(text: &str, events: &[Event], program: &str) -> Result<String
 fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     let text = &with_container(text, &[], "hooks", &json!({}))?;
     let text = &with_container(text, &["hooks"], event, &json!([]))?;
-    let list = find(text.as_bytes(), &["hooks", event])?;
+    let list = find(text.as_bytes(), &["hooks", event]).filter(|list| text[list.clone()].starts_with('['))?;
     match ours_in(text, &list).first() {
         // Its place stays the same, by which the agent knows what the user trusts.
         Some((_, place, _)) if is_same(&text[place.clone()], group) => Some(text.clone()),
