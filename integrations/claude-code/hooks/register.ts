@@ -30,6 +30,27 @@ function inOurForm(messages: Told[]) {
   return { told, owners };
 }
 
+/**
+ * Joins what one answer of the model was cut into, and the results of its calls: apart from each other, only the last
+ * call keeps its result. A message with its handle would be logged again before the boundary, and the old history with it.
+ */
+function joined(messages: Told[]): Told[] {
+  const tail: Told[] = [];
+  for (const { handle, ...message } of messages) {
+    const last = tail.at(-1);
+    const isResult = ({ text, toolResults = [] }: Told) => toolResults.length > 0 && !text;
+    if (last?.role === 'assistant' && message.role === 'assistant' && !(last.toolUses?.length && message.text)) {
+      last.text = [last.text, message.text].filter(Boolean).join('\n\n');
+      last.toolUses = [...(last.toolUses ?? []), ...(message.toolUses ?? [])];
+    } else if (last && last.role === message.role && isResult(last) && isResult(message)) {
+      last.toolResults = [...(last.toolResults ?? []), ...(message.toolResults ?? [])];
+    } else {
+      tail.push({ ...message });
+    }
+  }
+  return tail;
+}
+
 export const register: Register = (on) => {
   on('session.compact', async ($, e, next) => {
     if (e.trigger === 'precompute') return next(e);
@@ -40,11 +61,10 @@ export const register: Register = (on) => {
     const answer = JSON.parse(run.stdout);
     if (answer.version !== 1) return next(e);
     if (answer.action === 'block') return { skip: answer.reason };
-    if (answer.action !== 'replace') return next(e);
+    if (answer.action !== 'replace' || !answer.digest) return next(e);
     const kept = new Set<number>();
     for (const { start, end } of answer.keep) owners.slice(start, end).forEach((at) => kept.add(at));
-    // A message with its handle would be logged again before the boundary, and the old history with it.
-    const tail = e.messages.filter((_: Told, at: number) => kept.has(at)).map(({ handle, ...rest }: Told) => rest);
+    const tail = joined(e.messages.filter((_: Told, at: number) => kept.has(at)));
     return { messages: [{ role: 'user', text: answer.digest, toolUses: [] }, ...tail],
       tokensBefore: answer.report?.tokens_before, tokensAfter: answer.report?.tokens_after };
   }).catch(($, e, next) => next(e));
