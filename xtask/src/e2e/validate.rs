@@ -1,7 +1,11 @@
 //! What must hold for a request that an agent sends, each as a function from the request to what is wrong with it.
 
-use super::provider::Asked;
-use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
+use std::collections::BTreeMap;
+
+use super::provider::{Asked, NATIVE_SUMMARY};
+use super::script::{
+    HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK, WISH,
+};
 use super::wire::{Item, Who};
 
 /// Words that every digest of ours has, and nothing else in the session.
@@ -49,6 +53,42 @@ pub(crate) const COMPACTED: [Check; 6] = [
     ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
+/// What holds for every request after a compaction of the host that is ours.
+pub(crate) const OURS: [Check; 5] = {
+    let [digest, head, host, _, calls, _] = COMPACTED;
+    [digest, head, host, calls, ("not the host's own summary", |sent| sent.lacks(NATIVE_SUMMARY))]
+};
+
+/// What holds for the first of them too, if what was said since the second prompt is the tail.
+pub(crate) const TAIL_STAYS: [Check; 1] =
+    [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
+
+/// What holds for every request after a compaction of the host that had to be its own.
+pub(crate) const ITS_OWN: [Check; 2] = [
+    ("no digest", |sent| no_digest(sent.asked)),
+    ("the host's own summary", |sent| sent.tells(NATIVE_SUMMARY)),
+];
+
+/// What holds if the host handed over what the user asked of a compaction.
+pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
+
+impl Sent<'_> {
+    fn tells(&self, words: &str) -> Vec<String> {
+        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
+        (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
+    }
+
+    fn lacks(&self, words: &str) -> Vec<String> {
+        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
+        is_there.then(|| format!("`{words}` is there")).into_iter().collect()
+    }
+
+    /// Returns whether a digest of ours is in it.
+    pub(crate) fn has_digest(&self) -> bool {
+        self.asked.text.contains(DIGEST_WORDS)
+    }
+}
+
 /// Returns what is wrong with a request, each with the name of its check.
 pub(crate) fn findings(checks: &[Check], sent: Sent) -> Vec<String> {
     let of = |(name, check): &Check| {
@@ -79,6 +119,22 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
         }
     }
     findings.extend(open.into_iter().map(unanswered));
+    findings
+}
+
+/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to what is known.
+///
+/// A host that misses one puts words of its own in its place, and every call is answered.
+pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
+    let mut findings = Vec::new();
+    for item in items {
+        let Item::Output(id, text) = item else { continue };
+        let beginning = text.lines().next().unwrap_or_default();
+        let before = known.entry(id.clone()).or_insert_with(|| beginning.to_owned());
+        if before.as_str() != beginning {
+            findings.push(format!("the output of {id} was `{before}` and is `{beginning}`"));
+        }
+    }
     findings
 }
 
@@ -366,6 +422,27 @@ mod tests {
             pairs(&items),
             ["call a stands twice", "call a is answered twice", "call c is answered twice"]
         );
+    }
+
+    #[test]
+    fn an_output_that_gave_way_to_words_of_the_host_is_found() {
+        let mut known = BTreeMap::new();
+        assert!(outputs(&tail(), &mut known).is_empty());
+        let lost = Item::Output("b".into(), "[the result is missing]".into());
+        let found = outputs(&[lost, output("c", TAIL_OUTPUTS[2])], &mut known);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("the output of b was"), "{found:?}");
+    }
+
+    #[test]
+    fn a_compaction_that_is_not_the_one_that_was_due_is_found() {
+        let own = |items| findings(&ITS_OWN, sent(&asked(items)));
+        assert_eq!(own(compacted()).len(), 2);
+        let native = || [user(NATIVE_SUMMARY)].into_iter().chain(tail()).collect();
+        assert!(own(native()).is_empty());
+        assert_eq!(findings(&OURS, sent(&asked(native()))).len(), 2);
+        assert!(findings(&OURS, sent(&asked(compacted()))).is_empty());
+        assert_eq!(findings(&WISHED, sent(&asked(compacted()))).len(), 1);
     }
 
     #[test]
