@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::hosts::{Compacts, Plug, Session};
+use super::hosts::{Compacts, Moment, Plug, Session};
 use super::play::Play;
 use super::plug_in::{self, StandIn};
 use super::provider::{Asked, Played};
@@ -38,8 +38,8 @@ enum Step {
 enum Answers {
     /// The first prompt's, and whether the window is said to be full then.
     Head { is_full: bool },
-    /// The second prompt's, after which the window is said to be full.
-    FullTail,
+    /// The second prompt's, and whether the window is said to be full then.
+    Tail { is_full: bool },
     /// Those with outputs that fill the window.
     Large,
     /// A few more.
@@ -56,7 +56,7 @@ pub(crate) const CASES: [Case; 11] = [
         stand_in: StandIn::None,
         steps: &[
             Step::Say(TASK, Answers::Head { is_full: false }),
-            Step::Say(TAIL_PROMPT, Answers::FullTail),
+            Step::Say(TAIL_PROMPT, Answers::Tail { is_full: true }),
             Step::Say(NEXT_PROMPT, Answers::Large),
             Step::Say(LAST_PROMPT, Answers::More),
         ],
@@ -66,7 +66,7 @@ pub(crate) const CASES: [Case; 11] = [
         stand_in: StandIn::None,
         steps: &[
             Step::Say(TASK, Answers::Head { is_full: false }),
-            Step::Say(NEXT_PROMPT, Answers::More),
+            Step::Say(TAIL_PROMPT, Answers::Tail { is_full: false }),
             Step::Compact,
             Step::Say(LAST_PROMPT, Answers::More),
         ],
@@ -91,11 +91,12 @@ const fn fault(name: &'static str, stand_in: StandIn) -> Case {
 
 impl Answers {
     fn turns(self, project: &Path, plug: &Plug) -> Vec<Turn> {
-        let filled = |turns| script::filled(turns, plug.full_tokens, plug.is_midway);
+        let filled = |turns| script::filled(turns, plug.full_tokens, plug.is_midway());
         match self {
             Self::Head { is_full: false } => script::head(project),
             Self::Head { is_full: true } => filled(script::head(project)),
-            Self::FullTail => filled(script::tail(project)),
+            Self::Tail { is_full: false } => script::tail(project),
+            Self::Tail { is_full: true } => filled(script::tail(project)),
             Self::Large => script::large(plug.full_tokens),
             Self::More => script::resumed(),
         }
@@ -103,15 +104,11 @@ impl Answers {
 
     /// Returns how many of the requests are sent before the window is full.
     fn n_before(self, n_turns: usize, plug: &Plug) -> usize {
-        match self {
-            Self::Head { is_full: false } | Self::More => n_turns,
-            _ if plug.is_midway => n_turns - 1,
-            _ => n_turns,
-        }
+        n_turns - usize::from(self.fills() && plug.is_midway())
     }
 
     fn fills(self) -> bool {
-        !matches!(self, Self::Head { is_full: false } | Self::More)
+        !matches!(self, Self::Head { is_full: false } | Self::Tail { is_full: false } | Self::More)
     }
 }
 
@@ -146,7 +143,7 @@ impl Case {
             is_wish_due: false,
         };
         // Its own way is seen at once by an agent that goes on with it in the same run.
-        let n_steps = if self.is_ours() || !plug.is_midway { self.steps.len() } else { 1 };
+        let n_steps = if self.is_ours() || !plug.is_midway() { self.steps.len() } else { 1 };
         for (at, step) in self.steps.iter().take(n_steps).enumerate() {
             course.step(play, &format!("{}-{}", at + 1, self.name.replace(' ', "-")), step)?;
         }
@@ -172,7 +169,8 @@ impl Course<'_> {
         let session = if self.first.is_none() { Session::New } else { Session::Last };
         let turns = answers.turns(&play.stage.project(), &self.plug);
         let n_before = if self.n_compactions == 0 { answers.n_before(turns.len(), &self.plug) } else { 0 };
-        self.is_tail_due |= matches!(answers, Answers::FullTail);
+        let is_cut_short = answers.fills() && self.plug.moment == Moment::Midway { keeps_calls: false };
+        self.is_tail_due |= matches!(answers, Answers::Tail { .. }) && !is_cut_short;
         let played = play.say(label, prompt, turns, session)?;
         self.check(play, label, prompt, &played, n_before);
         self.n_compactions += usize::from(answers.fills());
@@ -237,8 +235,11 @@ mod tests {
                 turns.iter().map(|turn| turn.told_tokens).max(),
             )
         };
-        assert_eq!(n_before(Answers::FullTail, "opencode"), (1, Some(plug("opencode").full_tokens)));
-        assert_eq!(n_before(Answers::FullTail, "pi"), (0, Some(plug("pi").full_tokens)));
+        assert_eq!(
+            n_before(Answers::Tail { is_full: true }, "opencode"),
+            (1, Some(plug("opencode").full_tokens))
+        );
+        assert_eq!(n_before(Answers::Tail { is_full: true }, "pi"), (0, Some(plug("pi").full_tokens)));
         assert_eq!(n_before(Answers::More, "opencode"), (0, Some(0)));
     }
 

@@ -180,6 +180,9 @@ const SUMMARY_WORDS: [&str; 2] = ["context summarization", "create a detailed su
 /// What they are answered.
 pub(crate) const NATIVE_SUMMARY: &str = "The model itself sums up that the marsh was looked at.";
 
+/// What a model thinks that has to think before each answer.
+const THOUGHT: &str = "Let me see.";
+
 fn is_for_summary(items: &[Item], text: &str, is_without_tools: bool) -> bool {
     let last = items.iter().rev().find_map(|item| match item {
         Item::Text(Who::User, text) => Some(text.as_str()),
@@ -194,7 +197,10 @@ fn aside(text: &str) -> Turn {
 }
 
 fn next_turn(state: &mut State, dialect: Dialect, body: &Value) -> Result<Reply, String> {
-    let turn = state.turns.pop_front().ok_or("the agent asked again after the last answer")?;
+    let mut turn = state.turns.pop_front().ok_or("the agent asked again after the last answer")?;
+    if turn.thought.is_empty() && dialect.must_think(body) {
+        THOUGHT.clone_into(&mut turn.thought);
+    }
     let number = state.n_replies;
     let tools = dialect.tools(body);
     let call = |(index, call)| Called::with(&tools, call, format!("call_{number:04}_{index}"));

@@ -43,6 +43,8 @@ pub(crate) const HEAD_ANSWER: &str = "The northern marsh is counted.";
 /// What stands in the outputs of the tail: those of two calls at once, and of one more.
 pub(crate) const TAIL_OUTPUTS: [&str; 3] =
     ["two otters under the weir", "the gate of the weir is shut", "three kites above the weir"];
+/// What was thought before the last call of the tail.
+pub(crate) const TAIL_THOUGHT: &str = "Above the weir there may be kites.";
 /// What ends the tail.
 pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
 
@@ -101,7 +103,7 @@ pub(crate) fn tail(project: &Path) -> Vec<Turn> {
     let [otters, gate, kites] = TAIL_FILES;
     vec![
         calls("The weir first.", vec![run(&format!("cat {otters}")), read(project, gate)]),
-        calls("", vec![run(&format!("cat {kites}"))]),
+        Turn { thought: TAIL_THOUGHT.to_owned(), ..calls("", vec![run(&format!("cat {kites}"))]) },
         says(TAIL_ANSWER),
     ]
 }

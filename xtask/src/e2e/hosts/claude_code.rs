@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, only_file};
-use super::{Compacts, Host, Plug, Session};
+use super::{Compacts, Host, Moment, Plug, Session};
 
 /// It takes models by names that it knows.
 const KNOWN_MODEL: &str = "claude-sonnet-4-5";
@@ -28,7 +28,8 @@ pub(super) const HOST: Host = Host {
             ("claude-code/hooks/register.ts", ".claude/wb-compact/hooks/register.ts"),
         ],
         full_tokens: 105_000,
-        is_midway: true,
+        // It does not tell thoughts, and calls may not stand without them.
+        moment: Moment::Midway { keeps_calls: false },
         asks_anyway: false,
         hands_over_words: true,
         compact,

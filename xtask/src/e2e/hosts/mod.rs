@@ -54,6 +54,15 @@ pub(crate) enum Compacts {
     Itself,
 }
 
+/// When an agent compacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// At the end of a run.
+    End,
+    /// Between two requests of a run, and whether the calls in between stay as they are.
+    Midway { keeps_calls: bool },
+}
+
 /// What an agent that compacts itself does, and how our plug-in gets into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plug {
@@ -61,14 +70,21 @@ pub(crate) struct Plug {
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// Tokens with which the window is so full that it compacts.
     pub(crate) full_tokens: usize,
-    /// Whether it compacts in the midst of a run, or else at its end.
-    pub(crate) is_midway: bool,
+    /// When it compacts.
+    pub(crate) moment: Moment,
     /// Whether it asks for a summary even if ours takes its place.
     pub(crate) asks_anyway: bool,
     /// Whether it hands over what the user asks of a compaction.
     pub(crate) hands_over_words: bool,
     /// Compacts the last session, as its user would, with words if it takes any.
     pub(crate) compact: fn(&Stage, &str) -> Command,
+}
+
+impl Plug {
+    /// Returns whether it compacts between two requests of a run.
+    pub(crate) fn is_midway(&self) -> bool {
+        self.moment != Moment::End
+    }
 }
 
 /// The session that a prompt goes to.

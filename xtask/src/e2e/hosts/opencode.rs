@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, link, only_file};
-use super::{Compacts, Host, MODEL, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
+use super::{Compacts, Host, MODEL, Moment, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
 
 pub(super) const HOST: Host = Host {
     name: "opencode",
@@ -23,7 +23,7 @@ pub(super) const HOST: Host = Host {
         files: &[("opencode/wb-compact.ts", ".config/opencode/plugins/wb-compact.ts")],
         // It keeps nothing free but the room for an answer.
         full_tokens: SMALL_WINDOW_TOKENS - 1000,
-        is_midway: true,
+        moment: Moment::Midway { keeps_calls: true },
         asks_anyway: true,
         hands_over_words: false,
         compact,

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, only_file};
-use super::{Compacts, Host, MODEL, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
+use super::{Compacts, Host, MODEL, Moment, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
 
 /// Tokens of the newest messages that stay: they begin within the second prompt.
 const KEEP_RECENT_TOKENS: usize = 465;
@@ -27,7 +27,7 @@ pub(super) const HOST: Host = Host {
     plug: Some(Plug {
         files: &[("pi/wb-compact.ts", ".pi/agent/extensions/wb-compact.ts")],
         full_tokens: FULL_TOKENS,
-        is_midway: false,
+        moment: Moment::End,
         asks_anyway: false,
         hands_over_words: true,
         compact,

@@ -56,7 +56,22 @@ pub(super) fn faults(body: &Value) -> Vec<String> {
         }
         open = of_type(blocks, "tool_use").map(|block| &block["id"]).collect();
     }
+    if must_think(body) && is_without_its_thought(messages) {
+        faults.push("calls that are underway have lost the thought that they began with".to_owned());
+    }
     faults
+}
+
+/// Returns whether every answer has to begin with a thought.
+pub(super) fn must_think(body: &Value) -> bool {
+    body["thinking"]["type"] == "enabled"
+}
+
+/// Returns whether a request answers calls that no thought stands before.
+fn is_without_its_thought(messages: &[Value]) -> bool {
+    let Some([calls, outputs]) = messages.last_chunk::<2>() else { return false };
+    let has = |message: &Value, kind| of_type(list(&message["content"]), kind).next().is_some();
+    has(outputs, "tool_result") && has(calls, "tool_use") && calls["content"][0]["type"] != "thinking"
 }
 
 fn of_type<'a>(blocks: &'a [Value], kind: &'static str) -> impl Iterator<Item = &'a Value> {
@@ -144,6 +159,8 @@ mod tests {
         let thought = json!({"type": "thinking", "signature": SIGNATURE});
         let late = json!({"role": "assistant", "content": [words, thought]});
         assert_eq!(of(&[fine[0], &late]), ["a thought is not signed, or not first"]);
+        let thinking = json!({"thinking": {"type": "enabled"}, "messages": fine});
+        assert_eq!(faults(&thinking), ["calls that are underway have lost the thought that they began with"]);
     }
 
     #[test]

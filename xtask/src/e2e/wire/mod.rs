@@ -108,6 +108,11 @@ impl Dialect {
         }
     }
 
+    /// Returns whether every answer has to begin with a thought.
+    pub(crate) fn must_think(self, body: &Value) -> bool {
+        self == Self::Anthropic && anthropic::must_think(body)
+    }
+
     /// Reads the tools that a request declares.
     pub(crate) fn tools(self, body: &Value) -> Vec<Tool> {
         let tool = match self {
