@@ -9,9 +9,10 @@ use std::path::Path;
 use super::hosts::{Compacts, Moment, Plug, Session};
 use super::play::Play;
 use super::plug_in::{self, StandIn};
+use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::provider::{Asked, Played};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn, WISH};
-use super::validate::{self, Check, ITS_OWN, OURS, Sent, TAIL_STAYS, WISHED};
+use super::validate::{self, Check, Sent};
 use super::wb::Wb;
 
 /// A run.
@@ -192,7 +193,7 @@ impl Course<'_> {
             let first = self.first.get_or_insert_with(|| asked.clone());
             let sent = Sent { asked, first, prompt };
             let label = format!("{label}, request {}", at + 1);
-            play.found(&label, validate::outputs(&asked.items, &mut self.outputs));
+            play.found(&label, plugged::outputs(&asked.items, &mut self.outputs));
             if at < n_before {
                 let early = sent.has_digest().then(|| "the digest is there already".to_owned());
                 play.found(&label, early);

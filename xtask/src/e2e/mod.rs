@@ -14,6 +14,7 @@ mod hosts;
 mod install;
 mod wb;
 mod validate;
+mod plugged;
 mod play;
 mod by_hand;
 mod cases;

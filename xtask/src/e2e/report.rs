@@ -4,7 +4,8 @@ use super::by_hand;
 use super::cases::{CASES, Case};
 use super::hosts::{HOSTS, Host};
 use super::play::Outcome;
-use super::validate::{COMPACTED, Check, ITS_OWN, OURS, TAIL_STAYS, UNDONE, WISHED};
+use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
+use super::validate::{COMPACTED, Check, UNDONE};
 
 /// Where the page is.
 pub(crate) const FILE: &str = "docs/evaluation/hosts.md";

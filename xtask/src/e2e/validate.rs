@@ -1,18 +1,14 @@
 //! What must hold for a request that an agent sends, each as a function from the request to what is wrong with it.
 
-use std::collections::BTreeMap;
-
-use super::provider::{Asked, NATIVE_SUMMARY};
-use super::script::{
-    HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK, WISH,
-};
+use super::provider::Asked;
+use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OUTPUTS, TAIL_PROMPT, TASK};
 use super::wire::{Item, Who};
 
 /// Words that every digest of ours has, and nothing else in the session.
-const DIGEST_WORDS: &str = "elided into this digest";
+pub(super) const DIGEST_WORDS: &str = "elided into this digest";
 
 /// Words that every file begins with that is given back.
-const RESTORED_WORDS: &str = "[Restored file after compaction]";
+pub(super) const RESTORED_WORDS: &str = "[Restored file after compaction]";
 
 /// A request with what it is measured by.
 #[derive(Clone, Copy, Debug)]
@@ -53,42 +49,6 @@ pub(crate) const COMPACTED: [Check; 6] = [
     ("the prompt last", |sent| prompt_is_last(&sent.asked.items, sent.prompt)),
 ];
 
-/// What holds for every request after a compaction of the host that is ours.
-pub(crate) const OURS: [Check; 5] = {
-    let [digest, head, host, _, calls, _] = COMPACTED;
-    [digest, head, host, calls, ("not the host's own summary", |sent| sent.lacks(NATIVE_SUMMARY))]
-};
-
-/// What holds for the first of them too, if what was said since the second prompt is the tail.
-pub(crate) const TAIL_STAYS: [Check; 1] =
-    [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
-
-/// What holds for every request after a compaction of the host that had to be its own.
-pub(crate) const ITS_OWN: [Check; 2] = [
-    ("no digest", |sent| no_digest(sent.asked)),
-    ("the host's own summary", |sent| sent.tells(NATIVE_SUMMARY)),
-];
-
-/// What holds if the host handed over what the user asked of a compaction.
-pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
-
-impl Sent<'_> {
-    fn tells(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
-        (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
-    }
-
-    fn lacks(&self, words: &str) -> Vec<String> {
-        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
-        is_there.then(|| format!("`{words}` is there")).into_iter().collect()
-    }
-
-    /// Returns whether a digest of ours is in it.
-    pub(crate) fn has_digest(&self) -> bool {
-        self.asked.text.contains(DIGEST_WORDS)
-    }
-}
-
 /// Returns what is wrong with a request, each with the name of its check.
 pub(crate) fn findings(checks: &[Check], sent: Sent) -> Vec<String> {
     let of = |(name, check): &Check| {
@@ -122,22 +82,6 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     findings
 }
 
-/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to what is known.
-///
-/// A host that misses one puts words of its own in its place, and every call is answered.
-pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
-    let mut findings = Vec::new();
-    for item in items {
-        let Item::Output(id, text) = item else { continue };
-        let beginning = text.lines().next().unwrap_or_default();
-        let before = known.entry(id.clone()).or_insert_with(|| beginning.to_owned());
-        if before.as_str() != beginning {
-            findings.push(format!("the output of {id} was `{before}` and is `{beginning}`"));
-        }
-    }
-    findings
-}
-
 fn unanswered(id: &str) -> String {
     format!("call {id} is not answered")
 }
@@ -154,7 +98,7 @@ fn digest_once(items: &[Item]) -> Vec<String> {
     }
 }
 
-fn no_digest(asked: &Asked) -> Vec<String> {
+pub(super) fn no_digest(asked: &Asked) -> Vec<String> {
     let is_there = asked.text.contains(DIGEST_WORDS);
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
@@ -205,14 +149,14 @@ fn beginning(item: &Item) -> String {
 
 /// A part that a request must hold once.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+pub(super) enum Part {
     User(&'static str),
     Assistant(&'static str),
     Output(&'static str),
 }
 
 /// Parts in the order in which they stand; those of calls at once may change places.
-type Order = [&'static [Part]];
+pub(super) type Order = [&'static [Part]];
 
 const HEAD: [&[Part]; 5] = [
     &[Part::User(TASK)],
@@ -222,7 +166,7 @@ const HEAD: [&[Part]; 5] = [
     &[Part::Assistant(HEAD_ANSWER)],
 ];
 
-const TAIL: [&[Part]; 4] = [
+pub(super) const TAIL: [&[Part]; 4] = [
     &[Part::User(TAIL_PROMPT)],
     &[Part::Output(TAIL_OUTPUTS[0]), Part::Output(TAIL_OUTPUTS[1])],
     &[Part::Output(TAIL_OUTPUTS[2])],
@@ -243,7 +187,7 @@ impl Part {
 }
 
 /// Finds parts that are missing, stand twice, or stand before those that they follow.
-fn in_order(items: &[Item], order: &Order) -> Vec<String> {
+pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     let mut findings = Vec::new();
     let mut end = 0;
     for group in order {
@@ -274,7 +218,7 @@ fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts stand after the prompt")] }
 }
 
-fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
+pub(super) fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
     items.iter().filter_map(|item| match item {
         Item::Text(_, text) => Some(text.as_str()),
         Item::Call(_) | Item::Output(..) => None,
@@ -282,12 +226,12 @@ fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const NEXT: &str = "Go on.";
 
-    fn user(text: &str) -> Item {
+    pub(in crate::e2e) fn user(text: &str) -> Item {
         Item::Text(Who::User, text.to_owned())
     }
 
@@ -299,7 +243,7 @@ mod tests {
         Item::Call(id.to_owned())
     }
 
-    fn output(id: &str, text: &str) -> Item {
+    pub(in crate::e2e) fn output(id: &str, text: &str) -> Item {
         Item::Output(id.to_owned(), format!("1 {text}\n2 {text}"))
     }
 
@@ -312,7 +256,7 @@ mod tests {
         [user(TASK)].into_iter().chain(called).chain([says(HEAD_ANSWER)]).collect()
     }
 
-    fn tail() -> Vec<Item> {
+    pub(in crate::e2e) fn tail() -> Vec<Item> {
         let [first, second, third] = TAIL_OUTPUTS;
         let pair = [call("a"), call("b"), output("a", first), output("b", second)];
         let rest = [call("c"), output("c", third), says(TAIL_ANSWER)];
@@ -323,7 +267,7 @@ mod tests {
         user(&format!("- First request: {TASK}\n12 messages {DIGEST_WORDS} (12 in all)."))
     }
 
-    fn compacted() -> Vec<Item> {
+    pub(in crate::e2e) fn compacted() -> Vec<Item> {
         [digest()].into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
@@ -331,12 +275,12 @@ mod tests {
         head().into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
-    fn asked(items: Vec<Item>) -> Asked {
+    pub(in crate::e2e) fn asked(items: Vec<Item>) -> Asked {
         let text = format!("{items:?}");
         Asked { items, text }
     }
 
-    fn sent(asked: &Asked) -> Sent<'_> {
+    pub(in crate::e2e) fn sent(asked: &Asked) -> Sent<'_> {
         Sent { asked, first: asked, prompt: NEXT }
     }
 
@@ -422,27 +366,6 @@ mod tests {
             pairs(&items),
             ["call a stands twice", "call a is answered twice", "call c is answered twice"]
         );
-    }
-
-    #[test]
-    fn an_output_that_gave_way_to_words_of_the_host_is_found() {
-        let mut known = BTreeMap::new();
-        assert!(outputs(&tail(), &mut known).is_empty());
-        let lost = Item::Output("b".into(), "[the result is missing]".into());
-        let found = outputs(&[lost, output("c", TAIL_OUTPUTS[2])], &mut known);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("the output of b was"), "{found:?}");
-    }
-
-    #[test]
-    fn a_compaction_that_is_not_the_one_that_was_due_is_found() {
-        let own = |items| findings(&ITS_OWN, sent(&asked(items)));
-        assert_eq!(own(compacted()).len(), 2);
-        let native = || [user(NATIVE_SUMMARY)].into_iter().chain(tail()).collect();
-        assert!(own(native()).is_empty());
-        assert_eq!(findings(&OURS, sent(&asked(native()))).len(), 2);
-        assert!(findings(&OURS, sent(&asked(compacted()))).is_empty());
-        assert_eq!(findings(&WISHED, sent(&asked(compacted()))).len(), 1);
     }
 
     #[test]
