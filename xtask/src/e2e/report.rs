@@ -2,7 +2,7 @@
 
 use super::by_hand;
 use super::cases::{CASES, Case};
-use super::hosts::{HOSTS, Host};
+use super::hosts::{HOSTS, Host, Moment};
 use super::play::Outcome;
 use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::validate::{COMPACTED, Check, UNDONE};
@@ -31,13 +31,14 @@ const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
 really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words. In the others
 something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the longest time between an answer of
-the provider and the next request, the tools of the agent included.
+the provider and the next request, the tools of the agent included. In all runs outputs stay as they were, nothing but the provider
+listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a message.
 
 ";
 
 const PLUGGED_TABLE: &str = "\
-| agent | version | date | commit | network | ours, asked for | words of the user | its own way, after s | came of it |
-|---|---|---|---|---|---|---|---|---|
+| agent | version | date | commit | network | ours, asked for | words of the user | its own way, after s | took | came of it |
+|---|---|---|---|---|---|---|---|---|---|
 ";
 
 /// When and where a run was.
@@ -111,7 +112,10 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let (ours, own): (Vec<_>, Vec<_>) = told.iter().partition(|(case, _)| case.is_ours());
     let seconds = |(case, outcome): &(&Case, &Outcome)| format!("{} {:.1}", case.name, outcome.pause_seconds);
     let summaries: usize = ours.iter().map(|(_, outcome)| outcome.n_summaries).sum();
-    let ours = format!("{summaries} requests for a summary");
+    let is_cut_short = plug.moment == Moment::Midway { keeps_calls: false };
+    let folded = if is_cut_short { ", calls underway folded too" } else { "" };
+    let ours = format!("{summaries} requests for a summary{folded}");
+    let took = told.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
     let words = if plug.hands_over_words { "reach us" } else { "not handed over" };
     let own = own.iter().map(seconds).collect::<Vec<_>>().join(", ");
     let n_findings: usize = told.iter().map(|(_, outcome)| outcome.findings.len()).sum();
@@ -120,7 +124,7 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     let network = run.network();
     let found = found(n_findings);
     Some(format!(
-        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {found} |"
+        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
     ))
 }
 

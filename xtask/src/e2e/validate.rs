@@ -7,6 +7,9 @@ use super::wire::{Item, Who};
 /// Words that every digest of ours has, and nothing else in the session.
 pub(super) const DIGEST_WORDS: &str = "elided into this digest";
 
+/// What every digest of ours begins with.
+const DIGEST_HEADER: &str = "[session digest";
+
 /// Words that every file begins with that is given back.
 pub(super) const RESTORED_WORDS: &str = "[Restored file after compaction]";
 
@@ -89,7 +92,8 @@ fn unanswered(id: &str) -> String {
 /// Finds a digest that is missing, stands twice, or knows nothing of the first prompt.
 fn digest_once(items: &[Item]) -> Vec<String> {
     let digests: Vec<&str> = texts(items).filter(|text| text.contains(DIGEST_WORDS)).collect();
-    let n_times: usize = digests.iter().map(|text| text.matches(DIGEST_WORDS).count()).sum();
+    let n_times = |words| digests.iter().map(|text| text.matches(words).count()).sum::<usize>();
+    let n_times = n_times(DIGEST_WORDS).max(n_times(DIGEST_HEADER));
     match (n_times, digests.first()) {
         (1, Some(digest)) if digest.contains(TASK) => Vec::new(),
         (1, _) => vec!["the digest does not tell the first prompt".to_owned()],
