@@ -24,13 +24,22 @@ pub(crate) struct Stage {
     port: u16,
     /// Ports that were listened on while programs ran, where only this stage can have listeners.
     heard: RefCell<BTreeSet<u16>>,
+    /// Ports that were listened on before: the provider's, and that of the last run, which may end a little later.
+    known: Vec<u16>,
     is_apart: bool,
 }
 
 impl Stage {
     /// Creates the folders below a root that is not there yet; the agent's packages are in `modules`.
     pub(crate) fn create(root: PathBuf, modules: PathBuf, port: u16) -> Result<Self, String> {
-        let stage = Self { root, modules, port, heard: RefCell::default(), is_apart: apart::is_here() };
+        let stage = Self {
+            root,
+            modules,
+            port,
+            heard: RefCell::default(),
+            known: apart::listeners(),
+            is_apart: apart::is_here(),
+        };
         for folder in [stage.home(), stage.project(), stage.root.join("tmp")] {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
@@ -115,9 +124,9 @@ impl Stage {
         }
     }
 
-    /// Returns the ports, but for the provider's, that were listened on since this was asked last.
+    /// Returns the ports, but for those known before, that were listened on since this was asked last.
     pub(crate) fn heard(&self) -> Vec<u16> {
-        self.heard.take().into_iter().filter(|port| *port != self.port).collect()
+        self.heard.take().into_iter().filter(|port| !self.known.contains(port)).collect()
     }
 
     /// Deletes the folder.
