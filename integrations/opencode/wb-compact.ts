@@ -4,8 +4,9 @@ import { spawn } from "node:child_process";
 import type { Plugin } from "@opencode-ai/plugin";
 
 const WB = "@WB@";
-/** Milliseconds that `wb` may take; it then has as long again to say so before it is stopped. */
+/** Milliseconds that `wb` may take, and those that it then has to say so before it is stopped. */
 const BUDGET_MS = 8000;
+const GRACE_MS = 1000;
 
 type Answer =
   | { version: 1; action: "replace"; digest: string }
@@ -14,20 +15,26 @@ type Answer =
 /** Asks `wb hook`; whatever goes wrong on the way, opencode goes its own way. */
 function ask(question: object): Promise<Answer> {
   return new Promise((resolve) => {
-    const pass = (reason: string) => resolve({ version: 1, action: "pass", reason });
-    const child = spawn(WB, ["hook"], { stdio: ["pipe", "pipe", "ignore"], timeout: 2 * BUDGET_MS, killSignal: "SIGKILL" });
     let text = "";
+    const child = spawn(WB, ["hook"], { stdio: ["pipe", "pipe", "ignore"] });
+    const end = (reason: string) => {
+      clearTimeout(timer);
+      child.kill("SIGKILL");
+      // What `wb` started might still hold it open.
+      child.stdout.destroy();
+      resolve({ version: 1, action: "pass", reason });
+    };
+    const timer = setTimeout(() => end("there was no answer in time"), BUDGET_MS + GRACE_MS);
     child.stdout.setEncoding("utf8").on("data", (piece: string) => (text += piece));
     child.stdin.on("error", () => {});
-    child.on("error", (error) => pass(error.message));
+    child.on("error", (error) => end(error.message));
     child.on("close", () => {
       try {
         const answer = JSON.parse(text);
-        if (answer.version === 1 && typeof answer.action === "string") resolve(answer);
-        else pass("the answer is of another version");
-      } catch {
-        pass("there was no answer");
-      }
+        if (answer.version === 1 && (answer.action !== "replace" || answer.digest)) resolve(answer);
+      } catch {}
+      // Where that was an answer, this one comes too late to count.
+      end("there was no answer of this version");
     });
     child.stdin.end(JSON.stringify({ version: 1, host: "opencode", budget_ms: BUDGET_MS, ...question }));
   });

@@ -25,8 +25,9 @@ usage: cargo xtask <command>
 
   ci      formatting, lints, layers, tidiness, tests, documentation and, where npm is installed, real agents,
           stopping at the first failure
-  e2e HOST… [--wb PROGRAM] [--keep] [--record]
-          real agents go on with sessions of theirs that wb has compacted; HOST is pi, codex, opencode, claude-code or all
+  e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
+          real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
+          codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
   integrations

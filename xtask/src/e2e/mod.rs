@@ -1,18 +1,24 @@
 //! `cargo xtask e2e`: real agents, installed from npm, go on with sessions of theirs that `wb` has compacted.
 //!
+//! Or they compact by themselves, and our plug-in asks `wb`.
+//!
 //! An agent runs without a screen, in a home of its own, against a provider of ours that plays a script. What it sends
 //! after the compaction, and after the compaction was taken back, is checked.
 
 mod script;
 mod wire;
 mod provider;
+mod apart;
 mod stage;
 mod hosts;
 mod install;
-mod apart;
 mod wb;
 mod validate;
+mod plugged;
 mod play;
+mod by_hand;
+mod cases;
+mod plug_in;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -24,10 +30,11 @@ pub(crate) use install::{cache, install_packages};
 use play::Outcome;
 
 const USAGE: &str = "\
-usage: cargo xtask e2e HOST… [--wb PROGRAM] [--keep] [--record]
+usage: cargo xtask e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
 
   HOST      pi, codex, opencode, claude-code, or all: the first three
   --wb      tests this wb instead of the one of the checkout
+  --only    plays one case alone, such as `by hand`, `ours` or `missing`
   --keep    leaves the folders of the runs: what was sent, what was printed, the sessions
   --record  writes what was found into docs/evaluation
 ";
@@ -39,6 +46,7 @@ const APART: &str = "--apart";
 struct Options {
     hosts: Vec<Host>,
     wb: Option<PathBuf>,
+    only: Option<String>,
     is_kept: bool,
     is_recorded: bool,
     is_apart: bool,
@@ -51,6 +59,7 @@ impl Options {
         while let Some(word) = words.next() {
             match *word {
                 "--wb" => options.wb = Some(words.next().ok_or(USAGE)?.into()),
+                "--only" => options.only = Some((*words.next().ok_or(USAGE)?).to_owned()),
                 "--keep" => options.is_kept = true,
                 "--record" => options.is_recorded = true,
                 APART => options.is_apart = true,
@@ -110,6 +119,9 @@ fn again(way: &[&str], options: &Options) -> Result<(), String> {
     if let Some(wb) = &options.wb {
         command.arg("--wb").arg(wb);
     }
+    if let Some(only) = &options.only {
+        command.args(["--only", only]);
+    }
     command.args(options.is_kept.then_some("--keep")).args(options.is_recorded.then_some("--record"));
     let status = command.stdin(Stdio::null()).status().map_err(|error| format!("unshare: {error}"))?;
     if status.success() { Ok(()) } else { Err("e2e: failed".to_owned()) }
@@ -118,17 +130,47 @@ fn again(way: &[&str], options: &Options) -> Result<(), String> {
 fn run_all(root: &Path, cache: &Path, options: &Options) -> Result<(), String> {
     let wb = wb::Wb::at(options.wb.clone().ok_or(USAGE)?);
     let date = today()?;
-    let mut outcomes = Vec::new();
+    let mut all = Vec::new();
     for host in &options.hosts {
-        let outcome = play::run(host, &wb, &install::folder(cache, host), options.is_kept)?;
-        println!("{}", report::summary(host, &date, &outcome));
-        outcomes.push((*host, outcome));
+        let start = Instant::now();
+        let outcomes = run_host(root, cache, host, &wb, options)?;
+        println!("{} {}, {date}: {}", host.name, host.version, told("all of it", start));
+        all.push((*host, outcomes));
     }
     if options.is_recorded {
-        record(root, &date, options.is_apart, &outcomes)?;
+        record(root, &date, options.is_apart, &all)?;
     }
-    let n_bad = outcomes.iter().filter(|(_, outcome)| !outcome.findings.is_empty()).count();
-    if n_bad == 0 { Ok(()) } else { Err(format!("e2e: {n_bad} of {} failed", outcomes.len())) }
+    let n_bad = all.iter().flat_map(|(_, outcomes)| outcomes).filter(|it| !it.findings.is_empty()).count();
+    let n_all = all.iter().map(|(_, outcomes)| outcomes.len()).sum::<usize>();
+    if n_bad == 0 { Ok(()) } else { Err(format!("e2e: {n_bad} of {n_all} failed")) }
+}
+
+/// Plays every case of an agent and tells each.
+fn run_host(
+    root: &Path,
+    cache: &Path,
+    host: &Host,
+    wb: &wb::Wb,
+    options: &Options,
+) -> Result<Vec<Outcome>, String> {
+    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
+    let modules = install::folder(cache, host);
+    let mut outcomes = Vec::new();
+    let mut run = |name: &'static str, scene: play::Scene| -> Result<(), String> {
+        if is_wanted(name) {
+            let outcome = play::run(name, host, &modules, options.is_kept, scene)?;
+            println!("{}", report::summary(host, &outcome));
+            outcomes.push(outcome);
+        }
+        Ok(())
+    };
+    run(by_hand::NAME, &|play| by_hand::play(play, wb))?;
+    if let Some(plug) = host.plug {
+        for case in &cases::CASES {
+            run(case.name, &|play| case.play(play, plug, root, wb))?;
+        }
+    }
+    Ok(outcomes)
 }
 
 fn today() -> Result<String, String> {
@@ -137,14 +179,13 @@ fn today() -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn record(root: &Path, date: &str, is_apart: bool, outcomes: &[(Host, Outcome)]) -> Result<(), String> {
+fn record(root: &Path, date: &str, is_apart: bool, all: &[(Host, Vec<Outcome>)]) -> Result<(), String> {
     let commit = crate::figures::commit_of_head(root, report::FILE)?;
     let run = report::Run { date, commit: &commit, is_apart };
-    let rows: Vec<(Host, String)> =
-        outcomes.iter().map(|(host, outcome)| (*host, report::row(host, outcome, &run))).collect();
     let file = root.join(report::FILE);
     let old = std::fs::read_to_string(&file).unwrap_or_default();
-    std::fs::write(&file, report::page(&old, &rows)).map_err(|error| format!("{}: {error}", report::FILE))?;
+    std::fs::write(&file, report::page(&old, all, &run))
+        .map_err(|error| format!("{}: {error}", report::FILE))?;
     println!("{}: written", report::FILE);
     Ok(())
 }

@@ -1,42 +1,56 @@
-//! One run of an agent: a session, its compaction, its going on, and all of that taken back.
+//! Runs of an agent: what is said to it in a folder of its own, and what came of that.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use super::hosts::{Host, Session};
-use super::provider::{Asked, Provider};
-use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn};
+use super::provider::{Played, Provider};
+use super::script::{self, Turn};
 use super::stage::Stage;
-use super::validate::{self, COMPACTED, Check, Sent, UNDONE};
-use super::wb::Wb;
+use super::validate;
 
 /// What came of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Whether the session was compacted; if not, it was resumed as it was.
-    pub(crate) is_compacted: bool,
+    /// The name of the case.
+    pub(crate) name: &'static str,
     /// What is wrong with the requests that the agent sent, or why it was not run to the end.
     pub(crate) findings: Vec<String>,
     /// How many requests of its loop the agent sent.
     pub(crate) n_asked: usize,
-    /// How many requests it sent beside them.
+    /// How many requests for a summary it sent.
+    pub(crate) n_summaries: usize,
+    /// How many other requests it sent beside them.
     pub(crate) n_aside: usize,
     /// How long all of it took.
     pub(crate) seconds: f64,
+    /// The longest time between an answer of the provider and the next request of the agent.
+    pub(crate) pause_seconds: f64,
     /// The folder of the run, if it is still there.
     pub(crate) kept: Option<PathBuf>,
 }
 
-/// Runs an agent from end to end in a folder that is deleted if nothing is wrong, or kept if that is wished.
-pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path, is_kept: bool) -> Result<Outcome, String> {
+/// What is done in a run.
+pub(crate) type Scene<'a> = &'a dyn Fn(&mut Play) -> Result<(), String>;
+
+/// Runs an agent in a folder that is deleted if nothing is wrong, or kept if that is wished.
+pub(crate) fn run(
+    name: &'static str,
+    host: &Host,
+    modules: &Path,
+    is_kept: bool,
+    scene: Scene,
+) -> Result<Outcome, String> {
     let start = Instant::now();
-    let root = std::env::temp_dir().join(format!("wb-e2e-{}-{}", host.name, std::process::id()));
+    let folder = format!("wb-e2e-{}-{}-{}", host.name, name.replace(' ', "-"), std::process::id());
+    let root = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let provider = Provider::start(&root.join("requests.jsonl"))?;
     let stage = Stage::create(root.clone(), modules.to_owned(), provider.port())?;
-    let mut play =
-        Play { host, stage: &stage, provider: &provider, first: None, outcome: Outcome::default() };
-    if let Err(why) = play.all(wb) {
+    let outcome = Outcome { name, ..Outcome::default() };
+    let mut play = Play { host, stage: &stage, provider: &provider, outcome };
+    if let Err(why) = script::write_files(&stage.project()).and_then(|()| scene(&mut play)) {
         play.outcome.findings.push(why);
     }
     let mut outcome = play.outcome;
@@ -49,59 +63,50 @@ pub(crate) fn run(host: &Host, wb: &Wb, modules: &Path, is_kept: bool) -> Result
     Ok(outcome)
 }
 
-struct Play<'a> {
-    host: &'a Host,
-    stage: &'a Stage,
-    provider: &'a Provider,
-    first: Option<Asked>,
-    outcome: Outcome,
+/// A run that is underway.
+pub(crate) struct Play<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) stage: &'a Stage,
+    pub(crate) provider: &'a Provider,
+    pub(crate) outcome: Outcome,
 }
 
 impl Play<'_> {
-    fn all(&mut self, wb: &Wb) -> Result<(), String> {
-        let project = self.stage.project();
-        script::write_files(&project)?;
-        (self.host.configure)(self.stage)?;
-        self.first = Some(self.say("1-head", TASK, script::head(&project), Session::New)?);
-        self.say("2-tail", TAIL_PROMPT, script::tail(&project), Session::Last)?;
-        let file = (self.host.session)(self.stage)?;
-        wb.compact(self.stage, &file)?;
-        self.outcome.is_compacted = true;
-        self.resume("3-compacted", NEXT_PROMPT, &COMPACTED)?;
-        wb.undo(self.stage, &file)?;
-        self.resume("4-undone", LAST_PROMPT, &UNDONE)
-    }
-
-    /// Goes on with the session and checks the first request that comes of it.
-    fn resume(&mut self, label: &str, prompt: &str, checks: &[Check]) -> Result<(), String> {
-        let asked = self.say(label, prompt, script::resumed(), Session::Last)?;
-        let first = self.first.as_ref().unwrap_or(&asked);
-        let findings = validate::findings(checks, Sent { asked: &asked, first, prompt });
-        self.outcome.findings.extend(findings.iter().map(|finding| format!("{label}: {finding}")));
-        Ok(())
-    }
-
-    /// Says a prompt and returns the first request that came of it; in all of them calls are to be answered.
-    fn say(
+    /// Says a prompt and returns what came of it; in all requests calls are to be answered.
+    pub(crate) fn say(
         &mut self,
         label: &str,
         prompt: &str,
         turns: Vec<Turn>,
         session: Session,
-    ) -> Result<Asked, String> {
+    ) -> Result<Played, String> {
+        self.stage.heard();
+        let played = self.act(label, turns, (self.host.say)(self.stage, prompt, session))?;
+        self.found(label, self.stage.heard().iter().map(|port| format!("something listens on port {port}")));
+        Ok(played)
+    }
+
+    /// Runs a program of the agent and returns what came of it.
+    pub(crate) fn act(&mut self, label: &str, turns: Vec<Turn>, program: Command) -> Result<Played, String> {
         self.provider.play(turns);
-        let ended = self.stage.run(label, (self.host.say)(self.stage, prompt, session));
-        let played = self.provider.played();
-        let faults = played.faults.into_iter().map(|fault| format!("{label}: {fault}"));
+        let ended = self.stage.run(label, program);
+        let mut played = self.provider.played();
+        let faults = played.faults.drain(..).map(|fault| format!("{label}: {fault}"));
         let faults: Vec<String> = faults.chain(ended.err()).collect();
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }
         self.outcome.n_asked += played.asked.len();
+        self.outcome.n_summaries += played.n_summaries;
         self.outcome.n_aside += played.n_aside;
-        let findings = played.asked.iter().flat_map(|asked| validate::pairs(&asked.items));
-        self.outcome.findings.extend(findings.map(|finding| format!("{label}: {finding}")));
-        let first = played.asked.into_iter().next();
-        first.ok_or_else(|| format!("{label}: the agent asked nothing"))
+        self.outcome.pause_seconds = self.outcome.pause_seconds.max(played.pause.as_secs_f64());
+        self.found(label, played.asked.iter().flat_map(|asked| validate::pairs(&asked.items)));
+        Ok(played)
+    }
+
+    /// Adds what was found.
+    pub(crate) fn found(&mut self, label: &str, findings: impl IntoIterator<Item = String>) {
+        let findings = findings.into_iter().map(|finding| format!("{label}: {finding}"));
+        self.outcome.findings.extend(findings);
     }
 }

@@ -6,12 +6,13 @@ use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::script::Turn;
-use super::wire::{Called, Dialect, Item, Reply};
+use super::wire::{Called, Dialect, Item, Reply, Who};
 
 /// A request of the agent's loop, which declares tools.
 #[derive(Clone, Debug)]
@@ -27,8 +28,12 @@ pub(crate) struct Asked {
 pub(crate) struct Played {
     /// The requests of the loop.
     pub(crate) asked: Vec<Asked>,
-    /// How many requests declared no tools: titles and summaries are asked for without any.
+    /// How many requests asked for a summary of the session: agents do that to compact their own way.
+    pub(crate) n_summaries: usize,
+    /// How many other requests declared no tools: titles are asked for without any.
     pub(crate) n_aside: usize,
+    /// The longest time between an answer and the next request.
+    pub(crate) pause: Duration,
     /// What went wrong.
     pub(crate) faults: Vec<String>,
 }
@@ -39,6 +44,8 @@ struct State {
     played: Played,
     /// Answers so far; ids are made of this number.
     n_replies: usize,
+    /// When the last answer of the script was sent.
+    answered: Option<Instant>,
     log: File,
 }
 
@@ -57,7 +64,8 @@ impl Provider {
         let server = Server::http("127.0.0.1:0").map_err(|error| format!("the provider: {error}"))?;
         let port = server.server_addr().to_ip().map(|address| address.port());
         let port = port.ok_or("the provider: listens on no port")?;
-        let state = State { turns: VecDeque::new(), played: Played::default(), n_replies: 0, log };
+        let state =
+            State { turns: VecDeque::new(), played: Played::default(), n_replies: 0, answered: None, log };
         let (state, server) = (Arc::new(Mutex::new(state)), Arc::new(server));
         let (of_thread, its_server) = (Arc::clone(&state), Arc::clone(&server));
         let thread = std::thread::spawn(move || serve(&its_server, &of_thread));
@@ -74,6 +82,7 @@ impl Provider {
         let mut state = locked(&self.state);
         state.turns = turns.into();
         state.played = Played::default();
+        state.answered = None;
     }
 
     /// Returns what came since then; turns that were not asked for are faults.
@@ -106,12 +115,15 @@ fn serve(server: &Server, state: &Mutex<State>) {
         let read = request.as_reader().read_to_string(&mut text);
         let answer = {
             let mut state = locked(state);
+            let pause = state.answered.map_or(Duration::ZERO, |answered| answered.elapsed());
+            state.played.pause = state.played.pause.max(pause);
             if let Err(error) = read {
                 state.played.faults.push(format!("{}: {error}", request.url()));
             }
             answer(&mut state, request.method(), request.url(), text)
         };
         send(request, answer);
+        locked(state).answered = Some(Instant::now());
     }
 }
 
@@ -144,11 +156,16 @@ fn beside(url: &str, n_bytes: usize) -> Answer {
 
 fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Answer {
     state.n_replies += 1;
-    let reply = if dialect.tools(body).is_empty() {
+    let items = dialect.items(body);
+    state.played.faults.extend(dialect.faults(body));
+    let reply = if is_for_summary(&items, &text, dialect.tools(body).is_empty()) {
+        state.played.n_summaries += 1;
+        Ok(Reply::to(body, state.n_replies, &aside(NATIVE_SUMMARY), Vec::new()))
+    } else if dialect.tools(body).is_empty() {
         state.played.n_aside += 1;
-        Ok(Reply::to(body, state.n_replies, "An answer to a question aside.", Vec::new()))
+        Ok(Reply::to(body, state.n_replies, &aside("An answer to a question aside."), Vec::new()))
     } else {
-        state.played.asked.push(Asked { items: dialect.items(body), text });
+        state.played.asked.push(Asked { items, text });
         next_turn(state, dialect, body)
     };
     match reply {
@@ -158,13 +175,37 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
     }
 }
 
+/// Words with which agents ask for a summary: in the instructions of a request without tools, or last in one with them.
+const SUMMARY_WORDS: [&str; 2] = ["context summarization", "create a detailed summary of"];
+/// What they are answered.
+pub(crate) const NATIVE_SUMMARY: &str = "The model itself sums up that the marsh was looked at.";
+
+/// What a model thinks that has to think before each answer.
+const THOUGHT: &str = "Let me see.";
+
+fn is_for_summary(items: &[Item], text: &str, is_without_tools: bool) -> bool {
+    let last = items.iter().rev().find_map(|item| match item {
+        Item::Text(Who::User, text) => Some(text.as_str()),
+        _ => None,
+    });
+    let told = if is_without_tools { text } else { last.unwrap_or_default() };
+    SUMMARY_WORDS.iter().any(|words| told.contains(words))
+}
+
+fn aside(text: &str) -> Turn {
+    Turn { text: text.to_owned(), ..Turn::default() }
+}
+
 fn next_turn(state: &mut State, dialect: Dialect, body: &Value) -> Result<Reply, String> {
-    let turn = state.turns.pop_front().ok_or("the agent asked again after the last answer")?;
+    let mut turn = state.turns.pop_front().ok_or("the agent asked again after the last answer")?;
+    if turn.thought.is_empty() && dialect.must_think(body) {
+        THOUGHT.clone_into(&mut turn.thought);
+    }
     let number = state.n_replies;
     let tools = dialect.tools(body);
     let call = |(index, call)| Called::with(&tools, call, format!("call_{number:04}_{index}"));
     let calls = turn.calls.iter().enumerate().map(call).collect::<Result<_, _>>()?;
-    Ok(Reply::to(body, number, &turn.text, calls))
+    Ok(Reply::to(body, number, &turn, calls))
 }
 
 fn refusal(state: &mut State, why: String) -> Answer {
@@ -191,11 +232,11 @@ mod tests {
         let file = std::env::temp_dir().join(format!("wb-provider-{}-{}", turns.len(), std::process::id()));
         let log = File::create(&file).unwrap();
         let _ = std::fs::remove_file(file);
-        State { turns: turns.into(), played: Played::default(), n_replies: 0, log }
+        State { turns: turns.into(), played: Played::default(), n_replies: 0, answered: None, log }
     }
 
     fn turn(text: &str, calls: Vec<Call>) -> Turn {
-        Turn { text: text.to_owned(), calls }
+        Turn { text: text.to_owned(), calls, ..Turn::default() }
     }
 
     fn ask(state: &mut State, body: &Value) -> Answer {
@@ -224,6 +265,18 @@ mod tests {
         let answer = ask(&mut state, &json!({"stream": true, "messages": []}));
         assert!(answer.2.contains("aside"), "{answer:?}");
         assert_eq!((state.played.n_aside, state.turns.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_request_for_a_summary_is_known_by_its_words_and_takes_no_turn() {
+        let mut state = state(vec![turn("One.", Vec::new())]);
+        let asked = json!([{"role": "system", "content": "You are a context summarization agent."}]);
+        assert!(ask(&mut state, &json!({"stream": true, "messages": asked})).2.contains(NATIVE_SUMMARY));
+        let mut with_tools = body();
+        with_tools["messages"] = json!([{"role": "user", "content": "Now create a detailed summary of it."}]);
+        ask(&mut state, &with_tools);
+        let Played { n_summaries, n_aside, .. } = state.played;
+        assert_eq!((n_summaries, n_aside, state.turns.len()), (2, 0, 1));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! What a run is told as: lines for the terminal, a row for the page.
 
-use super::hosts::{HOSTS, Host};
+use super::by_hand;
+use super::cases::{CASES, Case};
+use super::hosts::{HOSTS, Host, Moment};
 use super::play::Outcome;
+use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::validate::{COMPACTED, Check, UNDONE};
 
 /// Where the page is.
@@ -22,6 +25,22 @@ const TABLE: &str = "\
 |---|---|---|---|---|---|---|
 ";
 
+const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
+
+const PLUGGED: &str = "\
+The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
+really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words. In the others
+something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the longest time between an answer of
+the provider and the next request, the tools of the agent included. In all runs outputs stay as they were, nothing but the provider
+listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a message.
+
+";
+
+const PLUGGED_TABLE: &str = "\
+| agent | version | date | commit | network | ours, asked for | words of the user | its own way, after s | took | came of it |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
 /// When and where a run was.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
@@ -33,44 +52,97 @@ pub(crate) struct Run<'a> {
     pub(crate) is_apart: bool,
 }
 
+impl Run<'_> {
+    fn network(&self) -> &'static str {
+        if self.is_apart { "cut off" } else { "there" }
+    }
+}
+
 /// Writes the page: new rows in the place of those of the same agents, the others as they were.
-pub(crate) fn page(old: &str, rows: &[(Host, String)]) -> String {
+pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String {
+    let (old, old_plugged) = old.split_once(PLUGGED_TITLE).unwrap_or((old, ""));
+    let first = |outcomes: &[Outcome]| outcomes.iter().find(|it| it.name == by_hand::NAME).map(came_of);
+    let rows = rows(old, all, |host, outcomes| Some(row(host, &first(outcomes)?, run)));
+    let plugged = self::rows(old_plugged, all, |host, outcomes| plugged_row(host, outcomes, run));
+    let checks = [("compacted", names(&COMPACTED)), ("taken back", names(&UNDONE))];
+    let checks = checks.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
+    let of_plugged = [
+        ("ours", format!("{}; {}", names(&OURS), names(&TAIL_STAYS))),
+        ("asked for", format!("the same, and {} where it is handed over", names(&WISHED))),
+        ("its own way", names(&ITS_OWN)),
+    ];
+    let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
+    format!("{TITLE}{checks}\n{TABLE}{rows}\n{PLUGGED_TITLE}{PLUGGED}{of_plugged}\n{PLUGGED_TABLE}{plugged}")
+}
+
+/// Returns the row of each agent: a new one, or the old one.
+fn rows(
+    old: &str,
+    all: &[(Host, Vec<Outcome>)],
+    row: impl Fn(&Host, &[Outcome]) -> Option<String>,
+) -> String {
     let row = |host: &Host| {
-        let new = rows.iter().find(|(of, _)| of.name == host.name).map(|(_, row)| row.as_str());
-        new.or_else(|| old.lines().find(|line| line.starts_with(&format!("| {} |", host.name))))
+        let new = all.iter().find(|(of, _)| of.name == host.name);
+        let new = new.and_then(|(host, outcomes)| row(host, outcomes));
+        let is_row = |line: &&str| line.starts_with(&format!("| {} |", host.name));
+        new.or_else(|| old.lines().find(is_row).map(str::to_owned))
     };
-    let rows: Vec<&str> = HOSTS.iter().filter_map(row).collect();
-    let checks = [("compacted", &COMPACTED[..]), ("taken back", &UNDONE)];
-    let checks = checks.map(|(when, checks)| format!("- {when}: {}", names(checks))).join("\n");
-    format!("{TITLE}{checks}\n\n{TABLE}{}\n", rows.join("\n"))
+    HOSTS.iter().filter_map(row).map(|row| row + "\n").collect()
 }
 
 fn names(checks: &[Check]) -> String {
     checks.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("; ")
 }
 
-/// Writes a row.
-pub(crate) fn row(host: &Host, outcome: &Outcome, run: &Run) -> String {
-    let network = if run.is_apart { "cut off" } else { "there" };
+fn row(host: &Host, came_of: &str, run: &Run) -> String {
+    let network = run.network();
     let Host { name, version, dialect, .. } = host;
     let Run { date, commit, .. } = run;
-    format!("| {name} | {version} | {dialect} | {date} | {commit} | {network} | {} |", came_of(outcome))
+    format!(
+        "| {name} | {version} | {dialect} | {date} | {commit} | {network} | compacted and taken back, {came_of} |"
+    )
+}
+
+/// Writes the row of an agent, if all of its cases were played.
+fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
+    let plug = host.plug?;
+    let of = |name: &str| outcomes.iter().find(|outcome| outcome.name == name);
+    let told: Vec<(&Case, &Outcome)> =
+        CASES.iter().map(|case| Some((case, of(case.name)?))).collect::<Option<_>>()?;
+    let (ours, own): (Vec<_>, Vec<_>) = told.iter().partition(|(case, _)| case.is_ours());
+    let seconds = |(case, outcome): &(&Case, &Outcome)| format!("{} {:.1}", case.name, outcome.pause_seconds);
+    let summaries: usize = ours.iter().map(|(_, outcome)| outcome.n_summaries).sum();
+    let is_cut_short = plug.moment == Moment::Midway { keeps_calls: false };
+    let folded = if is_cut_short { ", calls underway folded too" } else { "" };
+    let ours = format!("{summaries} requests for a summary{folded}");
+    let took = told.iter().map(|(_, outcome)| outcome.seconds).sum::<f64>();
+    let words = if plug.hands_over_words { "reach us" } else { "not handed over" };
+    let own = own.iter().map(seconds).collect::<Vec<_>>().join(", ");
+    let n_findings: usize = told.iter().map(|(_, outcome)| outcome.findings.len()).sum();
+    let Host { name, version, .. } = host;
+    let Run { date, commit, .. } = run;
+    let network = run.network();
+    let found = found(n_findings);
+    Some(format!(
+        "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
+    ))
 }
 
 fn came_of(outcome: &Outcome) -> String {
-    let done = if outcome.is_compacted { "compacted and taken back" } else { "not compacted" };
-    match outcome.findings.len() {
-        0 => format!("{done}, nothing found"),
-        n_findings => format!("{done}, {n_findings} found"),
-    }
+    found(outcome.findings.len())
+}
+
+fn found(n_findings: usize) -> String {
+    if n_findings == 0 { "nothing found".to_owned() } else { format!("{n_findings} found") }
 }
 
 /// Tells a run: a line, and one for each finding.
-pub(crate) fn summary(host: &Host, date: &str, outcome: &Outcome) -> String {
-    let Host { name, version, .. } = host;
-    let Outcome { n_asked, n_aside, seconds, findings, .. } = outcome;
+pub(crate) fn summary(host: &Host, outcome: &Outcome) -> String {
+    let Outcome { name, n_asked, n_summaries, n_aside, seconds, pause_seconds, findings, .. } = outcome;
     let first = format!(
-        "{name} {version}, {date}, {seconds:.1} s, {n_asked} requests and {n_aside} aside: {}",
+        "{}, {name}: {seconds:.1} s, {n_asked} requests, {n_summaries} for a summary and {n_aside} aside, \
+         at most {pause_seconds:.1} s between them: {}",
+        host.name,
         came_of(outcome)
     );
     let findings = findings.iter().map(|finding| format!("  {finding}"));
@@ -82,40 +154,57 @@ pub(crate) fn summary(host: &Host, date: &str, outcome: &Outcome) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(is_compacted: bool, findings: &[&str]) -> Outcome {
+    const RUN: Run = Run { date: "2026-01-02", commit: "0a1b2c3", is_apart: true };
+
+    fn outcome(name: &'static str, findings: &[&str]) -> Outcome {
         let findings = findings.iter().map(|finding| (*finding).to_owned()).collect();
-        Outcome { is_compacted, findings, n_asked: 13, n_aside: 1, seconds: 2.04, kept: None }
+        let (seconds, pause_seconds) = (2.04, 0.31);
+        Outcome { name, findings, n_asked: 13, n_aside: 1, seconds, pause_seconds, ..Outcome::default() }
     }
 
-    fn row_of(host: Host, outcome: &Outcome) -> (Host, String) {
-        (host, row(&host, outcome, &Run { date: "2026-01-02", commit: "0a1b2c3", is_apart: true }))
+    fn all(findings: &[&str]) -> Vec<Outcome> {
+        let cases = CASES.iter().map(|case| outcome(case.name, &[]));
+        [outcome(by_hand::NAME, findings)].into_iter().chain(cases).collect()
     }
 
     #[test]
     fn a_run_is_told_in_one_line_and_each_finding_in_one() {
-        let fine = summary(&HOSTS[0], "2026-01-02", &outcome(true, &[]));
+        let fine = summary(&HOSTS[0], &outcome("missing", &[]));
         assert_eq!(
             fine,
-            "pi 0.73.1, 2026-01-02, 2.0 s, 13 requests and 1 aside: compacted and taken back, nothing found"
+            "pi, missing: 2.0 s, 13 requests, 0 for a summary and 1 aside, at most 0.3 s between them: nothing found"
         );
-        let mut bad = outcome(true, &["the digest is missing"]);
+        let mut bad = outcome("missing", &["the digest is missing"]);
         bad.kept = Some("folder".into());
-        let bad = summary(&HOSTS[0], "2026-01-02", &bad);
+        let bad = summary(&HOSTS[0], &bad);
         assert!(bad.ends_with("1 found\n  the digest is missing\n  kept: folder"), "{bad}");
     }
 
     #[test]
     fn a_row_takes_the_place_of_that_of_the_same_agent_and_leaves_the_others() {
         let [pi, codex, ..] = HOSTS;
-        let old = page("", &[row_of(pi, &outcome(true, &["x"])), row_of(codex, &outcome(false, &[]))]);
-        let new = page(&old, &[row_of(pi, &outcome(true, &[]))]);
+        let old = page("", &[(pi, all(&["x"])), (codex, all(&[]))], &RUN);
+        let new = page(&old, &[(pi, all(&[]))], &RUN);
         let rows: Vec<&str> = new.lines().filter(|line| line.contains("2026-01-02")).collect();
+        assert_eq!(rows.len(), 3);
         assert_eq!(
-            rows,
+            rows[..2],
             [
                 "| pi | 0.73.1 | OpenAI Chat | 2026-01-02 | 0a1b2c3 | cut off | compacted and taken back, nothing found |",
-                "| codex | 0.169.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | not compacted, nothing found |",
+                "| codex | 0.169.0 | OpenAI Responses | 2026-01-02 | 0a1b2c3 | cut off | compacted and taken back, nothing found |",
             ]
         );
+        assert!(
+            rows[2].starts_with("| pi | 0.73.1 | 2026-01-02 | 0a1b2c3 | cut off | 0 requests"),
+            "{}",
+            rows[2]
+        );
+    }
+
+    #[test]
+    fn one_case_alone_leaves_the_row_as_it_was() {
+        let old = page("", &[(HOSTS[0], all(&[]))], &RUN);
+        let later = Run { date: "2026-02-03", ..RUN };
+        assert_eq!(page(&old, &[(HOSTS[0], vec![outcome("missing", &["x"])])], &later), old);
     }
 }

@@ -12,12 +12,16 @@ pub(crate) enum Call {
 }
 
 /// One answer of the model. Without calls it ends the turn.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
+    /// What it thought before; most models do not tell.
+    pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
     /// The calls, all at once.
     pub(crate) calls: Vec<Call>,
+    /// Tokens that the request is said to have at least; it may really have more.
+    pub(crate) told_tokens: usize,
 }
 
 /// The first prompt. The digest tells it, and after a compaction nothing else does.
@@ -39,8 +43,16 @@ pub(crate) const HEAD_ANSWER: &str = "The northern marsh is counted.";
 /// What stands in the outputs of the tail: those of two calls at once, and of one more.
 pub(crate) const TAIL_OUTPUTS: [&str; 3] =
     ["two otters under the weir", "the gate of the weir is shut", "three kites above the weir"];
+/// What was thought before the last call of the tail.
+pub(crate) const TAIL_THOUGHT: &str = "Above the weir there may be kites.";
 /// What ends the tail.
 pub(crate) const TAIL_ANSWER: &str = "The southern marsh is done.";
+
+/// What stands in a file that is really large, and in no text of ours: no log may hold it.
+pub(crate) const LEDGER_OUTPUT: &str =
+    "so the ledger of the wardens says, in the hand of the wardens, of this day and of that before it";
+/// What the user asks of a compaction.
+pub(crate) const WISH: &str = "Mind the colour of the herons.";
 
 /// Lines of a file of the head; few enough that no host shortens them.
 const HEAD_LINES: usize = 120;
@@ -50,11 +62,18 @@ const TAIL_LINES: usize = 12;
 const HEAD_FILES: [&str; 3] = ["morning.txt", "noon.txt", "evening.txt"];
 const TAIL_FILES: [&str; 3] = ["otters.txt", "gate.txt", "kites.txt"];
 
+const LEDGER_FILE: &str = "ledger.txt";
+/// Lines of the large file, about as many as the most cautious host does not shorten: 28,000 bytes.
+const LEDGER_LINES: usize = 280;
+/// Tokens of the large file, as the provider counts.
+const LEDGER_TOKENS: usize = 7000;
+
 /// Writes the files that the session is about.
 pub(crate) fn write_files(project: &Path) -> Result<(), String> {
     let head = HEAD_FILES.into_iter().zip(HEAD_OUTPUTS).map(|(name, line)| (name, line, HEAD_LINES));
     let tail = TAIL_FILES.into_iter().zip(TAIL_OUTPUTS).map(|(name, line)| (name, line, TAIL_LINES));
-    for (name, line, n_lines) in head.chain(tail) {
+    let ledger = [(LEDGER_FILE, LEDGER_OUTPUT, LEDGER_LINES)];
+    for (name, line, n_lines) in head.chain(tail).chain(ledger) {
         let lines: Vec<String> = (1..=n_lines).map(|number| format!("{number} {line}")).collect();
         let file = project.join(name);
         std::fs::write(&file, lines.join("\n") + "\n")
@@ -69,7 +88,10 @@ pub(crate) fn head(project: &Path) -> Vec<Turn> {
     vec![
         calls("First the morning.", vec![run(&format!("cat {morning}"))]),
         calls("", vec![read(project, noon)]),
-        calls("Two at once.", vec![run(&format!("wc -l {noon}")), run("ls no-such-notebook")]),
+        Turn {
+            thought: "Two can be looked at together.".to_owned(),
+            ..calls("Two at once.", vec![run(&format!("wc -l {noon}")), run("ls no-such-notebook")])
+        },
         calls("", vec![run("echo half of it is done")]),
         calls("", vec![run(&format!("cat {evening}"))]),
         says(HEAD_ANSWER),
@@ -81,7 +103,7 @@ pub(crate) fn tail(project: &Path) -> Vec<Turn> {
     let [otters, gate, kites] = TAIL_FILES;
     vec![
         calls("The weir first.", vec![run(&format!("cat {otters}")), read(project, gate)]),
-        calls("", vec![run(&format!("cat {kites}"))]),
+        Turn { thought: TAIL_THOUGHT.to_owned(), ..calls("", vec![run(&format!("cat {kites}"))]) },
         says(TAIL_ANSWER),
     ]
 }
@@ -91,8 +113,26 @@ pub(crate) fn resumed() -> Vec<Turn> {
     vec![calls("", vec![run("echo the session goes on")]), says("That marsh is done too.")]
 }
 
+/// Returns the answers with the window told to be full: by the last one, or by the last but one, which calls.
+pub(crate) fn filled(mut turns: Vec<Turn>, n_tokens: usize, is_midway: bool) -> Vec<Turn> {
+    let n_turns = turns.len();
+    if let Some(turn) = n_turns.checked_sub(1 + usize::from(is_midway)).and_then(|at| turns.get_mut(at)) {
+        turn.told_tokens = n_tokens;
+    }
+    turns
+}
+
+/// The answers to a prompt whose outputs really are as large as this, all at once; and some thoughts.
+pub(crate) fn large(n_tokens: usize) -> Vec<Turn> {
+    // Hosts stop a model that calls the same again and again.
+    let ledger = |number: usize| run(&format!("cat {LEDGER_FILE}; echo end of reading {number}"));
+    let all = (0..n_tokens.div_ceil(LEDGER_TOKENS)).map(ledger).collect();
+    let thought = Turn { thought: "The ledger tells of the east.".to_owned(), ..calls("The ledger.", all) };
+    vec![thought, calls("", vec![run("echo the ledger is read")]), says("The eastern marsh is done.")]
+}
+
 fn calls(text: &str, calls: Vec<Call>) -> Turn {
-    Turn { text: text.to_owned(), calls }
+    Turn { text: text.to_owned(), calls, ..Turn::default() }
 }
 
 fn says(text: &str) -> Turn {

@@ -1,9 +1,13 @@
 //! A folder for one run: a home of its own for the agent, a project, and what the agent printed.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use super::apart;
 
 /// How long an agent may take for one prompt.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -18,12 +22,24 @@ pub(crate) struct Stage {
     root: PathBuf,
     modules: PathBuf,
     port: u16,
+    /// Ports that were listened on while programs ran, where only this stage can have listeners.
+    heard: RefCell<BTreeSet<u16>>,
+    /// Ports that were listened on before: the provider's, and that of the last run, which may end a little later.
+    known: Vec<u16>,
+    is_apart: bool,
 }
 
 impl Stage {
     /// Creates the folders below a root that is not there yet; the agent's packages are in `modules`.
     pub(crate) fn create(root: PathBuf, modules: PathBuf, port: u16) -> Result<Self, String> {
-        let stage = Self { root, modules, port };
+        let stage = Self {
+            root,
+            modules,
+            port,
+            heard: RefCell::default(),
+            known: apart::listeners(),
+            is_apart: apart::is_here(),
+        };
         for folder in [stage.home(), stage.project(), stage.root.join("tmp")] {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
@@ -38,6 +54,16 @@ impl Stage {
     /// Returns the folder that the agent works in.
     pub(crate) fn project(&self) -> PathBuf {
         self.root.join("project")
+    }
+
+    /// Returns where a plug-in looks for `wb`.
+    pub(crate) fn wb(&self) -> PathBuf {
+        self.root.join("bin/wb")
+    }
+
+    /// Returns every file below the home.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        files_below(&self.home())
     }
 
     /// Returns the folder that the agent's packages are in.
@@ -81,7 +107,7 @@ impl Stage {
         command.stdin(Stdio::null()).stdout(create(&out)?).stderr(create(&err)?);
         own_group(&mut command);
         let child = command.spawn().map_err(|error| format!("{label}: {name}: {error}"))?;
-        let ended = wait(child, PATIENCE).map_err(|why| format!("{label}: {name}: {why}"));
+        let ended = wait(child, PATIENCE, &|| self.hear()).map_err(|why| format!("{label}: {name}: {why}"));
         let status =
             ended.and_then(
                 |status| {
@@ -90,6 +116,17 @@ impl Stage {
             );
         let [out, err] = [out, err].map(|file| std::fs::read_to_string(file).unwrap_or_default());
         status.map(|()| out.clone()).map_err(|why| format!("{why}\n{}", last_lines(&format!("{out}{err}"))))
+    }
+
+    fn hear(&self) {
+        if self.is_apart {
+            self.heard.borrow_mut().extend(apart::listeners());
+        }
+    }
+
+    /// Returns the ports, but for those known before, that were listened on since this was asked last.
+    pub(crate) fn heard(&self) -> Vec<u16> {
+        self.heard.take().into_iter().filter(|port| !self.known.contains(port)).collect()
     }
 
     /// Deletes the folder.
@@ -107,12 +144,13 @@ fn own_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn own_group(_: &mut Command) {}
 
-fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
+fn wait(mut child: Child, patience: Duration, look: &dyn Fn()) -> Result<ExitStatus, String> {
     let start = Instant::now();
     while start.elapsed() < patience {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status);
         }
+        look();
         std::thread::sleep(PAUSE);
     }
     let group = format!("-{}", child.id());
@@ -125,6 +163,18 @@ fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TOLD_LINES)..].join("\n")
+}
+
+/// Lets a name stand for a file or folder elsewhere.
+#[cfg(unix)]
+pub(crate) fn link(there: &Path, here: &Path) -> Result<(), String> {
+    std::os::unix::fs::symlink(there, here).map_err(|error| format!("{}: {error}", here.display()))
+}
+
+/// Lets a name stand for a file or folder elsewhere.
+#[cfg(not(unix))]
+pub(crate) fn link(_: &Path, here: &Path) -> Result<(), String> {
+    Err(format!("{}: is tested on Unix only", here.display()))
 }
 
 /// Returns the one file below a folder whose name ends so.
@@ -184,7 +234,10 @@ mod tests {
         let mut endless = shell(&stage, "sleep 60; true");
         own_group(&mut endless);
         let started = endless.spawn().unwrap();
-        assert_eq!(wait(started, Duration::from_millis(50)), Err("did not end within 0 s".to_owned()));
+        assert_eq!(
+            wait(started, Duration::from_millis(50), &|| ()),
+            Err("did not end within 0 s".to_owned())
+        );
         stage.delete().unwrap();
     }
 

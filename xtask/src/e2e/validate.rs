@@ -5,10 +5,13 @@ use super::script::{HEAD_ANSWER, HEAD_OUTPUTS, NEXT_PROMPT, TAIL_ANSWER, TAIL_OU
 use super::wire::{Item, Who};
 
 /// Words that every digest of ours has, and nothing else in the session.
-const DIGEST_WORDS: &str = "elided into this digest";
+pub(super) const DIGEST_WORDS: &str = "elided into this digest";
+
+/// What every digest of ours begins with.
+const DIGEST_HEADER: &str = "[session digest";
 
 /// Words that every file begins with that is given back.
-const RESTORED_WORDS: &str = "[Restored file after compaction]";
+pub(super) const RESTORED_WORDS: &str = "[Restored file after compaction]";
 
 /// A request with what it is measured by.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +92,8 @@ fn unanswered(id: &str) -> String {
 /// Finds a digest that is missing, stands twice, or knows nothing of the first prompt.
 fn digest_once(items: &[Item]) -> Vec<String> {
     let digests: Vec<&str> = texts(items).filter(|text| text.contains(DIGEST_WORDS)).collect();
-    let n_times: usize = digests.iter().map(|text| text.matches(DIGEST_WORDS).count()).sum();
+    let n_times = |words| digests.iter().map(|text| text.matches(words).count()).sum::<usize>();
+    let n_times = n_times(DIGEST_WORDS).max(n_times(DIGEST_HEADER));
     match (n_times, digests.first()) {
         (1, Some(digest)) if digest.contains(TASK) => Vec::new(),
         (1, _) => vec!["the digest does not tell the first prompt".to_owned()],
@@ -98,7 +102,7 @@ fn digest_once(items: &[Item]) -> Vec<String> {
     }
 }
 
-fn no_digest(asked: &Asked) -> Vec<String> {
+pub(super) fn no_digest(asked: &Asked) -> Vec<String> {
     let is_there = asked.text.contains(DIGEST_WORDS);
     is_there.then(|| "the digest is there".to_owned()).into_iter().collect()
 }
@@ -149,14 +153,14 @@ fn beginning(item: &Item) -> String {
 
 /// A part that a request must hold once.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+pub(super) enum Part {
     User(&'static str),
     Assistant(&'static str),
     Output(&'static str),
 }
 
 /// Parts in the order in which they stand; those of calls at once may change places.
-type Order = [&'static [Part]];
+pub(super) type Order = [&'static [Part]];
 
 const HEAD: [&[Part]; 5] = [
     &[Part::User(TASK)],
@@ -166,7 +170,7 @@ const HEAD: [&[Part]; 5] = [
     &[Part::Assistant(HEAD_ANSWER)],
 ];
 
-const TAIL: [&[Part]; 4] = [
+pub(super) const TAIL: [&[Part]; 4] = [
     &[Part::User(TAIL_PROMPT)],
     &[Part::Output(TAIL_OUTPUTS[0]), Part::Output(TAIL_OUTPUTS[1])],
     &[Part::Output(TAIL_OUTPUTS[2])],
@@ -187,7 +191,7 @@ impl Part {
 }
 
 /// Finds parts that are missing, stand twice, or stand before those that they follow.
-fn in_order(items: &[Item], order: &Order) -> Vec<String> {
+pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     let mut findings = Vec::new();
     let mut end = 0;
     for group in order {
@@ -218,7 +222,7 @@ fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     if n_later == 0 { Vec::new() } else { vec![format!("{n_later} parts stand after the prompt")] }
 }
 
-fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
+pub(super) fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
     items.iter().filter_map(|item| match item {
         Item::Text(_, text) => Some(text.as_str()),
         Item::Call(_) | Item::Output(..) => None,
@@ -226,12 +230,12 @@ fn texts(items: &[Item]) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const NEXT: &str = "Go on.";
 
-    fn user(text: &str) -> Item {
+    pub(in crate::e2e) fn user(text: &str) -> Item {
         Item::Text(Who::User, text.to_owned())
     }
 
@@ -243,7 +247,7 @@ mod tests {
         Item::Call(id.to_owned())
     }
 
-    fn output(id: &str, text: &str) -> Item {
+    pub(in crate::e2e) fn output(id: &str, text: &str) -> Item {
         Item::Output(id.to_owned(), format!("1 {text}\n2 {text}"))
     }
 
@@ -256,7 +260,7 @@ mod tests {
         [user(TASK)].into_iter().chain(called).chain([says(HEAD_ANSWER)]).collect()
     }
 
-    fn tail() -> Vec<Item> {
+    pub(in crate::e2e) fn tail() -> Vec<Item> {
         let [first, second, third] = TAIL_OUTPUTS;
         let pair = [call("a"), call("b"), output("a", first), output("b", second)];
         let rest = [call("c"), output("c", third), says(TAIL_ANSWER)];
@@ -267,7 +271,7 @@ mod tests {
         user(&format!("- First request: {TASK}\n12 messages {DIGEST_WORDS} (12 in all)."))
     }
 
-    fn compacted() -> Vec<Item> {
+    pub(in crate::e2e) fn compacted() -> Vec<Item> {
         [digest()].into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
@@ -275,12 +279,12 @@ mod tests {
         head().into_iter().chain(tail()).chain([user(NEXT)]).collect()
     }
 
-    fn asked(items: Vec<Item>) -> Asked {
+    pub(in crate::e2e) fn asked(items: Vec<Item>) -> Asked {
         let text = format!("{items:?}");
         Asked { items, text }
     }
 
-    fn sent(asked: &Asked) -> Sent<'_> {
+    pub(in crate::e2e) fn sent(asked: &Asked) -> Sent<'_> {
         Sent { asked, first: asked, prompt: NEXT }
     }
 

@@ -17,6 +17,11 @@ impl Wb {
         Self { program }
     }
 
+    /// Returns where it is.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Compacts a session; that its host wrote to it just now is known.
     pub(crate) fn compact(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "compact", &["compact", "--in-place", "--even-if-open", "--force"], file)

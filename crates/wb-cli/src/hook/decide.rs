@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use wb_formats::{FormatError, newest, open, open_path};
+use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, RESTORED_FILE_PREFIX, digest_body};
 use wb_message::{Message, Pairing, runs};
 use wb_record::{Abilities, Ability, Access, ByAgent, Document, MemoryParts, View, json};
 use wb_summarize::{FindingKind, audit};
@@ -63,8 +64,27 @@ fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
         Source::Path(path) => open_path(path, Access::Read)?,
     };
     let conversation = newest(document.as_ref())?;
-    let view = document.view(&conversation)?;
+    let mut view = document.view(&conversation)?;
+    view.messages.iter_mut().for_each(bare);
     Ok((document, conversation, view))
+}
+
+/// Leaves of an earlier digest what it says itself, without its header and the files that were given back below it:
+/// these are old, and the next digest would carry their lines as its own.
+fn bare(message: &mut Message) {
+    let Some(digest) = digest_body(message) else { return };
+    let body = digest.trim_start().trim_start_matches(DIGEST_HEADER);
+    let end = body.find(&format!("\n\n{RESTORED_FILE_PREFIX} ")).unwrap_or(body.len());
+    let bare = body[..end].trim_start_matches('\n').to_owned();
+    match message {
+        Message::CompactionSummary { summary, .. } => *summary = bare,
+        Message::User { content, .. } => {
+            let is_of_branch = content.texts().any(|text| text.starts_with(BRANCH_HEADER));
+            let header = if is_of_branch { BRANCH_HEADER } else { DIGEST_HEADER };
+            *content = format!("{header}\n\n{bare}").into();
+        }
+        _ => {}
+    }
 }
 
 fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided {
@@ -167,4 +187,23 @@ fn with_words(digest: &str, asked: Option<&str>, pin: &[String]) -> String {
 fn loose(messages: &[Message]) -> [usize; 2] {
     let pairing = Pairing::of(messages);
     [pairing.orphans().len(), pairing.dangling().len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_earlier_digest_only_what_it_says_itself_is_read() {
+        let told = format!("{DIGEST_HEADER}\n\n# Plan\n- none\n\n{RESTORED_FILE_PREFIX} a.rs\nfn a() {{}}\n");
+        let mut summary = Message::CompactionSummary { summary: told.clone(), tokens_before: 0 };
+        let mut user = Message::user(told);
+        [&mut summary, &mut user].into_iter().for_each(bare);
+        assert_eq!(digest_body(&summary).as_deref(), Some("# Plan\n- none"));
+        assert_eq!(digest_body(&user).as_deref(), Some("# Plan\n- none"));
+        let mut prompt = Message::user(format!("What is {RESTORED_FILE_PREFIX}?"));
+        let before = prompt.clone();
+        bare(&mut prompt);
+        assert_eq!(prompt, before);
+    }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::stage::{Stage, only_file};
-use super::{Host, Session};
+use super::{Compacts, Host, Moment, Plug, Session};
 
 /// It takes models by names that it knows.
 const KNOWN_MODEL: &str = "claude-sonnet-4-5";
@@ -21,7 +21,23 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    plug: Some(Plug {
+        files: &[
+            ("claude-code/.claude-plugin/plugin.json", ".claude/wb-compact/.claude-plugin/plugin.json"),
+            ("claude-code/hooks/hooks.json", ".claude/wb-compact/hooks/hooks.json"),
+            ("claude-code/hooks/register.ts", ".claude/wb-compact/hooks/register.ts"),
+        ],
+        full_tokens: 105_000,
+        // It does not tell thoughts, and calls may not stand without them.
+        moment: Moment::Midway { keeps_calls: false },
+        asks_anyway: false,
+        hands_over_words: true,
+        compact,
+    }),
 };
+
+/// The smallest window that it compacts at by itself.
+const WINDOW_TOKENS: &str = "100000";
 
 /// What it would do on a network.
 const SWITCHES: [&str; 5] = [
@@ -32,7 +48,7 @@ const SWITCHES: [&str; 5] = [
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
 ];
 
-fn configure(stage: &Stage) -> Result<(), String> {
+fn configure(stage: &Stage, _: Compacts) -> Result<(), String> {
     let settings = json!({"permissions": {"allow": ["Bash", "Read"]}});
     stage.write(".claude/settings.json", &settings.to_string())
 }
@@ -41,11 +57,19 @@ fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
     let mut claude = stage.agent("claude");
     claude.env("ANTHROPIC_BASE_URL", stage.address()).env("ANTHROPIC_API_KEY", "none");
     claude.envs(SWITCHES.map(|name| (name, "1")));
-    claude.args(["-p", prompt, "--model", KNOWN_MODEL]);
+    claude.args(["-p", prompt, "--model", KNOWN_MODEL, "--autocompact", WINDOW_TOKENS]);
+    let plug_in = stage.home().join(".claude/wb-compact");
+    if plug_in.is_dir() {
+        claude.arg("--plugin-dir").arg(plug_in);
+    }
     if session == Session::Last {
         claude.arg("--continue");
     }
     claude
+}
+
+fn compact(stage: &Stage, wish: &str) -> Command {
+    say(stage, &format!("/compact {wish}"), Session::Last)
 }
 
 fn session(stage: &Stage) -> Result<PathBuf, String> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::super::stage::{Stage, only_file};
-use super::{Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
+use super::{Compacts, Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
 
 pub(super) const HOST: Host = Host {
     name: "codex",
@@ -16,9 +16,11 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    // Its hooks take no text; what they can do comes later.
+    plug: None,
 };
 
-fn configure(stage: &Stage) -> Result<(), String> {
+fn configure(stage: &Stage, _: Compacts) -> Result<(), String> {
     let (address, project) = (stage.address(), stage.project());
     let project = project.display();
     let settings = format!(

@@ -17,6 +17,8 @@ const PROVIDER: &str = "scripted";
 const MODEL: &str = "scripted-1";
 /// The window that agents are told, large enough that none compacts by itself.
 const WINDOW_TOKENS: usize = 200_000;
+/// The window of those that are to compact themselves.
+const SMALL_WINDOW_TOKENS: usize = 64_000;
 
 /// An agent.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +36,55 @@ pub(crate) struct Host {
     /// Whether `all` means it.
     pub(crate) is_free: bool,
     /// Writes its settings.
-    pub(crate) configure: fn(&Stage) -> Result<(), String>,
+    pub(crate) configure: fn(&Stage, Compacts) -> Result<(), String>,
     /// Says a prompt, in a new session or in the last one.
     pub(crate) say: fn(&Stage, &str, Session) -> Command,
     /// Finds the file of its session.
     pub(crate) session: fn(&Stage) -> Result<PathBuf, String>,
+    /// How our plug-in gets into it, if there is one.
+    pub(crate) plug: Option<Plug>,
+}
+
+/// Who compacts the sessions of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compacts {
+    /// `wb`, in the file, when it is told to.
+    ByHand,
+    /// The agent itself, when the window is full.
+    Itself,
+}
+
+/// When an agent compacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// At the end of a run.
+    End,
+    /// Between two requests of a run, and whether the calls in between stay as they are.
+    Midway { keeps_calls: bool },
+}
+
+/// What an agent that compacts itself does, and how our plug-in gets into it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plug {
+    /// The files of the plug-in in `integrations`, and where they go below the home.
+    pub(crate) files: &'static [(&'static str, &'static str)],
+    /// Tokens with which the window is so full that it compacts.
+    pub(crate) full_tokens: usize,
+    /// When it compacts.
+    pub(crate) moment: Moment,
+    /// Whether it asks for a summary even if ours takes its place.
+    pub(crate) asks_anyway: bool,
+    /// Whether it hands over what the user asks of a compaction.
+    pub(crate) hands_over_words: bool,
+    /// Compacts the last session, as its user would, with words if it takes any.
+    pub(crate) compact: fn(&Stage, &str) -> Command,
+}
+
+impl Plug {
+    /// Returns whether it compacts between two requests of a run.
+    pub(crate) fn is_midway(&self) -> bool {
+        self.moment != Moment::End
+    }
 }
 
 /// The session that a prompt goes to.

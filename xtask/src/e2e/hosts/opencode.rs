@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::super::stage::{Stage, only_file};
-use super::{Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
+use super::super::stage::{Stage, link, only_file};
+use super::{Compacts, Host, MODEL, Moment, PROVIDER, Plug, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
 
 pub(super) const HOST: Host = Host {
     name: "opencode",
@@ -19,7 +19,42 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    plug: Some(Plug {
+        files: &[("opencode/wb-compact.ts", ".config/opencode/plugins/wb-compact.ts")],
+        // It keeps nothing free but the room for an answer.
+        full_tokens: SMALL_WINDOW_TOKENS - 1000,
+        moment: Moment::Midway { keeps_calls: true },
+        asks_anyway: true,
+        hands_over_words: false,
+        compact,
+    }),
 };
+
+/// Starts its server, asks it to compact the last session, and ends it.
+const ASK: &str = r#"
+const [program, providerID, modelID] = process.argv.slice(1);
+import { spawn } from "node:child_process";
+const server = spawn(program, ["serve", "--hostname", "127.0.0.1", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+const address = await new Promise((found) => {
+  let text = "";
+  server.stdout.on("data", (piece) => { text += piece; const at = text.match(/http:\/\/\S+/); if (at) found(at[0]); });
+});
+const sessions = await (await fetch(`${address}/session`)).json();
+const answer = await fetch(`${address}/session/${sessions[0].id}/summarize`, {
+  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ providerID, modelID }),
+});
+console.log(answer.status, await answer.text());
+server.kill();
+process.exitCode = answer.ok ? 0 : 1;
+"#;
+
+/// It takes no words here.
+fn compact(stage: &Stage, _: &str) -> Command {
+    let mut node = stage.command("node".as_ref());
+    node.envs(SWITCHES.map(|name| (name, "1"))).args(["--input-type=module", "-e"]);
+    node.arg(ASK).arg(stage.agent("opencode").get_program()).args([PROVIDER, MODEL]);
+    node
+}
 
 /// What it would do on a network.
 const SWITCHES: [&str; 7] = [
@@ -32,8 +67,11 @@ const SWITCHES: [&str; 7] = [
     "OPENCODE_DISABLE_EMBEDDED_WEB_UI",
 ];
 
-fn configure(stage: &Stage) -> Result<(), String> {
-    let model = json!({"tool_call": true, "limit": {"context": WINDOW_TOKENS, "output": 2000}});
+fn configure(stage: &Stage, compacts: Compacts) -> Result<(), String> {
+    let is_alone = compacts == Compacts::Itself;
+    let window = if is_alone { SMALL_WINDOW_TOKENS } else { WINDOW_TOKENS };
+    let compaction = json!({"auto": is_alone, "prune": false, "tail_turns": 1});
+    let model = json!({"tool_call": true, "limit": {"context": window, "output": 2000}});
     let provider = json!({
         "npm": "@ai-sdk/anthropic",
         "options": {"baseURL": format!("{}/v1", stage.address()), "apiKey": "none"},
@@ -41,7 +79,7 @@ fn configure(stage: &Stage) -> Result<(), String> {
     });
     let name = format!("{PROVIDER}/{MODEL}");
     let settings = json!({
-        "autoupdate": false, "share": "disabled", "compaction": {"auto": false, "prune": false},
+        "autoupdate": false, "share": "disabled", "compaction": compaction,
         "model": name, "small_model": name, "enabled_providers": [PROVIDER],
         "permission": {"bash": "allow", "read": "allow"},
         "provider": {PROVIDER: provider},
@@ -53,16 +91,6 @@ fn configure(stage: &Stage) -> Result<(), String> {
         stage.write(&format!(".config/opencode/{name}"), &text)?;
     }
     link(&stage.modules().join("node_modules"), &stage.home().join(".config/opencode/node_modules"))
-}
-
-#[cfg(unix)]
-fn link(there: &std::path::Path, here: &std::path::Path) -> Result<(), String> {
-    std::os::unix::fs::symlink(there, here).map_err(|error| format!("{}: {error}", here.display()))
-}
-
-#[cfg(not(unix))]
-fn link(_: &std::path::Path, _: &std::path::Path) -> Result<(), String> {
-    Err("opencode: is tested on Unix only".to_owned())
 }
 
 fn say(stage: &Stage, prompt: &str, session: Session) -> Command {

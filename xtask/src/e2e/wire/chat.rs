@@ -24,12 +24,33 @@ fn message(message: &Value) -> Vec<Item> {
     text.into_iter().chain(calls).collect()
 }
 
+/// Finds outputs that do not stand right behind the message with their call, as the dialect demands.
+pub(super) fn faults(body: &Value) -> Vec<String> {
+    let mut open: Vec<String> = Vec::new();
+    let mut faults = Vec::new();
+    for message in list(&body["messages"]) {
+        if message["role"] == "tool" {
+            let id = string(&message["tool_call_id"]);
+            if !open.contains(&id) {
+                faults.push(format!("an output of {id} that is not behind its call"));
+            }
+            continue;
+        }
+        open = list(&message["tool_calls"]).iter().map(|call| string(&call["id"])).collect();
+    }
+    faults
+}
+
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
     let reason = if reply.calls.is_empty() { "stop" } else { "tool_calls" };
     let choice = |delta: Value, reason: Value| json!([{"index": 0, "delta": delta, "finish_reason": reason}]);
     let said = choice(json!({"role": "assistant", "content": reply.text}), Value::Null);
     let called = choice(json!({"tool_calls": calls(reply)}), Value::Null);
     let mut chunks = vec![chunk(reply, &said)];
+    if !reply.thought.is_empty() {
+        let thought = json!({"role": "assistant", "reasoning_content": reply.thought});
+        chunks.insert(0, chunk(reply, &choice(thought, Value::Null)));
+    }
     if !reply.calls.is_empty() {
         chunks.push(chunk(reply, &called));
     }
@@ -66,6 +87,18 @@ fn chunk(reply: &Reply, choices: &Value) -> Value {
 mod tests {
     use super::super::Who;
     use super::*;
+
+    #[test]
+    fn an_output_behind_words_is_refused() {
+        let [called, output] = [
+            json!({"role": "assistant", "tool_calls": [{"id": "a"}]}),
+            json!({"role": "tool", "tool_call_id": "a"}),
+        ];
+        let words = json!({"role": "user", "content": "Go."});
+        assert!(faults(&json!({"messages": [words, called, output]})).is_empty());
+        let found = faults(&json!({"messages": [called, words, output]}));
+        assert_eq!(found, ["an output of a that is not behind its call"]);
+    }
 
     #[test]
     fn texts_calls_and_outputs_are_read_in_order() {

@@ -6,7 +6,7 @@ mod responses;
 
 use serde_json::Value;
 
-use super::script::Call;
+use super::script::{Call, Turn};
 
 /// Tokens that every answer is said to have.
 const OUTPUT_TOKENS: usize = 60;
@@ -68,6 +68,8 @@ pub(crate) struct Reply {
     pub(crate) number: usize,
     /// The name of the model.
     pub(crate) model: String,
+    /// What was thought before.
+    pub(crate) thought: String,
     /// The words.
     pub(crate) text: String,
     /// The calls.
@@ -97,6 +99,20 @@ impl Dialect {
         }
     }
 
+    /// Finds what a provider of this dialect would refuse.
+    pub(crate) fn faults(self, body: &Value) -> Vec<String> {
+        match self {
+            Self::Anthropic => anthropic::faults(body),
+            Self::Chat => chat::faults(body),
+            Self::Responses => Vec::new(),
+        }
+    }
+
+    /// Returns whether every answer has to begin with a thought.
+    pub(crate) fn must_think(self, body: &Value) -> bool {
+        self == Self::Anthropic && anthropic::must_think(body)
+    }
+
     /// Reads the tools that a request declares.
     pub(crate) fn tools(self, body: &Value) -> Vec<Tool> {
         let tool = match self {
@@ -119,10 +135,11 @@ impl Dialect {
 
 impl Reply {
     /// Builds the answer to a request.
-    pub(crate) fn to(body: &Value, number: usize, text: &str, calls: Vec<Called>) -> Self {
+    pub(crate) fn to(body: &Value, number: usize, turn: &Turn, calls: Vec<Called>) -> Self {
         let model = body["model"].as_str().unwrap_or("scripted").to_owned();
-        let input_tokens = body.to_string().len() / BYTES_PER_TOKEN;
-        Self { number, model, text: text.to_owned(), calls, input_tokens }
+        let input_tokens = (body.to_string().len() / BYTES_PER_TOKEN).max(turn.told_tokens);
+        let Turn { thought, text, .. } = turn.clone();
+        Self { number, model, thought, text, calls, input_tokens }
     }
 }
 
@@ -244,14 +261,16 @@ mod tests {
     #[test]
     fn a_stream_has_an_event_for_each_piece_and_an_end() {
         let calls = vec![Called { id: "c1".into(), name: "bash".into(), input: json!({"command": "ls"}) }];
-        let reply = Reply::to(&json!({"model": "m"}), 7, "Look.", calls);
+        let turn = Turn { thought: "Hm.".into(), text: "Look.".into(), ..Turn::default() };
+        let reply = Reply::to(&json!({"model": "m"}), 7, &turn, calls);
         for (dialect, end) in [
             (Dialect::Anthropic, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
             (Dialect::Chat, "data: [DONE]\n\n"),
         ] {
             let stream = dialect.stream(&reply);
             assert!(stream.ends_with(end), "{stream}");
-            assert!(stream.contains("Look.") && stream.contains(r#"{\"command\":\"ls\"}"#), "{stream}");
+            assert!(stream.contains("Hm.") && stream.contains("Look."), "{stream}");
+            assert!(stream.contains(r#"{\"command\":\"ls\"}"#), "{stream}");
         }
         let stream = Dialect::Responses.stream(&reply);
         assert!(stream.rsplit("event: ").next().unwrap().starts_with("response.completed\n"), "{stream}");

@@ -26,9 +26,10 @@ type Piece = (Value, Value, Vec<Value>);
 
 /// Writes the events, which are numbered.
 pub(super) fn events(reply: &Reply) -> Vec<Value> {
+    let thought = (!reply.thought.is_empty()).then(|| thought(reply));
     let text = (!reply.text.is_empty()).then(|| message(reply));
     let calls = reply.calls.iter().map(|called| call(reply, called));
-    let pieces: Vec<Piece> = text.into_iter().chain(calls).collect();
+    let pieces: Vec<Piece> = thought.into_iter().chain(text).chain(calls).collect();
     let items: Vec<&Value> = pieces.iter().map(|(_, item, _)| item).collect();
     let created = json!({"type": "response.created", "response": response(reply, "in_progress", &[])});
     let completed = json!({"type": "response.completed", "response": response(reply, "completed", &items)});
@@ -53,6 +54,15 @@ fn item_events(index: usize, (empty, item, own): &Piece) -> Vec<Value> {
         event
     };
     std::iter::once(added).chain(own).chain([done]).map(placed).collect()
+}
+
+fn thought(reply: &Reply) -> Piece {
+    let item = |summary: Value| {
+        let id = format!("rs_scripted_{:04}", reply.number);
+        json!({"type": "reasoning", "id": id, "summary": summary, "encrypted_content": "c2NyaXB0ZWQ="})
+    };
+    let summary = json!([{"type": "summary_text", "text": reply.thought}]);
+    (item(json!([])), item(summary), Vec::new())
 }
 
 fn message(reply: &Reply) -> Piece {
@@ -107,7 +117,7 @@ fn response(reply: &Reply, status: &str, output: &[&Value]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Who;
+    use super::super::{Turn, Who};
     use super::*;
 
     #[test]
@@ -132,7 +142,8 @@ mod tests {
 
     #[test]
     fn events_are_numbered_and_name_the_item_that_they_belong_to() {
-        let reply = Reply::to(&json!({}), 1, "Hello.", Vec::new());
+        let turn = Turn { text: "Hello.".into(), ..Turn::default() };
+        let reply = Reply::to(&json!({}), 1, &turn, Vec::new());
         let events = events(&reply);
         let numbers: Vec<u64> = events.iter().filter_map(|event| event["sequence_number"].as_u64()).collect();
         assert_eq!(numbers, (0..8).collect::<Vec<u64>>());

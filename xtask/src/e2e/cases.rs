@@ -1,0 +1,253 @@
+//! Runs with our plug-in: the agent compacts by itself, and asks `wb`, or what stands in its place.
+//!
+//! One table and one check: after the window was full, every request holds our digest, or the agent's own summary where
+//! `wb` does not answer as it should; and whatever happens, the run ends as scripted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::hosts::{Compacts, Moment, Plug, Session};
+use super::play::Play;
+use super::plug_in::{self, StandIn};
+use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
+use super::provider::{Asked, Played};
+use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn, WISH};
+use super::validate::{self, Check, Sent};
+use super::wb::Wb;
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// What it is about.
+    pub(crate) name: &'static str,
+    /// What stands where the plug-in looks for `wb`.
+    stand_in: StandIn,
+    steps: &'static [Step],
+}
+
+/// What is done with the agent, each time in a process of its own.
+#[derive(Debug)]
+enum Step {
+    /// A prompt.
+    Say(&'static str, Answers),
+    /// The user asks for a compaction.
+    Compact,
+}
+
+/// What the model answers.
+#[derive(Clone, Copy, Debug)]
+enum Answers {
+    /// The first prompt's, and whether the window is said to be full then.
+    Head { is_full: bool },
+    /// The second prompt's, and whether the window is said to be full then.
+    Tail { is_full: bool },
+    /// Those with outputs that fill the window.
+    Large,
+    /// A few more.
+    More,
+}
+
+const FAULT: &[Step] =
+    &[Step::Say(TASK, Answers::Head { is_full: true }), Step::Say(NEXT_PROMPT, Answers::More)];
+
+/// Every run.
+pub(crate) const CASES: [Case; 11] = [
+    Case {
+        name: "ours",
+        stand_in: StandIn::None,
+        steps: &[
+            Step::Say(TASK, Answers::Head { is_full: false }),
+            Step::Say(TAIL_PROMPT, Answers::Tail { is_full: true }),
+            Step::Say(NEXT_PROMPT, Answers::Large),
+            Step::Say(LAST_PROMPT, Answers::More),
+        ],
+    },
+    Case {
+        name: "asked for",
+        stand_in: StandIn::None,
+        steps: &[
+            Step::Say(TASK, Answers::Head { is_full: false }),
+            Step::Say(TAIL_PROMPT, Answers::Tail { is_full: false }),
+            Step::Compact,
+            Step::Say(LAST_PROMPT, Answers::More),
+        ],
+    },
+    fault("missing", StandIn::Nothing),
+    fault("crashes", StandIn::Script("exit 101")),
+    fault("says nothing", StandIn::Script("cat > /dev/null")),
+    fault("garbage", StandIn::Script("head -c 3000 /dev/urandom")),
+    fault(
+        "another version",
+        StandIn::Script(r#"echo '{"version":2,"action":"replace","digest":"x","keep":[]}'"#),
+    ),
+    fault("half an answer", StandIn::Script(r#"echo '{"version":1,"action":"replace"}'"#)),
+    fault("no time", StandIn::Script("exec \"$0.real\" hook --budget-ms 0")),
+    fault("hangs", StandIn::Script("sleep 60; true")),
+    fault("too late", StandIn::Script("sleep 25; exec \"$0.real\" hook")),
+];
+
+const fn fault(name: &'static str, stand_in: StandIn) -> Case {
+    Case { name, stand_in, steps: FAULT }
+}
+
+impl Answers {
+    fn turns(self, project: &Path, plug: &Plug) -> Vec<Turn> {
+        let filled = |turns| script::filled(turns, plug.full_tokens, plug.is_midway());
+        match self {
+            Self::Head { is_full: false } => script::head(project),
+            Self::Head { is_full: true } => filled(script::head(project)),
+            Self::Tail { is_full: false } => script::tail(project),
+            Self::Tail { is_full: true } => filled(script::tail(project)),
+            Self::Large => script::large(plug.full_tokens),
+            Self::More => script::resumed(),
+        }
+    }
+
+    /// Returns how many of the requests are sent before the window is full.
+    fn n_before(self, n_turns: usize, plug: &Plug) -> usize {
+        n_turns - usize::from(self.fills() && plug.is_midway())
+    }
+
+    fn fills(self) -> bool {
+        !matches!(self, Self::Head { is_full: false } | Self::Tail { is_full: false } | Self::More)
+    }
+}
+
+/// What is known of a run so far.
+struct Course<'a> {
+    case: &'a Case,
+    plug: Plug,
+    first: Option<Asked>,
+    /// The beginning of each output, by the id of its call.
+    outputs: BTreeMap<String, String>,
+    /// Compactions that had to be.
+    n_compactions: usize,
+    /// Whether the next request is the first after the second prompt filled the window.
+    is_tail_due: bool,
+    /// Whether the user's wish is to be told.
+    is_wish_due: bool,
+}
+
+impl Case {
+    /// Plays it with an agent that has a plug-in.
+    pub(crate) fn play(&self, play: &mut Play, plug: Plug, root: &Path, wb: &Wb) -> Result<(), String> {
+        (play.host.configure)(play.stage, Compacts::Itself)?;
+        plug_in::install(play.stage, &plug, root)?;
+        plug_in::stand_in(play.stage, self.stand_in, wb)?;
+        let mut course = Course {
+            case: self,
+            plug,
+            first: None,
+            outputs: BTreeMap::new(),
+            n_compactions: 0,
+            is_tail_due: false,
+            is_wish_due: false,
+        };
+        // Its own way is seen at once by an agent that goes on with it in the same run.
+        let n_steps = if self.is_ours() || !plug.is_midway() { self.steps.len() } else { 1 };
+        for (at, step) in self.steps.iter().take(n_steps).enumerate() {
+            course.step(play, &format!("{}-{}", at + 1, self.name.replace(' ', "-")), step)?;
+        }
+        course.count_summaries(play);
+        play.found("afterwards", plug_in::told_words(play.stage));
+        Ok(())
+    }
+
+    /// Returns whether the compaction is to be ours.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.stand_in == StandIn::None
+    }
+}
+
+impl Course<'_> {
+    fn step(&mut self, play: &mut Play, label: &str, step: &Step) -> Result<(), String> {
+        let Step::Say(prompt, answers) = step else {
+            play.act(label, Vec::new(), (self.plug.compact)(play.stage, WISH))?;
+            self.n_compactions += 1;
+            self.is_wish_due = self.plug.hands_over_words;
+            return Ok(());
+        };
+        let session = if self.first.is_none() { Session::New } else { Session::Last };
+        let turns = answers.turns(&play.stage.project(), &self.plug);
+        let n_before = if self.n_compactions == 0 { answers.n_before(turns.len(), &self.plug) } else { 0 };
+        let is_cut_short = answers.fills() && self.plug.moment == Moment::Midway { keeps_calls: false };
+        self.is_tail_due |= matches!(answers, Answers::Tail { .. }) && !is_cut_short;
+        let played = play.say(label, prompt, turns, session)?;
+        self.check(play, label, prompt, &played, n_before);
+        self.n_compactions += usize::from(answers.fills());
+        Ok(())
+    }
+
+    /// Checks the requests of a step: before some of them nothing was compacted yet.
+    fn check(
+        &mut self,
+        play: &mut Play,
+        label: &str,
+        prompt: &'static str,
+        played: &Played,
+        n_before: usize,
+    ) {
+        let checks: &[Check] = if self.case.is_ours() { &OURS } else { &ITS_OWN };
+        let wish: &[Check] = if self.is_wish_due { &WISHED } else { &[] };
+        for (at, asked) in played.asked.iter().enumerate() {
+            let first = self.first.get_or_insert_with(|| asked.clone());
+            let sent = Sent { asked, first, prompt };
+            let label = format!("{label}, request {}", at + 1);
+            play.found(&label, plugged::outputs(&asked.items, &mut self.outputs));
+            if at < n_before {
+                let early = sent.has_digest().then(|| "the digest is there already".to_owned());
+                play.found(&label, early);
+                continue;
+            }
+            let tail: &[Check] = if std::mem::take(&mut self.is_tail_due) { &TAIL_STAYS } else { &[] };
+            let findings = [checks, tail, wish].map(|checks| validate::findings(checks, sent));
+            play.found(&label, findings.into_iter().flatten());
+        }
+    }
+
+    /// Finds requests for a summary that were not to be, or that were and are missing.
+    fn count_summaries(&self, play: &mut Play) {
+        let n_summaries = play.outcome.n_summaries;
+        let is_right = match (self.case.is_ours(), self.plug.asks_anyway) {
+            (true, true) => n_summaries == self.n_compactions,
+            (true, false) => n_summaries == 0,
+            (false, _) => n_summaries > 0,
+        };
+        let finding = format!("{n_summaries} requests for a summary in {} compactions", self.n_compactions);
+        play.found("all of it", (!is_right).then_some(finding));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2e::hosts::named;
+
+    fn plug(name: &str) -> Plug {
+        named(name).unwrap()[0].plug.unwrap()
+    }
+
+    #[test]
+    fn the_window_is_full_before_the_last_request_or_behind_it() {
+        let n_before = |answers: Answers, name| {
+            let turns = answers.turns(Path::new("p"), &plug(name));
+            (
+                turns.len() - answers.n_before(turns.len(), &plug(name)),
+                turns.iter().map(|turn| turn.told_tokens).max(),
+            )
+        };
+        assert_eq!(
+            n_before(Answers::Tail { is_full: true }, "opencode"),
+            (1, Some(plug("opencode").full_tokens))
+        );
+        assert_eq!(n_before(Answers::Tail { is_full: true }, "pi"), (0, Some(plug("pi").full_tokens)));
+        assert_eq!(n_before(Answers::More, "opencode"), (0, Some(0)));
+    }
+
+    #[test]
+    fn every_case_begins_with_the_first_prompt_and_has_a_name_of_its_own() {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)), "{names:?}");
+        assert!(CASES.iter().all(|case| matches!(case.steps[0], Step::Say(TASK, Answers::Head { .. }))));
+    }
+}

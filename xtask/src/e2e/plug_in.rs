@@ -1,0 +1,87 @@
+//! Our plug-in in the home of an agent, and `wb` or what stands in its place.
+
+use std::path::{Path, PathBuf};
+
+use super::hosts::Plug;
+use super::script::{LEDGER_OUTPUT, TASK};
+use super::stage::{Stage, link};
+use super::wb::Wb;
+
+/// What a plug-in finds where it looks for `wb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    /// `wb` itself.
+    None,
+    /// Nothing at all.
+    Nothing,
+    /// A shell script; `$0.real` is `wb`.
+    Script(&'static str),
+}
+
+/// Puts the plug-in into the home of an agent, as it stands in `integrations`.
+pub(crate) fn install(stage: &Stage, plug: &Plug, root: &Path) -> Result<(), String> {
+    for (from, to) in plug.files {
+        let file = root.join("integrations").join(from);
+        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let wb = stage.wb().display().to_string();
+        stage.write(to, &text.replace("@WB@", &wb).replace("@VERSION@", "0.0.0"))?;
+    }
+    Ok(())
+}
+
+/// Puts `wb`, or what stands in its place, where the plug-in looks for it.
+pub(crate) fn stand_in(stage: &Stage, stand_in: StandIn, wb: &Wb) -> Result<(), String> {
+    let (here, real) = (stage.wb(), stage.wb().with_extension("real"));
+    let told = |error| format!("{}: {error}", here.display());
+    here.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(told)?;
+    match stand_in {
+        StandIn::None => link(wb.program(), &here),
+        StandIn::Nothing => Ok(()),
+        StandIn::Script(lines) => {
+            std::fs::write(&here, format!("#!/bin/sh\n{lines}\n"))
+                .and_then(|()| allow(&here))
+                .map_err(told)?;
+            link(wb.program(), &real)
+        }
+    }
+}
+
+/// Lets a file be run.
+#[cfg(unix)]
+fn allow(file: &Path) -> std::io::Result<()> {
+    std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn allow(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Finds words of messages in what `wb` wrote into its own folders below the home.
+pub(crate) fn told_words(stage: &Stage) -> Vec<String> {
+    let is_of_wb = |file: &PathBuf| file.iter().any(|part| part == "wb");
+    let tells = |file: &PathBuf| {
+        let text = std::fs::read(file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        [TASK, LEDGER_OUTPUT].into_iter().find(|words| text.contains(words))
+    };
+    let files = stage.files().into_iter().filter(is_of_wb);
+    files.filter_map(|file| Some(format!("{} tells `{}`", file.display(), tells(&file)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_a_log_of_wb_are_found_and_those_in_a_session_are_not() {
+        let root = std::env::temp_dir().join(format!("wb-words-{}", std::process::id()));
+        let stage = Stage::create(root, "modules".into(), 1).unwrap();
+        stage.write("sessions/1.jsonl", TASK).unwrap();
+        stage.write(".local/state/wb/log.jsonl", "12 messages").unwrap();
+        assert!(told_words(&stage).is_empty());
+        stage.write(".local/state/wb/log.jsonl", &format!("1 {LEDGER_OUTPUT}")).unwrap();
+        assert_eq!(told_words(&stage).len(), 1);
+        stage.delete().unwrap();
+    }
+}

@@ -1,0 +1,117 @@
+//! What must hold for the requests of an agent that compacts by itself, with our plug-in.
+
+use std::collections::BTreeMap;
+
+use super::provider::NATIVE_SUMMARY;
+use super::script::WISH;
+use super::validate::{
+    COMPACTED, Check, DIGEST_WORDS, RESTORED_WORDS, Sent, TAIL, in_order, no_digest, texts,
+};
+use super::wire::Item;
+
+/// What holds for every request after a compaction of the host that is ours.
+pub(crate) const OURS: [Check; 6] = {
+    let [digest, head, host, _, calls, _] = COMPACTED;
+    let files: Check = ("files given back behind it", |sent| files_are_behind(&sent.asked.items));
+    let own: Check = ("not the host's own summary", |sent| sent.lacks(NATIVE_SUMMARY));
+    [digest, files, head, host, calls, own]
+};
+
+/// What holds for the first of them too, if what was said since the second prompt is the tail.
+pub(crate) const TAIL_STAYS: [Check; 1] =
+    [("the tail in order", |sent| in_order(&sent.asked.items, &TAIL[..3]))];
+
+/// What holds for every request after a compaction of the host that had to be its own.
+pub(crate) const ITS_OWN: [Check; 2] = [
+    ("no digest", |sent| no_digest(sent.asked)),
+    ("the host's own summary", |sent| sent.tells(NATIVE_SUMMARY)),
+];
+
+/// What holds if the host handed over what the user asked of a compaction.
+pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
+
+impl Sent<'_> {
+    fn tells(&self, words: &str) -> Vec<String> {
+        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
+        (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
+    }
+
+    fn lacks(&self, words: &str) -> Vec<String> {
+        let is_there = texts(&self.asked.items).any(|text| text.contains(words));
+        is_there.then(|| format!("`{words}` is there")).into_iter().collect()
+    }
+
+    /// Returns whether a digest of ours is in it.
+    pub(crate) fn has_digest(&self) -> bool {
+        self.asked.text.contains(DIGEST_WORDS)
+    }
+}
+
+/// Finds outputs that begin otherwise than in the requests before, and adds those that are new to what is known.
+///
+/// A host that misses one puts words of its own in its place, and every call is answered.
+pub(crate) fn outputs(items: &[Item], known: &mut BTreeMap<String, String>) -> Vec<String> {
+    let mut findings = Vec::new();
+    for item in items {
+        let Item::Output(id, text) = item else { continue };
+        let beginning = text.lines().next().unwrap_or_default();
+        let before = known.entry(id.clone()).or_insert_with(|| beginning.to_owned());
+        if before.as_str() != beginning {
+            findings.push(format!("the output of {id} was `{before}` and is `{beginning}`"));
+        }
+    }
+    findings
+}
+
+/// Finds what a digest says behind a file that is given back: that one came from an earlier compaction, and is old.
+fn files_are_behind(items: &[Item]) -> Vec<String> {
+    let digests = texts(items).filter(|text| text.contains(DIGEST_WORDS));
+    let behind =
+        digests.filter_map(|text| text.split_once(RESTORED_WORDS)).flat_map(|(_, rest)| rest.lines());
+    let of_digest = behind.filter(|line| line.starts_with("# ") || line.starts_with("- "));
+    of_digest.map(|line| format!("within the digest, before `{line}`")).take(1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{TAIL_OUTPUTS, TASK};
+    use super::super::validate::findings;
+    use super::super::validate::tests::{asked, compacted, output, sent, tail, user};
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_given_back_before_and_stands_within_the_digest_is_found() {
+        let with = |rest: &str| {
+            let mut items = compacted();
+            items[0] =
+                user(&format!("{TASK}\n12 messages {DIGEST_WORDS}\n{RESTORED_WORDS} a.txt\n1 reeds{rest}"));
+            findings(&OURS, sent(&asked(items)))
+        };
+        assert!(with("\n").is_empty());
+        assert_eq!(
+            with("\n- read: a.txt"),
+            ["files given back behind it: within the digest, before `- read: a.txt`"]
+        );
+    }
+
+    #[test]
+    fn an_output_that_gave_way_to_words_of_the_host_is_found() {
+        let mut known = BTreeMap::new();
+        assert!(outputs(&tail(), &mut known).is_empty());
+        let lost = Item::Output("b".into(), "[the result is missing]".into());
+        let found = outputs(&[lost, output("c", TAIL_OUTPUTS[2])], &mut known);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("the output of b was"), "{found:?}");
+    }
+
+    #[test]
+    fn a_compaction_that_is_not_the_one_that_was_due_is_found() {
+        let own = |items| findings(&ITS_OWN, sent(&asked(items)));
+        assert_eq!(own(compacted()).len(), 2);
+        let native = || [user(NATIVE_SUMMARY)].into_iter().chain(tail()).collect();
+        assert!(own(native()).is_empty());
+        assert_eq!(findings(&OURS, sent(&asked(native()))).len(), 2);
+        assert!(findings(&OURS, sent(&asked(compacted()))).is_empty());
+        assert_eq!(findings(&WISHED, sent(&asked(compacted()))).len(), 1);
+    }
+}
