@@ -39,6 +39,12 @@ impl Places<'_> {
     }
 }
 
+/// Tells whether a prompt says anything: an empty one is no place to begin a tail at.
+fn has_words(message: &Message) -> bool {
+    let Message::User { content, .. } = message else { return false };
+    is_prompt(message) && content.texts().any(|text| !text.trim().is_empty())
+}
+
 impl<'a> StepRunner<'a, '_> {
     fn places(&self) -> Places<'_> {
         let draft = &self.draft;
@@ -50,7 +56,7 @@ impl<'a> StepRunner<'a, '_> {
             Cow::Owned(prefix_sums(weights))
         };
         let last = |is: fn(&Message) -> bool| (0..draft.len()).rev().find(|at| is(draft.original(*at)));
-        Places { light, prompt: last(is_request).or_else(|| last(is_prompt)) }
+        Places { light, prompt: last(is_request).or_else(|| last(has_words)) }
     }
 
     fn is_pinned(&self, at: usize) -> bool {
@@ -198,7 +204,8 @@ impl<'a> StepRunner<'a, '_> {
         // What carries results cannot stay without their calls.
         let can_stay = n_bytes > REQUEST_BYTES && message.answered_ids().next().is_none();
         let needed = places.tail(cut) + places.weight(at) + self.needed_digest();
-        let has_room = !self.budget.has_target() || self.fits(needed);
+        // Where all of it fits as it is, what was given back before must not drive the prompt out.
+        let has_room = !self.budget.has_target() || self.fits(needed) || self.fits(places.total());
         (can_stay && has_room).then_some(at)
     }
 }

@@ -10,7 +10,7 @@ use wb_conductor::{
     CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place, compact_turns, project,
 };
 use wb_message::outline::outline;
-use wb_message::{Message, Turn};
+use wb_message::{Block, Message, Turn};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{SECTION_TEMPLATE, StopReason};
 use wb_testkit::fit_laws::{self, Landing};
@@ -197,6 +197,36 @@ fn check_turns(turns: &[Turn], case: &Case) {
     assert!(report.tokens_after < report.tokens_before, "{report}");
     undo.revert(&mut after);
     assert_eq!(after, turns, "undo is not the identity");
+}
+
+/// A long prompt with the file that was read for it, in a window in which all of it fits.
+#[test]
+fn a_prompt_that_stays_beside_its_digest_stays_a_second_time() {
+    let case = Case {
+        window: Some(5_658),
+        policy: BudgetPolicy { trigger_ratio: 0.85, keep_recent: 34, reserve_tokens: None },
+        model: Model::None,
+        force: true,
+        overhead_tokens: 1_298,
+        context_tokens: 0,
+    };
+    for n_words in (700..1_100).step_by(10) {
+        let messages = [
+            Message::user(format!("Please fix the cart. {}", "cart total ".repeat(n_words / 2))),
+            Message::Assistant {
+                content: vec![call("1", "src/cart.rs"), call("2", "src/lib.rs")],
+                error_message: None,
+            },
+            Message::tool_result("1", "read", "fn cart() {}\n".repeat(430)),
+            Message::tool_result("2", "read", "fn lib() {}"),
+            Message::bash("ls", "cart.rs", None),
+        ];
+        second_is_identity(&messages, &case);
+    }
+}
+
+fn call(id: &str, path: &str) -> Block {
+    Block::ToolCall { id: id.into(), name: "read".into(), input: serde_json::json!({ "path": path }) }
 }
 
 proptest! {
