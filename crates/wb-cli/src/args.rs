@@ -126,7 +126,7 @@ pub(crate) enum Command {
     /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
     /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
     /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; and
-    /// under [hosts] claude-code, codex, opencode and pi, which with false are left to their own way.
+    /// under `[hosts]` claude-code, codex, opencode and pi, which with false are left to their own way.
     Config,
     /// Puts `wb` into an agent, so that it compacts by it
     ///

@@ -160,6 +160,9 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     if !cut.is_none_or(is_hosts_cut) {
         return pass("the host's cut would part a call from its result".into());
     }
+    if !digest.contains("\n# Objective\n") && outcome.facts.has_first() {
+        return pass("there is no room for a digest that tells what the user asked for".into());
+    }
     if outcome.tokens_after >= outcome.tokens_before {
         return pass("the result would not be smaller".into());
     }

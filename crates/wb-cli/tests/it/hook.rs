@@ -11,6 +11,13 @@ use crate::support::{Answer, root, wb_of};
 /// A word that stands in messages and may stand in no log.
 const SECRET: &str = "hunter2-token";
 
+/// A session in which a digest would have no room for the user's words.
+const SHORT: &str = r#"{"version":1,"keep_from":9,"session":{"messages":[
+    {"role":"user","content":"Read the notes and keep port 4711 as it is."},
+    {"role":"assistant","content":[{"kind":"tool_call","id":"a","name":"bash","input":{"command":"cat notes"}}]},
+    {"role":"toolResult","toolCallId":"a","toolName":"bash","content":"one\ntwo\nthree\n"},
+    {"role":"assistant","content":"They say one, two, three."}]}}"#;
+
 fn messages(n: usize) -> Value {
     let turns = (0..n).flat_map(|at| {
         let (id, path) = (format!("c{at}"), format!("src/part_{at}.rs"));
@@ -112,6 +119,7 @@ fn what_cannot_be_answered_is_left_to_the_host() {
         (r#"{"version":1,"session":{"messages":[{"role":"user"}]}}"#, "content"),
         (r#"{"version":1,"session":{"messages":[{"role":"user","content":"Hi."}]}}"#, "fold"),
         (r#"{"version":1,"session":{"messages":[]}}"#, "fold"),
+        (SHORT, "what the user asked for"),
     ] {
         assert!(reason(&ask_text(text)).contains(word), "{text}: {}", ask_text(text));
     }
