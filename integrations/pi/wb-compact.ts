@@ -49,7 +49,7 @@ function asFile(entries: SessionEntry[], ctx: ExtensionContext): string {
 
 function about(ctx: ExtensionContext) {
   return { session_id: ctx.sessionManager.getSessionId(), session_file: ctx.sessionManager.getSessionFile(),
-    newest_record: ctx.sessionManager.getLeafId() ?? undefined, cwd: ctx.cwd, window: ctx.model?.contextWindow, model: ctx.model?.id };
+    newest_record: ctx.sessionManager.getBranch().findLast(({ type }) => type === "message")?.id, cwd: ctx.cwd, window: ctx.model?.contextWindow, model: ctx.model?.id };
 }
 
 export default function (pi: ExtensionAPI) {

@@ -89,7 +89,7 @@ pub(crate) enum Command {
     /// standard error.
     #[command(visible_alias = "condense")]
     Compact(Compact),
-    /// Takes back what `wb compact --in-place` wrote
+    /// Takes a compaction back, also one that an agent wrote as its plug-in told it
     ///
     /// If the agent went on since, the old messages come back with what it wrote since behind them.
     Undo(Undo),

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use wb_record::{Abilities, Ability};
 
 use crate::args::Policy;
 use crate::environment::Environment;
@@ -20,6 +20,13 @@ use crate::user_error::UserError;
 
 /// The name of a project's file, in its folder or one above.
 const PROJECT_FILE: &str = ".wb.toml";
+
+/// What an answer can hold: one digest with files below it, and messages that stay as they are.
+pub(crate) const AN_ANSWER_HOLDS: Abilities = Abilities {
+    fold_head: Ability::Yes,
+    insert: Ability::Yes,
+    ..Abilities::none("an answer holds a digest and what stays")
+};
 
 /// What one file sets.
 #[derive(Debug, Default, Deserialize)]
@@ -165,9 +172,11 @@ fn first<T: Clone>(
 
 fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strategy>, D::Error> {
     let name = String::deserialize(from)?;
-    <Strategy as ValueEnum>::from_str(&name, false).map(Some).map_err(|_| {
-        let known = Strategy::ALL.map(Strategy::name).join(", ");
-        D::Error::custom(format!("there is no strategy {name:?}; there are {known}"))
+    let is_held = |it: &Strategy| it.why_not_held(&AN_ANSWER_HOLDS).is_none();
+    let known: Vec<Strategy> = Strategy::ALL.into_iter().filter(is_held).collect();
+    known.iter().find(|it| it.name() == name).copied().map(Some).ok_or_else(|| {
+        let known: Vec<&str> = known.iter().map(|it| it.name()).collect();
+        D::Error::custom(format!("agents are given no strategy {name:?}; there are {}", known.join(", ")))
     })
 }
 

@@ -71,6 +71,7 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
         }
         history.settle(document.as_mut()).map_err(failed)?;
     }
+    history.look(document.as_ref()).map_err(failed)?;
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
     let exact = match (args.dry_run, undone) {
@@ -108,7 +109,7 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
     let how = if changed.exact {
         "the bytes are those of before"
     } else {
-        "the agent went on since, so the old messages come after what is there"
+        "the agent went on since, so the old messages were written again, with what came since behind them"
     };
     let other = if changed.undone { "redo" } else { "undo" };
     shell.print(|page| {

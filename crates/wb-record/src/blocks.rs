@@ -9,7 +9,8 @@ use std::io;
 use wb_message::markers::digest_body;
 
 use crate::change::{Change, ChangeSet};
-use crate::history::{History, Kept, Operation, What};
+use crate::history::{History, Operation, What};
+use crate::kept::Kept;
 use crate::part::Parts;
 use crate::span::Span;
 use crate::view::View;

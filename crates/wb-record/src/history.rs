@@ -6,19 +6,18 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::by_agent::ByAgent;
 use crate::change::{Change, ChangeSet, CommitError};
-use crate::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::file::FileParts;
 use crate::format::{Document, Stamp, WriteError};
 use crate::history_error::HistoryError;
 use crate::item::Item;
+use crate::kept::{Kept, kept, kept_of};
 use crate::lines::Lines;
 #[cfg(any(unix, windows))]
 use crate::part::Access;
@@ -53,15 +52,6 @@ pub enum What {
         /// Its number.
         of: u64,
     },
-}
-
-/// A record as it was, known again by its fingerprint.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Kept {
-    /// Where it stands.
-    pub span: Span,
-    /// The fingerprint of its bytes.
-    pub hash: u64,
 }
 
 /// One change of a session.
@@ -207,15 +197,9 @@ impl History {
     pub fn settle(&mut self, document: &mut dyn Document) -> Result<(), HistoryError> {
         let Some(id) = self.pending else { return Ok(()) };
         let Some(operation) = self.operations.iter().find(|it| it.id == id) else { return Ok(()) };
-        if let Some(by_agent) = &operation.by_agent {
-            let view = document.view(&operation.conversation)?;
-            return match by_agent.messages(&view) {
-                Some(messages) => {
-                    let after = kept_of(document, &view, messages)?;
-                    self.write(Entry::Done { id, after })
-                }
-                None => self.write(Entry::Dropped { id }),
-            };
+        if operation.by_agent.is_some() {
+            let entry = self.written_by_agent(document)?.unwrap_or(Entry::Dropped { id });
+            return self.write(entry);
         }
         let (set, conversation) = (operation.changes.clone(), operation.conversation.clone());
         match found(document.parts(), &set).map_err(|error| HistoryError::List(error.to_string()))? {
@@ -228,6 +212,22 @@ impl History {
             Found::NotBegun | Found::Foreign => {}
         }
         self.write(Entry::Dropped { id })
+    }
+
+    /// Finds out whether an agent wrote what was left to it; nothing is written.
+    pub fn look(&mut self, document: &dyn Document) -> Result<(), HistoryError> {
+        self.written_by_agent(document)?.into_iter().for_each(|entry| self.take(entry));
+        Ok(())
+    }
+
+    fn written_by_agent(&self, document: &dyn Document) -> Result<Option<Entry>, HistoryError> {
+        let pending = self.operations.iter().find(|it| Some(it.id) == self.pending);
+        let Some((operation, by_agent)) = pending.and_then(|it| Some((it, it.by_agent.as_ref()?))) else {
+            return Ok(None);
+        };
+        let view = document.view(&operation.conversation)?;
+        let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
+        Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)? }))
     }
 
     /// Writes a compaction into a session, as an operation of the list; returns its number and what the model sees now.
@@ -484,17 +484,4 @@ fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, Hist
 /// Returns the stamp with the figures of an operation the other way round.
 fn swapped(stamp: &Stamp, of: &Operation) -> Stamp {
     Stamp { tokens_before: of.tokens_after, tokens_after: of.tokens_before, ..stamp.clone() }
-}
-
-/// Returns the records of a view in its order, each once.
-fn kept(document: &dyn Document, view: &View) -> Result<Vec<Kept>, FormatError> {
-    kept_of(document, view, 0..view.messages.len())
-}
-
-fn kept_of(document: &dyn Document, view: &View, messages: Range<usize>) -> Result<Vec<Kept>, FormatError> {
-    let mut seen = HashSet::new();
-    let places = messages.flat_map(|at| view.provenance.of(at));
-    let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
-    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
-    spans.map(kept).collect()
 }

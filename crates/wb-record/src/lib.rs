@@ -49,6 +49,7 @@ mod view;
 mod item;
 mod format;
 mod by_agent;
+mod kept;
 mod history_error;
 mod history;
 mod blocks;
@@ -63,9 +64,10 @@ pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
-pub use history::{History, Kept, Operation, Undone, What, list_of};
+pub use history::{History, Operation, Undone, What, list_of};
 pub use history_error::HistoryError;
 pub use item::{Item, items};
+pub use kept::Kept;
 pub use lines::{Line, Lines};
 pub use note::Note;
 pub use numbers::Numbers;

@@ -5,21 +5,14 @@ use std::borrow::Cow;
 use wb_formats::{FormatError, newest, open, open_path};
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, RESTORED_FILE_PREFIX, digest_body};
 use wb_message::{Message, Pairing, runs};
-use wb_record::{Abilities, Ability, Access, ByAgent, Document, MemoryParts, View, json};
+use wb_record::{Access, ByAgent, Document, MemoryParts, View, json};
 use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
-use crate::config::Config;
+use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::Outcome;
 use crate::session::Session;
-
-/// What an answer can hold: one digest with files below it, and messages that stay as they are.
-const ABILITIES: Abilities = Abilities {
-    fold_head: Ability::Yes,
-    insert: Ability::Yes,
-    ..Abilities::none("an answer holds a digest and what stays")
-};
 
 /// What a host is answered, and by what its compaction is known again.
 pub(super) struct Decided {
@@ -38,15 +31,8 @@ pub(super) fn decide(request: &Request<'_>, config: &Config) -> Decided {
     if request.version != VERSION {
         return Answer::pass(format!("version {} is not known, {VERSION} is", request.version)).into();
     }
-    if let Some(host) = request.host.as_deref().filter(|host| !config.is_on(host)) {
-        return Answer::pass(format!("the settings leave {host} to itself")).into();
-    }
-    if config.strategy.why_not_held(&ABILITIES).is_some() {
-        return Answer::pass(format!(
-            "an agent cannot hold what the strategy {} makes",
-            config.strategy.name()
-        ))
-        .into();
+    if request.host.as_deref().is_some_and(|host| !config.is_on(host)) {
+        return Answer::pass("the settings leave this agent to itself").into();
     }
     match read(&request.session) {
         Ok(read) => compacted(request, config, read),
@@ -102,7 +88,7 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     // What is compacted has become too much, whatever window is assumed here.
     let filled = session.measure.context_tokens + session.policy.reserve_tokens;
     session.window = session.window.min(filled);
-    let steps = session.strategy.within(&ABILITIES).cut_at(cut);
+    let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = Outcome::of_steps(&mut session, steps);
     let answer = answer(request, config, &outcome, cut);
     let by_agent = match &answer.action {

@@ -99,7 +99,7 @@ fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
 
 /// Says what there is to say to a host's own event.
 fn tell(event: &Event, environment: &Environment, start: Instant, sender: &Sender<News>) {
-    let said = match Config::read(environment, event.cwd.as_deref()) {
+    let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
         _ => event::Said::default(),
     };
@@ -110,9 +110,10 @@ fn tell(event: &Event, environment: &Environment, start: Instant, sender: &Sende
 /// Answers what is asked in our own form.
 fn answer(request: &Request<'_>, environment: &Environment, start: Instant, sender: &Sender<News>) {
     request.budget_ms.into_iter().for_each(|ms| send(sender, News::Budget(Duration::from_millis(ms))));
-    let Decided { answer, by_agent } = match Config::read(environment, request.cwd.as_deref()) {
+    let folder = request.cwd.as_deref().or(environment.working.as_deref());
+    let Decided { answer, by_agent } = match Config::read(environment, folder) {
         Ok(config) => decide(request, &config),
-        Err(error) => Answer::pass(error.to_string()).into(),
+        Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };

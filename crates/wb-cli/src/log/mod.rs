@@ -19,7 +19,7 @@ use crate::file_error::not_read;
 use crate::number::grouped;
 use crate::shell::Shell;
 use crate::style::HEAD;
-use crate::undo_redo::open_with_history;
+use crate::undo_redo::{not_changed, open_with_history};
 use crate::user_error::UserError;
 use crate::wrap::Page;
 
@@ -61,7 +61,8 @@ struct Rows {
 /// Shows the operations of a session, one of them, or what became of a record.
 pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     let Some(file) = &args.file else { return compaction_log::show(shell) };
-    let (document, history) = open_with_history(file, Access::Read)?;
+    let (document, mut history) = open_with_history(file, Access::Read)?;
+    history.look(document.as_ref()).map_err(|error| not_changed(&file.display().to_string(), &error))?;
     let log = Log { file: file.display().to_string(), document, history };
     match (args.operation, &args.explain) {
         (Some(id), _) => operation::show(shell, &log, id),

@@ -168,17 +168,22 @@ fn settings_switch_a_host_off_and_pin_sentences() {
     let home = tempfile::tempdir().unwrap();
     let question = |host: &str| json!({"version": 1, "host": host, "session": {"messages": messages(30)}});
     set(home.path(), "pin = [\"Never push to main.\"]\n[hosts]\npi = false\n");
-    assert_eq!(reason(&ask(home.path(), &question("pi"))), "the settings leave pi to itself");
+    assert_eq!(reason(&ask(home.path(), &question("pi"))), "the settings leave this agent to itself");
     let digest = ask(home.path(), &question("opencode"))["digest"].as_str().unwrap().to_owned();
     assert!(digest.contains("\nThe user's settings say: Never push to main.\n"), "{digest}");
-    set(home.path(), "strategy = \"policy\"\n");
-    assert!(reason(&ask(home.path(), &question("pi"))).contains("the strategy policy"));
     set(home.path(), "strategy = \"ladder\"\n");
     assert_eq!(ask(home.path(), &question("pi"))["action"], "replace");
-    set(home.path(), "\nkeep_recent = 5\n");
-    assert!(reason(&ask(home.path(), &question("pi"))).contains("keep_recent"));
-    let shown = wb_of(home.path(), &["config"], b"");
-    assert!(shown.code == 1 && shown.stderr.contains("keep_recent`, expected"), "{}", shown.stderr);
+    for (text, word) in [
+        ("\nkeep_recent = 5\n", "keep_recent`, expected"),
+        ("strategy = \"policy\"", "window-budget, ladder"),
+    ] {
+        set(home.path(), text);
+        let why = "the settings cannot be read; `wb config` says why";
+        assert_eq!(reason(&ask(home.path(), &question("pi"))), why);
+        assert!(log_of(home.path()).contains(why));
+        let shown = wb_of(home.path(), &["config"], b"");
+        assert!(shown.code == 1 && shown.stderr.contains(word), "{}", shown.stderr);
+    }
 }
 
 #[test]
@@ -190,7 +195,7 @@ fn a_project_counts_before_the_user_and_where_each_comes_from_is_told() {
     let below = project.path().join("src/deep");
     fs::create_dir_all(&below).unwrap();
     let question = json!({"version": 1, "host": "pi", "cwd": below, "session": {"messages": messages(30)}});
-    assert_eq!(reason(&ask(home.path(), &question)), "the settings leave pi to itself");
+    assert_eq!(reason(&ask(home.path(), &question)), "the settings leave this agent to itself");
     let shown = wb_of(home.path(), &["config"], b"").stdout;
     assert!(shown.contains("keep_recent_tokens = 100  ~/.config/wb/config.toml\n"), "{shown}");
     assert!(shown.contains("strategy = window-budget  default\n"), "{shown}");
