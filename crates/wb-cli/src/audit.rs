@@ -71,7 +71,7 @@ fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>, Facts) {
     let (mut facts, mut said, mut out) = (Facts::default(), Vec::new(), Vec::new());
     let mut known = std::collections::HashSet::new();
     for segment in &session.segments {
-        let n_kept = segment.n_seen.saturating_sub(segment.n_digests());
+        let n_kept = segment.n_seen.saturating_sub(segment.n_synthetic());
         for (at, message) in segment.messages.iter().enumerate() {
             let digest =
                 markers::digest_body(message).filter(|_| !matches!(message, Message::BranchSummary { .. }));

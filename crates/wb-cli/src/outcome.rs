@@ -65,7 +65,7 @@ impl Outcome {
         let opts = session.opts();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
-        let facts = settings.facts_of(&messages);
+        let facts = session.facts(&messages);
         let mut report = compact_locally_with(&mut messages, settings, &opts, &facts);
         let undo = report.undo.take();
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();

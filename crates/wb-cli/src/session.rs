@@ -8,7 +8,10 @@ use std::sync::Arc;
 use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
+use wb_message::Message;
+use wb_message::markers::is_synthetic;
 use wb_record::{Access, MemoryParts, Probe};
+use wb_summarize::Facts;
 
 use crate::args::Policy;
 use crate::file_error::{not_opened_to_write, not_read};
@@ -153,6 +156,13 @@ impl Session {
             strategy,
             limit,
         }
+    }
+
+    /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
+    pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
+        let read = || wb_replay::Session::read("", self.document.as_ref());
+        let whole = messages.iter().any(is_synthetic).then(read).and_then(Result::ok);
+        whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
     }
 
     pub(crate) fn card(&self) -> ModelCard {

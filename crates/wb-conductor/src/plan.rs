@@ -157,10 +157,12 @@ impl Plan<'_> {
 
     pub(crate) fn local_because(self, reason: NoDigest) -> Ready {
         let digest = self.head.as_ref().map(|head| {
-            let line_chars = TokenHeuristic::DEFAULT.chars_within(head.lines_tokens);
-            let render = |digest: &LocalDigest<'_>, max_chars| match line_chars {
+            // What a shorter digest lacks is taken from its lines and from the rest alike.
+            let most = (head.own_tokens + head.lines_tokens).max(1);
+            let for_lines = |max_chars: usize| max_chars as f64 * head.lines_tokens as f64 / most as f64;
+            let render = |digest: &LocalDigest<'_>, max_chars| match head.lines_tokens {
                 0 => digest.render(max_chars),
-                _ => digest.render_with(max_chars, line_chars),
+                _ => digest.render_with(max_chars, for_lines(max_chars) as usize),
             };
             let message =
                 self.beside_shown(head, |digest| self.writer().fit(|max_chars| render(digest, max_chars)));
@@ -174,7 +176,8 @@ impl Plan<'_> {
         let shown = self.draft.shown();
         let n_messages = self.draft.input.messages.len();
         within_transcript(&head.facts, n_messages, &|at, line| shown.shows(at, line), |shows| {
-            tell(&LocalDigest::new(&head.facts, head.n_elided).beside(shows))
+            let n_before = (head.facts.n_messages() as usize).saturating_sub(n_messages);
+            tell(&LocalDigest::new(&head.facts, head.n_elided).in_all(head.n_elided + n_before).beside(shows))
         })
     }
 

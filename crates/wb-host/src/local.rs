@@ -141,7 +141,7 @@ fn as_summary(sections: &Sections) -> String {
     let status = of(Section::Turns).into_iter().rev().chain(of(Section::Status));
     let (blocked, rest): (Vec<_>, Vec<_>) = status.partition(|entry| entry.starts_with(UNRESOLVED));
     let is_done = |entry: &&String| {
-        ["- Turn ", "- Changed files", "- [x]"].iter().any(|label| entry.starts_with(label))
+        ["- Turn ", "- Files changed last", "- [x]"].iter().any(|label| entry.starts_with(label))
     };
     let (done, active): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_done);
     // The lists after a summary have the files that were read.
@@ -213,7 +213,7 @@ mod tests {
             "",
             "長い行です",
             "[… clipped …]",
-            "- Changed files: a.rs, b.rs",
+            "- Files changed last: a.rs, b.rs",
             "-",
             "- ",
             "#",

@@ -2,6 +2,7 @@
 
 use wb_formats::{Document, FormatError};
 use wb_message::{Block, Message, ToolVocabulary, markers};
+use wb_summarize::Facts;
 
 /// A session that was read whole.
 #[derive(Clone, Debug)]
@@ -27,9 +28,9 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Returns how many digests it begins with.
-    pub fn n_digests(&self) -> usize {
-        n_digests(&self.messages)
+    /// Returns how many messages it begins with that a compaction made.
+    pub fn n_synthetic(&self) -> usize {
+        n_synthetic(&self.messages)
     }
 
     /// Returns the messages that no segment before has shown.
@@ -59,6 +60,13 @@ impl Session {
         self.segments.iter().flat_map(Stretch::new_messages)
     }
 
+    /// Collects what was said, as if nothing had ever been compacted.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        self.said().for_each(|message| facts.take_in(message, &self.vocabulary));
+        facts
+    }
+
     /// Returns how often the agent itself has compacted the session, as far as the file tells.
     pub fn n_native(&self) -> usize {
         self.segments.len().saturating_sub(1)
@@ -77,11 +85,11 @@ fn stretches(segments: impl Iterator<Item = Vec<Message>>) -> Vec<Stretch> {
 /// Returns how many messages are the digest of earlier ones or were kept: the longest run behind the digest with which
 /// what was said before ends. A call that was in flight then may be gone with its message.
 fn n_seen(messages: &[Message], before: &[Stretch]) -> usize {
-    let n_digests = n_digests(messages);
-    let rest = &messages[n_digests..];
+    let n_synthetic = n_synthetic(messages);
+    let rest = &messages[n_synthetic..];
     let said: Vec<&Message> = before.iter().flat_map(Stretch::new_messages).collect();
     let in_flight = usize::from(said.last().is_some_and(|last| last.calls().next().is_some()));
-    n_digests + n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest))
+    n_synthetic + n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest))
 }
 
 /// Returns the length of the longest run with which `said` ends and `rest` begins.
@@ -90,8 +98,8 @@ fn n_kept(said: &[&Message], rest: &[Message]) -> usize {
     (1..=said.len().min(rest.len())).rev().find(is_kept).unwrap_or(0)
 }
 
-fn n_digests(messages: &[Message]) -> usize {
-    messages.iter().take_while(|message| markers::digest_body(message).is_some()).count()
+fn n_synthetic(messages: &[Message]) -> usize {
+    messages.iter().take_while(|message| markers::is_synthetic(message)).count()
 }
 
 /// Returns whether a message is an earlier one; since then a result may have been cleared, or a call without a result
@@ -198,7 +206,7 @@ mod tests {
         let second = [summary(), first[1].clone(), Message::user("three")];
         let third = [summary(), first[1].clone(), second[2].clone(), Message::user("four")];
         let segments = stretches([first.to_vec(), second.to_vec(), third.to_vec()].into_iter());
-        assert_eq!((segments[1].n_seen, segments[2].n_seen, segments[2].n_digests()), (2, 3, 1));
+        assert_eq!((segments[1].n_seen, segments[2].n_seen, segments[2].n_synthetic()), (2, 3, 1));
     }
     #[test]
     fn a_kept_answer_may_have_lost_a_call_that_was_in_flight() {

@@ -8,7 +8,7 @@ use wb_message::pairing::{KeyHasher, id_key};
 use crate::digest::Section;
 use crate::facts::mentions::{Mentions, Named};
 use crate::facts::names::names;
-use crate::labels::{BETWEEN_NAMES, NAMES, SEEN};
+use crate::labels::{BETWEEN_NAMES, GAP, NAMES, SEEN};
 use crate::scope::heading_at;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.
@@ -112,17 +112,19 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
-        let source = if self.sources.contains(&named.place()) {
-            0
-        } else {
-            SEEN.len() + mentions.label_of(&named).len() + 2
+        let source = match named.is_call() {
+            true => SEEN.len(),
+            false if self.sources.contains(&named.place()) => GAP.len(),
+            false => SEEN.len() + mentions.label_of(&named).len() + 2,
         };
         let n_bytes = line.len() + "\n  ".len() + source;
         if n_bytes > self.left {
             return false;
         }
         self.left -= n_bytes;
-        self.sources.insert(named.place());
+        if !named.is_call() {
+            self.sources.insert(named.place());
+        }
         self.known.insert(id_key(line));
         self.names_told.extend(names(line).into_iter().map(id_key));
         self.lines.push(named);
@@ -131,13 +133,20 @@ impl<'a> Choice<'a> {
 
     fn written(mut self, mentions: &Mentions) -> String {
         self.lines.sort_by_key(|named| (named.place(), std::cmp::Reverse(named.from_end)));
-        let (mut out, mut open) = (String::new(), None);
+        let (mut out, mut before) = (String::new(), None::<&Named<'_>>);
         for named in &self.lines {
-            if open != Some(named.place()) {
-                open = Some(named.place());
+            let line = named.line.unwrap_or_default();
+            if named.is_call() {
+                out.extend(["\n", SEEN, line]);
+                continue;
+            }
+            let above = before.filter(|before| before.place() == named.place());
+            if above.is_none() {
                 out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
             }
-            out.extend(["\n  ", named.line.unwrap_or_default()]);
+            let gap = if above.is_none_or(|above| above.is_above(named)) { "" } else { GAP };
+            out.extend(["\n  ", gap, line]);
+            before = Some(named);
         }
         if !self.bare.is_empty() {
             out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);

@@ -41,6 +41,7 @@ type Shown<'a> = &'a dyn Fn(u32, &str) -> bool;
 pub struct LocalDigest<'a> {
     facts: Cow<'a, Facts>,
     n_elided: usize,
+    n_in_all: usize,
     shown: Option<Shown<'a>>,
 }
 
@@ -66,7 +67,8 @@ pub fn local_digest<M: Borrow<Message>>(
     for message in messages {
         facts.take_in(message.borrow(), vocabulary);
     }
-    LocalDigest { facts: Cow::Owned(facts), n_elided: n_elided(messages), shown: None }
+    let n_elided = n_elided(messages);
+    LocalDigest { facts: Cow::Owned(facts), n_elided, n_in_all: n_elided, shown: None }
 }
 
 /// Returns how many messages a digest stands for: all but system texts, which stay.
@@ -77,7 +79,13 @@ pub fn n_elided<M: Borrow<Message>>(messages: &[M]) -> usize {
 impl<'a> LocalDigest<'a> {
     /// Starts from the facts of a session and the count of messages that the digest stands for.
     pub fn new(facts: &'a Facts, n_elided: usize) -> Self {
-        Self { facts: Cow::Borrowed(facts), n_elided, shown: None }
+        Self { facts: Cow::Borrowed(facts), n_elided, n_in_all: n_elided, shown: None }
+    }
+
+    /// Says how many messages of the session it stands for together with earlier digests, as far as the facts are of them.
+    #[must_use]
+    pub fn in_all(self, n_in_all: usize) -> Self {
+        Self { n_in_all: n_in_all.max(self.n_elided), ..self }
     }
 
     /// Leaves out what a reader sees anyway: `shows` is asked for a line of the message of a number.
@@ -89,7 +97,7 @@ impl<'a> LocalDigest<'a> {
     /// Renders the shortest digest, which says no more than how much is gone.
     pub fn least(&self) -> String {
         let mut sections = Sections::default();
-        sections.add(Section::Carryover, self.facts.elided_line(self.n_elided));
+        sections.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_in_all));
         sections.render(0)
     }
 
@@ -162,7 +170,7 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Plan, task_line(task));
         }
         let is_planned = !out.entries(Section::Plan).is_empty();
-        out.add(Section::Carryover, self.facts.elided_line(self.n_elided));
+        out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_in_all));
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
         path_entries(&mut out, Section::Carryover, READ, read);
         for (section, entry) in self.facts.foreign() {
@@ -173,10 +181,13 @@ impl<'a> LocalDigest<'a> {
                 section => out.add(*section, entry.clone()),
             }
         }
-        if out.entries(Section::Plan).is_empty() {
-            // That nothing is planned is not known: many agents plan in words alone.
-            let line = if tasks.is_empty() { NO_TASKS } else { ALL_DONE };
-            out.add(Section::Plan, line);
+        // That nothing is planned is not known: many agents plan in words alone.
+        let is = |state: TaskState| move |task: &Task| task.state == state;
+        let is_on_list = |task: &&Task| !is(TaskState::Dropped)(task);
+        if tasks.iter().any(is(TaskState::Done)) && tasks.iter().filter(is_on_list).all(is(TaskState::Done)) {
+            out.add(Section::Plan, ALL_DONE);
+        } else if out.entries(Section::Plan).is_empty() {
+            out.add(Section::Plan, NO_TASKS);
         }
         out
     }

@@ -13,6 +13,8 @@ pub(crate) const TURN: &str = "- Turn ";
 /// How a line of a turn begins that tells a command, and what stands before its end.
 pub(crate) const COMMAND: &str = "$ ";
 pub(crate) const ARROW: &str = " → ";
+/// How a line of a turn begins that tells what the user refused; the name of the tool follows.
+pub(crate) const REFUSED: &str = "the user refused: ";
 /// How the entry begins that tells what was done with git.
 pub(crate) const GIT: &str = "- Git, newest first: ";
 pub(crate) const ON_BRANCH: &str = "on branch ";
@@ -23,15 +25,16 @@ pub(crate) const PUSHED: &str = "pushed";
 pub(crate) const CHECKED_OUT: &str = "checked out ";
 pub(crate) const SINCE_COMMIT: &str = "- Since the last commit: ";
 /// Says that no list of tasks tells what comes next.
-pub(crate) const NO_TASKS: &str =
-    "- No list of tasks was kept with a tool; the turns tell what is planned in words.";
+pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";
 /// How the entry begins that counts the constraints that found no room.
 pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";
 /// How an entry begins that holds lines of a tool, a file or a speaker.
 pub(crate) const SEEN: &str = "- Seen last in ";
+/// Stands before a line of a source that has others between it and the one above.
+pub(crate) const GAP: &str = "…";
 /// How entries begin that are lists, and what separates their items.
-pub(crate) const MODIFIED: &str = "- Changed files: ";
+pub(crate) const MODIFIED: &str = "- Files changed last: ";
 pub(crate) const READ: &str = "- read: ";
 pub(crate) const NAMES: &str = "- names: ";
 pub(crate) const LISTS: [(&str, &str); 3] = [(MODIFIED, ", "), (READ, ", "), (NAMES, BETWEEN_NAMES)];
@@ -65,12 +68,12 @@ impl Elided {
         }
     }
 
-    /// Returns the line that says how many messages are gone.
-    pub(crate) fn line(self, n_elided: usize) -> String {
+    /// Returns the line that says how many messages are gone, and how many in all as far as they were seen.
+    pub(crate) fn line(self, n_elided: usize, n_in_all: usize) -> String {
         let plural = if n_elided == 1 { "" } else { "s" };
         let all = match self.before {
             None if self.beside => String::new(),
-            before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided)),
+            before => format!(" ({} in all)", before.unwrap_or(0).saturating_add(n_elided).max(n_in_all)),
         };
         format!("{n_elided} message{plural}{ELIDED}{all}{}", if self.beside { BESIDE } else { "." })
     }

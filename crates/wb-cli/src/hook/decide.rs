@@ -12,7 +12,7 @@ use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
 use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::{Outcome, Shape};
-use crate::session::Session;
+use crate::session::{Measure, Session};
 
 /// What a host is answered, and by what its compaction is known again.
 pub(super) struct Decided {
@@ -66,9 +66,7 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     let policy = Policy { window: request.window, force: true, ..config.policy };
     let mut session = Session::of(file, opened, policy, config.strategy);
     session.opened.model = request.model.clone().or(session.opened.model.take());
-    // What is compacted has become too much, whatever window is assumed here.
-    let filled = session.measure.context_tokens + session.policy.reserve_tokens;
-    session.window = session.window.min(filled);
+    session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = Outcome::of_steps(&mut session, steps);
     let answer = answer(request, config, &outcome, cut);
@@ -85,6 +83,16 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
         return Answer::pass("the result would not be valid").into();
     }
     Decided { answer, by_agent }
+}
+
+/// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
+/// much of it is no message, it is larger, so that half of the messages have room.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
+fn window_that_is_full(session: &Session) -> u64 {
+    let Measure { context_tokens, overhead_tokens, .. } = session.measure;
+    let half = overhead_tokens + context_tokens.saturating_sub(overhead_tokens) / 2;
+    let limit = half as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;
+    context_tokens.max(limit as u64) + session.policy.reserve_tokens
 }
 
 /// Returns the messages that stay.
@@ -129,7 +137,12 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     if !digest.contains("\n# Objective\n") && outcome.facts.has_first() {
         return pass("there is no room for a digest that tells what the user asked for".into());
     }
-    let stays = |at: u32| keep.iter().any(|range| range.contains(&(at as usize)));
+    // The facts may begin before the messages; they end with the same one.
+    let n_before = (outcome.facts.n_messages() as usize).saturating_sub(report.messages_before);
+    let stays = |at: u32| {
+        let at = (at as usize).checked_sub(n_before);
+        at.is_some_and(|at| keep.iter().any(|range| range.contains(&at)))
+    };
     let mut audit = audit(&digest, &outcome.facts);
     audit.retain(|it| it.kind != FindingKind::MissingConstraint || !it.message.is_some_and(stays));
     let words = words(request.instructions.as_deref(), &config.pin);

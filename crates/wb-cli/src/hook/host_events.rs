@@ -74,8 +74,7 @@ impl Event {
     /// Tells a model that writes a summary what the summary must hold.
     fn before(&self, pin: &[String]) -> Option<Said> {
         let session = self.session()?;
-        let said: Vec<_> = session.said().collect();
-        let facts = Facts::of(&said, &session.vocabulary);
+        let facts = session.facts();
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
         let pinned = listed(pin);
         let lead = "These facts were collected from the whole session. Keep those that still matter in the \

@@ -84,6 +84,7 @@ impl Facts {
             let from = output.lines().find_map(line_number).unwrap_or(0);
             let shown = self.sources.of(|shown| shown.is_of(path));
             self.mentions.unnumber(&shown.collect::<Vec<_>>(), from);
+            self.mentions.overtake_lines(|line| numbered_path(line).is_some_and(|of| is_same_file(of, path)));
         }
         self.sources.push(Shown::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);
@@ -195,7 +196,7 @@ impl Facts {
         if !effects.git.is_empty() {
             self.overtake(|shown| *shown == Shown::WorkingCopy);
         }
-        if effects.git.iter().any(changes_files) {
+        if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
             self.overtake(|shown| matches!(shown, Shown::File(_)));
         }
         if let Some(branch) = shown_branch(command.text, output) {
@@ -251,8 +252,24 @@ fn shown_branch<'o>(command: &str, output: &'o str) -> Option<&'o str> {
         .filter(|_| command.contains("git"))
 }
 
+/// Returns the path of `src/a.rs:12: …` or `src/a.rs-12-…`, a line of a file as searches show it.
+fn numbered_path(line: &str) -> Option<&str> {
+    let is_number = |rest: &str, sign: char| {
+        rest.split_once(sign)
+            .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()))
+    };
+    let place = |sign: char| {
+        line.match_indices(sign).find(|(at, _)| is_number(&line[at + 1..], sign)).map(|(at, _)| at)
+    };
+    let at = [':', '-'].into_iter().filter_map(place).min()?;
+    Some(line[..at].trim_start_matches("./")).filter(|path| path.contains('.'))
+}
+
 /// Tells of `src/a.rs:12: …`, a line of that file as searches show it.
 fn starts_with_path(line: &str, path: &str) -> bool {
+    if numbered_path(line).is_some_and(|of| is_same_file(of, path)) {
+        return true;
+    }
     let named = line.split_once(':').map(|(named, _)| named.trim_start_matches("./"));
     named.is_some_and(|named| named.contains('.') && is_same_file(named, path))
 }

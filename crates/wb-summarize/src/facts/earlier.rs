@@ -137,7 +137,7 @@ impl Facts {
             if is_ours {
                 let text = unindented(entry.strip_prefix("- ").unwrap_or(entry));
                 let forbids = constraints(&text).iter().any(|found| found.kind == Kind::Forbids);
-                self.keep_constraint(Constraint { text, forbids, at });
+                self.keep_constraint(Constraint { text, forbids, passing: false, at });
             } else {
                 self.keep(Section::Guardrails, entry);
             }
@@ -238,11 +238,15 @@ impl Facts {
                 self.files.read(path, at);
             }
         } else if let Some(seen) = entry.strip_prefix(SEEN) {
-            let (label, lines) = seen.split_once(":\n").unwrap_or((seen, ""));
             self.mentions.begin_source(at, *n_sources);
             *n_sources = n_sources.saturating_add(1);
-            self.mentions.label(label);
-            self.mentions.read(lines, By::Tool);
+            match seen.split_once(":\n") {
+                Some((label, lines)) => {
+                    self.mentions.label(label);
+                    self.mentions.read(lines, By::Tool);
+                }
+                None => self.mentions.read_argument(seen, seen, &mut None),
+            }
         } else if elided_total(entry).is_none() && !entry.starts_with(NAMES) {
             self.keep(Section::Carryover, entry);
         }

@@ -50,6 +50,8 @@ const LEAST_NAMES: usize = 512;
 const MOST_NAMES: usize = 1_536;
 /// Bytes of a transcript for each name that is kept.
 const BYTES_PER_NAME: u64 = 2_000;
+/// Bytes of the end of a line, with blanks and an empty line behind it.
+const LINE_ENDS: usize = 4;
 /// Names that are put in order together.
 const RANKED_AT_ONCE: usize = 384;
 /// Bytes of text for each name, at which the text is cleaned up.
@@ -72,6 +74,9 @@ pub(super) struct Mention {
     from_end: u32,
     /// Which of the sources it was whose lines the message holds, where it holds several.
     source: u16,
+    /// Bytes of blanks that the line begins with.
+    #[serde(default)]
+    indent: u8,
     by: By,
     /// In how many messages it was seen.
     count: u32,
@@ -89,8 +94,10 @@ pub struct Named<'a> {
     pub message: u32,
     /// Which source its line comes from, of those whose lines the message holds; 0 where that is but one.
     pub source: u16,
-    /// How many bytes of its text begin with the line: the more, the earlier it stands.
+    /// How many bytes of its text begin with the line: the more, the earlier it stands; 0 where the line is a call.
     pub from_end: u32,
+    /// Bytes of blanks that the line begins with.
+    indent: u8,
     /// Who used it last.
     pub by: By,
     /// In how many messages it was seen.
@@ -107,6 +114,17 @@ impl Named<'_> {
     /// Returns which message and which source in it the line stands in.
     pub(crate) fn place(&self) -> (u32, u16) {
         (self.message, self.source)
+    }
+
+    /// Tells whether the line is a call as a whole.
+    pub(crate) fn is_call(&self) -> bool {
+        self.from_end == 0
+    }
+
+    /// Tells whether another line of the same source is the next one, but for empty ones.
+    pub(crate) fn is_above(&self, next: &Self) -> bool {
+        let own = usize::from(self.indent) + self.line.map_or(0, str::len);
+        self.from_end.saturating_sub(next.from_end) as usize <= own + LINE_ENDS
     }
 }
 
@@ -168,16 +186,18 @@ impl Mentions {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
-        let (mut start, mut line, mut kept) = (text.len() + 1, "", None);
+        let (mut start, mut line, mut kept) = (text.len() + 1, Line::default(), None);
         for at in found.drain(..).rev() {
             if at.start < start {
                 start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
                 let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
-                (line, kept) = (text[start..end].trim(), None);
+                let own = text[start..end].trim_start();
+                let indent = u8::try_from(end - start - own.len()).unwrap_or(u8::MAX);
+                let from_end = count(text.len() - start);
+                (line, kept) = (Line { text: own.trim_end(), from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {
-                let from_end = count(text.len() - start);
-                self.note(&text[at], line, &mut kept, from_end, by);
+                self.note(&text[at], line, &mut kept, by);
             }
         }
         self.found = found;
@@ -186,16 +206,17 @@ impl Mentions {
     /// Reads an argument of a call, whose line is the call as a whole.
     pub(crate) fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<Kept>) {
         self.n_bytes += text.len() as u64;
-        each_name(text, |at| self.note(&text[at], call, kept, 0, By::Call));
+        let call = Line { text: call, ..Line::default() };
+        each_name(text, |at| self.note(&text[at], call, kept, By::Call));
     }
 
     /// Reads a text of the message whose lines are not kept: a name that has a line keeps that.
     pub(crate) fn read_names(&mut self, text: &str, by: By) {
         self.n_bytes += text.len() as u64;
-        each_name(text, |at| self.note(&text[at], "", &mut Some(Kept(Span::default())), 0, by));
+        each_name(text, |at| self.note(&text[at], Line::default(), &mut Some(Kept(Span::default())), by));
     }
 
-    fn note(&mut self, name: &str, line: &str, kept: &mut Option<Kept>, from_end: u32, by: By) {
+    fn note(&mut self, name: &str, line: Line<'_>, kept: &mut Option<Kept>, by: By) {
         let key = id_key(name);
         let known = self.places.get(&key).copied();
         let place = known.and_then(|at| self.kept.get(at as usize));
@@ -212,9 +233,9 @@ impl Mentions {
             }
             return;
         }
-        let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.is_empty();
-        let line_at = kept.get_or_insert_with(|| self.keep_line(line)).0;
-        let name_at = match (line_at.1 > 0).then(|| place_of(name, line)).flatten() {
+        let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.text.is_empty();
+        let line_at = kept.get_or_insert_with(|| self.keep_line(line.text)).0;
+        let name_at = match (line_at.1 > 0).then(|| place_of(name, line.text)).flatten() {
             Some(at) => Span(line_at.0 + count(at), length(name.len())),
             None => self.keep(name),
         };
@@ -224,7 +245,8 @@ impl Mentions {
             seen: self.message,
             message: self.message,
             source: self.source,
-            from_end,
+            from_end: line.from_end,
+            indent: line.indent,
             by,
             count: 1,
             score: by.weight() * self.weight,
@@ -236,7 +258,7 @@ impl Mentions {
                 *mention = Mention { count, score, ..new };
                 if is_bare && old.line.1 > 0 {
                     (mention.name, mention.line, mention.message) = (old.name, old.line, old.message);
-                    (mention.from_end, mention.by) = (old.from_end, old.by);
+                    (mention.from_end, mention.indent, mention.by) = (old.from_end, old.indent, old.by);
                 }
             });
         } else {
@@ -356,6 +378,7 @@ impl Mentions {
             message: mention.message,
             source: mention.source,
             from_end: mention.from_end,
+            indent: mention.indent,
             by: mention.by,
             count: mention.count,
         }
@@ -372,6 +395,14 @@ impl Mentions {
         let entry = size_of::<Mention>() + 2 * size_of::<(u64, u32)>();
         self.kept.len() * entry + self.text.len() + self.labels.len() * size_of::<((u32, u16), Span)>()
     }
+}
+
+/// A line of a text, and where it stands there.
+#[derive(Clone, Copy, Default)]
+struct Line<'t> {
+    text: &'t str,
+    from_end: u32,
+    indent: u8,
 }
 
 /// A line that was kept.

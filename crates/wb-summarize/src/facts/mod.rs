@@ -92,6 +92,9 @@ pub struct Constraint {
     pub text: String,
     /// Whether it forbids something.
     pub forbids: bool,
+    /// Whether it was said of the step at hand, so that it is forgotten some turns later.
+    #[serde(default)]
+    pub passing: bool,
     /// The number of the message that says it.
     pub at: u32,
 }
@@ -250,8 +253,8 @@ impl Facts {
         &self.ledger
     }
 
-    pub(crate) fn elided_line(&self, n_elided: usize) -> String {
-        self.elided.line(n_elided)
+    pub(crate) fn elided_line(&self, n_elided: usize, n_in_all: usize) -> String {
+        self.elided.line(n_elided, n_in_all)
     }
 
     /// Returns about how many bytes of memory they take.

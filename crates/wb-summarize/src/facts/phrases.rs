@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_message::text::one_line;
 
-use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, PUSHED};
+use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, PUSHED, REFUSED};
 use crate::shell::GitEffect;
 use crate::words::answers::Answer;
 
@@ -17,7 +17,7 @@ pub(super) fn told(answer: &Answer) -> String {
         Answer::Answered { question, answer } => format!("asked: {question} — the user answered: {answer}"),
         Answer::Approved { what } => format!("the user approved: {what}"),
         // What the user said to it begins a turn.
-        Answer::Refused { what, .. } => format!("the user refused: {what}"),
+        Answer::Refused { what, .. } => [REFUSED, what].concat(),
     }
 }
 

@@ -15,10 +15,10 @@ use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::By;
 use crate::labels::Elided;
 use crate::outcome::Reported;
-use crate::words::answers::answers;
+use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
-use crate::words::user_text::{is_rejection, own_words, rejected_words};
+use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
 
 /// Calls that may be open at once, the newest ones.
@@ -26,6 +26,8 @@ const MOST_OPEN: usize = 64;
 /// Entries of each list that are kept, the newest ones.
 const MOST_CONSTRAINTS: usize = 200;
 const MOST_DECIDED: usize = 12;
+/// Turns after which what was said of a step is forgotten.
+const PASSING_TURNS: usize = 6;
 const DECIDED_BYTES: usize = 300;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
@@ -91,7 +93,7 @@ impl Facts {
                 self.mentions.label("note");
                 for text in content.texts().filter(|text| !text.trim().is_empty()) {
                     self.read_ends(text, By::Tool);
-                    if is_note(text) {
+                    if is_note(text) && !user_words(text).trim().is_empty() {
                         self.decide("a note", text, at);
                     }
                 }
@@ -122,7 +124,10 @@ impl Facts {
         content.texts().for_each(|text| self.ledger.user(text, at));
         self.mentions.label(if is_user { "the user" } else { "the host" });
         for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
-            self.read_ends(text, if is_user { By::User } else { By::Tool });
+            match is_user {
+                true => self.read_ends(&user_words(text), By::User),
+                false => self.read_ends(text, By::Tool),
+            }
         }
     }
 
@@ -138,14 +143,22 @@ impl Facts {
     /// Begins a turn with what the user said.
     fn asked(&mut self, words: &str, at: u32) {
         self.has_first |= self.elided == Elided::default();
+        if takes_back(words) && self.turns.iter().len() > 1 {
+            let last = self.turns.current().start;
+            self.constraints.retain(|it| it.at < last);
+        }
         self.turns.begin(words, at, self.n_bytes);
+        let passed = self.turns.iter().rev().nth(PASSING_TURNS).map_or(0, |turn| turn.start);
+        self.constraints.retain(|it| !it.passing || it.at >= passed);
         self.constrain(words, at);
     }
 
     fn constrain(&mut self, words: &str, at: u32) {
+        let is_first = self.turns.iter().len() <= 1;
         for found in constraints(words).into_iter().filter(|found| !is_step(found)) {
             let forbids = found.kind == Kind::Forbids;
-            self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, at });
+            let passing = !is_first && is_passing(&found);
+            self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, passing, at });
         }
     }
 
@@ -297,12 +310,22 @@ impl Facts {
         if is_cleared(content) {
             return;
         }
+        let output = content.iter().find_map(Block::as_text).unwrap_or_default();
+        let role = vocabulary.role(tool_name);
+        let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
+        // The list of tasks is told as such, and that a change was made as a change.
+        let says_nothing = role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n');
         for text in content.iter().rev().filter_map(Block::as_text) {
-            self.read_ends(text, By::Tool);
+            match says_nothing {
+                true => self.mentions.read_names(text, By::Tool),
+                false => self.read_ends(text, By::Tool),
+            }
         }
         let Some(call) = open else { return };
-        let output = content.iter().find_map(Block::as_text).unwrap_or_default();
         for answer in answers(&call.name, &call.input, output, is_error) {
+            if matches!(answer, Answer::Approved { .. }) {
+                self.turns.approved(&call.name);
+            }
             let told = told(&answer);
             self.ledger.answered(&answer, &told);
             self.turns.current().answered(told);
@@ -320,6 +343,41 @@ impl Facts {
         }
         self.answered(&call, output, is_error, at, vocabulary);
     }
+}
+
+/// Tells of what is said of the step at hand: a correction, or a demand without a word that makes a rule of it.
+fn is_passing(found: &words::constraints::Constraint<'_>) -> bool {
+    const LASTING: [&str; 15] = [
+        "always",
+        "never",
+        "all",
+        "any",
+        "every",
+        "each",
+        "must",
+        "only",
+        "everything",
+        "nothing",
+        "anything",
+        "generally",
+        "future",
+        "ever",
+        "whenever",
+    ];
+    let is_lasting = || plain_words(found.text).any(|it| LASTING.contains(&it.to_lowercase().as_str()));
+    match found.kind {
+        Kind::Corrects => true,
+        Kind::Requires => found.text.is_ascii() && !is_lasting(),
+        Kind::Forbids | Kind::Prefers => false,
+    }
+}
+
+/// Tells of a user who takes the last words back: "you can undo that, it was the log".
+fn takes_back(words: &str) -> bool {
+    const VERBS: [&str; 2] = ["undo", "revert"];
+    const WHAT: [&str; 3] = ["that", "this", "it"];
+    let words: Vec<String> = plain_words(head(words, 200)).map(str::to_lowercase).collect();
+    words.windows(2).any(|pair| VERBS.contains(&pair[0].as_str()) && WHAT.contains(&pair[1].as_str()))
 }
 
 /// Tells of a correction that is carried out at once and says nothing for later: "no, that's wrong", "revert that".

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use wb_message::text::{clip, clip_lines, head, one_line};
 
+use crate::labels::REFUSED;
+
 /// Bytes of a request that are kept, of the first one and of any other.
 const FIRST_BYTES: usize = 8_000;
 const ASKED_BYTES: usize = 2_400;
@@ -119,8 +121,19 @@ impl Turns {
         self.n_bytes + self.kept.last().map_or(0, |turn| turn.n_bytes() as u64)
     }
 
+    /// Forgets what the user refused of a tool whose call was then approved.
+    pub(super) fn approved(&mut self, tool: &str) {
+        let is_refused =
+            |answer: &String| answer.strip_prefix(REFUSED).is_some_and(|what| what.starts_with(tool));
+        self.kept.iter_mut().for_each(|turn| turn.answers.retain(|answer| !is_refused(answer)));
+        self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
+    }
+
     /// Begins a turn with what the user said.
     pub(crate) fn begin(&mut self, asked: &str, at: u32, n_read: u64) {
+        if self.kept.pop_if(|last| last.is_void()).is_some() {
+            self.n_requests -= 1;
+        }
         self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
         self.n_requests += 1;
         let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
@@ -174,6 +187,13 @@ impl Turns {
 }
 
 impl Turn {
+    /// Tells of a command that was begun and came to nothing: `/mo`.
+    fn is_void(&self) -> bool {
+        let is_command = self.asked.starts_with('/') && !self.asked.contains([' ', '\n']);
+        let is_quiet = self.said.is_empty() && self.runs.is_empty() && self.changed.is_empty();
+        is_command && is_quiet && self.answers.is_empty() && self.told.is_empty()
+    }
+
     /// Notes what the agent said; a word or two does not replace what says more.
     pub(crate) fn says(&mut self, text: &str, at: u32) {
         // What a host writes where it asked for no reply.

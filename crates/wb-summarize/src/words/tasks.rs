@@ -1,7 +1,7 @@
 //! Follows the list of tasks that an agent keeps with its tools.
 //!
-//! Some tools replace the whole list, some add or change one task. A task that vanishes unfinished from a list that
-//! replaced it was dropped, not done.
+//! Some tools replace the whole list, some add or change one task. Of a task that vanishes unfinished from a list that
+//! goes on, nobody knows whether it was done; a list that begins anew says nothing of the one before.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -41,7 +41,7 @@ impl TaskState {
         (Self::Active, "in_progress"),
         (Self::Done, "completed"),
         (Self::Cancelled, "cancelled"),
-        (Self::Dropped, "dropped, not done"),
+        (Self::Dropped, "no longer on the list"),
     ];
 
     /// Returns the word by which digests tell it.
@@ -187,6 +187,9 @@ impl Tasks {
                 let found = (0..listed.len()).find(free);
                 found.inspect(|at| is_new[*at] = false).is_none()
             });
+        }
+        if is_new.iter().all(|is_new| *is_new) && !listed.is_empty() {
+            self.tasks.clear();
         }
         for task in self.tasks.iter_mut().filter(|task| task.state.is_open()) {
             task.state = TaskState::Dropped;
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_task_that_vanishes_was_dropped_and_a_finished_one_stays_done() {
+    fn an_open_task_that_vanishes_is_no_longer_on_the_list_and_a_finished_one_stays_done() {
         let first = todos(&[("read", "completed"), ("parse", "in_progress"), ("print", "pending")]);
         check(
             &[
@@ -392,11 +395,11 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_counts_from_one_again_drops_what_was_open() {
+    fn a_list_that_begins_anew_says_nothing_of_the_one_before() {
         let one = |text| json!({ "todos": [{ "id": "1", "content": text, "status": "pending" }] });
         check(
             &[("TodoWrite", one("read the log"), ""), ("TodoWrite", one("write docs"), "")],
-            &[("read the log", Dropped), ("write docs", Open)],
+            &[("write docs", Open)],
         );
     }
 

@@ -168,7 +168,7 @@ fn the_state_of_a_task_is_told_as_the_list_has_it() {
         &session,
         &[
             ("# Plan\n- [cancelled] Port the reader tests", None),
-            ("# Plan\n- [dropped, not done] Describe the importer change", None),
+            ("# Plan\n- [no longer on the list] Describe the importer change", None),
             ("- [x] Describe the importer change", Some(TaskState)),
             ("- [completed] Port the reader tests", Some(TaskState)),
             ("- [pending] Port the reader tests", Some(TaskState)),

@@ -216,3 +216,70 @@ fn what_a_model_wrote_as_guardrails_is_told_on_and_never_taken_for_the_users_wor
     let words: Vec<_> = again.constraints().map(|it| (it.text.as_str(), it.forbids)).collect();
     assert!(words.contains(&("Never touch the schema.", true)), "{words:?}");
 }
+
+#[test]
+fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
+    let mut talk = vec![
+        Message::user("Port the footer. It must work offline."),
+        Message::assistant("Ported."),
+        Message::user("no, the block should stay as it is"),
+        Message::assistant("It stays."),
+        Message::user("the heading should be blue. Never touch the schema."),
+        Message::assistant("Blue it is."),
+    ];
+    let guardrails = |talk: &[Message]| {
+        let mut facts = Facts::default();
+        talk.iter().for_each(|message| facts.take_in(message, &ToolVocabulary::default()));
+        facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(guardrails(&talk).len(), 4, "{:?}", guardrails(&talk));
+    for n in 0..8 {
+        talk.push(Message::user(format!("Now part {n} of the list.")));
+        talk.push(Message::assistant("Done."));
+    }
+    assert_eq!(guardrails(&talk), ["Port the footer. It must work offline.", "Never touch the schema."]);
+}
+
+#[test]
+fn what_the_user_takes_back_is_no_rule() {
+    let talk = [
+        Message::user("Port the theme. Never log."),
+        Message::assistant("Ported."),
+        Message::user("hmm, the update must always wait for the next tick"),
+        Message::assistant("It waits."),
+        Message::user("you can undo that, it was the log"),
+    ];
+    let told = digest(&talk, None);
+    assert!(
+        told.contains("# Guardrails\n- Never log.\n#")
+            || told.contains("# Guardrails\n- Port the theme. Never log.\n#"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_command_that_came_to_nothing_is_no_request() {
+    let talk = [Message::user("/mo"), Message::user("Port it."), Message::assistant("Ported, all of it.")];
+    let told = digest(&talk, None);
+    assert!(told.contains("- First request: Port it.") && !told.contains("/mo"), "{told}");
+}
+
+#[test]
+fn a_plan_that_was_approved_in_the_end_was_not_refused() {
+    let refused = r#"u"Plan it." a:ExitPlanMode() t!"The user doesn't want to proceed with this tool use" "#;
+    assert!(digest(&script(refused), None).contains("the user refused: ExitPlanMode"));
+    let approved =
+        [refused, r#"a:ExitPlanMode() t"User has approved your plan. You can now start coding.""#].concat();
+    let told = digest(&script(&approved), None);
+    assert!(told.contains("the user approved: ExitPlanMode") && !told.contains("refused"), "{told}");
+}
+
+#[test]
+fn lines_that_others_stand_between_are_told_apart() {
+    let shown = "    let parse_cart = 1;\n    let parse_total = 2;\n\n    let parse_rest = 3;\n    x();\n    let parse_last = 4;\n";
+    let talk = script(&format!("u\"Read it.\" a:read(src/cart.rs) t\"{shown}\" u\"Go on.\""));
+    let told = digest(&talk, None);
+    let lines =
+        ["let parse_cart = 1;", "let parse_total = 2;", "let parse_rest = 3;", "…let parse_last = 4;"];
+    assert!(told.contains(&lines.join("\n  ")), "{told}");
+}
