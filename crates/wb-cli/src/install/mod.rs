@@ -1,8 +1,9 @@
 //! `wb install` and `wb uninstall`: puts `wb` into an agent, and takes it out again.
 
-mod embedded;
-mod settings;
+mod json_edit;
 mod hooks;
+mod plug_in;
+mod hosts;
 mod place;
 mod change;
 mod plan;
@@ -13,7 +14,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use self::check::{Checked, check};
-use self::place::{HOSTS, Host, Place, host};
+use self::hosts::{HOSTS, Host, host};
+use self::place::Place;
 use self::plan::Plan;
 use self::show::{Asked, JsonReport};
 use crate::environment::Environment;
@@ -39,7 +41,7 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
     let place = Place::of(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
     let stays = |file: String, flag: &str| {
-        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.word)
+        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
     };
     note_others(host, &shell.environment, &mut plan, stays);
     finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
@@ -52,7 +54,7 @@ fn planned(
     wants_hooks: bool,
 ) -> Result<Plan, UserError> {
     let program = this_program(environment)?;
-    let is_plug_in = !embedded::of(host.name).is_empty();
+    let is_plug_in = !host.files.is_empty();
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => plan::hooks(host, &path, place, program)?,
         None if wants_hooks => return Err(no_hooks(host)),
@@ -80,8 +82,8 @@ fn note_others(
 }
 
 fn no_hooks(host: &Host) -> UserError {
-    let hint = format!("leave --hooks out: wb install {}", host.word);
-    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.word), hint)
+    let hint = format!("leave --hooks out: wb install {}", host.name.word());
+    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.name.word()), hint)
 }
 
 /// Returns the path of this program, as it is written into the files.
@@ -107,7 +109,7 @@ fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
         change::make(asked.place, &plan.changes)?;
     }
     if shell.is_json {
-        shell.print_json(&JsonReport::of(asked.host, asked.place, plan, asked.is_dry))?;
+        shell.print_json(&JsonReport::of(asked, plan))?;
     } else {
         shell.print(|page| show::done(page, &shell.environment, asked, plan))?;
     }

@@ -2,76 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::hosts::Host;
 use crate::environment::Environment;
-use crate::install_args::HostName;
 use crate::user_error::UserError;
-
-/// An agent, as it was tried.
-#[derive(Debug)]
-pub(super) struct Host {
-    pub(super) name: HostName,
-    /// The name that people type.
-    pub(super) word: &'static str,
-    /// As its makers write it.
-    pub(super) title: &'static str,
-    pub(super) program: &'static str,
-    /// The version that the plug-in was tried with, as docs/evaluation/hosts.md has it.
-    pub(super) tried: &'static str,
-    /// The folder below the project.
-    project: &'static str,
-    /// The file for hooks, for all that the user does and for a project.
-    hooks: Option<[&'static str; 2]>,
-    /// What its compaction is with the plug-in, if there is one.
-    pub(super) effect: &'static str,
-}
-
-pub(super) const HOSTS: [Host; 4] = [
-    Host {
-        name: HostName::ClaudeCode,
-        word: "claude-code",
-        title: "Claude Code",
-        program: "claude",
-        tried: "2.1.328",
-        project: ".claude",
-        hooks: Some(["settings.json", "settings.local.json"]),
-        effect: "Claude Code now compacts by wb, without a request to a model.",
-    },
-    Host {
-        name: HostName::Codex,
-        word: "codex",
-        title: "Codex",
-        program: "codex",
-        tried: "0.169.0",
-        project: ".codex",
-        hooks: Some(["hooks.json", "hooks.json"]),
-        effect: "",
-    },
-    Host {
-        name: HostName::Opencode,
-        word: "opencode",
-        title: "opencode",
-        program: "opencode",
-        tried: "1.18.33",
-        project: ".opencode",
-        hooks: None,
-        effect: "opencode now stores the summary of wb; it still sends its own request for one.",
-    },
-    Host {
-        name: HostName::Pi,
-        word: "pi",
-        title: "pi",
-        program: "pi",
-        tried: "0.73.1",
-        project: ".pi",
-        hooks: None,
-        effect: "pi now compacts by wb, without a request to a model.",
-    },
-];
-
-/// Returns what is known of an agent.
-pub(super) fn host(name: HostName) -> &'static Host {
-    HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
-}
 
 /// A folder of an agent: the user's, or that of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,19 +23,8 @@ impl Place {
             let root = environment.working.clone().ok_or_else(no_folder)?;
             return Ok(Self { root, folder: host.project.into(), is_project });
         }
-        let told = match host.name {
-            HostName::ClaudeCode => environment.claude_config.clone(),
-            HostName::Codex => environment.codex_home.clone(),
-            HostName::Opencode => environment.config_home.as_ref().map(|folder| folder.join("opencode")),
-            HostName::Pi => environment.pi_agent.clone(),
-        };
-        let below = match host.name {
-            HostName::ClaudeCode => ".claude",
-            HostName::Codex => ".codex",
-            HostName::Opencode => ".config/opencode",
-            HostName::Pi => ".pi/agent",
-        };
-        let root = told.or_else(|| environment.home.as_ref().map(|home| home.join(below)));
+        let moved = (host.moved)(environment);
+        let root = moved.or_else(|| environment.home.as_ref().map(|home| home.join(host.home)));
         Ok(Self { root: root.ok_or_else(no_folder)?, folder: PathBuf::new(), is_project })
     }
 
@@ -144,7 +66,9 @@ pub(super) fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hosts::host;
     use super::*;
+    use crate::install_args::HostName;
 
     #[test]
     fn variables_of_the_agents_say_where_else_to_put_it() {
