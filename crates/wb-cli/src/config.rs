@@ -127,6 +127,11 @@ impl Config {
         Ok(Self { strategy, policy, pin, off, rows })
     }
 
+    /// Returns the file that sets a key.
+    pub(crate) fn from(&self, key: &str) -> Option<&Path> {
+        self.rows.iter().find(|row| row.key == key)?.from.as_deref()
+    }
+
     /// Tells whether sessions of a host are compacted; of one that is not known they are.
     pub(crate) fn is_on(&self, host: &str) -> bool {
         !self.off.iter().any(|off| off.word() == host)

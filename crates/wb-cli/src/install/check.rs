@@ -13,6 +13,7 @@ use super::hooks;
 use super::hosts::{self, Host};
 use super::place::{Place, found, is_program};
 use super::plug_in::{self, VERSION};
+use super::switches::switched_off;
 use crate::environment::Environment;
 use crate::install_args::HostName;
 
@@ -108,6 +109,7 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
         let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
         problems.push(how.to_owned());
     }
+    problems.extend(switched_off(host, place, &found.file, environment));
     Some(Found { wb: written.program, problems, ..found }.judged(environment))
 }
 
@@ -126,9 +128,12 @@ fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
 fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
     let found = Found::new(place.hooks(host)?, place);
     let text = read(place, &found.file).ok()??;
+    if let Some(why) = hooks::broken(&text) {
+        return Some(Found { problems: vec![format!("{why}: repair it")], ..found });
+    }
     let programs = hooks::programs(&text);
     let (.., first) = programs.first()?.clone();
-    let mut problems = Vec::new();
+    let mut problems = switched_off(host, place, &found.file, environment);
     if programs.len() < host.events.len() || programs.iter().any(|(.., program)| *program != first) {
         problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
     }

@@ -154,6 +154,11 @@ fn ours_in(text: &str, list: &Range<usize>) -> Vec<(usize, Range<usize>, String)
     ours.collect()
 }
 
+/// Returns why settings that may hold hooks of ours cannot be read.
+pub(super) fn broken(text: &str) -> Option<String> {
+    checked(text).err().filter(|_| text.contains(" hook\""))
+}
+
 /// Refuses what is no JSON object.
 fn checked(text: &str) -> Result<&str, String> {
     match serde_json::from_str::<Value>(text) {

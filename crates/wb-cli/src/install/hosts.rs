@@ -28,6 +28,8 @@ pub(super) struct Host {
     pub(super) hooks: Option<[&'static str; 2]>,
     /// What the hooks are for.
     pub(super) events: &'static [Event],
+    /// The settings that may switch it off, the user's and those of a project.
+    pub(super) settings: [&'static [&'static str]; 2],
     /// What its compaction is with the plug-in, if there is one.
     pub(super) effect: &'static str,
 }
@@ -44,6 +46,7 @@ pub(super) const HOSTS: [Host; 4] = [
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
         events: OF_CLAUDE_CODE,
+        settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
         effect: "Claude Code now compacts by wb, without a request to a model.",
     },
     Host {
@@ -57,6 +60,7 @@ pub(super) const HOSTS: [Host; 4] = [
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
         events: OF_CODEX,
+        settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
     },
     Host {
@@ -70,6 +74,7 @@ pub(super) const HOSTS: [Host; 4] = [
         files: &plug_in::OF_OPENCODE,
         hooks: None,
         events: &[],
+        settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
         effect: "opencode now stores the summary of wb; it still sends its own request for one.",
     },
     Host {
@@ -83,6 +88,7 @@ pub(super) const HOSTS: [Host; 4] = [
         files: &plug_in::OF_PI,
         hooks: None,
         events: &[],
+        settings: [&["settings.json"], &[".pi/settings.json"]],
         effect: "pi now compacts by wb, without a request to a model.",
     },
 ];

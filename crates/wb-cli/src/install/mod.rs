@@ -7,6 +7,7 @@ mod hosts;
 mod place;
 mod change;
 mod plan;
+mod switches;
 mod check;
 mod show;
 

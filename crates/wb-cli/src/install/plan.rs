@@ -102,12 +102,7 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
     let Some(text) = read(place, path)? else { return Ok(()) };
     let Some((.., program)) = hooks::programs(&text).into_iter().next() else {
         // A file that cannot be read may still hold them.
-        let is_suspect = text.contains(" hook\"");
-        return if is_suspect {
-            hooks::without(&text).map(drop).map_err(|why| broken(path, why))
-        } else {
-            Ok(())
-        };
+        return hooks::broken(&text).map_or(Ok(()), |why| Err(broken(path, why)));
     };
     let less = hooks::without(&text).map_err(|why| broken(path, why))?;
     let copy = copy_of(path);
