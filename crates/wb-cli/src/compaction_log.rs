@@ -10,9 +10,10 @@ use wb_record::append_line;
 use wb_session::iso_ms;
 
 use crate::environment::Environment;
-use crate::escape::escaped;
+use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped};
 use crate::shell::Shell;
+use crate::style::DIM;
 
 /// One compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub(crate) struct Entry {
     pub(crate) host: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
+    /// The session's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<PathBuf>,
     /// Why the agent asked.
     pub(crate) trigger: String,
     /// What it was told to do.
@@ -88,8 +92,22 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
         if entries.is_empty() {
             return page.prose("", 0, "no agent has asked for a compaction; `wb install` sets one up");
         }
-        entries.iter().try_for_each(|entry| writeln!(page, "{}", escaped(&line(entry))))
+        entries.iter().try_for_each(|entry| {
+            writeln!(page, "{}", escaped(&line(entry)))?;
+            next(entry).map_or(Ok(()), |command| writeln!(page, "  {DIM}{}{DIM:#}", escaped(&command)))
+        })
     })
+}
+
+/// Returns the command that takes a compaction back, or tells what was found, where its file is known and still there.
+fn next(entry: &Entry) -> Option<String> {
+    let file = entry.file.as_deref().filter(|file| file.is_file())?;
+    let file = shell_word(file.to_str()?);
+    match entry {
+        Entry { undoable: true, .. } => Some(format!("take it back: wb undo {file}")),
+        Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
+        _ => None,
+    }
 }
 
 fn line(entry: &Entry) -> String {
@@ -99,6 +117,8 @@ fn line(entry: &Entry) -> String {
         ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
         ("pass", Some(why)) => format!("left to itself: {why}"),
         ("pass", None) => "left to itself".to_owned(),
+        ("told", _) => "told facts beside its own summary".to_owned(),
+        ("audited", _) => "its own summary was audited".to_owned(),
         (other, _) => other.to_owned(),
     };
     let found =
