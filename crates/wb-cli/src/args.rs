@@ -19,6 +19,7 @@ Exit codes:
      an agent that would not use `wb` (`wb install --check`)
 
 Environment:
+  HOME               your home, instead of the one that the system knows
   COLUMNS            the width of the output, instead of the terminal's
   NO_COLOR           no colours, unless --color=always
   CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude

@@ -9,6 +9,7 @@ const PIPE_COLUMNS: usize = 100;
 /// What the command takes from the environment; nothing else of it is read anywhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
+    /// `HOME`, else the home that the system knows of the user: the agents look there too.
     pub(crate) home: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`, where Claude Code keeps its files instead.
     pub(crate) claude_config: Option<PathBuf>,

@@ -9,7 +9,10 @@ mod change;
 mod plan;
 mod switches;
 mod check;
+mod stays;
 mod show;
+
+use std::env::consts::OS;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -19,25 +22,27 @@ use self::hosts::{HOSTS, Host, host};
 use self::place::Place;
 use self::plan::Plan;
 use self::show::{Asked, JsonReport};
+use self::stays::what_stays;
 use crate::environment::Environment;
 use crate::exit_code::Exit;
-use crate::install_args::{HostName, Install, Scope, Uninstall};
+use crate::install_args::{HostName, Install, Uninstall};
 use crate::shell::Shell;
 use crate::user_error::UserError;
 
 /// Puts `wb` into an agent, or looks whether it is there.
 pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
-    tried_here(args.scope)?;
+    let untried = untried(OS, args.scope.dry_run)?;
     let host = host(name);
     let place = Place::of(host, &shell.environment, args.scope.project)?;
-    let plan = planned(host, &place, &shell.environment, args.hooks)?;
+    let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
+    plan.notes.extend(untried);
     finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
 }
 
 /// Takes `wb` out of an agent.
 pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
-    tried_here(args.scope)?;
+    untried(OS, args.scope.dry_run)?;
     let host = host(args.host);
     let place = Place::of(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
@@ -45,6 +50,7 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
         format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
     };
     note_others(host, &shell.environment, &mut plan, stays);
+    plan.notes.extend(what_stays(host, &shell.environment));
     finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
 }
 
@@ -95,14 +101,20 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
         .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
 }
 
-/// Refuses to write where none of it was tried.
-fn tried_here(scope: Scope) -> Result<(), UserError> {
-    if !cfg!(windows) || scope.dry_run {
-        return Ok(());
+/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to write.
+fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
+    let name = match system {
+        "linux" => return Ok(None),
+        "macos" => return Ok(Some("this was tried on Linux, and not on macOS".to_owned())),
+        "windows" => "Windows",
+        other => other,
+    };
+    if is_dry {
+        return Ok(Some(format!("this was tried on Linux, and not on {name}")));
     }
     let hint =
         "wb install HOST --dry-run shows the files and their content, to be written by hand at your own risk";
-    Err(UserError::new("wb install was not tried on Windows, and writes nothing there", hint))
+    Err(UserError::new(format!("wb install was not tried on {name}, and writes nothing there"), hint))
 }
 
 fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
@@ -136,4 +148,20 @@ fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
         shell.print(|page| show::checked(page, &shell.environment, &all))?;
     }
     Ok(if live { Exit::Done } else { Exit::Found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_was_tried_it_is_refused_by_name_and_shown_in_a_dry_run() {
+        assert_eq!((untried("linux", false), untried("linux", true)), (Ok(None), Ok(None)));
+        for (system, name) in [("windows", "Windows"), ("freebsd", "freebsd")] {
+            let refused = untried(system, false).unwrap_err();
+            assert!(refused.message.contains(name) && refused.hint.unwrap().contains("--dry-run"));
+            assert!(untried(system, true).unwrap().unwrap().contains(name));
+        }
+        assert!(untried("macos", false).unwrap().unwrap().contains("not on macOS"));
+    }
 }

@@ -479,7 +479,9 @@ fn a_switch_that_is_on_again_in_settings_that_count_more_is_no_problem() {
     ] {
         let home = Home::new();
         home.done(&format!("install {host}"));
-        files.iter().for_each(|(path, text)| home.lay(path, text));
+        for (path, text) in files {
+            home.lay(path, text);
+        }
         assert_eq!(wrong(&home, host), "", "{host}");
     }
 }
@@ -514,4 +516,52 @@ fn hooks_whose_wb_is_gone_are_not_live() {
     let moved = home.text(".claude/settings.json").replace(wb.to_str().unwrap(), "/nowhere/wb");
     home.lay(".claude/settings.json", &moved);
     assert!(wrong(&home, "claude-code").contains("is gone: /nowhere/wb"));
+}
+
+#[test]
+fn who_uninstalls_is_told_what_else_stays_and_where() {
+    let home = Home::new();
+    home.done("install pi");
+    let told = home.done("uninstall pi --dry-run");
+    assert!(!told.contains("note"), "{told}");
+    home.lay(".local/state/wb/compactions.jsonl", "");
+    home.lay(".config/wb/config.toml", "");
+    home.lay(".pi/agent/sessions/--a--/1.jsonl", "");
+    home.lay(".pi/agent/sessions/--a--/1.jsonl.wb-log", "");
+    let told = home.json("uninstall pi")["notes"].to_string();
+    for stays in
+        ["~/.local/state/wb/compactions.jsonl", "~/.config/wb/config.toml", "1 file that ends in .wb-log"]
+    {
+        assert!(told.contains(stays), "{told}");
+    }
+    assert!(home.files().len() == 4, "{:?}", home.files());
+}
+
+/// Runs `wb` with these variables and no others.
+fn with_variables(variables: &[(&str, &str)], line: &str) -> Answer {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    let output = command.args(line.split(' ')).env_clear().envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Answer { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[cfg(unix)]
+#[test]
+fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
+    let shell = Command::new("sh").args(["-c", "eval echo ~$(id -un)"]).output().unwrap();
+    let known = String::from_utf8(shell.stdout).unwrap().trim().to_owned();
+    if known.starts_with('/') {
+        for variables in [&[][..], &[("HOME", "")]] {
+            let answer = with_variables(variables, "install pi --dry-run --json");
+            let shown: Value = serde_json::from_str(&answer.stdout).unwrap();
+            let wanted = Path::new(&known).join(".pi/agent/extensions/wb-compact.ts");
+            assert_eq!(shown["changes"][0]["file"], json!(wanted.to_str().unwrap()));
+        }
+    }
+    for odd in ["here", "./home"] {
+        let answer = with_variables(&[("HOME", odd)], "install pi --dry-run");
+        assert_eq!(answer.code, 1, "{odd}: {}", answer.stdout);
+        assert!(answer.stderr.contains("hint: set HOME to your home"), "{}", answer.stderr);
+        assert_eq!(with_variables(&[("HOME", odd)], "config").code, 0);
+    }
 }
