@@ -10,6 +10,8 @@ pub(crate) enum HostName {
     #[value(alias = "claude")]
     ClaudeCode,
     Codex,
+    #[value(alias = "gemini")]
+    GeminiCli,
     Opencode,
     Pi,
 }
@@ -20,6 +22,7 @@ impl HostName {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
             Self::Opencode => "opencode",
             Self::Pi => "pi",
         }

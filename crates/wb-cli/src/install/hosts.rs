@@ -14,14 +14,14 @@ pub(super) struct Host {
     /// As its makers write it.
     pub(super) title: &'static str,
     pub(super) program: &'static str,
-    /// The version that the plug-in was tried with, as docs/evaluation/hosts.md has it.
+    /// The version that the plug-in was tried with, as docs/evaluation has it.
     pub(super) tried: &'static str,
     /// The folder below the user's home.
     pub(super) home: &'static str,
     /// The folder that a variable names instead.
     pub(super) moved: fn(&Environment) -> Option<PathBuf>,
-    /// The folder below the project.
-    pub(super) project: &'static str,
+    /// The folder below the project, if the agent looks for plug-ins there.
+    pub(super) project: Option<&'static str>,
     /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
     pub(super) files: &'static [Embedded],
     /// The file for hooks, for all that the user does and for a project.
@@ -34,7 +34,7 @@ pub(super) struct Host {
     pub(super) effect: &'static str,
 }
 
-pub(super) const HOSTS: [Host; 4] = [
+pub(super) const HOSTS: [Host; 5] = [
     Host {
         name: HostName::ClaudeCode,
         title: "Claude Code",
@@ -42,7 +42,7 @@ pub(super) const HOSTS: [Host; 4] = [
         tried: "2.1.328",
         home: ".claude",
         moved: |environment| environment.claude_config.clone(),
-        project: ".claude",
+        project: Some(".claude"),
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
         events: OF_CLAUDE_CODE,
@@ -56,12 +56,27 @@ pub(super) const HOSTS: [Host; 4] = [
         tried: "0.169.0",
         home: ".codex",
         moved: |environment| environment.codex_home.clone(),
-        project: ".codex",
+        project: Some(".codex"),
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
         events: OF_CODEX,
         settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
+    },
+    Host {
+        name: HostName::GeminiCli,
+        title: "Gemini CLI",
+        program: "gemini",
+        tried: "0.61.0",
+        home: ".gemini",
+        moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
+        project: None,
+        files: &plug_in::OF_GEMINI_CLI,
+        hooks: None,
+        events: &[],
+        settings: [&["settings.json"], &[".gemini/settings.json"]],
+        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one. \
+                 It runs node, which has to be on the PATH.",
     },
     Host {
         name: HostName::Opencode,
@@ -70,7 +85,7 @@ pub(super) const HOSTS: [Host; 4] = [
         tried: "1.18.33",
         home: ".config/opencode",
         moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
-        project: ".opencode",
+        project: Some(".opencode"),
         files: &plug_in::OF_OPENCODE,
         hooks: None,
         events: &[],
@@ -84,7 +99,7 @@ pub(super) const HOSTS: [Host; 4] = [
         tried: "0.73.1",
         home: ".pi/agent",
         moved: |environment| environment.pi_agent.clone(),
-        project: ".pi",
+        project: Some(".pi"),
         files: &plug_in::OF_PI,
         hooks: None,
         events: &[],

@@ -21,7 +21,8 @@ impl Place {
     pub(super) fn of(host: &Host, environment: &Environment, is_project: bool) -> Result<Self, UserError> {
         if is_project {
             let root = environment.working.clone().ok_or_else(no_folder)?;
-            return Ok(Self { root, folder: host.project.into(), is_project });
+            let folder = host.project.ok_or_else(|| no_project(host))?.into();
+            return Ok(Self { root, folder, is_project });
         }
         let moved = (host.moved)(environment);
         let root = moved.or_else(|| environment.home.as_ref().map(|home| home.join(host.home)));
@@ -37,6 +38,11 @@ impl Place {
     pub(super) fn hooks(&self, host: &Host) -> Option<PathBuf> {
         Some(self.file(host.hooks?[usize::from(self.is_project)]))
     }
+}
+
+fn no_project(host: &Host) -> UserError {
+    let hint = format!("leave --project out: wb install {}", host.name.word());
+    UserError::new(format!("{} looks for plug-ins in your home alone", host.title), hint)
 }
 
 fn no_folder() -> UserError {
@@ -66,7 +72,7 @@ pub(super) fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hosts::host;
+    use super::super::hosts::{HOSTS, host};
     use super::*;
     use crate::install_args::HostName;
 
@@ -74,19 +80,21 @@ mod tests {
     fn variables_of_the_agents_say_where_else_to_put_it() {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
         let place = |name, environment: &Environment| Place::of(host(name), environment, false).unwrap().root;
-        let names = [HostName::ClaudeCode, HostName::Codex, HostName::Opencode, HostName::Pi];
-        let usual = ["/h/.claude", "/h/.codex", "/h/.config/opencode", "/h/.pi/agent"].map(PathBuf::from);
+        let names = HOSTS.map(|host| host.name);
+        let usual = ["/h/.claude", "/h/.codex", "/h/.gemini", "/h/.config/opencode", "/h/.pi/agent"]
+            .map(PathBuf::from);
         assert_eq!(names.map(|name| place(name, &environment)), usual);
         let moved = Environment {
             claude_config: Some("/c".into()),
             codex_home: Some("/x".into()),
             config_home: Some("/o".into()),
+            gemini_home: Some("/g".into()),
             pi_agent: Some("/p".into()),
             ..environment
         };
         assert_eq!(
             names.map(|name| place(name, &moved)),
-            ["/c", "/x", "/o/opencode", "/p"].map(PathBuf::from)
+            ["/c", "/x", "/g/.gemini", "/o/opencode", "/p"].map(PathBuf::from)
         );
         assert!(Place::of(host(HostName::Pi), &Environment::default(), false).is_err());
     }

@@ -13,6 +13,20 @@ pub(super) const OF_PI: [Embedded; 1] = [Embedded {
     path: "extensions/wb-compact.ts",
     text: include_str!("../../../../integrations/pi/wb-compact.ts"),
 }];
+pub(super) const OF_GEMINI_CLI: [Embedded; 3] = [
+    Embedded {
+        path: "extensions/wb-compact/wb-compact.mjs",
+        text: include_str!("../../../../integrations/gemini-cli/wb-compact.mjs"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/hooks/hooks.json",
+        text: include_str!("../../../../integrations/gemini-cli/hooks/hooks.json"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/gemini-extension.json",
+        text: include_str!("../../../../integrations/gemini-cli/gemini-extension.json"),
+    },
+];
 pub(super) const OF_OPENCODE: [Embedded; 1] = [Embedded {
     path: "plugins/wb-compact.ts",
     text: include_str!("../../../../integrations/opencode/wb-compact.ts"),
@@ -52,7 +66,7 @@ impl Embedded {
 
     /// Returns whether the file says itself who wrote it.
     fn is_script(self) -> bool {
-        Path::new(self.path).extension().is_some_and(|end| end == "ts")
+        Path::new(self.path).extension().is_some_and(|end| end == "ts" || end == "mjs")
     }
 }
 
@@ -78,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_path_of_any_kind_comes_back_from_each_file() {
-        for first in [OF_PI[0], OF_OPENCODE[0], OF_CLAUDE_CODE[0]] {
+        for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
                 let text = first.rendered(program);
                 let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
@@ -89,7 +103,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_to_be_filled_in() {
-        for file in [&OF_PI[..], &OF_OPENCODE, &OF_CLAUDE_CODE].concat() {
+        for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
             let text = file.rendered("/usr/bin/wb");
             assert!(!text.contains("@WB@") && !text.contains("@VERSION@"), "{text}");
             assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");

@@ -12,6 +12,8 @@ use crate::environment::Environment;
 use crate::install_args::HostName;
 use crate::user_error::in_words;
 
+/// By which name Gemini CLI knows the plug-in and its hook.
+const NAME: &str = "wb-compact";
 /// By which name Claude Code knows the plug-in.
 const IN_CLAUDE_CODE: &str = "wb-compact@skills-dir";
 
@@ -30,7 +32,7 @@ pub(super) fn switched_off(
     environment: &Environment,
 ) -> Vec<String> {
     let (settings, mut problems) = read_all(host, environment);
-    problems.extend(by_agent(host.name, &settings, place, file));
+    problems.extend(by_agent(host.name, &settings, place, file, environment.working.as_deref()));
     problems.extend(by_us(host.name, environment));
     problems
 }
@@ -67,7 +69,9 @@ fn read(path: &Path) -> Result<Option<Value>, String> {
     if end == "toml" {
         return toml::from_str(&text).map(Some).map_err(|error| format!("are no TOML ({})", error.message()));
     }
-    let is_lenient = end == "jsonc" || path.file_name().is_some_and(|name| name == "opencode.json");
+    let is_lenient = end == "jsonc"
+        || path.parent().is_some_and(|folder| folder.ends_with(".gemini"))
+        || path.file_name().is_some_and(|name| name == "opencode.json");
     let text = if is_lenient { without_comments(&text) } else { text };
     serde_json::from_str(&text).map(Some).map_err(|error| format!("are no JSON ({error})"))
 }
@@ -109,7 +113,13 @@ fn string_len(text: &str) -> usize {
 }
 
 /// Returns what the settings of the agent switch off.
-fn by_agent(host: HostName, settings: &[Settings], place: &Place, file: &Path) -> Option<String> {
+fn by_agent(
+    host: HostName,
+    settings: &[Settings],
+    place: &Place,
+    file: &Path,
+    working: Option<&Path>,
+) -> Option<String> {
     // Of two files the one that counts more is asked.
     let last = |path: &[&str]| {
         let asked = |it: &Settings| path.iter().try_fold(&it.value, |value, key| value.get(*key))?.as_bool();
@@ -129,6 +139,9 @@ fn by_agent(host: HostName, settings: &[Settings], place: &Place, file: &Path) -
             let feature = ["hooks", "codex_hooks"].iter().find_map(|key| switch(&["features", key], false));
             feature.or_else(|| settings.iter().find_map(off))
         }
+        HostName::GeminiCli => switch(&["hooksConfig", "enabled"], false)
+            .or_else(|| settings.iter().find_map(hook_named))
+            .or_else(|| not_here(&place.file("extensions/extension-enablement.json"), working?)),
         // It loads every file of the folder; its list of plug-ins is for others.
         HostName::Opencode => None,
         HostName::Pi => settings.iter().filter(|it| it.is_project == place.is_project).find_map(|it| {
@@ -145,6 +158,26 @@ fn hook_off(settings: &Settings, file: &Path) -> Option<String> {
     let mut ours = hooks.iter().filter(|(key, _)| key.starts_with(&of_file));
     ours.find(|(_, state)| state.get("enabled") == Some(&Value::Bool(false)))?;
     Some(format!("it is switched off: enabled = false below hooks.state in {}", settings.path.display()))
+}
+
+/// Returns where Gemini CLI has noted that the user switched our hook off.
+fn hook_named(settings: &Settings) -> Option<String> {
+    let disabled = settings.value.pointer("/hooksConfig/disabled")?.as_array()?;
+    disabled.iter().find(|name| *name == NAME)?;
+    Some(format!("it is switched off: hooksConfig.disabled has {NAME} in {}", settings.path.display()))
+}
+
+/// Returns where Gemini CLI has noted that the plug-in is off in a folder; of its rules the last that fits counts.
+fn not_here(file: &Path, folder: &Path) -> Option<String> {
+    let noted = read(file).ok()??;
+    let folder = format!("{}/", folder.display());
+    let rules = noted.get(NAME)?.get("overrides")?.as_array()?.iter().filter_map(Value::as_str);
+    let is_here = |rule: &&str| {
+        let path = rule.trim_start_matches('!');
+        path.strip_suffix('*').map_or(path == folder, |above| folder.starts_with(above))
+    };
+    let last = rules.rev().find(is_here)?;
+    last.starts_with('!').then(|| format!("it is switched off: {NAME} has {last} in {}", file.display()))
 }
 
 /// Returns the entry of pi's list by which a file is left out: `!pattern`, over it `+path`, and over that `-path`.
