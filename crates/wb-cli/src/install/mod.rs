@@ -23,6 +23,7 @@ use self::place::Place;
 use self::plan::Plan;
 use self::show::{Asked, JsonReport};
 use self::stays::what_stays;
+use self::switches::switched_off;
 use crate::environment::Environment;
 use crate::exit_code::Exit;
 use crate::install_args::{HostName, Install, Uninstall};
@@ -71,6 +72,8 @@ fn planned(
         format!("wb is also in {file}, so that it would run twice here: uninstall one of them")
     };
     note_others(host, environment, &mut plan, twice);
+    let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
+    plan.notes.extend(switched_off(host, place, &file, environment));
     Ok(plan)
 }
 

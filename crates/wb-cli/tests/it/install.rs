@@ -273,7 +273,7 @@ fn who_uninstalls_is_told_what_else_stays_and_where() {
     home.lay(".pi/agent/sessions/--a--/1.jsonl.wb-log", "");
     let told = home.json("uninstall pi")["notes"].to_string();
     for stays in
-        ["~/.local/state/wb/compactions.jsonl", "~/.config/wb/config.toml", "1 file that ends in .wb-log"]
+        ["~/.local/state/wb/compactions.jsonl", "~/.config/wb/config.toml", "1 file for wb undo (*.wb-log)"]
     {
         assert!(told.contains(stays), "{told}");
     }
@@ -307,4 +307,28 @@ fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
         assert!(answer.stderr.contains("hint: set HOME to your home"), "{}", answer.stderr);
         assert_eq!(with_variables(&[("HOME", odd)], "config").code, 0);
     }
+}
+
+#[test]
+fn digests_beside_sessions_of_gemini_cli_are_told_of() {
+    let home = Home::new();
+    home.done("install gemini-cli");
+    home.lay(".gemini/tmp/a/chats/session-1.json.wb-digests", "[]");
+    let told = home.json("uninstall gemini-cli")["notes"].to_string();
+    assert!(
+        told.contains("left next to sessions in ~/.gemini/tmp: 1 file with digests (*.wb-digests)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn who_installs_what_is_switched_off_is_told_so_at_once() {
+    let home = Home::new();
+    home.lay(".config/wb/config.toml", "[hosts]\npi = false\n");
+    home.lay(".claude/settings.json", "{\"disableAllHooks\": true}");
+    for (host, why) in [("pi", "pi = false under [hosts]"), ("claude-code", "disableAllHooks = true")] {
+        let told = home.json(&format!("install {host} --dry-run"))["notes"].to_string();
+        assert!(told.contains("it is switched off: ") && told.contains(why), "{told}");
+    }
+    assert_eq!(home.json("install opencode")["notes"], json!([]));
 }
