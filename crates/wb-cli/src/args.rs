@@ -19,10 +19,12 @@ Exit codes:
      an agent that would not use `wb` (`wb install --check`)
 
 Environment:
+  HOME               your home, instead of the one that the system knows
   COLUMNS            the width of the output, instead of the terminal's
   NO_COLOR           no colours, unless --color=always
   CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
   CODEX_HOME         where Codex keeps its files, instead of ~/.codex
+  GEMINI_CLI_HOME    where Gemini CLI keeps its .gemini, instead of your home
   PI_CODING_AGENT_DIR
                      where pi keeps its files, instead of ~/.pi/agent
   XDG_CONFIG_HOME    where the settings stand, those of opencode too, instead of ~/.config
@@ -126,12 +128,12 @@ pub(crate) enum Command {
     /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
     /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
     /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; and
-    /// under `[hosts]` claude-code, codex, opencode and pi, which with false are left to their own way.
+    /// under `[hosts]` claude-code, codex, gemini-cli, opencode and pi, which with false are left to their own way.
     Config,
     /// Puts `wb` into an agent, so that it compacts by it
     ///
     /// pi and Claude Code then compact without a request to a model, opencode stores the summary of `wb` in place of its
-    /// own, and Codex is told what its summary left out. Where `wb` cannot do better, or is gone, the agent goes its own
+    /// own, the model of Gemini CLI reads it in place of its own, and Codex is told what its summary left out. Where `wb` cannot do better, or is gone, the agent goes its own
     /// way. What is written is what --dry-run shows; a settings file that is changed is copied next to it before.
     ///
     /// It works on Linux, and on macOS by the same paths, where it was not tried. On Windows nothing is written.

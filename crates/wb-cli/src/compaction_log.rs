@@ -1,5 +1,6 @@
 //! The log of the compactions that agents asked for: names, sizes and times, without a word of what was said.
 
+use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,9 +11,10 @@ use wb_record::append_line;
 use wb_session::iso_ms;
 
 use crate::environment::Environment;
-use crate::escape::escaped;
+use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped};
 use crate::shell::Shell;
+use crate::style::DIM;
 
 /// One compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,9 @@ pub(crate) struct Entry {
     pub(crate) host: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
+    /// The session's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<PathBuf>,
     /// Why the agent asked.
     pub(crate) trigger: String,
     /// What it was told to do.
@@ -88,8 +93,31 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
         if entries.is_empty() {
             return page.prose("", 0, "no agent has asked for a compaction; `wb install` sets one up");
         }
-        entries.iter().try_for_each(|entry| writeln!(page, "{}", escaped(&line(entry))))
+        entries.iter().zip(commands(&entries)).try_for_each(|(entry, command)| {
+            writeln!(page, "{}", escaped(&line(entry)))?;
+            command.map_or(Ok(()), |command| writeln!(page, "  {DIM}{}{DIM:#}", escaped(&command)))
+        })
     })
+}
+
+/// Returns what can be done about each entry; of those of one file the newest alone can be taken back.
+fn commands(entries: &[Entry]) -> Vec<Option<String>> {
+    let mut files = HashSet::new();
+    let newest = entries.iter().rev().map(|entry| next(entry).filter(|_| files.insert(&entry.file)));
+    let mut commands: Vec<_> = newest.collect();
+    commands.reverse();
+    commands
+}
+
+/// Returns the command that takes a compaction back, or tells what was found, where its file is known and still there.
+fn next(entry: &Entry) -> Option<String> {
+    let file = entry.file.as_deref().filter(|file| file.is_file())?;
+    let file = shell_word(file.to_str()?);
+    match entry {
+        Entry { undoable: true, .. } => Some(format!("take it back: wb undo {file}")),
+        Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
+        _ => None,
+    }
 }
 
 fn line(entry: &Entry) -> String {
@@ -99,9 +127,34 @@ fn line(entry: &Entry) -> String {
         ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
         ("pass", Some(why)) => format!("left to itself: {why}"),
         ("pass", None) => "left to itself".to_owned(),
+        ("told", _) => "told facts beside its own summary".to_owned(),
+        ("audited", _) => "its own summary was audited".to_owned(),
         (other, _) => other.to_owned(),
     };
     let found =
         if *findings > 0 { format!(", {}", count(*findings, "finding", "findings")) } else { String::new() };
     format!("{}  {host}{session}  {trigger}: {what}{found} ({ms} ms)", iso_ms(entry.at_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_entry_of_a_file_that_is_there_says_what_can_be_done() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display().to_string();
+        let of = |file: &str| Entry { file: Some(file.into()), ..Entry::default() };
+        let entries = [
+            Entry { undoable: true, ..of(&path) },
+            Entry { undoable: true, findings: 2, ..of(&path) },
+            of(&path),
+            Entry { undoable: true, ..of("/nowhere") },
+            Entry { undoable: true, ..Entry::default() },
+        ];
+        let undo = Some(format!("take it back: wb undo {path}"));
+        assert_eq!(commands(&entries), [None, undo, None, None, None]);
+        let found = [Entry { findings: 1, ..of(&path) }];
+        assert_eq!(commands(&found), [Some(format!("what was found: wb audit {path}"))]);
+    }
 }

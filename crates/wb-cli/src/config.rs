@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use wb_record::{Abilities, Ability};
@@ -13,6 +14,7 @@ use wb_record::{Abilities, Ability};
 use crate::args::Policy;
 use crate::environment::Environment;
 use crate::escape::escaped;
+use crate::install_args::HostName;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::style::DIM;
@@ -38,30 +40,7 @@ struct File {
     keep_recent_tokens: Option<u64>,
     reserve_tokens: Option<u64>,
     pin: Option<Vec<String>>,
-    hosts: BTreeMap<Host, bool>,
-}
-
-/// An agent that compaction can be switched off for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Host {
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Pi,
-}
-
-impl Host {
-    const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Opencode, Self::Pi];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Opencode => "opencode",
-            Self::Pi => "pi",
-        }
-    }
+    hosts: BTreeMap<HostName, bool>,
 }
 
 /// What is set, and where.
@@ -71,7 +50,7 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
-    off: Vec<Host>,
+    off: Vec<HostName>,
     /// Each key with its value and the file that sets it.
     rows: Vec<Row>,
 }
@@ -134,11 +113,11 @@ impl Config {
             u64::to_string,
         );
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
-        let is_on = |host: &Host, rows: &mut Vec<Row>| {
-            let key = format!("hosts.{}", host.name());
+        let is_on = |host: &HostName, rows: &mut Vec<Row>| {
+            let key = format!("hosts.{}", host.word());
             first(files, rows, &key, |it| it.hosts.get(host).copied(), true, bool::to_string)
         };
-        let off = Host::ALL.into_iter().filter(|host| !is_on(host, &mut rows)).collect();
+        let off = HostName::value_variants().iter().copied().filter(|host| !is_on(host, &mut rows)).collect();
         let policy = Policy { trigger_ratio, keep_recent_tokens, reserve_tokens, ..plain };
         if let Err(error) = policy.budget().validated() {
             let from = rows.iter().find_map(|row| row.from.as_ref().filter(|_| row.key == "trigger_ratio"));
@@ -148,9 +127,14 @@ impl Config {
         Ok(Self { strategy, policy, pin, off, rows })
     }
 
+    /// Returns the file that sets a key.
+    pub(crate) fn from(&self, key: &str) -> Option<&Path> {
+        self.rows.iter().find(|row| row.key == key)?.from.as_deref()
+    }
+
     /// Tells whether sessions of a host are compacted; of one that is not known they are.
     pub(crate) fn is_on(&self, host: &str) -> bool {
-        !self.off.iter().any(|off| off.name() == host)
+        !self.off.iter().any(|off| off.word() == host)
     }
 }
 

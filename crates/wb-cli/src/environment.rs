@@ -9,6 +9,7 @@ const PIPE_COLUMNS: usize = 100;
 /// What the command takes from the environment; nothing else of it is read anywhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
+    /// `HOME`, else the home that the system knows of the user: the agents look there too.
     pub(crate) home: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`, where Claude Code keeps its files instead.
     pub(crate) claude_config: Option<PathBuf>,
@@ -16,6 +17,8 @@ pub(crate) struct Environment {
     pub(crate) codex_home: Option<PathBuf>,
     /// `CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS`, by which Claude Code says which of its sessions runs this program.
     pub(crate) claude_sessions: Option<String>,
+    /// `GEMINI_CLI_HOME`, where Gemini CLI keeps its `.gemini` instead.
+    pub(crate) gemini_home: Option<PathBuf>,
     /// `PI_CODING_AGENT_DIR`, where pi keeps its files instead.
     pub(crate) pi_agent: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`, where opencode keeps its settings instead.
@@ -50,6 +53,7 @@ impl Environment {
             state: ours("XDG_STATE_HOME", ".local/state"),
             home,
             claude_config: folder("CLAUDE_CONFIG_DIR"),
+            gemini_home: folder("GEMINI_CLI_HOME"),
             pi_agent: folder("PI_CODING_AGENT_DIR"),
             config_home: folder("XDG_CONFIG_HOME"),
             search: env::var_os("PATH").iter().flat_map(env::split_paths).collect(),

@@ -16,16 +16,17 @@ pub(crate) fn refuse_in_use(
     or: &str,
     is_own_write: impl FnOnce() -> bool,
 ) -> Result<(), UserError> {
-    let refused = |what: String| {
-        let hint = format!("close the session in its agent{or}; --even-if-open writes all the same");
+    let refused = |what: String, first: &str| {
+        let hint = format!("{first}{or}; --even-if-open writes all the same");
         Err(UserError::of_file(path.display().to_string(), what, hint))
     };
     if let Some(program) = holder(path) {
-        return refused(format!("is open in {program}"));
+        return refused(format!("is open in {program}"), "close the session there, or end that program");
     }
     match last_write(path).and_then(|written| now.duration_since(written).ok()) {
         Some(age) if age < QUIET && !is_own_write() => {
-            refused("was written to in the last ten seconds".to_owned())
+            let first = "wait ten seconds and try again, or stop the agent";
+            refused("was written to in the last ten seconds".to_owned(), first)
         }
         _ => Ok(()),
     }

@@ -1,17 +1,32 @@
 //! The command line of `wb install` and `wb uninstall`.
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An agent that `wb` can be put into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HostName {
     #[value(alias = "claude")]
     ClaudeCode,
     Codex,
+    #[value(alias = "gemini")]
+    GeminiCli,
     Opencode,
     Pi,
+}
+
+impl HostName {
+    /// Returns the name that people type.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Args)]

@@ -123,7 +123,8 @@ impl Event {
         Entry {
             host: self.host().to_owned(),
             session: self.session_id.clone(),
-            trigger: self.trigger.clone().unwrap_or_default(),
+            file: self.transcript_path.clone(),
+            trigger: self.trigger.clone().or(self.source.clone()).unwrap_or_default(),
             action: action.to_owned(),
             findings,
             ..Entry::default()

@@ -89,7 +89,7 @@ fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
             if let Ok(event) = serde_json::from_slice::<Event>(&text) {
                 tell(&event, environment, start, sender);
             } else {
-                let answer = Answer::pass(format!("what was asked cannot be read: {error}"));
+                let answer = Answer::pass(protocol::why_unread(&text, &error));
                 send(sender, News::Answer(answer.line()));
             }
         }
@@ -118,8 +118,14 @@ fn answer(request: &Request<'_>, environment: &Environment, start: Instant, send
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };
     send(sender, News::Answer(answer.line()));
-    let noted = by_agent.and_then(|by_agent| undo_note::note(request, environment, &answer, by_agent));
-    log(Entry { undoable: noted.is_some(), ..answer.entry(request) }, environment, start);
+    let file = undo_note::session_file(request, environment);
+    let noted = by_agent.zip(file.as_deref());
+    let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
+    let entry = answer.entry(request);
+    // Claude Code names a session's file by its id, and tells us that alone.
+    let id = file.as_deref().filter(|_| entry.host == "claude-code").and_then(|file| file.file_stem());
+    let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
+    log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);
 }
 
 /// Adds an entry to the log; one that cannot be written must not hold up the agent.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use wb_summarize::Finding;
 use xxhash_rust::xxh3::xxh3_64;
@@ -167,6 +168,23 @@ pub(crate) struct Report {
     pub(crate) digest_tokens: u64,
     /// Milliseconds since the program began.
     pub(crate) ms: u64,
+}
+
+/// Says why a question is none: it is no JSON, of another version, or lacks something.
+pub(crate) fn why_unread(text: &[u8], error: &serde_json::Error) -> String {
+    let why = match serde_json::from_slice::<Value>(text) {
+        _ if text.iter().all(u8::is_ascii_whitespace) => "nothing was asked".to_owned(),
+        Err(error) => format!("it is no JSON: {error}"),
+        Ok(Value::Object(asked)) => match asked.get("version") {
+            None => "it names no version".to_owned(),
+            Some(version) if version.as_u64() != Some(VERSION.into()) => {
+                return format!("version {version} is not known, {VERSION} is");
+            }
+            Some(_) => error.to_string(),
+        },
+        Ok(_) => "it is no JSON object".to_owned(),
+    };
+    format!("what was asked cannot be read: {why}")
 }
 
 impl Answer {

@@ -1,6 +1,6 @@
 //! What `wb undo` needs of a compaction that an agent writes itself: the records that the session had before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wb_formats::{newest, open_path};
 use wb_record::{Access, ByAgent, History, Stamp};
@@ -12,14 +12,8 @@ use crate::clock;
 use crate::environment::Environment;
 
 /// Notes a compaction next to the session that it is of, and tells whether it could.
-pub(crate) fn note(
-    request: &Request<'_>,
-    environment: &Environment,
-    answer: &Answer,
-    by_agent: ByAgent,
-) -> Option<()> {
-    let path = session_file(request, environment)?;
-    let mut document = open_path(&path, Access::Read).ok()?;
+pub(crate) fn note(request: &Request<'_>, path: &Path, answer: &Answer, by_agent: ByAgent) -> Option<()> {
+    let mut document = open_path(path, Access::Read).ok()?;
     let conversation = match document.conversations().ok()? {
         several if several.len() > 1 => request.session_id.clone().filter(|id| several.contains(id))?,
         _ => newest(document.as_ref()).ok()?,
@@ -35,18 +29,18 @@ pub(crate) fn note(
         by_hand: false,
         ..clock::stamp()
     };
-    let mut history = History::beside(&path, Access::Write).ok()?;
+    let mut history = History::beside(path, Access::Write).ok()?;
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 
 /// Returns the session's file: the one that is told, or that of the session by which Claude Code says that it runs this
 /// program.
-fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
+pub(super) fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
     if let Some(path) = &request.session_file {
         return Some(path.clone());
     }
     if let Source::Path(path) = &request.session {
-        return Some(path.to_path_buf());
+        return Some(path.clone());
     }
     let ids =
         environment.claude_sessions.as_deref().filter(|_| request.host.as_deref() == Some("claude-code"))?;

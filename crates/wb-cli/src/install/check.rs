@@ -9,10 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::change::read;
-use super::embedded::{self, VERSION};
 use super::hooks;
-use super::place::{Host, Place, found, is_program};
-use super::plan::events;
+use super::hosts::{self, Host};
+use super::place::{Place, found, is_program};
+use super::plug_in::{self, VERSION};
+use super::switches::switched_off;
 use crate::environment::Environment;
 use crate::install_args::HostName;
 
@@ -80,14 +81,14 @@ impl Found {
 }
 
 fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
-    let files = embedded::of(host.name);
+    let files = host.files;
     let first = files.first()?;
     let found = Found::new(place.file(first.path), place);
     let text = match read(place, &found.file) {
         Ok(text) => text?,
         Err(error) => return Some(Found { ours: false, problems: vec![error.message], ..found }),
     };
-    let Some(written) = embedded::read(&text) else {
+    let Some(written) = plug_in::read(&text) else {
         return Some(Found { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
     };
     let mut problems = Vec::new();
@@ -108,6 +109,7 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
         let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
         problems.push(how.to_owned());
     }
+    problems.extend(switched_off(host, place, &found.file, environment));
     Some(Found { wb: written.program, problems, ..found }.judged(environment))
 }
 
@@ -126,10 +128,13 @@ fn is_folder_trusted(place: &Place, environment: &Environment) -> bool {
 fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Found> {
     let found = Found::new(place.hooks(host)?, place);
     let text = read(place, &found.file).ok()??;
+    if let Some(why) = hooks::broken(&text) {
+        return Some(Found { problems: vec![format!("{why}: repair it")], ..found });
+    }
     let programs = hooks::programs(&text);
     let (.., first) = programs.first()?.clone();
-    let mut problems = Vec::new();
-    if programs.len() < events(host).len() || programs.iter().any(|(.., program)| *program != first) {
+    let mut problems = switched_off(host, place, &found.file, environment);
+    if programs.len() < host.events.len() || programs.iter().any(|(.., program)| *program != first) {
         problems.push("some of its hooks are gone or run another wb: install it again".to_owned());
     }
     if host.name == HostName::Codex && !is_trusted(&found.file, &programs, environment) {
@@ -141,7 +146,7 @@ fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Fou
 
 /// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
 fn is_trusted(file: &Path, programs: &[(String, usize, String)], environment: &Environment) -> bool {
-    let Ok(place) = Place::of(super::place::host(HostName::Codex), environment, false) else { return false };
+    let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
     let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
     let is_noted = |event: &str, at: usize| {
         let key = format!("{}:{}:{at}:0", file.display(), snake(event));

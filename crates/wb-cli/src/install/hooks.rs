@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use wb_record::json::{elements, find, members};
 
-use super::settings;
+use super::json_edit;
 use crate::escape::shell_word;
 
 /// Seconds that the agent waits for an answer.
@@ -75,8 +75,8 @@ fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     match ours_in(text, &list).first() {
         // Its place stays the same, by which the agent knows what the user trusts.
         Some((_, place, _)) if is_same(&text[place.clone()], group) => Some(text.clone()),
-        Some((_, place, _)) => settings::replaced(text, place.clone(), group),
-        None => settings::add(text, list, None, group),
+        Some((_, place, _)) => json_edit::replaced(text, place.clone(), group),
+        None => json_edit::add(text, list, None, group),
     }
 }
 
@@ -91,7 +91,7 @@ fn with_container(text: &str, above: &[&str], key: &str, empty: &Value) -> Optio
     if find(text.as_bytes(), &path).is_some() {
         return Some(text.to_owned());
     }
-    settings::add(text, place_of(text, above)?, Some(key), empty)
+    json_edit::add(text, place_of(text, above)?, Some(key), empty)
 }
 
 fn place_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
@@ -114,7 +114,7 @@ fn without_one(text: &str) -> Option<String> {
         let ours = ours_in(text, &list);
         let Some((first, ..)) = ours.first() else { continue };
         if elements(&text.as_bytes()[list.clone()])?.len() > 1 {
-            return settings::remove(text, list, *first);
+            return json_edit::remove(text, list, *first);
         }
         return without_event(text, hooks, at);
     }
@@ -124,11 +124,11 @@ fn without_one(text: &str) -> Option<String> {
 /// Removes an event, and the hooks if there is no other one.
 fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
     if members(&text.as_bytes()[hooks.clone()])?.len() > 1 {
-        return settings::remove(text, hooks, at);
+        return json_edit::remove(text, hooks, at);
     }
     let root = place_of(text, &[])?;
     let at = members(&text.as_bytes()[root.clone()])?.iter().position(|it| it.key == "hooks")?;
-    settings::remove(text, root, at)
+    json_edit::remove(text, root, at)
 }
 
 /// Returns the path of `wb` of each of our hooks, with its event and the index of its entry.
@@ -152,6 +152,11 @@ fn ours_in(text: &str, list: &Range<usize>) -> Vec<(usize, Range<usize>, String)
         Some((at, place, program_of(run.get("command")?.as_str()?)?))
     });
     ours.collect()
+}
+
+/// Returns why settings that may hold hooks of ours cannot be read.
+pub(super) fn broken(text: &str) -> Option<String> {
+    checked(text).err().filter(|_| text.contains(" hook\""))
 }
 
 /// Refuses what is no JSON object.

@@ -1,47 +1,57 @@
 //! `wb install` and `wb uninstall`: puts `wb` into an agent, and takes it out again.
 
-mod embedded;
-mod settings;
+mod json_edit;
 mod hooks;
+mod plug_in;
+mod hosts;
 mod place;
 mod change;
 mod plan;
+mod switches;
 mod check;
+mod stays;
 mod show;
+
+use std::env::consts::OS;
 
 use anyhow::Result;
 use serde::Serialize;
 
 use self::check::{Checked, check};
-use self::place::{HOSTS, Host, Place, host};
+use self::hosts::{HOSTS, Host, host};
+use self::place::Place;
 use self::plan::Plan;
 use self::show::{Asked, JsonReport};
+use self::stays::what_stays;
+use self::switches::switched_off;
 use crate::environment::Environment;
 use crate::exit_code::Exit;
-use crate::install_args::{HostName, Install, Scope, Uninstall};
+use crate::install_args::{HostName, Install, Uninstall};
 use crate::shell::Shell;
 use crate::user_error::UserError;
 
 /// Puts `wb` into an agent, or looks whether it is there.
 pub(crate) fn install(shell: &Shell, args: Install) -> Result<Exit> {
     let Some(name) = args.host.filter(|_| !args.check) else { return checked(shell, args.host) };
-    tried_here(args.scope)?;
+    let untried = untried(OS, args.scope.dry_run)?;
     let host = host(name);
     let place = Place::of(host, &shell.environment, args.scope.project)?;
-    let plan = planned(host, &place, &shell.environment, args.hooks)?;
+    let mut plan = planned(host, &place, &shell.environment, args.hooks)?;
+    plan.notes.extend(untried);
     finish(shell, Asked { host, place: &place, is_install: true, is_dry: args.scope.dry_run }, &plan)
 }
 
 /// Takes `wb` out of an agent.
 pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
-    tried_here(args.scope)?;
+    untried(OS, args.scope.dry_run)?;
     let host = host(args.host);
     let place = Place::of(host, &shell.environment, args.scope.project)?;
     let mut plan = plan::uninstall(host, &place)?;
     let stays = |file: String, flag: &str| {
-        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.word)
+        format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
     };
     note_others(host, &shell.environment, &mut plan, stays);
+    plan.notes.extend(what_stays(host, &shell.environment));
     finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
 }
 
@@ -52,7 +62,7 @@ fn planned(
     wants_hooks: bool,
 ) -> Result<Plan, UserError> {
     let program = this_program(environment)?;
-    let is_plug_in = !embedded::of(host.name).is_empty();
+    let is_plug_in = !host.files.is_empty();
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => plan::hooks(host, &path, place, program)?,
         None if wants_hooks => return Err(no_hooks(host)),
@@ -62,6 +72,8 @@ fn planned(
         format!("wb is also in {file}, so that it would run twice here: uninstall one of them")
     };
     note_others(host, environment, &mut plan, twice);
+    let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
+    plan.notes.extend(switched_off(host, place, &file, environment));
     Ok(plan)
 }
 
@@ -80,8 +92,8 @@ fn note_others(
 }
 
 fn no_hooks(host: &Host) -> UserError {
-    let hint = format!("leave --hooks out: wb install {}", host.word);
-    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.word), hint)
+    let hint = format!("leave --hooks out: wb install {}", host.name.word());
+    UserError::new(format!("{} has a plug-in, and takes no hooks of wb", host.name.word()), hint)
 }
 
 /// Returns the path of this program, as it is written into the files.
@@ -92,14 +104,20 @@ fn this_program(environment: &Environment) -> Result<&str, UserError> {
         .ok_or_else(|| UserError::new("the path of this wb is not known, or is no text", hint))
 }
 
-/// Refuses to write where none of it was tried.
-fn tried_here(scope: Scope) -> Result<(), UserError> {
-    if !cfg!(windows) || scope.dry_run {
-        return Ok(());
+/// Returns what to note where it was not tried but has the same paths; elsewhere it is refused to write.
+fn untried(system: &str, is_dry: bool) -> Result<Option<String>, UserError> {
+    let name = match system {
+        "linux" => return Ok(None),
+        "macos" => return Ok(Some("this was tried on Linux, and not on macOS".to_owned())),
+        "windows" => "Windows",
+        other => other,
+    };
+    if is_dry {
+        return Ok(Some(format!("this was tried on Linux, and not on {name}")));
     }
     let hint =
         "wb install HOST --dry-run shows the files and their content, to be written by hand at your own risk";
-    Err(UserError::new("wb install was not tried on Windows, and writes nothing there", hint))
+    Err(UserError::new(format!("wb install was not tried on {name}, and writes nothing there"), hint))
 }
 
 fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
@@ -107,7 +125,7 @@ fn finish(shell: &Shell, asked: Asked<'_>, plan: &Plan) -> Result<Exit> {
         change::make(asked.place, &plan.changes)?;
     }
     if shell.is_json {
-        shell.print_json(&JsonReport::of(asked.host, asked.place, plan, asked.is_dry))?;
+        shell.print_json(&JsonReport::of(asked, plan))?;
     } else {
         shell.print(|page| show::done(page, &shell.environment, asked, plan))?;
     }
@@ -133,4 +151,20 @@ fn checked(shell: &Shell, name: Option<HostName>) -> Result<Exit> {
         shell.print(|page| show::checked(page, &shell.environment, &all))?;
     }
     Ok(if live { Exit::Done } else { Exit::Found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_was_tried_it_is_refused_by_name_and_shown_in_a_dry_run() {
+        assert_eq!((untried("linux", false), untried("linux", true)), (Ok(None), Ok(None)));
+        for (system, name) in [("windows", "Windows"), ("freebsd", "freebsd")] {
+            let refused = untried(system, false).unwrap_err();
+            assert!(refused.message.contains(name) && refused.hint.unwrap().contains("--dry-run"));
+            assert!(untried(system, true).unwrap().unwrap().contains(name));
+        }
+        assert!(untried("macos", false).unwrap().unwrap().contains("not on macOS"));
+    }
 }

@@ -2,76 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::hosts::Host;
 use crate::environment::Environment;
-use crate::install_args::HostName;
 use crate::user_error::UserError;
-
-/// An agent, as it was tried.
-#[derive(Debug)]
-pub(super) struct Host {
-    pub(super) name: HostName,
-    /// The name that people type.
-    pub(super) word: &'static str,
-    /// As its makers write it.
-    pub(super) title: &'static str,
-    pub(super) program: &'static str,
-    /// The version that the plug-in was tried with, as docs/evaluation/hosts.md has it.
-    pub(super) tried: &'static str,
-    /// The folder below the project.
-    project: &'static str,
-    /// The file for hooks, for all that the user does and for a project.
-    hooks: Option<[&'static str; 2]>,
-    /// What its compaction is with the plug-in, if there is one.
-    pub(super) effect: &'static str,
-}
-
-pub(super) const HOSTS: [Host; 4] = [
-    Host {
-        name: HostName::ClaudeCode,
-        word: "claude-code",
-        title: "Claude Code",
-        program: "claude",
-        tried: "2.1.328",
-        project: ".claude",
-        hooks: Some(["settings.json", "settings.local.json"]),
-        effect: "Claude Code now compacts by wb, without a request to a model.",
-    },
-    Host {
-        name: HostName::Codex,
-        word: "codex",
-        title: "Codex",
-        program: "codex",
-        tried: "0.169.0",
-        project: ".codex",
-        hooks: Some(["hooks.json", "hooks.json"]),
-        effect: "",
-    },
-    Host {
-        name: HostName::Opencode,
-        word: "opencode",
-        title: "opencode",
-        program: "opencode",
-        tried: "1.18.33",
-        project: ".opencode",
-        hooks: None,
-        effect: "opencode now stores the summary of wb; it still sends its own request for one.",
-    },
-    Host {
-        name: HostName::Pi,
-        word: "pi",
-        title: "pi",
-        program: "pi",
-        tried: "0.73.1",
-        project: ".pi",
-        hooks: None,
-        effect: "pi now compacts by wb, without a request to a model.",
-    },
-];
-
-/// Returns what is known of an agent.
-pub(super) fn host(name: HostName) -> &'static Host {
-    HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
-}
 
 /// A folder of an agent: the user's, or that of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,21 +21,11 @@ impl Place {
     pub(super) fn of(host: &Host, environment: &Environment, is_project: bool) -> Result<Self, UserError> {
         if is_project {
             let root = environment.working.clone().ok_or_else(no_folder)?;
-            return Ok(Self { root, folder: host.project.into(), is_project });
+            let folder = host.project.ok_or_else(|| no_project(host))?.into();
+            return Ok(Self { root, folder, is_project });
         }
-        let told = match host.name {
-            HostName::ClaudeCode => environment.claude_config.clone(),
-            HostName::Codex => environment.codex_home.clone(),
-            HostName::Opencode => environment.config_home.as_ref().map(|folder| folder.join("opencode")),
-            HostName::Pi => environment.pi_agent.clone(),
-        };
-        let below = match host.name {
-            HostName::ClaudeCode => ".claude",
-            HostName::Codex => ".codex",
-            HostName::Opencode => ".config/opencode",
-            HostName::Pi => ".pi/agent",
-        };
-        let root = told.or_else(|| environment.home.as_ref().map(|home| home.join(below)));
+        let moved = (host.moved)(environment);
+        let root = moved.or_else(|| environment.home.as_ref().map(|home| home.join(host.home)));
         Ok(Self { root: root.ok_or_else(no_folder)?, folder: PathBuf::new(), is_project })
     }
 
@@ -115,6 +38,11 @@ impl Place {
     pub(super) fn hooks(&self, host: &Host) -> Option<PathBuf> {
         Some(self.file(host.hooks?[usize::from(self.is_project)]))
     }
+}
+
+fn no_project(host: &Host) -> UserError {
+    let hint = format!("leave --project out: wb install {}", host.name.word());
+    UserError::new(format!("{} looks for plug-ins in your home alone", host.title), hint)
 }
 
 fn no_folder() -> UserError {
@@ -144,25 +72,29 @@ pub(super) fn is_program(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hosts::{HOSTS, host};
     use super::*;
+    use crate::install_args::HostName;
 
     #[test]
     fn variables_of_the_agents_say_where_else_to_put_it() {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
         let place = |name, environment: &Environment| Place::of(host(name), environment, false).unwrap().root;
-        let names = [HostName::ClaudeCode, HostName::Codex, HostName::Opencode, HostName::Pi];
-        let usual = ["/h/.claude", "/h/.codex", "/h/.config/opencode", "/h/.pi/agent"].map(PathBuf::from);
+        let names = HOSTS.map(|host| host.name);
+        let usual = ["/h/.claude", "/h/.codex", "/h/.gemini", "/h/.config/opencode", "/h/.pi/agent"]
+            .map(PathBuf::from);
         assert_eq!(names.map(|name| place(name, &environment)), usual);
         let moved = Environment {
             claude_config: Some("/c".into()),
             codex_home: Some("/x".into()),
             config_home: Some("/o".into()),
+            gemini_home: Some("/g".into()),
             pi_agent: Some("/p".into()),
             ..environment
         };
         assert_eq!(
             names.map(|name| place(name, &moved)),
-            ["/c", "/x", "/o/opencode", "/p"].map(PathBuf::from)
+            ["/c", "/x", "/g/.gemini", "/o/opencode", "/p"].map(PathBuf::from)
         );
         assert!(Place::of(host(HostName::Pi), &Environment::default(), false).is_err());
     }

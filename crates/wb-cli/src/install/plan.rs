@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::change::{Change, copy_of, read};
-use super::embedded::{self, Embedded};
-use super::hooks::{self, Event};
-use super::place::{Host, Place};
-use crate::install_args::HostName;
+use super::hooks;
+use super::hosts::Host;
+use super::place::Place;
+use super::plug_in::{self, Embedded};
 use crate::user_error::UserError;
 
 /// What comes of hooks.
@@ -22,17 +22,9 @@ pub(super) struct Plan {
     pub(super) effect: &'static str,
 }
 
-/// Returns the events that an agent tells of.
-pub(super) fn events(host: &Host) -> &'static [Event] {
-    match host.name {
-        HostName::ClaudeCode => hooks::OF_CLAUDE_CODE,
-        _ => hooks::OF_CODEX,
-    }
-}
-
 /// Plans the plug-in of an agent.
 pub(super) fn plug_in(host: &Host, place: &Place, program: &str) -> Result<Plan, UserError> {
-    let files = embedded::of(host.name);
+    let files = host.files;
     let is_ours = is_ours(files, place)?;
     // What is read first is written last, so that nothing half is ever loaded.
     let changes = files.iter().rev().map(|file| written(*file, place, program, is_ours));
@@ -52,7 +44,7 @@ fn written(file: Embedded, place: &Place, program: &str, is_ours: bool) -> Resul
 fn is_ours(files: &[Embedded], place: &Place) -> Result<bool, UserError> {
     let Some(first) = files.first() else { return Ok(false) };
     let text = read(place, &place.file(first.path))?;
-    Ok(text.is_some_and(|text| embedded::read(&text).is_some()))
+    Ok(text.is_some_and(|text| plug_in::read(&text).is_some()))
 }
 
 fn foreign(path: &Path) -> UserError {
@@ -69,7 +61,7 @@ pub(super) fn hooks(host: &Host, path: &Path, place: &Place, program: &str) -> R
     }
     let before = read(place, path)?;
     let text = before.clone().unwrap_or_else(|| "{}\n".to_owned());
-    let after = hooks::with(&text, events(host), program).map_err(|why| broken(path, why))?;
+    let after = hooks::with(&text, host.events, program).map_err(|why| broken(path, why))?;
     let mut changes = Vec::new();
     if let Some(text) = before.as_ref().filter(|text| hooks::programs(text).is_empty()) {
         let copy = copy_of(path);
@@ -86,7 +78,7 @@ fn broken(path: &Path, why: String) -> UserError {
 
 /// Plans to take out whatever of ours is there.
 pub(super) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
-    let files = embedded::of(host.name);
+    let files = host.files;
     let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: "" };
     let is_ours = is_ours(files, place)?;
     for file in files.iter().rev() {
@@ -110,18 +102,13 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
     let Some(text) = read(place, path)? else { return Ok(()) };
     let Some((.., program)) = hooks::programs(&text).into_iter().next() else {
         // A file that cannot be read may still hold them.
-        let is_suspect = text.contains(" hook\"");
-        return if is_suspect {
-            hooks::without(&text).map(drop).map_err(|why| broken(path, why))
-        } else {
-            Ok(())
-        };
+        return hooks::broken(&text).map_or(Ok(()), |why| Err(broken(path, why)));
     };
     let less = hooks::without(&text).map_err(|why| broken(path, why))?;
     let copy = copy_of(path);
     let kept = read(place, &copy)?;
     let is_all = kept.as_ref().is_some_and(|old| {
-        *old == less || hooks::with(old, events(host), &program).is_ok_and(|with| with == text)
+        *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == text)
     });
     let after = if is_all { kept.clone() } else { Some(less) };
     let is_empty = kept.is_none() && after.as_ref().is_some_and(|text| text.split_whitespace().eq(["{}"]));

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::change::Change;
 use super::check::{Checked, Found};
-use super::place::{Host, Place, host};
+use super::hosts::{Host, host};
+use super::place::Place;
 use super::plan::Plan;
 use crate::environment::Environment;
 use crate::escape::escaped;
@@ -34,14 +35,20 @@ struct JsonChange<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    pub(super) fn of(host: &Host, place: &Place, plan: &'a Plan, dry_run: bool) -> Self {
+    pub(super) fn of(asked: Asked<'_>, plan: &'a Plan) -> Self {
         let change = |it: &'a Change| JsonChange {
             file: it.path.display().to_string(),
             action: it.verb(),
             content: it.after.as_deref(),
         };
         let changes = plan.changes.iter().map(change).collect();
-        Self { host: host.name, project: place.is_project, dry_run, changes, notes: &plan.notes }
+        Self {
+            host: asked.host.name,
+            project: asked.place.is_project,
+            dry_run: asked.is_dry,
+            changes,
+            notes: &plan.notes,
+        }
     }
 }
 
@@ -61,7 +68,7 @@ pub(super) fn done(
     asked: Asked<'_>,
     plan: &Plan,
 ) -> io::Result<()> {
-    page.heading(asked.host.word, &headline(asked, plan))?;
+    page.heading(asked.host.name.word(), &headline(asked, plan))?;
     for change in &plan.changes {
         let path = escaped(&environment.tilde(&change.path)).into_owned();
         let of_what = if change.is_copy() { ", the copy of it as it was before" } else { "" };
@@ -119,7 +126,8 @@ fn lines(page: &mut Page<'_>, change: &Change) -> io::Result<()> {
 
 /// Says what comes of it, and what is left to do.
 fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> {
-    let Host { name, word, title, .. } = asked.host;
+    let Host { name, title, .. } = asked.host;
+    let word = name.word();
     writeln!(page)?;
     page.prose("  ", 2, effect)?;
     let next = match (name, asked.place.is_project) {
@@ -147,9 +155,9 @@ pub(super) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
             Some(path) => format!("{} · tried with {}", environment.tilde(path), checked.tried),
             None => format!("{} is not on the PATH · tried with {}", host.program, checked.tried),
         };
-        page.heading(host.word, &escaped(&there))?;
+        page.heading(host.name.word(), &escaped(&there))?;
         if checked.found.is_empty() {
-            writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.word)?;
+            writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.name.word())?;
         }
         checked.found.iter().try_for_each(|found| one(page, environment, found))?;
     }

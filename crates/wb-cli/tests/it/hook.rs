@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, root, wb_of};
+use crate::support::{Answer, root, wb_in, wb_of};
 
 /// A word that stands in messages and may stand in no log.
 const SECRET: &str = "hunter2-token";
@@ -109,10 +109,16 @@ fn what_cannot_be_answered_is_left_to_the_host() {
     let home = tempfile::tempdir().unwrap();
     let ask_text = |text: &str| told(&wb_of(home.path(), &["hook"], text.as_bytes()));
     for (text, word) in [
-        ("", "cannot be read"),
-        ("\u{0}\u{1}garbage", "cannot be read"),
-        ("[]", "cannot be read"),
-        ("{\"version\":1", "cannot be read"),
+        ("", "cannot be read: nothing was asked"),
+        (" \n", "cannot be read: nothing was asked"),
+        ("\u{0}\u{1}garbage", "cannot be read: it is no JSON: expected value at line 1"),
+        ("[]", "cannot be read: it is no JSON object"),
+        ("{\"version\":1", "cannot be read: it is no JSON: EOF"),
+        ("{}", "cannot be read: it names no version"),
+        (r#"{"version":1}"#, "cannot be read: missing field `session`"),
+        (r#"{"version":1,"session":{"messages":[]},"window":"big"}"#, "cannot be read: invalid type: string"),
+        (r#"{"version":7}"#, "version 7 is not known, 1 is"),
+        (r#"{"version":"2","session":3}"#, "version \"2\" is not known, 1 is"),
         (r#"{"version":7,"session":{"messages":[]}}"#, "version 7"),
         (r#"{"version":1,"session":{"path":"/nowhere/at/all"}}"#, "/nowhere/at/all"),
         (r#"{"version":1,"session":{"text":"nonsense"}}"#, "known format"),
@@ -219,4 +225,61 @@ fn the_hooks_of_claude_code_get_words_beside_its_own_summary() {
     assert_eq!(event("SessionStart", "startup"), "");
     assert_eq!(event("SessionStart", "compact"), "");
     assert_eq!(event("Stop", ""), "");
+}
+
+#[test]
+fn the_log_tells_how_a_compaction_of_claude_code_is_taken_back() {
+    let home = tempfile::tempdir().unwrap();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let folder = home.path().join(".claude/projects/-a");
+    let file = folder.join(format!("{id}.jsonl"));
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(root().join("fixtures/sessions/flaky-checkout.jsonl"), &file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let newest = lines.rfind(|line| line["message"].is_object()).unwrap()["uuid"].clone();
+    let question = json!({"version": 1, "host": "claude-code", "newest_record": newest, "session": {"messages": messages(30)}});
+    let ids = [("CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS", id)];
+    let answer = wb_in(home.path(), &ids, &["hook"], question.to_string().as_bytes());
+    assert_eq!(told(&answer)["action"], "replace");
+    let shown = wb_of(home.path(), &["log"], b"").stdout;
+    assert!(shown.contains(&format!("  claude-code {id}  auto: ")), "{shown}");
+    let command = shown.lines().find_map(|line| line.strip_prefix("  take it back: wb ")).unwrap();
+    assert_eq!(command, format!("undo {}", file.display()));
+    let entry: Value = serde_json::from_str(&log_of(home.path())).unwrap();
+    assert_eq!((&entry["session"], &entry["file"]), (&json!(id), &json!(file)));
+    fs::remove_file(&file).unwrap();
+    assert!(!wb_of(home.path(), &["log"], b"").stdout.contains("take it back"));
+}
+
+/// A session of Codex whose own summary says what nobody did.
+fn compacted_by_codex() -> String {
+    let line = |kind: &str, payload: &Value| {
+        json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload}).to_string()
+    };
+    let said = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
+    let prompt = said("user", "input_text", "Fix the parser. Never touch the file schema.sql.");
+    let summary =
+        said("user", "input_text", "I ran all the tests and they pass. I changed src/never/there.rs.");
+    [
+        line("session_meta", &json!({"id": "c-1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/a", "originator": "codex_exec", "cli_version": "0.169.0"})),
+        line("response_item", &prompt),
+        line("response_item", &said("assistant", "output_text", "I look at the parser.")),
+        line("compacted", &json!({"message": "I ran all the tests and they pass. I changed src/never/there.rs.", "replacement_history": [summary]})),
+    ].join("\n") + "\n"
+}
+
+#[test]
+fn the_log_tells_what_the_audit_found_in_a_summary_of_codex_and_where_to_read_it() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("rollout-2026-01-01T00-00-00-c-1.jsonl");
+    fs::write(&file, compacted_by_codex()).unwrap();
+    let event = json!({"hook_event_name": "SessionStart", "source": "compact", "session_id": "c-1", "transcript_path": file});
+    let answer = wb_of(home.path(), &["hook"], event.to_string().as_bytes());
+    assert!(answer.stdout.contains("held against the whole session"), "{}", answer.stdout);
+    let shown = wb_of(home.path(), &["log"], b"").stdout;
+    assert!(shown.contains("  codex c-1  compact: told facts beside its own summary, "), "{shown}");
+    let command = shown.lines().find_map(|line| line.strip_prefix("  what was found: wb ")).unwrap();
+    assert_eq!(command, format!("audit {}", file.display()));
+    assert_eq!(wb_of(home.path(), &["audit", file.to_str().unwrap()], b"").code, 3);
 }

@@ -111,7 +111,9 @@ fn a_session_that_was_written_to_just_now_is_left_alone() {
     let refused = place.run(&["compact", "--in-place", "--force"]);
     assert_eq!(refused.code, 1);
     assert!(
-        refused.stderr.contains("was written to in the last ten seconds\nhint: close the session"),
+        refused.stderr.contains(
+            "was written to in the last ten seconds\nhint: wait ten seconds and try again, or stop the agent"
+        ),
         "{}",
         refused.stderr
     );

@@ -3,107 +3,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::home::{HOSTS, Home, scopes};
 use crate::support::Answer;
 
-const HOSTS: [&str; 4] = ["claude-code", "codex", "opencode", "pi"];
 const THEIRS: &str = "{\n\t\"model\" : \"x\", \"hooks\": {\n\t\t\"PreCompact\": [ {\"hooks\":[{\"type\":\"command\",\
                       \"command\":\"theirs\"}]} ]\n\t}\n}\n";
-
-/// A home, a project in it, and a program to run.
-struct Home {
-    folder: tempfile::TempDir,
-    wb: PathBuf,
-}
-
-impl Home {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("project")).unwrap();
-        Self { folder, wb: env!("CARGO_BIN_EXE_wb").into() }
-    }
-
-    fn path(&self, below: &str) -> PathBuf {
-        self.folder.path().join(below)
-    }
-
-    fn lay(&self, below: &str, text: &str) {
-        let path = self.path(below);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn text(&self, below: &str) -> String {
-        fs::read_to_string(self.path(below)).unwrap()
-    }
-
-    fn run(&self, line: &str) -> Answer {
-        self.run_at("100", line)
-    }
-
-    fn run_at(&self, columns: &str, line: &str) -> Answer {
-        let mut command = Command::new(&self.wb);
-        let output = command
-            .args(line.split_whitespace())
-            .current_dir(self.path("project"))
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("COLUMNS", columns)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Answer {
-            code: output.status.code().unwrap(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
-    }
-
-    fn done(&self, line: &str) -> String {
-        let answer = self.run(line);
-        assert_eq!(answer.code, 0, "wb {line}: {}{}", answer.stdout, answer.stderr);
-        answer.stdout
-    }
-
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.done(&format!("{line} --json"))).unwrap()
-    }
-
-    /// Runs what fails and changes nothing.
-    fn refused(&self, line: &str) -> String {
-        let before = self.files();
-        let answer = self.run(line);
-        assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "wb {line}: {}", answer.stderr);
-        assert!(answer.stderr.contains("\nhint: "), "{}", answer.stderr);
-        assert_eq!(self.files(), before);
-        answer.stderr
-    }
-
-    /// Returns what every file below the home holds.
-    fn files(&self) -> BTreeMap<PathBuf, String> {
-        let mut files = BTreeMap::new();
-        let mut folders = vec![self.folder.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for path in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
-                if path.is_dir() && !path.is_symlink() {
-                    folders.push(path);
-                } else if let Ok(text) = fs::read_to_string(&path) {
-                    files.insert(path, text);
-                }
-            }
-        }
-        files
-    }
-}
 
 #[test]
 fn what_a_dry_run_shows_is_what_is_written() {
     for host in HOSTS {
-        for scope in ["", " --project"] {
+        for scope in scopes(host) {
             let home = Home::new();
             let shown = home.json(&format!("install {host}{scope} --dry-run"));
             assert_eq!(home.files(), BTreeMap::new());
@@ -124,7 +37,7 @@ fn what_a_dry_run_shows_is_what_is_written() {
 #[test]
 fn a_second_time_changes_nothing_and_uninstall_leaves_what_was() {
     for host in HOSTS {
-        for scope in ["", " --project"] {
+        for scope in scopes(host) {
             let home = Home::new();
             home.lay(".claude/settings.json", THEIRS);
             home.lay(".codex/hooks.json", THEIRS);
@@ -177,6 +90,8 @@ fn a_file_of_somebody_else_at_our_place_is_refused_and_never_removed() {
     let places = [
         ("pi", ".pi/agent/extensions/wb-compact.ts"),
         ("opencode", ".config/opencode/plugins/wb-compact.ts"),
+        ("gemini-cli", ".gemini/extensions/wb-compact/wb-compact.mjs"),
+        ("gemini-cli", ".gemini/extensions/wb-compact/hooks/hooks.json"),
         ("claude-code", ".claude/skills/wb-compact/hooks/register.ts"),
         ("claude-code", ".claude/skills/wb-compact/.claude-plugin/plugin.json"),
     ];
@@ -256,61 +171,6 @@ fn a_program_in_a_folder_of_any_name_is_found_again() {
 }
 
 #[test]
-fn a_check_tells_what_is_live_and_why_the_rest_is_not() {
-    let home = Home::new();
-    let problems = |line: &str| {
-        let answer = home.run(line);
-        let all: Value = serde_json::from_str(&answer.stdout).unwrap();
-        assert_eq!((answer.code == 0, answer.code == 3), (all["live"] == true, all["live"] == false));
-        all["hosts"][0]["found"][0]["problems"].to_string()
-    };
-    assert_eq!(problems("install --check --json"), "null");
-    assert_eq!(home.run("install --check pi").code, 3, "who asks for one wants it there");
-    home.done("install pi");
-    assert_eq!(problems("install --check pi --json"), "[]");
-    let path = ".pi/agent/extensions/wb-compact.ts";
-    let live = home.text(path);
-    let wb = json!(home.wb.canonicalize().unwrap()).to_string();
-    for (text, why) in [
-        (live.replace(&wb, "\"/nowhere/wb\""), "is gone: /nowhere/wb"),
-        (live.replace(&wb, "\"/bin/sh\""), "says no version"),
-        (live.replace("= 8000", "= 9000"), "was changed since"),
-        (live.replace("install` of wb ", "install` of wb 9."), "written by wb 9."),
-        ("// mine\n".to_owned(), "not from wb"),
-    ] {
-        home.lay(path, &text);
-        let told = problems("install --check pi --json");
-        assert!(told.contains(why), "{told}");
-    }
-}
-
-#[test]
-fn codex_is_live_once_it_has_noted_that_the_user_trusts_the_hooks() {
-    let home = Home::new();
-    home.done("install codex");
-    let answer = home.run("install --check codex");
-    assert!(answer.code == 3 && answer.stdout.contains("/hooks"), "{}", answer.stdout);
-    let file = home.path(".codex/hooks.json");
-    let noted = |event: &str| {
-        format!("[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:0\"\n", file.display())
-    };
-    home.lay(".codex/config.toml", &[noted("pre_compact"), noted("session_start")].concat());
-    home.done("install --check codex");
-}
-
-#[test]
-fn a_project_of_claude_code_is_live_once_it_is_trusted() {
-    let home = Home::new();
-    home.done("install claude-code --project");
-    let answer = home.run("install --check claude-code");
-    assert!(answer.code == 3 && answer.stdout.contains("trust"), "{}", answer.stdout);
-    let project = home.path("project").canonicalize().unwrap();
-    let trusted = json!({"projects": {project.to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
-    home.lay(".claude.json", &trusted.to_string());
-    home.done("install --check claude-code");
-}
-
-#[test]
 fn one_that_is_installed_twice_is_told_of() {
     let home = Home::new();
     home.done("install pi");
@@ -343,6 +203,14 @@ fn keys_in_settings_are_not_shown_with_the_copy() {
     home.lay(".claude/settings.json", "{\n  \"env\": {\"TOKEN\": \"of mine\"},\n  \"model\": \"x\"\n}\n");
     let shown = home.done("install claude-code --hooks --dry-run");
     assert!(shown.contains("settings.json.before-wb, the copy") && !shown.contains("of mine"), "{shown}");
+}
+
+#[test]
+fn gemini_cli_reads_no_plug_ins_of_a_project() {
+    for line in ["install gemini-cli --project", "uninstall gemini-cli --project"] {
+        let error = Home::new().refused(line);
+        assert!(error.contains("in your home alone") && error.contains("leave --project out"), "{error}");
+    }
 }
 
 #[test]
@@ -391,4 +259,76 @@ fn what_a_new_user_sees_looks_as_recorded() {
             insta::assert_snapshot!(format!("install_at_{columns}"), shown);
         });
     }
+}
+
+#[test]
+fn who_uninstalls_is_told_what_else_stays_and_where() {
+    let home = Home::new();
+    home.done("install pi");
+    let told = home.done("uninstall pi --dry-run");
+    assert!(!told.contains("note"), "{told}");
+    home.lay(".local/state/wb/compactions.jsonl", "");
+    home.lay(".config/wb/config.toml", "");
+    home.lay(".pi/agent/sessions/--a--/1.jsonl", "");
+    home.lay(".pi/agent/sessions/--a--/1.jsonl.wb-log", "");
+    let told = home.json("uninstall pi")["notes"].to_string();
+    for stays in
+        ["~/.local/state/wb/compactions.jsonl", "~/.config/wb/config.toml", "1 file for wb undo (*.wb-log)"]
+    {
+        assert!(told.contains(stays), "{told}");
+    }
+    assert!(home.files().len() == 4, "{:?}", home.files());
+}
+
+/// Runs `wb` with these variables and no others.
+fn with_variables(variables: &[(&str, &str)], line: &str) -> Answer {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    let output = command.args(line.split(' ')).env_clear().envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Answer { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[cfg(unix)]
+#[test]
+fn without_a_home_in_the_environment_the_one_that_the_system_knows_counts() {
+    let shell = Command::new("sh").args(["-c", "eval echo ~$(id -un)"]).output().unwrap();
+    let known = String::from_utf8(shell.stdout).unwrap().trim().to_owned();
+    if known.starts_with('/') {
+        for variables in [&[][..], &[("HOME", "")]] {
+            let answer = with_variables(variables, "install pi --dry-run --json");
+            let shown: Value = serde_json::from_str(&answer.stdout).unwrap();
+            let wanted = Path::new(&known).join(".pi/agent/extensions/wb-compact.ts");
+            assert_eq!(shown["changes"][0]["file"], json!(wanted.to_str().unwrap()));
+        }
+    }
+    for odd in ["here", "./home"] {
+        let answer = with_variables(&[("HOME", odd)], "install pi --dry-run");
+        assert_eq!(answer.code, 1, "{odd}: {}", answer.stdout);
+        assert!(answer.stderr.contains("hint: set HOME to your home"), "{}", answer.stderr);
+        assert_eq!(with_variables(&[("HOME", odd)], "config").code, 0);
+    }
+}
+
+#[test]
+fn digests_beside_sessions_of_gemini_cli_are_told_of() {
+    let home = Home::new();
+    home.done("install gemini-cli");
+    home.lay(".gemini/tmp/a/chats/session-1.json.wb-digests", "[]");
+    let told = home.json("uninstall gemini-cli")["notes"].to_string();
+    assert!(
+        told.contains("left next to sessions in ~/.gemini/tmp: 1 file with digests (*.wb-digests)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn who_installs_what_is_switched_off_is_told_so_at_once() {
+    let home = Home::new();
+    home.lay(".config/wb/config.toml", "[hosts]\npi = false\n");
+    home.lay(".claude/settings.json", "{\"disableAllHooks\": true}");
+    for (host, why) in [("pi", "pi = false under [hosts]"), ("claude-code", "disableAllHooks = true")] {
+        let told = home.json(&format!("install {host} --dry-run"))["notes"].to_string();
+        assert!(told.contains("it is switched off: ") && told.contains(why), "{told}");
+    }
+    assert_eq!(home.json("install opencode")["notes"], json!([]));
 }

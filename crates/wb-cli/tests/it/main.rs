@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
+mod home;
 mod place;
 mod sessions;
 mod strategies;
@@ -18,6 +19,8 @@ mod terminal;
 mod overview;
 mod audit;
 mod install;
+mod install_check;
+mod promises;
 mod session;
 mod session_writes;
 mod session_files;

@@ -123,10 +123,16 @@ fn a_session_that_was_cut_off_since_is_not_said_to_be_whole() {
 fn only_who_can_write_elsewhere_is_told_to() {
     let odd = Odd::new();
     let (_, hint) = odd.told(&odd.run("compact", "s.jsonl", &["--in-place", "--force"]));
-    assert!(hint.starts_with("close the session in its agent, or write to another file with -o;"), "{hint}");
+    assert!(
+        hint.starts_with(
+            "wait ten seconds and try again, or stop the agent, or write to another file with -o;"
+        ),
+        "{hint}"
+    );
     let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &[]));
     assert_eq!(error, "s.jsonl: was written to in the last ten seconds");
-    assert_eq!(hint, "close the session in its agent; --even-if-open writes all the same");
+    let first = "wait ten seconds and try again, or stop the agent";
+    assert_eq!(hint, format!("{first}; --even-if-open writes all the same"));
 }
 
 #[cfg(unix)]

@@ -42,6 +42,7 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
         "CLICOLOR_FORCE",
         "CLAUDE_CONFIG_DIR",
         "CODEX_HOME",
+        "GEMINI_CLI_HOME",
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
     ] {

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use crate::install_args::HostName;
-
 /// A file of a plug-in, below the folder that the agent reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Embedded {
@@ -11,16 +9,30 @@ pub(super) struct Embedded {
     text: &'static str,
 }
 
-const PI: [Embedded; 1] = [Embedded {
+pub(super) const OF_PI: [Embedded; 1] = [Embedded {
     path: "extensions/wb-compact.ts",
     text: include_str!("../../../../integrations/pi/wb-compact.ts"),
 }];
-const OPENCODE: [Embedded; 1] = [Embedded {
+pub(super) const OF_GEMINI_CLI: [Embedded; 3] = [
+    Embedded {
+        path: "extensions/wb-compact/wb-compact.mjs",
+        text: include_str!("../../../../integrations/gemini-cli/wb-compact.mjs"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/hooks/hooks.json",
+        text: include_str!("../../../../integrations/gemini-cli/hooks/hooks.json"),
+    },
+    Embedded {
+        path: "extensions/wb-compact/gemini-extension.json",
+        text: include_str!("../../../../integrations/gemini-cli/gemini-extension.json"),
+    },
+];
+pub(super) const OF_OPENCODE: [Embedded; 1] = [Embedded {
     path: "plugins/wb-compact.ts",
     text: include_str!("../../../../integrations/opencode/wb-compact.ts"),
 }];
 /// The first one runs `wb`; it is written last, so that the plug-in is whole once it is there.
-const CLAUDE_CODE: [Embedded; 3] = [
+pub(super) const OF_CLAUDE_CODE: [Embedded; 3] = [
     Embedded {
         path: "skills/wb-compact/hooks/register.ts",
         text: include_str!("../../../../integrations/claude-code/hooks/register.ts"),
@@ -39,16 +51,6 @@ const CLAUDE_CODE: [Embedded; 3] = [
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const MARK: &str = "// Written by `wb install` of wb ";
 
-/// Returns the files of an agent's plug-in, first the one that runs `wb`.
-pub(super) fn of(host: HostName) -> &'static [Embedded] {
-    match host {
-        HostName::ClaudeCode => &CLAUDE_CODE,
-        HostName::Codex => &[],
-        HostName::Opencode => &OPENCODE,
-        HostName::Pi => &PI,
-    }
-}
-
 impl Embedded {
     /// Returns the text of the file for a `wb` at a path.
     pub(super) fn rendered(self, program: &str) -> String {
@@ -64,7 +66,7 @@ impl Embedded {
 
     /// Returns whether the file says itself who wrote it.
     fn is_script(self) -> bool {
-        Path::new(self.path).extension().is_some_and(|end| end == "ts")
+        Path::new(self.path).extension().is_some_and(|end| end == "ts" || end == "mjs")
     }
 }
 
@@ -90,9 +92,9 @@ mod tests {
 
     #[test]
     fn a_path_of_any_kind_comes_back_from_each_file() {
-        for host in [HostName::Pi, HostName::Opencode, HostName::ClaudeCode] {
+        for first in [OF_PI[0], OF_OPENCODE[0], OF_GEMINI_CLI[0], OF_CLAUDE_CODE[0]] {
             for program in ["/usr/bin/wb", "/a b/it's \"wb\"", "C:\\x\\wb", "/Grüße/世界/`${x}`\n/wb"] {
-                let text = of(host)[0].rendered(program);
+                let text = first.rendered(program);
                 let written = Written { version: VERSION.to_owned(), program: Some(program.to_owned()) };
                 assert_eq!(read(&text), Some(written), "{text}");
             }
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_to_be_filled_in() {
-        for file in [HostName::Pi, HostName::Opencode, HostName::ClaudeCode].into_iter().flat_map(of) {
+        for file in [&OF_PI[..], &OF_OPENCODE, &OF_GEMINI_CLI, &OF_CLAUDE_CODE].concat() {
             let text = file.rendered("/usr/bin/wb");
             assert!(!text.contains("@WB@") && !text.contains("@VERSION@"), "{text}");
             assert!(file.is_script() || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");

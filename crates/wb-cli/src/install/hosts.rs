@@ -1,0 +1,114 @@
+//! The agents that `wb` can be put into: where each looks, and what is written there.
+
+use std::path::PathBuf;
+
+use super::hooks::{Event, OF_CLAUDE_CODE, OF_CODEX};
+use super::plug_in::{self, Embedded};
+use crate::environment::Environment;
+use crate::install_args::HostName;
+
+/// An agent, as it was tried.
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) name: HostName,
+    /// As its makers write it.
+    pub(super) title: &'static str,
+    pub(super) program: &'static str,
+    /// The version that the plug-in was tried with, as docs/evaluation has it.
+    pub(super) tried: &'static str,
+    /// The folder below the user's home.
+    pub(super) home: &'static str,
+    /// The folder that a variable names instead.
+    pub(super) moved: fn(&Environment) -> Option<PathBuf>,
+    /// The folder below the project, if the agent looks for plug-ins there.
+    pub(super) project: Option<&'static str>,
+    /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
+    pub(super) files: &'static [Embedded],
+    /// The file for hooks, for all that the user does and for a project.
+    pub(super) hooks: Option<[&'static str; 2]>,
+    /// What the hooks are for.
+    pub(super) events: &'static [Event],
+    /// The settings that may switch it off, the user's and those of a project.
+    pub(super) settings: [&'static [&'static str]; 2],
+    /// What its compaction is with the plug-in, if there is one.
+    pub(super) effect: &'static str,
+}
+
+pub(super) const HOSTS: [Host; 5] = [
+    Host {
+        name: HostName::ClaudeCode,
+        title: "Claude Code",
+        program: "claude",
+        tried: "2.1.328",
+        home: ".claude",
+        moved: |environment| environment.claude_config.clone(),
+        project: Some(".claude"),
+        files: &plug_in::OF_CLAUDE_CODE,
+        hooks: Some(["settings.json", "settings.local.json"]),
+        events: OF_CLAUDE_CODE,
+        settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
+        effect: "Claude Code now compacts by wb, without a request to a model.",
+    },
+    Host {
+        name: HostName::Codex,
+        title: "Codex",
+        program: "codex",
+        tried: "0.169.0",
+        home: ".codex",
+        moved: |environment| environment.codex_home.clone(),
+        project: Some(".codex"),
+        files: &[],
+        hooks: Some(["hooks.json", "hooks.json"]),
+        events: OF_CODEX,
+        settings: [&["config.toml"], &[".codex/config.toml"]],
+        effect: "",
+    },
+    Host {
+        name: HostName::GeminiCli,
+        title: "Gemini CLI",
+        program: "gemini",
+        tried: "0.61.0",
+        home: ".gemini",
+        moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
+        project: None,
+        files: &plug_in::OF_GEMINI_CLI,
+        hooks: None,
+        events: &[],
+        settings: [&["settings.json"], &[".gemini/settings.json"]],
+        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one. \
+                 It runs node, which has to be on the PATH.",
+    },
+    Host {
+        name: HostName::Opencode,
+        title: "opencode",
+        program: "opencode",
+        tried: "1.18.33",
+        home: ".config/opencode",
+        moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
+        project: Some(".opencode"),
+        files: &plug_in::OF_OPENCODE,
+        hooks: None,
+        events: &[],
+        settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
+        effect: "opencode now stores the summary of wb; it still sends its own request for one.",
+    },
+    Host {
+        name: HostName::Pi,
+        title: "pi",
+        program: "pi",
+        tried: "0.73.1",
+        home: ".pi/agent",
+        moved: |environment| environment.pi_agent.clone(),
+        project: Some(".pi"),
+        files: &plug_in::OF_PI,
+        hooks: None,
+        events: &[],
+        settings: [&["settings.json"], &[".pi/settings.json"]],
+        effect: "pi now compacts by wb, without a request to a model.",
+    },
+];
+
+/// Returns what is known of an agent.
+pub(super) fn host(name: HostName) -> &'static Host {
+    HOSTS.iter().find(|host| host.name == name).unwrap_or(&HOSTS[0])
+}

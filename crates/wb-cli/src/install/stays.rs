@@ -1,0 +1,59 @@
+//! What of `wb` stays when it is taken out of an agent, and where.
+
+use std::path::{Path, PathBuf};
+
+use super::hosts::Host;
+use super::place::Place;
+use crate::agent_folders::agent_folders;
+use crate::compaction_log;
+use crate::environment::Environment;
+use crate::install_args::HostName;
+use crate::number::count;
+
+/// What ends the name of the file next to a session that tells what was done to it.
+const LIST: &str = ".wb-log";
+
+/// What ends the name of the file next to a session of Gemini CLI that holds its digests.
+const DIGESTS: &str = ".wb-digests";
+
+/// Tells what is there and stays: the log, the settings, and what `wb undo` needs of the agent's sessions.
+pub(super) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> {
+    let is_there = |path: &PathBuf| path.is_file();
+    let log = compaction_log::path(environment).filter(is_there);
+    let log = log.map(|path| format!("the log of compactions stays: {}", environment.tilde(&path)));
+    let settings = environment.config.as_ref().map(|folder| folder.join("config.toml")).filter(is_there);
+    let settings = settings.map(|path| format!("your settings of wb stay: {}", environment.tilde(&path)));
+    log.into_iter()
+        .chain(settings)
+        .chain(lists(host, environment))
+        .chain(digests(host, environment))
+        .collect()
+}
+
+/// Tells of the files next to sessions, a line for each folder of the agent.
+fn lists(host: &Host, environment: &Environment) -> Vec<String> {
+    let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
+    let told = folders.filter_map(|folder| {
+        let has_list = |session: &Path| {
+            let mut name = session.as_os_str().to_owned();
+            name.push(LIST);
+            Path::new(&name).is_file()
+        };
+        let n = folder.sessions().iter().filter(|it| has_list(&it.path)).count();
+        let files = count(n, "file", "files");
+        let place = environment.tilde(&folder.folder);
+        (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*{LIST})"))
+    });
+    told.collect()
+}
+
+/// Tells of the digests next to sessions of Gemini CLI, which lie in a folder for each project.
+fn digests(host: &Host, environment: &Environment) -> Option<String> {
+    let place = Place::of(host, environment, false).ok().filter(|_| host.name == HostName::GeminiCli)?;
+    let folder = place.file("tmp");
+    let inside = |folder: PathBuf| folder.read_dir().into_iter().flatten().flatten().map(|it| it.path());
+    let files = inside(folder.clone()).flat_map(|project| inside(project.join("chats")));
+    let n = files.filter(|path| path.to_string_lossy().ends_with(DIGESTS)).count();
+    let (files, place) = (count(n, "file", "files"), environment.tilde(&folder));
+    (n > 0).then(|| format!("left next to sessions in {place}: {files} with digests (*{DIGESTS})"))
+}
