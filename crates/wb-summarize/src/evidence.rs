@@ -102,6 +102,9 @@ impl<'a> Choice<'a> {
         if self.names_told.contains(&name_key) {
             return;
         }
+        if is_no_name(named.name) {
+            return;
+        }
         let n_bytes = named.name.len() + BETWEEN_NAMES.len();
         if n_bytes <= self.left_for_names {
             self.left_for_names -= n_bytes;
@@ -117,7 +120,7 @@ impl<'a> Choice<'a> {
             false if self.sources.contains(&named.place()) => GAP.len(),
             false => SEEN.len() + mentions.label_of(&named).len() + 2,
         };
-        let n_bytes = line.len() + "\n  ".len() + source;
+        let n_bytes = line.len() + "\n   ".len() + source;
         if n_bytes > self.left {
             return false;
         }
@@ -145,7 +148,9 @@ impl<'a> Choice<'a> {
                 out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
             }
             let gap = if above.is_none_or(|above| above.is_above(named)) { "" } else { GAP };
-            out.extend(["\n  ", gap, line]);
+            // In lists of changed files one blank tells something.
+            let blank = if named.indent == 1 { " " } else { "" };
+            out.extend(["\n  ", gap, blank, line]);
             before = Some(named);
         }
         if !self.bare.is_empty() {
@@ -155,9 +160,36 @@ impl<'a> Choice<'a> {
     }
 }
 
+/// Tells of what merely looks like a name: `errors/warnings`, words beside each other, and `src/a.rs-12`, the start of a
+/// line as searches show it.
+fn is_no_name(name: &str) -> bool {
+    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let are_words = || name.split_once('/').is_some_and(|(one, other)| is_word(one) && is_word(other));
+    let is_place = |(path, rest): (&str, &str)| {
+        path.contains(['/', '.']) && rest.split('-').next().is_some_and(|it| it.parse::<u32>().is_ok())
+    };
+    are_words() || name.split_once('-').is_some_and(is_place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_beside_each_other_and_places_of_a_search_are_no_names() {
+        for (name, expected) in [
+            ("errors/warnings", true),
+            ("deleted/non-existent", true),
+            ("src/cart.rs-13-let", true),
+            ("src/cart.rs", false),
+            ("src/Cart", false),
+            ("tests/it/main.rs", false),
+            ("cart-2.rs", false),
+            ("parse_cart", false),
+        ] {
+            assert_eq!(is_no_name(name), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_digest_without_its_lines_is_the_rest_of_it() {

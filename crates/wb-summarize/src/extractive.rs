@@ -1,6 +1,7 @@
 //! The local digest: what a reader needs to resume, told from the facts of the session without a model.
 
 use std::borrow::{Borrow, Cow};
+use std::cmp::Reverse;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
@@ -296,8 +297,10 @@ impl<'a> LocalDigest<'a> {
         if let Some(since) = self.since_commit() {
             out.add(Section::Status, [SINCE_COMMIT, &since].concat());
         }
-        let modified = self.files(|file| matches!(file.change, Some(Change::Written | Change::Edited)));
-        path_entries(out, Section::Status, MODIFIED, modified);
+        let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));
+        let mut modified: Vec<&FileFact> = self.facts.files().newest().filter(is_modified).collect();
+        modified.sort_by_key(|file| Reverse(file.changed_at));
+        path_entries(out, Section::Status, MODIFIED, modified.into_iter().map(|file| file.path.as_str()));
     }
 
     /// Says what the last commit that was seen does not hold, and whether it was pushed.

@@ -14,6 +14,9 @@ use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::{Outcome, Shape};
 use crate::session::{Measure, Session};
 
+/// Tokens of messages that need not become less than three quarters of it.
+const FEW_TOKENS: u64 = 12_000;
+
 /// What a host is answered, and by what its compaction is known again.
 pub(super) struct Decided {
     pub(super) answer: Answer,
@@ -86,12 +89,13 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
 }
 
 /// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
-/// much of it is no message, it is larger, so that half of the messages have room.
+/// much of it is no message, or it is small, it is larger, so that half of the messages have room, and more of few.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
     let Measure { context_tokens, overhead_tokens, .. } = session.measure;
-    let half = overhead_tokens + context_tokens.saturating_sub(overhead_tokens) / 2;
-    let limit = half as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;
+    let said = context_tokens.saturating_sub(overhead_tokens);
+    let room = overhead_tokens + (said / 2).max((said / 4 * 3).min(FEW_TOKENS));
+    let limit = room as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;
     context_tokens.max(limit as u64) + session.policy.reserve_tokens
 }
 

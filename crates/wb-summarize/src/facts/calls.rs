@@ -101,7 +101,8 @@ fn command(input: &Value) -> Option<Cow<'_, str>> {
 
 /// Returns the patch that a call applies, if it is one.
 pub(super) fn patch_of<'a>(call: &'a OpenCall, command: Option<&'a str>) -> Option<&'a str> {
-    let given = || ["patch", "input", "diff"].iter().find_map(|key| field(&call.input, key)?.as_str());
+    let given =
+        || ["patch", "patchText", "input", "diff"].iter().find_map(|key| field(&call.input, key)?.as_str());
     let text = call.input.as_str().or_else(given).or(command)?;
     let is_patch = text.contains("*** Begin Patch") || (text.starts_with("--- ") && text.contains("\n+++ "));
     is_patch.then_some(text)

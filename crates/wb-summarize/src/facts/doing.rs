@@ -254,14 +254,14 @@ fn shown_branch<'o>(command: &str, output: &'o str) -> Option<&'o str> {
 
 /// Returns the path of `src/a.rs:12: …` or `src/a.rs-12-…`, a line of a file as searches show it.
 fn numbered_path(line: &str) -> Option<&str> {
-    let is_number = |rest: &str, sign: char| {
-        rest.split_once(sign)
-            .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()))
+    let bytes = line.as_bytes();
+    let is_place = |at: usize| {
+        let n_digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        n_digits > 0 && bytes.get(at + 1 + n_digits) == Some(&bytes[at])
     };
-    let place = |sign: char| {
-        line.match_indices(sign).find(|(at, _)| is_number(&line[at + 1..], sign)).map(|(at, _)| at)
-    };
-    let at = [':', '-'].into_iter().filter_map(place).min()?;
+    let word = bytes.iter().take_while(|byte| !byte.is_ascii_whitespace());
+    let mut signs = word.enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-')).map(|(at, _)| at);
+    let at = signs.find(|at| is_place(*at))?;
     Some(line[..at].trim_start_matches("./")).filter(|path| path.contains('.'))
 }
 

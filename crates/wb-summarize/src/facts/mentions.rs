@@ -97,7 +97,7 @@ pub struct Named<'a> {
     /// How many bytes of its text begin with the line: the more, the earlier it stands; 0 where the line is a call.
     pub from_end: u32,
     /// Bytes of blanks that the line begins with.
-    indent: u8,
+    pub(crate) indent: u8,
     /// Who used it last.
     pub by: By,
     /// In how many messages it was seen.

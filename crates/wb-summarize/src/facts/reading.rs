@@ -11,6 +11,7 @@ use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_json};
 use super::doing::push_newest;
 use super::phrases::told;
+use super::turns::Run;
 use super::{Constraint, Facts, Noted};
 use crate::facts::mentions::By;
 use crate::labels::Elided;
@@ -26,8 +27,9 @@ const MOST_OPEN: usize = 64;
 /// Entries of each list that are kept, the newest ones.
 const MOST_CONSTRAINTS: usize = 200;
 const MOST_DECIDED: usize = 12;
-/// Turns after which what was said of a step is forgotten.
+/// Turns after which what was said of a step is forgotten, and of the first request.
 const PASSING_TURNS: usize = 6;
+const FIRST_TURNS: usize = 20;
 const DECIDED_BYTES: usize = 300;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
@@ -88,6 +90,7 @@ impl Facts {
                 self.read_ends(output, By::Tool);
                 let reported = exit_code.map_or(Reported::Nothing, Reported::Exit);
                 self.ran(command, output, reported, at);
+                self.turns.current().runs.iter_mut().filter(|run| run.at == at).for_each(Run::is_of_user);
             }
             Message::Custom { content, .. } if visibility(message) == Visibility::All => {
                 self.mentions.label("note");
@@ -148,16 +151,22 @@ impl Facts {
             self.constraints.retain(|it| it.at < last);
         }
         self.turns.begin(words, at, self.n_bytes);
-        let passed = self.turns.iter().rev().nth(PASSING_TURNS).map_or(0, |turn| turn.start);
-        self.constraints.retain(|it| !it.passing || it.at >= passed);
+        let before = |n_turns: usize| self.turns.iter().rev().nth(n_turns).map_or(0, |turn| turn.start);
+        let (of_first, passed) = (before(FIRST_TURNS), before(PASSING_TURNS));
+        let is_first = |at: u32| self.turns.iter().nth(1).is_none_or(|second| at < second.start);
+        self.constraints.retain(|it| !it.passing || it.at >= if is_first(it.at) { of_first } else { passed });
         self.constrain(words, at);
     }
 
     fn constrain(&mut self, words: &str, at: u32) {
         let is_first = self.turns.iter().len() <= 1;
-        for found in constraints(words).into_iter().filter(|found| !is_step(found)) {
+        let holds = |found: &words::constraints::Constraint<'_>| {
+            // There is nothing yet that the first words could correct.
+            !is_step(found) && !(is_first && found.kind == Kind::Corrects)
+        };
+        for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
-            let passing = !is_first && is_passing(&found);
+            let passing = is_passing(&found);
             self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, passing, at });
         }
     }
@@ -250,7 +259,6 @@ impl Facts {
         each_text(input, &mut |text, is_key| {
             if is_key {
                 is_old = text.starts_with("old");
-                self.mentions.read_argument(text, &line, &mut kept);
             } else if changes && !is_old && text.contains('\n') {
                 ends(text, TEXT_BYTES).into_iter().rev().for_each(|end| self.mentions.read(end, By::Call));
             } else {
@@ -354,7 +362,7 @@ fn is_passing(found: &words::constraints::Constraint<'_>) -> bool {
         "any",
         "every",
         "each",
-        "must",
+        "everywhere",
         "only",
         "everything",
         "nothing",
@@ -368,7 +376,8 @@ fn is_passing(found: &words::constraints::Constraint<'_>) -> bool {
     match found.kind {
         Kind::Corrects => true,
         Kind::Requires => found.text.is_ascii() && !is_lasting(),
-        Kind::Forbids | Kind::Prefers => false,
+        Kind::Prefers => found.text.ends_with('?'),
+        Kind::Forbids => false,
     }
 }
 
@@ -384,6 +393,10 @@ fn takes_back(words: &str) -> bool {
 fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
     let has = |word: &str| plain_words(found.text).any(|it| it.eq_ignore_ascii_case(word));
     let is_short = || found.text.split_whitespace().nth(3).is_none();
+    let starts = |start: &str| found.text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    if ["after you", "once you", "when you're done", "when you are done", "then "].into_iter().any(starts) {
+        return true;
+    }
     // What the user thinks is no rule.
     if found.kind != Kind::Forbids && found.text.to_lowercase().contains("i think") {
         return true;

@@ -250,6 +250,11 @@ impl Run {
         Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
     }
 
+    /// Says that the user ran it.
+    pub(super) fn is_of_user(&mut self) {
+        self.outcome.push_str(", run by the user");
+    }
+
     pub(crate) fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {
         let lines: Vec<_> = lines.into_iter().map(|line| head(line.trim(), LINE_BYTES).to_owned()).collect();
         Self { outcome, lines, ..self }

@@ -283,3 +283,19 @@ fn lines_that_others_stand_between_are_told_apart() {
         ["let parse_cart = 1;", "let parse_total = 2;", "let parse_rest = 3;", "…let parse_last = 4;"];
     assert!(told.contains(&lines.join("\n  ")), "{told}");
 }
+
+#[test]
+fn lines_that_a_search_numbered_are_forgotten_when_their_file_was_edited() {
+    let found = "src/cart.rs:12:fn parse_cart() {}\nsrc/cart.rs-13-let parse_total = 1;\nsrc/b.rs:3:fn parse_other() {}";
+    let edit = |new: &str| {
+        let input = serde_json::json!({"path": "src/cart.rs", "old_string": "use std;", "new_string": new});
+        let call = Message::assistant_blocks(vec![wb_message::Block::call("e", "edit", input)]);
+        let shown = script(&format!("u\"Find it.\" a:grep(parse_) t\"{found}\""));
+        [shown, vec![call, Message::tool_result("e", "edit", "Edited."), Message::user("Go on.")]].concat()
+    };
+    let told = digest(&edit("use core;"), None);
+    assert!(told.contains("src/cart.rs:12:fn parse_cart() {}"), "{told}");
+    let told = digest(&edit("use core;\nuse std;"), None);
+    assert!(told.contains("src/b.rs:3:fn parse_other() {}"), "{told}");
+    assert!(!told.contains("src/cart.rs:12") && !told.contains("src/cart.rs-13"), "{told}");
+}
