@@ -1,3 +1,5 @@
 //! Tests of the crate from outside.
 
 mod encoding;
+mod examples;
+mod sizes;
