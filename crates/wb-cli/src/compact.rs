@@ -5,13 +5,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::{Message, Pairing};
+use wb_message::Message;
 use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, items};
 
 use crate::args::Compact;
 use crate::clock;
 use crate::json::Compacted;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Shape};
 use crate::output_file::{check_target, write_whole};
 use crate::session::Session;
 use crate::shell::Shell;
@@ -168,25 +168,6 @@ fn write_in_place(
     }
     let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
     Ok(Written { operation: Some(id), bytes: n_bytes })
-}
-
-/// What must be the same of the messages that were planned and those that are read again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    messages: usize,
-    results_without_call: usize,
-    calls_without_result: usize,
-}
-
-impl Shape {
-    fn of(messages: &[Message]) -> Self {
-        let pairing = Pairing::of(messages);
-        Self {
-            messages: messages.len(),
-            results_without_call: pairing.orphans().len(),
-            calls_without_result: pairing.dangling().len(),
-        }
-    }
 }
 
 fn tell(
