@@ -3,3 +3,4 @@
 mod encoding;
 mod examples;
 mod sizes;
+mod refusals;
