@@ -352,8 +352,8 @@ pub(crate) struct Validate {
     /// Session file, or the body of a request to Anthropic, to Chat Completions or Responses, or to Gemini; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Whose rules: anthropic, openai (Chat Completions), openai-responses, gemini; several with commas [default: the
-    /// dialect of FILE]
+    /// Whose rules: anthropic, openai (Chat Completions), openai-responses, gemini; several with commas [default: those
+    /// in which FILE is sent]
     #[arg(long, value_name = "DIALECT", value_delimiter = ',', value_parser = Dialect::from_str)]
     pub(crate) dialect: Vec<Dialect>,
 }
