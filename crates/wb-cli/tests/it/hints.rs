@@ -90,7 +90,7 @@ fn requests_to_providers_are_called_what_they_are() {
         for verb in ["weigh", "plan", "audit"] {
             let (error, hint) = told(&wb_with(&[verb, "-"], body.to_string().as_bytes()));
             assert_eq!(error, format!("-: looks like {kind}"));
-            assert!(hint.starts_with("such files are not read yet; name a session"), "{hint}");
+            assert!(hint.starts_with("`wb validate` alone reads such files; name a session"), "{hint}");
         }
     }
 }

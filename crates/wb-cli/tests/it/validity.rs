@@ -102,21 +102,19 @@ fn compacted_sessions_have_no_finding_that_they_had_not_before() {
 #[test]
 fn after_fifty_compactions_in_a_row_there_is_no_new_finding_either() {
     let large = sessions().into_iter().filter(|(_, view)| view.messages.len() >= 100);
-    for (name, view) in large {
-        for window in [8_000, 32_000] {
-            let (mut messages, mut done) = (Vec::new(), 0);
-            for nth in 1..=50 {
-                let end = whole_turn(&view.messages, view.messages.len() * nth / 50);
-                messages.extend_from_slice(&view.messages[done..end]);
-                done = end;
-                compact(&mut messages, &view, window, true);
-                if nth % LOOKED_AT == 0 {
-                    let case = format!("{name} at {window}, compaction {nth}");
-                    nothing_new(&view.messages[..done], &messages, &case);
-                }
+    for ((name, view), window) in large.zip([32_000, 8_000].into_iter().cycle()) {
+        let (mut messages, mut done) = (Vec::new(), 0);
+        for nth in 1..=50 {
+            let end = whole_turn(&view.messages, view.messages.len() * nth / 50);
+            messages.extend_from_slice(&view.messages[done..end]);
+            done = end;
+            compact(&mut messages, &view, window, true);
+            if nth % LOOKED_AT == 0 {
+                let case = format!("{name} at {window}, compaction {nth}");
+                nothing_new(&view.messages[..done], &messages, &case);
             }
-            assert_eq!(done, view.messages.len());
         }
+        assert_eq!(done, view.messages.len());
     }
 }
 

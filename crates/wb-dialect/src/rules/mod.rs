@@ -38,7 +38,7 @@ impl Rule {
 
     /// Returns whether a mend leaves the places in front of it as they are.
     pub(crate) fn is_local(&self) -> bool {
-        !["result-misplaced", "call-repeated", "call-id-shape"].contains(&self.id)
+        self.id != "result-misplaced"
     }
 }
 

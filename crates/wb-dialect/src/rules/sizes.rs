@@ -35,7 +35,11 @@ fn max_pictures(dialect: Dialect) -> usize {
 
 /// Finds a request that is too large; the place is that of its first picture, if it has one.
 pub(super) fn too_large(asked: &Asked<'_>) -> Vec<Finding> {
-    let (n_bytes, max) = (n_bytes(asked.body), max_bytes(asked.dialect));
+    larger_than(asked, max_bytes(asked.dialect))
+}
+
+fn larger_than(asked: &Asked<'_>, max: usize) -> Vec<Finding> {
+    let n_bytes = n_bytes(asked.body);
     if n_bytes <= max {
         return Vec::new();
     }
@@ -123,7 +127,28 @@ pub(super) fn take_breakpoint(body: &mut Value, _: Dialect, at: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use wb_message::{Block, Message};
+
     use super::*;
+    use crate::encode::Encoded;
+
+    #[test]
+    fn a_request_that_is_too_large_names_its_first_picture_in_every_dialect() {
+        let messages = [
+            Message::user("Look."),
+            Message::user(vec![Block::image("image/png", "iVBORw0K".repeat(40))]),
+            Message::user(vec![Block::image("image/png", "iVBORw0K".repeat(40))]),
+        ];
+        for dialect in Dialect::ALL {
+            let mut body = Encoded::of_messages(&messages, dialect).body;
+            let found = larger_than(&Asked::of(&body, dialect), 600);
+            assert_eq!(found.len(), 1, "{dialect}");
+            assert!(take_out(&mut body, dialect, &found[0].at), "{dialect}");
+            assert_eq!(body.to_string().matches("iVBORw0KiVBORw0K").count(), 20, "{dialect}");
+            assert!(larger_than(&Asked::of(&body, dialect), 700).is_empty(), "{dialect}");
+        }
+        assert_eq!(Dialect::ALL.map(max_bytes), [32, 512, 512, 100].map(|n| n * MEGABYTE));
+    }
 
     #[test]
     fn bytes_are_counted_as_they_are_sent() {

@@ -241,7 +241,7 @@ fn is_call(part: &Value) -> bool {
 const SIZES: [&str; 3] = ["picture-size", "picture-count", "request-size"];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn each_kind_of_refusal_is_found_and_mended(answers in answers(), pick in 0..64_usize) {

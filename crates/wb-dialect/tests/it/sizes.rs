@@ -59,12 +59,3 @@ fn a_request_too_large_for_its_texts_is_left_and_found_again() {
     assert_eq!(repair(&mut request, Dialect::Anthropic), []);
     assert_eq!(rules(&request, Dialect::Anthropic), ["request-size"]);
 }
-
-#[test]
-#[ignore = "takes more than a gigabyte of memory"]
-fn requests_of_others_may_be_larger() {
-    check(with_pictures(4, 26 << 20, Dialect::Gemini), Dialect::Gemini, "request-size", 1);
-    for dialect in [Dialect::OpenaiChat, Dialect::OpenaiResponses] {
-        check(with_pictures(5, 110 << 20, dialect), dialect, "request-size", 1);
-    }
-}
