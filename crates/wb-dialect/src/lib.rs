@@ -27,17 +27,17 @@
 //! assert_eq!(validate(&request.body, Dialect::Anthropic), []);
 //! ```
 
-pub mod dialect;
+mod dialect;
 mod arguments;
 mod call_ids;
 mod piece;
-pub mod encode;
+mod encode;
 mod place;
 mod asked;
-pub mod rules;
-pub mod violation;
-pub mod validate;
-pub mod repair;
+mod rules;
+mod violation;
+mod validate;
+mod repair;
 
 pub use dialect::{Dialect, UnknownDialectError};
 pub use encode::{Encoded, encode};
