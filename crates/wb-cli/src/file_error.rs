@@ -99,7 +99,7 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
             let formats = format!("name {SESSIONS}; `wb weigh --help` tells the formats");
             let (what, hint) = match provider_request(head) {
                 Some(kind) => {
-                    (format!("looks like {kind}"), format!("such files are not read yet; {formats}"))
+                    (format!("looks like {kind}"), format!("`wb validate` alone reads such files; {formats}"))
                 }
                 None => (format!("holds no session that is known; it begins with {begins}"), formats),
             };

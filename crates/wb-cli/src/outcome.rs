@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline, compact_locally_with};
 use wb_message::outline;
-use wb_message::{Message, Origin, Pairing, Patch, Undo};
+use wb_message::{Message, Origin, Patch, Undo};
 use wb_summarize::Facts;
 
 use crate::session::Session;
@@ -122,36 +122,6 @@ impl Outcome {
             (Some(irreducible), _) => Some(irreducible.to_string()),
             (None, digest) => digest,
         }
-    }
-}
-
-/// How many messages there are, and how many calls and results without their other half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    messages: usize,
-    results_without_call: usize,
-    calls_without_result: usize,
-}
-
-impl Shape {
-    pub(crate) fn of(messages: &[Message]) -> Self {
-        let pairing = Pairing::of(messages);
-        Self {
-            messages: messages.len(),
-            results_without_call: pairing.orphans().len(),
-            calls_without_result: pairing.dangling().len(),
-        }
-    }
-
-    /// Tells whether every call has its result and every result its call.
-    pub(crate) fn is_paired(self) -> bool {
-        (self.results_without_call, self.calls_without_result) == (0, 0)
-    }
-
-    /// Tells whether more of them lack their other half.
-    pub(crate) fn is_looser_than(self, other: Self) -> bool {
-        self.results_without_call > other.results_without_call
-            || self.calls_without_result > other.calls_without_result
     }
 }
 

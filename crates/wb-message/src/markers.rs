@@ -16,6 +16,8 @@ pub const BRANCH_HEADER: &str = "[branch digest — archived from a path not tak
 pub const CLEARED_TOOL_RESULT: &str = "[Old tool result content cleared]";
 /// The start of a message that gives a file back after a compaction; a blank and the path follow.
 pub const RESTORED_FILE_PREFIX: &str = "[Restored file after compaction]";
+/// What a call is answered with whose result never came.
+pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Stands where the middle of a body was cut out.
 pub const CLIP_MARK: &str = "\n[… clipped …]\n";
 

@@ -11,8 +11,9 @@ use wb_summarize::{FindingKind, audit};
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
 use crate::args::Policy;
 use crate::config::{AN_ANSWER_HOLDS, Config};
-use crate::outcome::{Outcome, Shape};
+use crate::outcome::Outcome;
 use crate::session::{Measure, Session};
+use crate::validity::Validity;
 
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;
@@ -77,13 +78,15 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
         Action::Replace { digest, .. } => Some(ByAgent::of(digest, kept(&outcome))),
         Action::Pass { .. } => None,
     };
-    let after = Shape::of(&outcome.messages);
-    if after.is_paired() {
+    let format = session.opened.format;
+    let after = Validity::of(&outcome.messages, format);
+    if after.is_valid() {
         return Decided { answer, by_agent };
     }
     outcome.take_back(&mut session);
-    if after.is_looser_than(Shape::of(&session.opened.messages)) {
-        return Answer::pass("the result would not be valid").into();
+    let before = Validity::of(&session.opened.messages, format);
+    if let [first, ..] = after.new_since(&before).as_slice() {
+        return Answer::pass(format!("the result would not be valid: {first}")).into();
     }
     Decided { answer, by_agent }
 }

@@ -18,6 +18,8 @@ mod odd_files;
 mod terminal;
 mod overview;
 mod audit;
+mod validate;
+mod validity;
 mod install;
 mod install_check;
 mod promises;
