@@ -45,12 +45,13 @@ const fn dev(name: &'static str) -> Room {
 const FACADE_ONLY: (&str, &str) = ("window-budget", "wb-compat");
 
 /// The layers of the workspace; `docs/architecture.md` draws them.
-const ROOMS: [Room; 17] = [
+const ROOMS: [Room; 18] = [
     room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-summarize", 2, Diet::Async(&[])),
     room("wb-passes", 2, Diet::Sync(&[])),
     room("wb-record", 2, Diet::Sync(&["memchr", "rusqlite", "tempfile", "xxhash-rust"])),
+    room("wb-dialect", 2, Diet::Sync(&[])),
     room("wb-conductor", 3, Diet::Async(&[])),
     room("wb-session", 3, Diet::Sync(&["rusqlite"])),
     room("wb-tokens", 3, Diet::Free),

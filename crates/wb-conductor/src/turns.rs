@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
+use wb_message::block::output_blocks;
 use wb_message::pairing::id_key;
 use wb_message::{Block, Content, Message, Origin, Turn, Undo};
 
@@ -286,7 +287,7 @@ fn shown_output(output: Value, mut room: Vec<Block>) -> (Vec<Block>, Option<Valu
             room.push(Block::Text { text });
             (room, None)
         }
-        other => (shown_blocks(&other), Some(other)),
+        other => (output_blocks(&other), Some(other)),
     }
 }
 
@@ -373,36 +374,6 @@ fn output_of(content: &mut [Block]) -> Value {
     match content {
         [Block::Text { text }] => Value::String(std::mem::take(text)),
         blocks => Value::Array(blocks.iter().filter_map(|block| serde_json::to_value(block).ok()).collect()),
-    }
-}
-
-/// Returns what a model is shown of an output that is not a string: its texts and images where it has a form that
-/// is known, else its JSON.
-fn shown_blocks(output: &Value) -> Vec<Block> {
-    let items = output.get("content").unwrap_or(output).as_array();
-    let known = items.and_then(|items| items.iter().map(shown_block).collect::<Option<Vec<_>>>());
-    match known {
-        Some(blocks) => blocks,
-        None if output.is_null() => Vec::new(),
-        None => vec![Block::text(output.to_string())],
-    }
-}
-
-fn shown_block(item: &Value) -> Option<Block> {
-    let tag = item.get("kind").or_else(|| item.get("type"))?.as_str()?;
-    let field = |names: [&str; 2]| names.iter().find_map(|name| item.get(name)?.as_str());
-    match tag {
-        "text" => Some(Block::text(field(["text", "text"])?)),
-        "image" => {
-            let source = item.get("source").unwrap_or(item);
-            let of = |names: [&str; 4]| names.iter().find_map(|name| source.get(name)?.as_str());
-            let data = of(["dataBase64", "data_base64", "data", "data"])?;
-            Some(Block::image(
-                of(["mediaType", "media_type", "mimeType", "mimeType"]).unwrap_or_default(),
-                data,
-            ))
-        }
-        _ => None,
     }
 }
 

@@ -111,3 +111,33 @@ fn joined<'a>(mut texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     let Some(second) = texts.next() else { return Cow::Borrowed(first) };
     Cow::Owned([first, second].into_iter().chain(texts).collect::<Vec<_>>().join("\n"))
 }
+
+/// Returns what a model is shown of an output that is not a string: its texts and images where it has a form that
+/// is known, else its JSON.
+pub fn output_blocks(output: &Value) -> Vec<Block> {
+    let items = output.get("content").unwrap_or(output).as_array();
+    let known = items.and_then(|items| items.iter().map(shown_block).collect::<Option<Vec<_>>>());
+    match known {
+        Some(blocks) => blocks,
+        None if output.is_null() => Vec::new(),
+        None => vec![Block::text(output.to_string())],
+    }
+}
+
+fn shown_block(item: &Value) -> Option<Block> {
+    let tag = item.get("kind").or_else(|| item.get("type"))?.as_str()?;
+    let field = |names: [&str; 2]| names.iter().find_map(|name| item.get(name)?.as_str());
+    match tag {
+        "text" => Some(Block::text(field(["text", "text"])?)),
+        "image" => {
+            let source = item.get("source").unwrap_or(item);
+            let of = |names: [&str; 4]| names.iter().find_map(|name| source.get(name)?.as_str());
+            let data = of(["dataBase64", "data_base64", "data", "data"])?;
+            Some(Block::image(
+                of(["mediaType", "media_type", "mimeType", "mimeType"]).unwrap_or_default(),
+                data,
+            ))
+        }
+        _ => None,
+    }
+}

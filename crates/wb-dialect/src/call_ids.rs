@@ -1,0 +1,64 @@
+//! Ids of calls in the shape that a dialect takes.
+
+use std::borrow::Cow;
+
+use crate::dialect::Dialect;
+
+/// The most characters of the id of a call.
+pub(crate) fn max_id_chars(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::OpenaiChat => 40,
+        Dialect::OpenaiResponses => 64,
+        Dialect::Anthropic | Dialect::Gemini => usize::MAX,
+    }
+}
+
+/// Returns whether a provider takes this id.
+pub(crate) fn is_good_id(id: &str, dialect: Dialect) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_shaped = dialect != Dialect::Anthropic || id.bytes().all(is_plain);
+    !id.is_empty() && is_shaped && id.chars().count() <= max_id_chars(dialect)
+}
+
+/// Returns the id if it has the shape, else one made of it, always the same one.
+///
+/// Some hosts note the id of the call and that of its item as one, with a bar between.
+pub(crate) fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
+    let own = id.split_once('|').map_or(id, |(call, _)| call);
+    if is_good_id(own, dialect) {
+        return Cow::Borrowed(own);
+    }
+    let plain = id.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' });
+    let head: String = plain.take(24).collect();
+    Cow::Owned(format!("{head}_{:08x}", hash(id)))
+}
+
+/// FNV-1a: short, and the same everywhere.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_good_id_stays_and_another_gets_a_shape_that_is_always_the_same() {
+        assert_eq!(call_id("toolu_01-a", Dialect::Anthropic), "toolu_01-a");
+        assert_eq!(call_id("call_1|fc_2", Dialect::OpenaiResponses), "call_1");
+        assert_eq!(call_id("Read:0", Dialect::Gemini), "Read:0");
+        let long = "a".repeat(80);
+        for (id, dialect) in [
+            ("Read:0", Dialect::Anthropic),
+            ("é", Dialect::Anthropic),
+            ("", Dialect::OpenaiChat),
+            (long.as_str(), Dialect::OpenaiChat),
+            (long.as_str(), Dialect::OpenaiResponses),
+        ] {
+            let made = call_id(id, dialect);
+            assert!(is_good_id(&made, dialect), "{made}");
+            assert_eq!(made, call_id(id, dialect));
+        }
+        assert_ne!(call_id("a.b", Dialect::Anthropic), call_id("a:b", Dialect::Anthropic));
+    }
+}

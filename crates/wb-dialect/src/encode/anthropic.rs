@@ -1,0 +1,78 @@
+//! Anthropic Messages.
+
+use serde_json::{Value, json};
+use wb_message::{Block, ToolDescriptor};
+
+use super::Body;
+use super::common::{Entry, arguments, is_of_openai, with_tools};
+use crate::call_ids::call_id;
+use crate::dialect::Dialect;
+use crate::piece::{Round, Said, results_first};
+
+pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
+    let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "input_schema": parameters });
+    let mut body = with_tools(tools, |tools| tools.iter().map(tool).collect());
+    body.extend(system.map(|text| ("system".to_owned(), text.into())));
+    body
+}
+
+/// One message for each round, results first; rounds of which nothing is left are left out.
+pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
+    let mut messages: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
+    for round in rounds {
+        let role = if round.is_model { "assistant" } else { "user" };
+        for piece in results_first(round) {
+            let Some(part) = part(&piece.said) else { continue };
+            match messages.last_mut() {
+                Some((last, parts, from)) if *last == role => {
+                    parts.push(part);
+                    from.push(piece.from);
+                }
+                _ => messages.push((role, vec![part], vec![piece.from])),
+            }
+        }
+    }
+    let entry = |(role, content, from)| Entry { value: json!({ "role": role, "content": content }), from };
+    messages
+        .into_iter()
+        .map(|(role, content, from): (_, Vec<Value>, _)| entry((role, content, from)))
+        .collect()
+}
+
+fn part(said: &Said<'_>) -> Option<Value> {
+    Some(match said {
+        Said::Text(text) => json!({ "type": "text", "text": text }),
+        Said::Thinking { text, signature } => {
+            let signature =
+                signature.filter(|signature| !signature.is_empty() && !is_of_openai(signature))?;
+            json!({ "type": "thinking", "thinking": text, "signature": signature })
+        }
+        Said::Call { id, name, input } => {
+            let id = call_id(id, Dialect::Anthropic);
+            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments(input) })
+        }
+        Said::Result { id, content, is_error } => result(id, content, *is_error),
+        Said::Image { media_type, data } => image(media_type, data),
+    })
+}
+
+fn result(id: &str, content: &[Block], is_error: bool) -> Value {
+    let parts = content.iter().filter_map(|block| match block {
+        Block::Text { text } if !text.trim().is_empty() => Some(json!({ "type": "text", "text": text })),
+        Block::Image { media_type, data_base64 } => Some(image(media_type, data_base64)),
+        _ => None,
+    });
+    let parts: Vec<Value> = parts.collect();
+    let mut result = json!({ "type": "tool_result", "tool_use_id": call_id(id, Dialect::Anthropic) });
+    if !parts.is_empty() {
+        result["content"] = parts.into();
+    }
+    if is_error {
+        result["is_error"] = true.into();
+    }
+    result
+}
+
+fn image(media_type: &str, data: &str) -> Value {
+    json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": data } })
+}

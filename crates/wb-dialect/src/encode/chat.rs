@@ -1,0 +1,89 @@
+//! Chat Completions.
+
+use serde_json::{Value, json};
+use wb_message::ToolDescriptor;
+
+use super::Body;
+use super::common::{Entry, arguments, data_url, images, result_text, with_tools};
+use crate::call_ids::call_id;
+use crate::dialect::Dialect;
+use crate::piece::{Piece, Round, Said, results_first};
+
+pub(super) fn head(tools: &[ToolDescriptor]) -> Body {
+    let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| {
+        let function = json!({ "name": name, "description": description, "parameters": parameters });
+        json!({ "type": "function", "function": function })
+    };
+    with_tools(tools, |tools| tools.iter().map(tool).collect())
+}
+
+pub(super) fn entries(system: Option<&str>, rounds: &[Round<'_>]) -> Vec<Entry> {
+    let system =
+        system.map(|text| Entry { value: json!({ "role": "system", "content": text }), from: vec![] });
+    let mut entries: Vec<Entry> = system.into_iter().collect();
+    for round in rounds {
+        if round.is_model { entries.extend(answer(round)) } else { user(round, &mut entries) }
+    }
+    entries
+}
+
+/// One message for a round of the model, without its reasoning.
+fn answer(round: &Round<'_>) -> Option<Entry> {
+    let (mut texts, mut calls, mut from) = (Vec::new(), Vec::new(), Vec::new());
+    for piece in &round.pieces {
+        match &piece.said {
+            Said::Text(text) => texts.push(text.as_ref()),
+            Said::Call { id, name, input } => {
+                let function = json!({ "name": name, "arguments": arguments(input).to_string() });
+                let id = call_id(id, Dialect::OpenaiChat);
+                calls.push(json!({ "id": id, "type": "function", "function": function }));
+                from.push(piece.from);
+            }
+            Said::Thinking { .. } | Said::Result { .. } | Said::Image { .. } => {}
+        }
+    }
+    let content = if texts.is_empty() { Value::Null } else { texts.join("\n").into() };
+    let mut value = json!({ "role": "assistant", "content": content });
+    if calls.is_empty() {
+        from.push(round.pieces.first()?.from);
+    } else {
+        value["tool_calls"] = calls.into();
+    }
+    (!texts.is_empty() || value.get("tool_calls").is_some()).then_some(Entry { value, from })
+}
+
+/// The results of a round, then what the user says; pictures of results can stand only there.
+fn user(round: &Round<'_>, entries: &mut Vec<Entry>) {
+    let (mut parts, mut from) = (Vec::new(), Vec::new());
+    for piece in results_first(round) {
+        let new = match &piece.said {
+            Said::Result { id, content, .. } => {
+                let id = call_id(id, Dialect::OpenaiChat);
+                let tool = json!({ "role": "tool", "tool_call_id": id, "content": result_text(content) });
+                entries.push(Entry::of(piece.from, tool));
+                images(content).map(|(media_type, data)| image(media_type, data)).collect()
+            }
+            _ => said(piece),
+        };
+        from.extend(new.iter().map(|_| piece.from));
+        parts.extend(new);
+    }
+    let content = match parts.as_slice() {
+        [] => return,
+        [only] => only.get("text").cloned().unwrap_or_else(|| parts.clone().into()),
+        _ => parts.into(),
+    };
+    entries.push(Entry { value: json!({ "role": "user", "content": content }), from });
+}
+
+fn said(piece: &Piece<'_>) -> Vec<Value> {
+    match &piece.said {
+        Said::Text(text) => vec![json!({ "type": "text", "text": text })],
+        Said::Image { media_type, data } => vec![image(media_type, data)],
+        Said::Thinking { .. } | Said::Call { .. } | Said::Result { .. } => Vec::new(),
+    }
+}
+
+fn image(media_type: &str, data: &str) -> Value {
+    json!({ "type": "image_url", "image_url": { "url": data_url(media_type, data) } })
+}

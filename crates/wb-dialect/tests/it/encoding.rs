@@ -1,0 +1,184 @@
+//! What each dialect makes of a conversation.
+
+use serde_json::{Value, json};
+use wb_dialect::{Dialect, Encoded, encode};
+use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
+
+fn result(id: &str, output: Value) -> Block {
+    Block::ToolResult { call_id: id.into(), output, is_error: None }
+}
+
+fn thinking(text: &str, signature: &str) -> Block {
+    Block::Thinking { text: text.into(), signature: Some(signature.into()) }
+}
+
+/// A prompt, reasoning and two calls, their results behind what the user said meanwhile, an answer.
+fn conversation(signature: &str) -> Conversation {
+    let calls = vec![
+        thinking("Look.", signature),
+        Block::call("c1", "read", json!({ "path": "a.rs" })),
+        Block::call("c2", "patch", json!("*** Begin")),
+    ];
+    let tools =
+        vec![ToolDescriptor { name: "read".into(), description: "Reads.".into(), parameters: json!({}) }];
+    Conversation {
+        system: Some("Be short.".into()),
+        turns: vec![
+            Turn::user("Fix it."),
+            Turn::Assistant { blocks: calls },
+            Turn::user("Quick!"),
+            Turn::Tool { blocks: vec![result("c1", json!("fn a() {}")), result("c2", Value::Null)] },
+            Turn::Assistant { blocks: vec![Block::text(" "), Block::text("Done.")] },
+        ],
+        tools: Some(tools),
+    }
+}
+
+#[test]
+fn anthropic_gets_results_first_and_reasoning_with_its_signature() {
+    let read = json!({ "type": "tool_use", "id": "c1", "name": "read", "input": { "path": "a.rs" } });
+    let patch = json!({ "type": "tool_use", "id": "c2", "name": "patch", "input": { "input": "*** Begin" } });
+    let text = json!([{ "type": "text", "text": "fn a() {}" }]);
+    assert_eq!(
+        encode(&conversation("Eu8="), Dialect::Anthropic),
+        json!({
+            "tools": [{ "name": "read", "description": "Reads.", "input_schema": {} }],
+            "system": "Be short.",
+            "messages": [
+                { "role": "user", "content": [{ "type": "text", "text": "Fix it." }] },
+                { "role": "assistant", "content": [
+                    { "type": "thinking", "thinking": "Look.", "signature": "Eu8=" }, read, patch
+                ] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "c1", "content": text },
+                    { "type": "tool_result", "tool_use_id": "c2" },
+                    { "type": "text", "text": "Quick!" }
+                ] },
+                { "role": "assistant", "content": [{ "type": "text", "text": "Done." }] }
+            ]
+        })
+    );
+}
+
+#[test]
+fn chat_gets_results_behind_their_calls_and_no_reasoning() {
+    let call = |id: &str, name: &str, arguments: &str| {
+        let function = json!({ "name": name, "arguments": arguments });
+        json!({ "id": id, "type": "function", "function": function })
+    };
+    let calls = [call("c1", "read", r#"{"path":"a.rs"}"#), call("c2", "patch", r#"{"input":"*** Begin"}"#)];
+    let body = encode(&conversation("Eu8="), Dialect::OpenaiChat);
+    assert_eq!(
+        body["messages"],
+        json!([
+            { "role": "system", "content": "Be short." },
+            { "role": "user", "content": "Fix it." },
+            { "role": "assistant", "content": null, "tool_calls": calls },
+            { "role": "tool", "tool_call_id": "c1", "content": "fn a() {}" },
+            { "role": "tool", "tool_call_id": "c2", "content": "" },
+            { "role": "user", "content": "Quick!" },
+            { "role": "assistant", "content": "Done." }
+        ])
+    );
+    assert_eq!(body["tools"][0]["function"]["name"], "read");
+}
+
+#[test]
+fn responses_gets_items_in_order_with_its_own_reasoning() {
+    let body = encode(&conversation("gAAAAB"), Dialect::OpenaiResponses);
+    let said = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
+    let summary = json!([{ "type": "summary_text", "text": "Look." }]);
+    assert_eq!(body["instructions"], "Be short.");
+    assert_eq!(
+        body["input"],
+        json!([
+            said("user", "input_text", "Fix it."),
+            { "type": "reasoning", "summary": summary, "encrypted_content": "gAAAAB" },
+            { "type": "function_call", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a.rs\"}" },
+            { "type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "*** Begin" },
+            said("user", "input_text", "Quick!"),
+            { "type": "function_call_output", "call_id": "c1", "output": "fn a() {}" },
+            { "type": "custom_tool_call_output", "call_id": "c2", "output": "" },
+            said("assistant", "output_text", "Done.")
+        ])
+    );
+}
+
+#[test]
+fn gemini_gets_as_many_responses_as_calls_and_the_signature_at_the_first_call() {
+    let body = encode(&conversation("Eu8="), Dialect::Gemini);
+    let read = json!({ "id": "c1", "name": "read", "args": { "path": "a.rs" } });
+    let patch = json!({ "id": "c2", "name": "patch", "args": { "input": "*** Begin" } });
+    let response = |id: &str, name: &str, output: &str| json!({ "functionResponse": { "id": id, "name": name, "response": { "output": output } } });
+    assert_eq!(body["systemInstruction"], json!({ "parts": [{ "text": "Be short." }] }));
+    assert_eq!(
+        body["contents"],
+        json!([
+            { "role": "user", "parts": [{ "text": "Fix it." }] },
+            { "role": "model", "parts": [
+                { "functionCall": read, "thoughtSignature": "Eu8=" }, { "functionCall": patch }
+            ] },
+            { "role": "user", "parts": [
+                response("c1", "read", "fn a() {}"), response("c2", "patch", ""), { "text": "Quick!" }
+            ] },
+            { "role": "model", "parts": [{ "text": "Done." }] }
+        ])
+    );
+}
+
+#[test]
+fn reasoning_of_another_provider_is_left_out() {
+    let has =
+        |signature: &str, dialect| encode(&conversation(signature), dialect).to_string().contains(signature);
+    let by_dialect = |signature| Dialect::ALL.map(|dialect| has(signature, dialect));
+    assert_eq!(by_dialect("Eu8="), [true, false, false, true]);
+    assert_eq!(by_dialect("gAAAAB"), [false, false, true, false]);
+}
+
+#[test]
+fn pictures_of_results_stand_where_each_dialect_can_hold_them() {
+    let picture = Block::image("image/png", "iVBORw0K");
+    let messages = [
+        Message::user("Look."),
+        Message::assistant_blocks(vec![Block::call("c1", "look", json!({}))]),
+        Message::ToolResult {
+            tool_call_id: "c1".into(),
+            tool_name: "look".into(),
+            content: vec![Block::text("seen"), picture],
+            is_error: false,
+        },
+    ];
+    let at = |dialect, pointer: &str| {
+        let encoded = Encoded::of_messages(&messages, dialect);
+        encoded.body.pointer(pointer).cloned().unwrap_or_default()
+    };
+    assert_eq!(at(Dialect::Anthropic, "/messages/2/content/0/content/1/source/data"), "iVBORw0K");
+    let url = "data:image/png;base64,iVBORw0K";
+    assert_eq!(at(Dialect::OpenaiChat, "/messages/3/content/0/image_url/url"), url);
+    assert_eq!(at(Dialect::OpenaiResponses, "/input/2/output/1/image_url"), url);
+    assert_eq!(at(Dialect::Gemini, "/contents/2/parts/1/inlineData/data"), "iVBORw0K");
+}
+
+#[test]
+fn each_part_of_a_request_knows_the_message_that_it_comes_from() {
+    let messages = [
+        Message::custom("system", "Be short."),
+        Message::user("Go."),
+        Message::assistant_blocks(vec![
+            Block::call("c1", "read", json!({})),
+            Block::call("c2", "read", json!({})),
+        ]),
+        Message::user("Quick!"),
+        Message::tool_result("c1", "read", "x"),
+        Message::tool_result("c2", "read", "y"),
+    ];
+    let origins = |dialect, at: usize| {
+        let encoded = Encoded::of_messages(&messages, dialect);
+        [0, 1, 2].map(|part| encoded.origin(at, Some(part)))
+    };
+    assert_eq!(origins(Dialect::Anthropic, 2), [Some(4), Some(5), Some(3)]);
+    assert_eq!(origins(Dialect::Gemini, 2), [Some(4), Some(5), Some(3)]);
+    assert_eq!(origins(Dialect::OpenaiChat, 4), [Some(5); 3]);
+    assert_eq!(origins(Dialect::OpenaiResponses, 3), [Some(3); 3]);
+    assert_eq!(origins(Dialect::Anthropic, 9), [None; 3]);
+}
