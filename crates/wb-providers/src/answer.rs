@@ -186,7 +186,12 @@ impl Answer {
         let told = if self.is_refused { Some(StopReason::Refusal) } else { self.stop };
         let stop = stop.or(told).unwrap_or(StopReason::Complete);
         let blocks = std::mem::take(&mut self.parts).into_iter().map(Part::block).collect();
-        let reply = Reply { model: std::mem::take(&mut self.model), blocks, usage: self.earlier.plus(self.usage), stop };
+        let reply = Reply {
+            model: std::mem::take(&mut self.model),
+            blocks,
+            usage: self.earlier.plus(self.usage),
+            stop,
+        };
         self.queue.extend([Emission::Stop { stop }, Emission::Done { reply }]);
     }
 

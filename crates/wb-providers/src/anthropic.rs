@@ -3,6 +3,7 @@
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_budget::Usage;
+use wb_dialect::Dialect;
 use wb_summarize::{StopReason, ThinkingLevel};
 
 use crate::answer::Answer;
@@ -10,7 +11,6 @@ use crate::failure::Failure;
 use crate::key::Key;
 use crate::protocol::{Ask, Protocol, json_of, number_at, text_at};
 use crate::sse::SseEvent;
-use crate::stand_in::Dialect;
 
 /// The most tokens of a visible answer if nothing is said; a request must name one.
 const DEFAULT_VISIBLE_TOKENS: u64 = 8_192;

@@ -167,7 +167,8 @@ impl Exchange {
     fn fail(&mut self, failure: Failure) {
         let may_repeat = failure.may_pass && !self.answer.has_begun();
         let delay = self.retry.delay(self.n_retries, failure.retry_after, self.sent.number);
-        let in_time = |delay: &Duration| self.deadline.is_none_or(|deadline| Instant::now() + *delay < deadline);
+        let in_time =
+            |delay: &Duration| self.deadline.is_none_or(|deadline| Instant::now() + *delay < deadline);
         match delay.filter(|_| may_repeat).filter(in_time) {
             None => self.give_up(failure),
             Some(delay) => {
@@ -182,12 +183,10 @@ impl Exchange {
 
     fn give_up(&mut self, failure: Failure) {
         let Failure { mut error, retry_after, .. } = failure;
-        if let Some(asked) = retry_after.filter(|asked| *asked > self.retry.max_delay) {
-            error.message.push_str(&format!("; it asks to wait {asked:?}"));
-        }
-        if self.n_retries > 0 {
-            error.message.push_str(&format!("; asked {} times", self.n_retries + 1));
-        }
+        let too_long = retry_after.filter(|asked| *asked > self.retry.max_delay);
+        let too_long = too_long.map(|asked| format!("; it asks to wait {asked:?}"));
+        let asked = (self.n_retries > 0).then(|| format!("; asked {} times", self.n_retries + 1));
+        error.message.extend(too_long.into_iter().chain(asked));
         if let Some(key) = &self.key {
             error.message = key.struck_from(&error.message);
         }

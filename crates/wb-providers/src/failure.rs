@@ -53,7 +53,7 @@ impl Failure {
     pub(crate) fn of_event(event: &Value) -> Self {
         let said = Said::find(event).unwrap_or_default();
         let may_pass = said.is_of_the_moment();
-        let words = text::one_line(&said.words(), MAX_SAID_CHARS).to_string();
+        let words = text::one_line(&said.words(), MAX_SAID_CHARS).clone();
         let message = if words.is_empty() { "the provider reported an error".to_owned() } else { words };
         Self { may_pass, ..Self::lasting(message) }
     }
@@ -70,13 +70,16 @@ impl Said {
     /// Finds kind and message in the shapes that providers give them.
     fn find(body: &Value) -> Option<Self> {
         let body = body.get(0).unwrap_or(body);
-        let error = [&body["error"], &body["response"]["error"], body].into_iter().find(|it| it.is_object() || it.is_string())?;
+        let error = [&body["error"], &body["response"]["error"], body]
+            .into_iter()
+            .find(|it| it.is_object() || it.is_string())?;
         let text = |value: &Value| match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => String::new(),
         };
-        let named = |names: [&str; 3]| names.into_iter().map(|name| text(&error[name])).find(|text| !text.is_empty());
+        let named =
+            |names: [&str; 3]| names.into_iter().map(|name| text(&error[name])).find(|text| !text.is_empty());
         let message = named(["message", "detail", "error"]).unwrap_or_else(|| text(error));
         let kind = named(["status", "code", "type"]).unwrap_or_default();
         (!message.is_empty() || !kind.is_empty()).then_some(Self { kind, message })
@@ -97,8 +100,17 @@ impl Said {
 
     /// Tells whether a stream was broken off for want of room on the provider's side.
     fn is_of_the_moment(&self) -> bool {
-        let kinds = ["overloaded", "rate_limit", "api_error", "server_error", "UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL"];
-        kinds.into_iter().any(|kind| self.kind.contains(kind)) || ["429", "500", "502", "503", "529"].contains(&self.kind.as_str())
+        let kinds = [
+            "overloaded",
+            "rate_limit",
+            "api_error",
+            "server_error",
+            "UNAVAILABLE",
+            "RESOURCE_EXHAUSTED",
+            "INTERNAL",
+        ];
+        kinds.into_iter().any(|kind| self.kind.contains(kind))
+            || ["429", "500", "502", "503", "529"].contains(&self.kind.as_str())
     }
 }
 
@@ -115,7 +127,10 @@ mod tests {
     #[test]
     fn what_a_server_says_is_found_in_each_providers_shape() {
         for (body, said) in [
-            (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded (overloaded_error)"),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "Overloaded (overloaded_error)",
+            ),
             (r#"{"error":{"message":"No","type":"t","code":"invalid_api_key"}}"#, "No (invalid_api_key)"),
             (r#"{"error":{"code":503,"message":"Busy","status":"UNAVAILABLE"}}"#, "Busy (UNAVAILABLE)"),
             (r#"[{"error":{"code":503,"message":"Busy","status":"UNAVAILABLE"}}]"#, "Busy (UNAVAILABLE)"),
@@ -142,8 +157,12 @@ mod tests {
 
     #[test]
     fn an_event_says_whether_its_error_may_pass() {
-        let overloaded = Failure::of_event(&json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}));
-        assert_eq!((overloaded.error.message.as_str(), overloaded.may_pass), ("Overloaded (overloaded_error)", true));
+        let overloaded =
+            Failure::of_event(&json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}));
+        assert_eq!(
+            (overloaded.error.message.as_str(), overloaded.may_pass),
+            ("Overloaded (overloaded_error)", true)
+        );
         let failed = json!({"response": {"error": {"code": "invalid_prompt", "message": "no"}}});
         assert!(!Failure::of_event(&failed).may_pass);
         assert_eq!(Failure::of_event(&json!({})).error.message, "the provider reported an error");

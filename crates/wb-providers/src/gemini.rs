@@ -3,6 +3,7 @@
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use wb_budget::Usage;
+use wb_dialect::Dialect;
 use wb_summarize::{StopReason, ThinkingLevel};
 
 use crate::answer::Answer;
@@ -10,7 +11,6 @@ use crate::failure::Failure;
 use crate::key::Key;
 use crate::protocol::{Ask, Protocol, json_of, number_at, text_at, usage_of, version_after};
 use crate::sse::SseEvent;
-use crate::stand_in::Dialect;
 
 /// The fewest tokens of thinking that a large model of the generation 2.5 takes; it cannot be kept from thinking.
 const MIN_PRO_TOKENS: u64 = 128;
@@ -101,9 +101,10 @@ fn thinking(ask: &Ask<'_>) -> Option<Value> {
 
 fn part(part: &Value, answer: &mut Answer) {
     let text = text_at(part, "/text");
-    match part["thought"] == true {
-        true => answer.thinking(text),
-        false => answer.text(text),
+    if part["thought"] == true {
+        answer.thinking(text)
+    } else {
+        answer.text(text)
     }
     answer.signature(text_at(part, "/thoughtSignature"));
     let call = &part["functionCall"];
@@ -130,7 +131,9 @@ fn stop(reason: &str, answer: &mut Answer) {
         "STOP" if answer.n_calls() > 0 => StopReason::ToolCalls,
         "STOP" => StopReason::Complete,
         "MAX_TOKENS" => StopReason::MaxOutput,
-        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => StopReason::Refusal,
+        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => {
+            StopReason::Refusal
+        }
         _ => StopReason::Error,
     });
 }

@@ -11,8 +11,8 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use crate::failure::Failure;
 use crate::error::ProviderError;
+use crate::failure::Failure;
 use crate::retry::retry_after;
 
 /// How long each part of a request may take.
@@ -59,9 +59,10 @@ fn tls(is_used: bool) -> Result<ClientConfig, ProviderError> {
     let failed = |error: rustls::Error| ProviderError::Client(error.to_string());
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(failed)?;
-    Ok(match is_used {
-        true => builder.with_platform_verifier().map_err(failed)?.with_no_client_auth(),
-        false => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
+    Ok(if is_used {
+        builder.with_platform_verifier().map_err(failed)?.with_no_client_auth()
+    } else {
+        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
     })
 }
 
@@ -100,7 +101,9 @@ pub(crate) fn below(base: &Url, path: &[String], query: Option<&str>) -> Url {
 }
 
 /// Returns the headers of every request; nothing where a name or value is none that HTTP knows.
-pub(crate) fn headers<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, ProviderError> {
+pub(crate) fn headers<'a>(
+    named: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<HeaderMap, ProviderError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

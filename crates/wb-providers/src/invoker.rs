@@ -10,6 +10,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde_json::{Map, Value};
 use wb_budget::ModelCard;
+use wb_dialect::encode;
 use wb_message::Conversation;
 use wb_summarize::{Emission, ModelInvoker, StreamOptions};
 
@@ -19,7 +20,6 @@ use crate::http::{self, TimeLimits};
 use crate::key::{Key, KeyError};
 use crate::protocol::{Ask, Protocol};
 use crate::retry::RetryPolicy;
-use crate::stand_in::encode;
 
 /// What a model over HTTP is asked with: begin with the constructor of its protocol, end with [`build`](Self::build).
 ///
@@ -64,13 +64,13 @@ impl ProviderOpts {
         }
     }
 
-    /// Begins with a model of OpenAI, by chat completions.
+    /// Begins with a model of `OpenAI`, by chat completions.
     #[cfg(feature = "openai")]
     pub fn openai(model: impl Into<String>) -> Self {
         Self::new(&crate::openai::OPENAI, model)
     }
 
-    /// Begins with a model of any server that speaks OpenAI's chat completions: Ollama, llama.cpp, vLLM, OpenRouter.
+    /// Begins with a model of any server that speaks `OpenAI`'s chat completions: Ollama, llama.cpp, vLLM, `OpenRouter`.
     ///
     /// The base URL ends where `/chat/completions` begins, such as `http://localhost:11434/v1`. A key is sent only if one
     /// is given.
@@ -79,7 +79,7 @@ impl ProviderOpts {
         Self::new(&crate::openai::COMPATIBLE, model).base_url(base_url)
     }
 
-    /// Begins with a model of OpenAI, by Responses.
+    /// Begins with a model of `OpenAI`, by Responses.
     #[cfg(feature = "openai-responses")]
     pub fn openai_responses(model: impl Into<String>) -> Self {
         Self::new(&crate::openai_responses::Responses, model)
@@ -116,7 +116,7 @@ impl ProviderOpts {
     }
 
     /// Sets where requests go: a proxy, a gateway, a server of one's own. As with the providers' own libraries, it ends
-    /// with `/v1` for those of OpenAI, and without a version for the others, where one is taken as well.
+    /// with `/v1` for those of `OpenAI`, and without a version for the others, where one is taken as well.
     #[must_use]
     pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
         self.base_url = base_url.into();
@@ -180,7 +180,9 @@ impl ProviderOpts {
             headers.insert(name, value);
         }
         let client = http::client(&base, &self.limits)?;
-        Ok(HttpInvoker { inner: Arc::new(Inner { opts: self, base, headers, client, n_requests: AtomicU64::new(0) }) })
+        Ok(HttpInvoker {
+            inner: Arc::new(Inner { opts: self, base, headers, client, n_requests: AtomicU64::new(0) }),
+        })
     }
 }
 

@@ -91,7 +91,10 @@ mod tests {
         assert_eq!(format!("{key:?} {:?}", Some(&key)), "[key] Some([key])");
         assert_eq!(key.struck_from("bad key sk-very-secret, sk-very-secret!"), "bad key [key], [key]!");
         let header = key.header("Bearer ").unwrap();
-        assert_eq!((header.to_str().unwrap(), format!("{header:?}").as_str()), ("Bearer sk-very-secret", "Sensitive"));
+        assert_eq!(
+            (header.to_str().unwrap(), format!("{header:?}").as_str()),
+            ("Bearer sk-very-secret", "Sensitive")
+        );
     }
 
     #[test]

@@ -11,7 +11,6 @@ mod failure;
 mod answer;
 mod retry;
 mod http;
-mod stand_in;
 mod protocol;
 #[cfg(feature = "anthropic")]
 mod anthropic;

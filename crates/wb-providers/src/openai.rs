@@ -1,7 +1,8 @@
-//! OpenAI's chat completions, and every server that speaks them.
+//! `OpenAI`'s chat completions, and every server that speaks them.
 
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
+use wb_dialect::Dialect;
 use wb_summarize::StopReason;
 
 use crate::answer::Answer;
@@ -10,14 +11,13 @@ use crate::key::Key;
 use crate::openai_models::reasons;
 use crate::protocol::{Ask, Protocol, json_of, number_at, text_at, usage_of};
 use crate::sse::SseEvent;
-use crate::stand_in::Dialect;
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";
 
 #[derive(Debug)]
 pub(crate) struct Chat {
-    /// The field that limits the answer: OpenAI counts reasoning by it and has another name for it than all others.
+    /// The field that limits the answer: `OpenAI` counts reasoning by it and has another name for it than all others.
     pub(crate) limit: &'static str,
 }
 
@@ -129,7 +129,10 @@ mod tests {
             Value::from(body)
         };
         let body = filled(&OPENAI, "gpt-5");
-        assert_eq!((&body["max_completion_tokens"], &body["reasoning_effort"]), (&json!(2_948), &json!("low")));
+        assert_eq!(
+            (&body["max_completion_tokens"], &body["reasoning_effort"]),
+            (&json!(2_948), &json!("low"))
+        );
         let body = filled(&COMPATIBLE, "llama3");
         assert_eq!((&body["max_tokens"], &body["reasoning_effort"]), (&json!(900), &Value::Null));
     }

@@ -1,7 +1,8 @@
-//! OpenAI's Responses.
+//! `OpenAI`'s Responses.
 
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
+use wb_dialect::Dialect;
 use wb_summarize::StopReason;
 
 use crate::answer::Answer;
@@ -10,7 +11,6 @@ use crate::key::Key;
 use crate::openai_models::reasons;
 use crate::protocol::{Ask, Protocol, json_of, number_at, text_at, usage_of};
 use crate::sse::SseEvent;
-use crate::stand_in::Dialect;
 
 #[derive(Debug)]
 pub(crate) struct Responses;
@@ -49,6 +49,10 @@ impl Protocol for Responses {
             // Fewer are refused.
             body.insert("max_output_tokens".into(), max_tokens.max(MIN_OUTPUT_TOKENS).into());
         }
+        if ask.reasons {
+            // What it thought can be sent back then, though nothing is kept.
+            body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+        }
         if let Some(effort) = ask.effort() {
             body.insert("reasoning".into(), json!({"effort": effort}));
         }
@@ -61,8 +65,11 @@ impl Protocol for Responses {
             "response.created" => answer.of_model(text_at(&event, "/response/model")),
             "response.output_text.delta" => answer.text(delta),
             "response.refusal.delta" => answer.refusal(delta),
-            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => answer.thinking(delta),
+            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+                answer.thinking(delta)
+            }
             "response.output_item.added" => begun(&event["item"], answer),
+            "response.output_item.done" => answer.signature(text_at(&event, "/item/encrypted_content")),
             "response.function_call_arguments.delta" => answer.arguments(item, delta),
             "response.completed" | "response.incomplete" => ended(&event["response"], answer),
             "response.failed" | "error" => return Err(Failure::of_event(&event)),

@@ -5,13 +5,13 @@ use std::fmt;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
+use wb_dialect::Dialect;
 use wb_summarize::ThinkingLevel;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::sse::SseEvent;
-use crate::stand_in::Dialect;
 
 /// One way of speaking to models over HTTP.
 pub(crate) trait Protocol: Send + Sync + fmt::Debug {

@@ -24,7 +24,7 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     /// Three times, after half a second at first, never more than a minute.
     fn default() -> Self {
-        let (first_delay, max_delay) = (Duration::from_millis(500), Duration::from_secs(60));
+        let (first_delay, max_delay) = (Duration::from_millis(500), Duration::from_mins(1));
         Self { max_retries: 3, first_delay, max_delay, seed: 0 }
     }
 }
@@ -43,12 +43,11 @@ impl RetryPolicy {
             return None;
         }
         let share = share(self.seed ^ request.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (u64::from(nth) << 56));
-        Some(match asked {
-            Some(asked) => asked + asked.mul_f64(share / 10.0),
-            None => {
-                let doubled = self.first_delay.saturating_mul(1 << nth.min(16));
-                doubled.min(self.max_delay).mul_f64(0.5 + share / 2.0)
-            }
+        Some(if let Some(asked) = asked {
+            asked + asked.mul_f64(share / 10.0)
+        } else {
+            let doubled = self.first_delay.saturating_mul(1 << nth.min(16));
+            doubled.min(self.max_delay).mul_f64(0.5 + share / 2.0)
         })
     }
 }

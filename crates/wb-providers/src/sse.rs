@@ -110,7 +110,10 @@ mod tests {
 
     #[test]
     fn events_are_the_same_in_whatever_pieces_they_come() {
-        check("event: a\ndata: {\"t\":\"größe 🦀\"}\n\ndata:x\n\n", &[("a", "{\"t\":\"größe 🦀\"}"), ("", "x")]);
+        check(
+            "event: a\ndata: {\"t\":\"größe 🦀\"}\n\ndata:x\n\n",
+            &[("a", "{\"t\":\"größe 🦀\"}"), ("", "x")],
+        );
     }
 
     #[test]
