@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 
 use crate::install_args::{Install, Uninstall};
+use crate::model_args::ModelArgs;
 use crate::option_values::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
 
@@ -20,6 +21,8 @@ Exit codes:
 
 Environment:
   COLUMNS            the width of the output, instead of the terminal's
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY, OPENAI_COMPATIBLE_API_KEY
+                     the keys of the providers that --model names
   NO_COLOR           no colours, unless --color=always
   CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
   CODEX_HOME         where Codex keeps its files, instead of ~/.codex
@@ -33,7 +36,7 @@ Environment:
 /// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
 ///
 /// Reads sessions of Claude Code, Codex, opencode and pi, and messages as JSON or JSON lines; the format is told from the
-/// content. Works without a key and without a network.
+/// content. Works without a key and without a network, unless a model is named.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -181,12 +184,13 @@ pub(crate) enum SessionCommand {
     Context(SessionEntry),
     /// Appends a compaction
     ///
-    /// A digest of older messages takes their place, and the recent ones stay. No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
+    /// A digest of older messages takes their place, and the recent ones stay. Without --model the digest is taken from the
+    /// messages themselves.
     ///
     /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
-    Compact(SessionChange),
+    Compact(SessionCompact),
     /// Takes the last compaction back
     ///
     /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
@@ -209,6 +213,14 @@ pub(crate) struct SessionChange {
     /// Show what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCompact {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -238,6 +250,8 @@ pub(crate) struct SessionBranch {
     /// Take along a digest of the branch that is left
     #[arg(long)]
     pub(crate) summarize: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -290,6 +304,8 @@ pub(crate) struct Compact {
     pub(crate) strategy: Strategy,
     #[command(flatten)]
     pub(crate) policy: Policy,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]

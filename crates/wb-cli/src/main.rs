@@ -19,8 +19,11 @@ mod input_files;
 mod agent_folders;
 mod strategy;
 mod option_values;
+mod model_args;
 mod install_args;
 mod args;
+mod connect;
+mod model;
 mod session;
 mod outcome;
 mod json;
@@ -213,7 +216,8 @@ mod readme {
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, None).unwrap();
+        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
+            .unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

@@ -102,9 +102,9 @@ fn thinking(ask: &Ask<'_>) -> Option<Value> {
 fn part(part: &Value, answer: &mut Answer) {
     let text = text_at(part, "/text");
     if part["thought"] == true {
-        answer.thinking(text)
+        answer.thinking(text);
     } else {
-        answer.text(text)
+        answer.text(text);
     }
     answer.signature(text_at(part, "/thoughtSignature"));
     let call = &part["functionCall"];

@@ -66,7 +66,7 @@ impl Protocol for Responses {
             "response.output_text.delta" => answer.text(delta),
             "response.refusal.delta" => answer.refusal(delta),
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                answer.thinking(delta)
+                answer.thinking(delta);
             }
             "response.output_item.added" => begun(&event["item"], answer),
             "response.output_item.done" => answer.signature(text_at(&event, "/item/encrypted_content")),

@@ -21,3 +21,5 @@ mod install;
 mod session;
 mod session_writes;
 mod session_files;
+#[cfg(feature = "models")]
+mod models;
