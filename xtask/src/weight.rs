@@ -14,14 +14,14 @@ const HEAD: &str = "\
 # Weight
 
 How many crates from the registry are compiled into each crate of this workspace, with its normal and build dependencies, on this
-platform: those of `cargo tree -e normal,build`, each name and version once. The first column is without features but those that are
-on by default, the others tell how many more each feature brings. `cargo xtask weight` writes this page from `Cargo.lock`.
+platform: those of `cargo tree -e normal,build`, each name and version once. The first figure is with the features that are on by
+default; behind each feature stands how many it adds to none at all. `cargo xtask weight` writes this page from `Cargo.lock`.
 
 ";
 
 /// Writes the page.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    let mut page = HEAD.to_owned() + "crate | crates | with its features\n--- | ---: | ---\n";
+    let mut page = HEAD.to_owned() + "crate | crates | features\n--- | ---: | ---\n";
     for (name, features) in crates(&metadata(root)?) {
         page.push_str(&row(root, &name, &features)?);
     }
@@ -30,18 +30,18 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn row(root: &Path, name: &str, features: &[String]) -> Result<String, String> {
-    let plain = external(&cargo(root, &["tree", "-p", name])?);
+fn row(root: &Path, name: &str, features: &[Feature]) -> Result<String, String> {
+    let tree =
+        |more: &[&str]| cargo(root, &[&["tree", "-p", name][..], more].concat()).map(|it| external(&it));
+    let (plain, bare) = (tree(&[])?, tree(&["--no-default-features"])?);
     let mut more = Vec::new();
-    for feature in features {
-        let with = external(&cargo(root, &["tree", "-p", name, "--features", feature])?);
-        more.push(format!("`{feature}` +{}", with.difference(&plain).count()));
+    for Feature { name, is_default } in features {
+        let n_more = tree(&["--no-default-features", "--features", name])?.difference(&bare).count();
+        let note = if *is_default { ", on by default" } else { "" };
+        more.push(format!("`{name}` +{n_more}{note}"));
     }
-    let bare = external(&cargo(root, &["tree", "-p", name, "--no-default-features"])?);
-    if bare.len() < plain.len() {
-        more.push(format!("without the defaults {}", bare.len()));
-    }
-    Ok(format!("`{name}` | {} | {}\n", plain.len(), more.join(", ")))
+    let more = if more.is_empty() { "none".to_owned() } else { more.join("; ") };
+    Ok(format!("`{name}` | {} | {more}\n", plain.len()))
 }
 
 fn metadata(root: &Path) -> Result<Value, String> {
@@ -49,27 +49,37 @@ fn metadata(root: &Path) -> Result<Value, String> {
     serde_json::from_str(&output).map_err(|error| format!("cargo metadata: {error}"))
 }
 
+/// A feature that a user may name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Feature {
+    name: String,
+    is_default: bool,
+}
+
 /// Returns the crates that are used by others, each with its features.
-fn crates(metadata: &Value) -> BTreeMap<String, Vec<String>> {
+fn crates(metadata: &Value) -> BTreeMap<String, Vec<Feature>> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let named = packages.filter_map(|package| Some((package["name"].as_str()?, &package["features"])));
     let used = named.filter(|(name, _)| !matches!(*name, "xtask" | "wb-testkit"));
     used.map(|(name, features)| (name.to_owned(), shown(features))).collect()
 }
 
-/// Returns the features that a user may name.
-fn shown(features: &Value) -> Vec<String> {
-    let names = features.as_object().into_iter().flatten().map(|(name, _)| name.clone());
-    let mut names: Vec<String> = names.filter(|name| name != "default").collect();
-    names.sort();
-    names
+fn shown(features: &Value) -> Vec<Feature> {
+    let defaults = features["default"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = features.as_object().into_iter().flatten().map(|(name, _)| name);
+    let names = names.filter(|name| *name != "default");
+    let mut shown: Vec<Feature> = names
+        .map(|name| Feature { name: name.clone(), is_default: defaults.iter().any(|it| it == name.as_str()) })
+        .collect();
+    shown.sort();
+    shown
 }
 
 /// Returns the crates of a tree that come from a registry, by name and version.
-fn external(tree: &str) -> BTreeSet<&str> {
+fn external(tree: &str) -> BTreeSet<String> {
     let lines = tree.lines().map(|line| line.trim_end_matches(" (*)"));
     let lines = lines.filter(|line| !line.is_empty() && !line.contains(" (/") && !line.contains(r":\"));
-    lines.map(|line| line.trim_end_matches(" (proc-macro)")).collect()
+    lines.map(|line| line.trim_end_matches(" (proc-macro)").to_owned()).collect()
 }
 
 fn cargo(root: &Path, words: &[&str]) -> Result<String, String> {
@@ -107,15 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn features_are_listed_but_for_the_defaults() {
+    fn features_are_listed_and_those_that_are_on_by_default_are_told() {
         let packages = json!([
             {"name": "wb-cli", "features": {"default": ["models"], "schema": [], "models": []}},
             {"name": "xtask", "features": {}},
         ]);
         let found = crates(&json!({ "packages": packages }));
-        assert_eq!(
-            found.into_iter().collect::<Vec<_>>(),
-            [("wb-cli".to_owned(), vec!["models".to_owned(), "schema".to_owned()])]
-        );
+        let feature = |name: &str, is_default| Feature { name: name.to_owned(), is_default };
+        assert_eq!(found.len(), 1, "what only developers use is not weighed");
+        assert_eq!(found["wb-cli"], [feature("models", true), feature("schema", false)]);
     }
 }

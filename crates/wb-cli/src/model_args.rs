@@ -30,7 +30,7 @@ pub(crate) struct ModelArgs {
     /// What the digest should look at besides
     #[arg(long, value_name = "TEXT", requires = "model")]
     pub(crate) instructions: Option<String>,
-    /// Context window of the model [default: that of the session]
+    /// Context window of the model, which what it is sent is fitted to
     #[arg(long, value_name = "TOKENS", requires = "model", value_parser = window, allow_negative_numbers = true)]
     pub(crate) model_window: Option<u64>,
     /// What the model costs in US dollars per million tokens, such as input=1,output=5
