@@ -1,9 +1,11 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
+use wb_dialect::Dialect;
 
 use crate::install_args::{Install, Uninstall};
 use crate::model_args::ModelArgs;
@@ -14,7 +16,7 @@ use crate::strategy::Strategy;
 const AFTER_HELP: &str = "\
 Exit codes:
   0  done, also if there was nothing to do
-  1  an error
+  1  an error, or findings of `wb validate`
   2  wrong usage
   3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
      an agent that would not use `wb` (`wb install --check`)
@@ -118,6 +120,14 @@ pub(crate) enum Command {
     /// Each is held against the messages that it stands for, and what they do not bear out is shown: paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
     /// are missing, approvals that nobody gave. The exit code is 3 if something is found.
     Audit(Audit),
+    /// Checks a session or a request against the rules of the providers
+    ///
+    /// A provider refuses a whole request for one call without its result. Each finding is a line: the number of the
+    /// message, the rule, what is so, and what mends it; --json tells where the rule can be read too. A session is checked as
+    /// the request that its next prompt would make: one of Claude Code as Anthropic gets it, one of Codex as the Responses API does, any
+    /// other as all providers would. A request body, as JSON, is checked as it stands, in its own dialect. The exit code
+    /// is 1 if something is found.
+    Validate(Validate),
     /// Answers an agent that compacts: one JSON document in, one out
     ///
     /// The plug-ins that `wb install` writes run it. What is asked comes on standard input, the answer goes to standard
@@ -351,6 +361,17 @@ pub(crate) struct Audit {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// Session file, or the body of a request to Anthropic, to Chat Completions or Responses, or to Gemini; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Whose rules: anthropic, openai (Chat Completions), openai-responses, gemini; several with commas [default: those
+    /// in which FILE is sent]
+    #[arg(long, value_name = "DIALECT", value_delimiter = ',', value_parser = Dialect::from_str)]
+    pub(crate) dialect: Vec<Dialect>,
 }
 
 #[derive(Debug, Args)]

@@ -41,7 +41,7 @@ struct Summary {
 /// Audits a session and prints what was found.
 pub(crate) fn audit(shell: &Shell, args: &Audit) -> Result<Exit> {
     let session = shell.timed("reading", || past_session(&args.file))?;
-    let (said, summaries) = shell.timed("auditing", || audited(&session));
+    let (said, summaries, _) = shell.timed("auditing", || audited(&session));
     let n_findings = summaries.iter().map(|summary| summary.findings.len()).sum();
     if shell.is_json {
         shell.print_json(&Audited { file: &session.name, format: session.format, summaries, n_findings })?;
@@ -65,8 +65,9 @@ fn people(
     numbered.try_for_each(|(nth, summary)| show(page, nth + 1, summary, said))
 }
 
-/// Goes through a session as it was said and audits each summary with what was said before it.
-fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>) {
+/// Goes through a session as it was said and audits each summary with what was said before it; returns what was said,
+/// the summaries, and the facts of the whole.
+fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>, Facts) {
     let (mut facts, mut said, mut out) = (Facts::default(), Vec::new(), Vec::new());
     let mut known = std::collections::HashSet::new();
     for segment in &session.segments {
@@ -85,14 +86,13 @@ fn audited(session: &Session) -> (Vec<&Message>, Vec<Summary>) {
             }
         }
     }
-    (said, out)
+    (said, out, facts)
 }
 
 /// Returns the facts of a whole session, and what its newest summary says that they do not bear out.
 pub(crate) fn newest_summary(session: &Session) -> Option<(Facts, Vec<Finding>)> {
-    let (said, mut summaries) = audited(session);
-    let newest = summaries.pop()?;
-    Some((Facts::of(&said, &session.vocabulary), newest.findings))
+    let (_, mut summaries, facts) = audited(session);
+    Some((facts, summaries.pop()?.findings))
 }
 
 /// Audits one summary; what the user said in messages that stayed beside it need not be in it.

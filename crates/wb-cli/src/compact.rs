@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::{Message, Pairing};
+use wb_message::Message;
 use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, items};
 
 use crate::args::Compact;
@@ -20,6 +20,7 @@ use crate::show;
 use crate::strategy::Strategy;
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
+use crate::validity::Validity;
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -58,22 +59,19 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let expected = is_in_place.then(|| Shape::of(&outcome.messages));
-    let ours = why_not.map(|_| std::mem::take(&mut outcome.messages));
-    if ours.is_none() {
-        outcome.take_back(&mut session);
-    }
+    let expected = Validity::of(&outcome.messages, session.opened.format);
+    let ours = why_not.map(|_| outcome.messages.clone());
+    outcome.take_back(&mut session);
+    refuse_invalid(&session, &expected)?;
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
     let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
     let set = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
-    let written = match (&args.out, expected) {
+    let written = match &args.out {
         _ if args.dry_run => None,
-        (Some(out), _) => {
-            Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?)
-        }
-        (None, Some(expected)) if !set.is_empty() => {
-            Some(shell.timed("writing", || write_in_place(&mut session, &set, expected, &stamp, args))?)
+        Some(out) => Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?),
+        None if is_in_place && !set.is_empty() => {
+            Some(shell.timed("writing", || write_in_place(&mut session, &set, &expected, &stamp, args))?)
         }
         _ => None,
     };
@@ -130,6 +128,22 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
     rendered.map_err(|error| UserError::of_file(&session.file, error.to_string(), error.hint()))
 }
 
+/// Refuses what the provider of the session would refuse and would not have refused before.
+fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
+    if after.is_valid() {
+        return Ok(());
+    }
+    let before = Validity::of(&session.opened.messages, session.opened.format);
+    let new = after.new_since(&before);
+    let Some(first) = new.first() else { return Ok(()) };
+    let what = format!("the compaction would not be taken by its provider: {first}");
+    Err(UserError::of_file(
+        &session.file,
+        what,
+        "nothing was written; please report this, or try another --strategy",
+    ))
+}
+
 /// Writes the session with the changes to another place, or messages of our own where its format is not written.
 fn write_out(
     session: &Session,
@@ -173,7 +187,7 @@ fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError
 fn write_in_place(
     session: &mut Session,
     set: &ChangeSet,
-    expected: Shape,
+    expected: &Validity,
     stamp: &Stamp,
     args: &Compact,
 ) -> Result<Written> {
@@ -185,7 +199,7 @@ fn write_in_place(
     let document = session.document.as_mut();
     let done = history.compact(document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
-    if Shape::of(&now.messages) != expected {
+    if Validity::of(&now.messages, now.format) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
         let hint = "the session is as it was; please report this with the version of the agent";
         return Err(
@@ -194,25 +208,6 @@ fn write_in_place(
     }
     let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
     Ok(Written { operation: Some(id), bytes: n_bytes })
-}
-
-/// What must be the same of the messages that were planned and those that are read again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    messages: usize,
-    results_without_call: usize,
-    calls_without_result: usize,
-}
-
-impl Shape {
-    fn of(messages: &[Message]) -> Self {
-        let pairing = Pairing::of(messages);
-        Self {
-            messages: messages.len(),
-            results_without_call: pairing.orphans().len(),
-            calls_without_result: pairing.dangling().len(),
-        }
-    }
 }
 
 fn tell(

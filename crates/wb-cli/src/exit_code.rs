@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Done,
     /// It failed.
     Failed,
+    /// What was validated would be refused.
+    Refused,
     /// What was looked for is there: a session over its budget, or something wrong in a summary.
     Found,
 }
@@ -17,7 +19,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Done => Self::SUCCESS,
-            Exit::Failed => Self::from(1),
+            Exit::Failed | Exit::Refused => Self::from(1),
             Exit::Found => Self::from(3),
         }
     }

@@ -1,7 +1,7 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an error, 2 wrong usage, 3 what
-//! was looked for is there.
+//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an error or a
+//! request that would be refused, 2 wrong usage, 3 what was looked for is there.
 
 mod number;
 mod escape;
@@ -25,6 +25,7 @@ mod args;
 mod connect;
 mod model;
 mod session;
+mod validity;
 mod outcome;
 mod json;
 mod show;
@@ -37,6 +38,7 @@ mod log;
 mod compact;
 mod compare;
 mod audit;
+mod validate;
 mod config;
 mod hook;
 mod install;
@@ -98,6 +100,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Install(args)) => return install::install(shell, args),
         Some(Command::Uninstall(args)) => return install::uninstall(shell, args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
+        Some(Command::Validate(args)) => return validate::validate(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),
         Some(Command::Man(args)) => completions_and_man::manual(shell, &args),

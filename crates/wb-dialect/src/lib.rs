@@ -1,21 +1,47 @@
-//! What providers are sent: encoded in the dialect of each.
+//! What providers are sent: encoded in the dialect of each, checked against its rules, mended where it breaks one.
+//!
+//! A provider refuses a whole request for one call without its result. [`encode`] writes a conversation as a [`Dialect`] wants
+//! it, [`validate`] names what the provider would refuse, and [`repair`] mends it. The rules are data: [`RULES`] has a row
+//! for each, with what it says, the dialects that it holds in, and where that can be read. Nothing here knows HTTP, files or
+//! sessions.
 //!
 //! ```
 //! use serde_json::json;
-//! use wb_dialect::{Dialect, encode};
-//! use wb_message::{Conversation, Turn};
+//! use wb_dialect::{Dialect, Encoded, repair, validate};
+//! use wb_message::{Block, Message};
 //!
-//! let conversation = Conversation { turns: vec![Turn::user("Hello")], ..Conversation::default() };
+//! let messages = [
+//!     Message::user("What is in it?"),
+//!     Message::assistant_blocks(vec![Block::call("c1", "read", json!({ "path": "a.rs" }))]),
+//!     Message::user("Never mind."),
+//! ];
+//! let mut request = Encoded::of_messages(&messages, Dialect::Anthropic);
+//! let found = request.validate();
 //! assert_eq!(
-//!     encode(&conversation, Dialect::Gemini),
-//!     json!({ "contents": [{ "role": "user", "parts": [{ "text": "Hello" }] }] })
+//!     found[0].to_string(),
+//!     "message 1: call-unanswered: call `c1` of `read` has no result; \
+//!      answer the call with a result that says it was interrupted [anthropic]"
 //! );
+//! repair(&mut request.body, Dialect::Anthropic);
+//! assert_eq!(request.body["messages"][2]["content"][0]["type"], "tool_result");
+//! assert_eq!(validate(&request.body, Dialect::Anthropic), []);
 //! ```
 
 pub mod dialect;
+mod arguments;
 mod call_ids;
 mod piece;
 pub mod encode;
+mod place;
+mod asked;
+pub mod rules;
+pub mod violation;
+pub mod validate;
+pub mod repair;
 
 pub use dialect::{Dialect, UnknownDialectError};
 pub use encode::{Encoded, encode};
+pub use repair::repair;
+pub use rules::{RULES, Rule};
+pub use validate::validate;
+pub use violation::Violation;

@@ -16,6 +16,8 @@ pub const BRANCH_HEADER: &str = "[branch digest — archived from a path not tak
 pub const CLEARED_TOOL_RESULT: &str = "[Old tool result content cleared]";
 /// The start of a message that gives a file back after a compaction; a blank and the path follow.
 pub const RESTORED_FILE_PREFIX: &str = "[Restored file after compaction]";
+/// What a call is answered with whose result never came.
+pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Stands where the middle of a body was cut out.
 pub const CLIP_MARK: &str = "\n[… clipped …]\n";
 
@@ -84,7 +86,7 @@ pub const OPAQUE_TYPE: &str = "opaque-context";
 pub const PINNED_TYPES: [&str; 4] = ["system", "developer", ENVIRONMENT_TYPE, OPAQUE_TYPE];
 
 /// Returns the text of a user message that is plain text or one text block.
-fn sole_user_text(message: &Message) -> Option<&str> {
+pub fn sole_user_text(message: &Message) -> Option<&str> {
     match message {
         Message::User { content: Content::Text(text), .. } => Some(text),
         Message::User { content: Content::Blocks(blocks), .. } => match blocks.as_slice() {
@@ -95,11 +97,15 @@ fn sole_user_text(message: &Message) -> Option<&str> {
     }
 }
 
-/// Returns what an earlier digest says, without its header.
+/// Returns what an earlier digest says: without its header, and without the files that were given back below it in the
+/// same text, as a host keeps them that has one text for both.
 pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
     match message {
         Message::BranchSummary { summary, .. } | Message::CompactionSummary { summary, .. } => {
-            Some(Cow::Borrowed(summary))
+            let body = summary
+                .strip_prefix(DIGEST_HEADER)
+                .map_or(summary.as_str(), |it| it.trim_start_matches('\n'));
+            Some(Cow::Borrowed(without_files(body)))
         }
         Message::Custom { .. } => summary_text(message),
         _ => {
@@ -107,9 +113,16 @@ pub fn digest_body(message: &Message) -> Option<Cow<'_, str>> {
             let body = text.strip_prefix(DIGEST_HEADER).or_else(|| text.strip_prefix(BRANCH_HEADER))?;
             // A user who quotes the header goes on in the same line.
             let is_ours = body.is_empty() || body.starts_with('\n');
-            is_ours.then(|| Cow::Borrowed(body.trim_start_matches('\n')))
+            is_ours.then(|| Cow::Borrowed(without_files(body.trim_start_matches('\n'))))
         }
     }
+}
+
+/// Cuts the files off that stand below a digest.
+fn without_files(digest: &str) -> &str {
+    let mut places = digest.match_indices(RESTORED_FILE_PREFIX).map(|(at, _)| &digest[..at]);
+    let before = places.find(|before| before.ends_with("\n\n"));
+    before.map_or(digest, |before| before.trim_end_matches('\n'))
 }
 
 /// Returns whether the message only says that others were dropped.
@@ -170,6 +183,19 @@ mod tests {
         let text = content.texts().next().unwrap_or_default();
         assert_eq!(text.matches(SUMMARY_CLOSE).count(), 1);
         assert_eq!(visibility(&message), Visibility::Internal);
+    }
+
+    #[test]
+    fn of_an_earlier_digest_only_what_it_says_itself_is_read() {
+        let told = format!("{DIGEST_HEADER}\n\n# Plan\n- none\n\n{RESTORED_FILE_PREFIX} a.rs\nfn a() {{}}\n");
+        let summary = Message::CompactionSummary { summary: told.clone(), tokens_before: 0 };
+        for message in [summary, Message::user(told)] {
+            assert_eq!(digest_body(&message).as_deref(), Some("# Plan\n- none"));
+        }
+        assert_eq!(digest_body(&Message::user(format!("What is {RESTORED_FILE_PREFIX}?"))), None);
+        let quoted = format!("# Plan\n- Tell what {RESTORED_FILE_PREFIX} is.");
+        let summary = Message::CompactionSummary { summary: quoted.clone(), tokens_before: 0 };
+        assert_eq!(digest_body(&summary), Some(Cow::Owned(quoted)));
     }
 
     #[test]

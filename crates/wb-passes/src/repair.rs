@@ -12,8 +12,8 @@ use wb_message::{Block, Content, Edit, Message, Pairing, Patch, Undo, text};
 
 use crate::pass::{Goal, Pass};
 
-/// What a call is answered with whose result never came.
-pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
+pub use wb_message::markers::INTERRUPTED;
+
 /// Opens the note that stands for a result without a call.
 const ORPHAN_OPEN: &str = "<tool-result-without-call>";
 /// Closes the note that stands for a result without a call.

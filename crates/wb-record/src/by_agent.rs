@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use wb_message::Message;
-use wb_message::markers::{DIGEST_HEADER, digest_body};
+use wb_message::markers::digest_body;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::view::View;
@@ -12,7 +12,7 @@ use crate::view::View;
 /// A compaction that an agent writes into its session itself, as it was told: the fingerprints of what it puts there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByAgent {
-    digest: u64,
+    digest: Option<u64>,
     /// Of each message that stays: its calls and results, or its text if it has none. An agent may write it again in
     /// other pieces.
     kept: Vec<u64>,
@@ -21,14 +21,13 @@ pub struct ByAgent {
 impl ByAgent {
     /// Describes a compaction by its digest and the messages that stay behind it.
     pub fn of<'a>(digest: &str, kept: impl IntoIterator<Item = &'a Message>) -> Self {
-        Self { digest: of_digest(digest), kept: kept.into_iter().flat_map(pieces).collect() }
+        let summary = Message::CompactionSummary { summary: digest.to_owned(), tokens_before: 0 };
+        Self { digest: fingerprint(&summary), kept: kept.into_iter().flat_map(pieces).collect() }
     }
 
     /// Returns the messages of a view that it brought or kept, if it stands there.
     pub(crate) fn messages(&self, view: &View) -> Option<Range<usize>> {
-        let is_it =
-            |message: &Message| digest_body(message).is_some_and(|body| of_digest(&body) == self.digest);
-        let at = view.messages.iter().position(is_it)?;
+        let at = view.messages.iter().position(|message| fingerprint(message) == self.digest)?;
         let mut left = self.kept.clone();
         let mut is_known = |message: &Message| {
             // What the agent says in between comes and goes.
@@ -44,8 +43,9 @@ fn took(left: &mut Vec<u64>, piece: u64) -> bool {
     left.iter().position(|known| *known == piece).map(|at| left.swap_remove(at)).is_some()
 }
 
-fn of_digest(text: &str) -> u64 {
-    xxh3_64(text.strip_prefix(DIGEST_HEADER).unwrap_or(text).trim().as_bytes())
+/// Returns the fingerprint of what a digest says; nothing if the message is none.
+fn fingerprint(message: &Message) -> Option<u64> {
+    Some(xxh3_64(digest_body(message)?.trim().as_bytes()))
 }
 
 fn pieces(message: &Message) -> impl Iterator<Item = u64> {
@@ -73,6 +73,7 @@ fn text_of(message: &Message) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wb_message::markers::DIGEST_HEADER;
     use wb_message::{Block, ToolVocabulary};
 
     use super::*;

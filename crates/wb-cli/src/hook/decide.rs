@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_formats::{FormatError, newest, open, open_path};
-use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, RESTORED_FILE_PREFIX, digest_body};
-use wb_message::{Message, Pairing, runs};
+use wb_message::{Message, runs};
 use wb_record::{Access, ByAgent, Document, MemoryParts, View, json};
 use wb_summarize::{FindingKind, audit};
 
@@ -13,6 +13,7 @@ use crate::args::Policy;
 use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::Outcome;
 use crate::session::Session;
+use crate::validity::Validity;
 
 /// What a host is answered, and by what its compaction is known again.
 pub(super) struct Decided {
@@ -50,27 +51,8 @@ fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
         Source::Path(path) => open_path(path, Access::Read)?,
     };
     let conversation = newest(document.as_ref())?;
-    let mut view = document.view(&conversation)?;
-    view.messages.iter_mut().for_each(bare);
+    let view = document.view(&conversation)?;
     Ok((document, conversation, view))
-}
-
-/// Leaves of an earlier digest what it says itself, without its header and the files that were given back below it:
-/// these are old, and the next digest would carry their lines as its own.
-fn bare(message: &mut Message) {
-    let Some(digest) = digest_body(message) else { return };
-    let body = digest.trim_start().trim_start_matches(DIGEST_HEADER);
-    let end = body.find(&format!("\n\n{RESTORED_FILE_PREFIX} ")).unwrap_or(body.len());
-    let bare = body[..end].trim_start_matches('\n').to_owned();
-    match message {
-        Message::CompactionSummary { summary, .. } => *summary = bare,
-        Message::User { content, .. } => {
-            let is_of_branch = content.texts().any(|text| text.starts_with(BRANCH_HEADER));
-            let header = if is_of_branch { BRANCH_HEADER } else { DIGEST_HEADER };
-            *content = format!("{header}\n\n{bare}").into();
-        }
-        _ => {}
-    }
 }
 
 fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided {
@@ -95,14 +77,15 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
         Action::Replace { digest, .. } => Some(ByAgent::of(digest, kept(&outcome))),
         Action::Pass { .. } => None,
     };
-    let after = loose(&outcome.messages);
-    if after == [0, 0] {
+    let format = session.opened.format;
+    let after = Validity::of(&outcome.messages, format);
+    if after.is_valid() {
         return Decided { answer, by_agent };
     }
     outcome.take_back(&mut session);
-    let is_worse = after.iter().zip(loose(&session.opened.messages)).any(|(after, before)| *after > before);
-    if is_worse {
-        return Answer::pass("the result would not be valid").into();
+    let before = Validity::of(&session.opened.messages, format);
+    if let [first, ..] = after.new_since(&before).as_slice() {
+        return Answer::pass(format!("the result would not be valid: {first}")).into();
     }
     Decided { answer, by_agent }
 }
@@ -149,50 +132,31 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
     if !digest.contains("\n# Objective\n") && outcome.facts.has_first() {
         return pass("there is no room for a digest that tells what the user asked for".into());
     }
-    if outcome.tokens_after >= outcome.tokens_before {
-        return pass("the result would not be smaller".into());
-    }
     let stays = |at: u32| keep.iter().any(|range| range.contains(&(at as usize)));
     let mut audit = audit(&digest, &outcome.facts);
     audit.retain(|it| it.kind != FindingKind::MissingConstraint || !it.message.is_some_and(stays));
-    let digest = with_words(&digest, request.instructions.as_deref(), &config.pin);
+    let words = words(request.instructions.as_deref(), &config.pin);
+    let report =
+        Report { tokens_after: report.tokens_after + TokenHeuristic::DEFAULT.text(&words), ..report };
+    if report.tokens_after >= report.tokens_before {
+        return Answer { report: Some(report), ..Answer::pass("the result would not be smaller") };
+    }
+    let digest = with_words(&digest, &words);
     Answer { report: Some(report), audit, ..Answer::of(Action::Replace { digest, keep }) }
 }
 
-/// Puts the words of the user below the header of the digest: what was asked of this compaction, and what the settings
-/// pin.
-fn with_words(digest: &str, asked: Option<&str>, pin: &[String]) -> String {
+/// Returns the words of the user for a digest: what was asked of this compaction, and what the settings pin.
+fn words(asked: Option<&str>, pin: &[String]) -> String {
     let asked = asked.map(str::trim).filter(|words| !words.is_empty());
     let asked = asked.map(|words| format!("The user asked of this compaction: {words}\n"));
     let pinned = pin.iter().map(|words| format!("The user's settings say: {words}\n"));
-    let words: String = asked.into_iter().chain(pinned).collect();
+    asked.into_iter().chain(pinned).collect()
+}
+
+/// Puts words below the header of a digest.
+fn with_words(digest: &str, words: &str) -> String {
     match digest.split_once('\n') {
         Some((header, rest)) if !words.is_empty() => format!("{header}\n\n{words}{rest}"),
         _ => digest.to_owned(),
-    }
-}
-
-/// Counts calls without a result and results without a call.
-fn loose(messages: &[Message]) -> [usize; 2] {
-    let pairing = Pairing::of(messages);
-    [pairing.orphans().len(), pairing.dangling().len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_an_earlier_digest_only_what_it_says_itself_is_read() {
-        let told = format!("{DIGEST_HEADER}\n\n# Plan\n- none\n\n{RESTORED_FILE_PREFIX} a.rs\nfn a() {{}}\n");
-        let mut summary = Message::CompactionSummary { summary: told.clone(), tokens_before: 0 };
-        let mut user = Message::user(told);
-        [&mut summary, &mut user].into_iter().for_each(bare);
-        assert_eq!(digest_body(&summary).as_deref(), Some("# Plan\n- none"));
-        assert_eq!(digest_body(&user).as_deref(), Some("# Plan\n- none"));
-        let mut prompt = Message::user(format!("What is {RESTORED_FILE_PREFIX}?"));
-        let before = prompt.clone();
-        bare(&mut prompt);
-        assert_eq!(prompt, before);
     }
 }

@@ -2,7 +2,7 @@
 
 mod protocol;
 mod decide;
-mod event;
+mod host_events;
 mod undo_note;
 
 use std::io::{self, Read, Write};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 
 use self::decide::{Decided, decide};
-use self::event::Event;
+use self::host_events::{Event, Said};
 use self::protocol::{Answer, Report, Request};
 use crate::args::Hook;
 use crate::clock::unix_ms;
@@ -101,7 +101,7 @@ fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
 fn tell(event: &Event, environment: &Environment, start: Instant, sender: &Sender<News>) {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
-        _ => event::Said::default(),
+        _ => Said::default(),
     };
     send(sender, News::Answer(said.text.into_bytes()));
     said.entry.into_iter().for_each(|entry| log(entry, environment, start));

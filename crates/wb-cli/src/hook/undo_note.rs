@@ -6,7 +6,7 @@ use wb_formats::{newest, open_path};
 use wb_record::{Access, ByAgent, History, Stamp};
 
 use super::decide::index_of;
-use super::protocol::{Answer, Place, Request};
+use super::protocol::{Answer, Place, Request, Source};
 use crate::agent_folders::agent_folders;
 use crate::clock;
 use crate::environment::Environment;
@@ -42,8 +42,11 @@ pub(crate) fn note(
 /// Returns the session's file: the one that is told, or that of the session by which Claude Code says that it runs this
 /// program.
 fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
-    if request.session_file.is_some() {
-        return request.session_file.clone();
+    if let Some(path) = &request.session_file {
+        return Some(path.clone());
+    }
+    if let Source::Path(path) = &request.session {
+        return Some(path.to_path_buf());
     }
     let ids =
         environment.claude_sessions.as_deref().filter(|_| request.host.as_deref() == Some("claude-code"))?;

@@ -28,7 +28,7 @@ fn in_folder(test: impl FnOnce(&dyn Fn(&str) -> String)) {
 
 #[test]
 fn a_file_that_is_not_there_has_a_near_name_if_there_is_one() {
-    for verb in ["weigh", "plan", "compact", "compare", "replay", "audit"] {
+    for verb in ["weigh", "plan", "compact", "compare", "replay", "audit", "validate"] {
         let (error, hint) = refused(&[verb, "fixtures/sessions/helo.jsonl"]);
         assert_eq!(error, "fixtures/sessions/helo.jsonl: no such file", "{verb}");
         assert_eq!(hint, "did you mean fixtures/sessions/hello.jsonl?", "{verb}");
@@ -56,7 +56,7 @@ fn a_folder_that_is_not_there_is_named() {
 
 #[test]
 fn a_folder_is_no_session_but_may_hold_one() {
-    for verb in ["plan", "compact", "compare", "audit"] {
+    for verb in ["plan", "compact", "compare", "audit", "validate"] {
         let (error, hint) = refused(&[verb, "fixtures/sessions"]);
         assert_eq!(error, "fixtures/sessions: is a folder", "{verb}");
         assert_eq!(hint, "name a session in it, such as fixtures/sessions/flaky-checkout.jsonl", "{verb}");

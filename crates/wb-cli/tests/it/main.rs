@@ -17,6 +17,8 @@ mod odd_files;
 mod terminal;
 mod overview;
 mod audit;
+mod validate;
+mod validity;
 mod install;
 mod session;
 mod session_writes;

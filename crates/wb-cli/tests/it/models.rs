@@ -63,7 +63,8 @@ fn says(provider: &str, text: &str) -> Vec<Play> {
             json!({"choices": [], "usage": {"prompt_tokens": 1200, "completion_tokens": 40}}),
         ],
     };
-    stream(&events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>(), 50)
+    let events: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    stream(&events.concat(), 50)
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn help_of_every_command_looks_as_recorded() {
             "compare --help",
             "replay --help",
             "audit --help",
+            "validate --help",
             "install --help",
             "uninstall --help",
             "completions --help",

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, arguments, is_of_openai, with_tools};
+use super::common::{Entry, is_of_openai, with_tools};
+use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
-use crate::piece::{Round, Said, results_first};
+use crate::piece::{Piece, Round, Said, results_first};
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "input_schema": parameters });
@@ -21,7 +22,7 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     let mut messages: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
     for round in rounds {
         let role = if round.is_model { "assistant" } else { "user" };
-        for piece in results_first(round) {
+        for piece in in_order(round) {
             let Some(part) = part(&piece.said) else { continue };
             match messages.last_mut() {
                 Some((last, parts, from)) if *last == role => {
@@ -39,6 +40,16 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
         .collect()
 }
 
+/// Returns what a round says in the order in which it is taken: results before everything else, no text behind a call.
+fn in_order<'r, 'a>(round: &'r Round<'a>) -> impl Iterator<Item = &'r Piece<'a>> {
+    let mut pieces: Vec<&Piece<'_>> = results_first(round).collect();
+    let first = pieces.iter().position(|piece| matches!(piece.said, Said::Call { .. }));
+    let is_later = |piece: &&Piece<'_>| !matches!(piece.said, Said::Text(_));
+    let first = first.unwrap_or(pieces.len());
+    pieces[first..].sort_by_key(is_later);
+    pieces.into_iter()
+}
+
 fn part(said: &Said<'_>) -> Option<Value> {
     Some(match said {
         Said::Text(text) => json!({ "type": "text", "text": text }),
@@ -49,7 +60,7 @@ fn part(said: &Said<'_>) -> Option<Value> {
         }
         Said::Call { id, name, input } => {
             let id = call_id(id, Dialect::Anthropic);
-            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments(input) })
+            json!({ "type": "tool_use", "id": id, "name": name, "input": as_object(input) })
         }
         Said::Result { id, content, is_error } => result(id, content, *is_error),
         Said::Image { media_type, data } => image(media_type, data),

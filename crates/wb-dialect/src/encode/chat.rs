@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use wb_message::ToolDescriptor;
 
 use super::Body;
-use super::common::{Entry, arguments, data_url, images, result_text, with_tools};
+use super::common::{Entry, data_url, images, result_text, with_tools};
+use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said, results_first};
@@ -34,7 +35,7 @@ fn answer(round: &Round<'_>) -> Option<Entry> {
         match &piece.said {
             Said::Text(text) => texts.push(text.as_ref()),
             Said::Call { id, name, input } => {
-                let function = json!({ "name": name, "arguments": arguments(input).to_string() });
+                let function = json!({ "name": name, "arguments": as_object(input).to_string() });
                 let id = call_id(id, Dialect::OpenaiChat);
                 calls.push(json!({ "id": id, "type": "function", "function": function }));
                 from.push(piece.from);

@@ -1,6 +1,6 @@
 //! What more than one dialect does.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use wb_message::block::joined_text;
 use wb_message::{Block, ToolDescriptor};
 
@@ -26,19 +26,6 @@ pub(super) fn with_tools(tools: &[ToolDescriptor], all: impl FnOnce(&[ToolDescri
         body.insert("tools".to_owned(), all(tools));
     }
     body
-}
-
-/// Returns arguments as the object that they have to be; what is none stands in one.
-pub(super) fn arguments(input: &Value) -> Value {
-    match input {
-        Value::Object(_) => input.clone(),
-        Value::Null => json!({}),
-        Value::String(text) => match serde_json::from_str(text) {
-            Ok(object @ Value::Object(_)) => object,
-            _ => json!({ "input": text }),
-        },
-        other => json!({ "input": other }),
-    }
 }
 
 /// Returns the text of a result that cannot hold pictures beside it.

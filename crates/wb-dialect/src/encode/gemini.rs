@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, arguments, images, is_of_openai, result_text, with_tools};
+use super::common::{Entry, images, is_of_openai, result_text, with_tools};
+use crate::arguments::as_object;
 use crate::piece::{Piece, Round, Said, results_first};
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
@@ -68,7 +69,7 @@ fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
     Some(match &piece.said {
         Said::Text(text) => json!({ "text": text }),
         Said::Call { id, name, input } => {
-            json!({ "functionCall": { "id": id, "name": name, "args": arguments(input) } })
+            json!({ "functionCall": { "id": id, "name": name, "args": as_object(input) } })
         }
         Said::Result { id, content, is_error } => {
             let name = names.get(id).copied().unwrap_or_default();

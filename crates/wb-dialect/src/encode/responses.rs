@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, arguments, data_url, is_of_openai, result_text, with_tools};
+use super::common::{Entry, data_url, is_of_openai, result_text, with_tools};
+use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said};
@@ -68,7 +69,7 @@ fn item(piece: &Piece<'_>, is_model: bool, free: &HashSet<&str>) -> Option<Value
             json!({ "type": "custom_tool_call", "call_id": id, "name": name, "input": text })
         }
         Said::Call { id, name, input } => {
-            let (id, arguments) = (call_id(id, Dialect::OpenaiResponses), arguments(input).to_string());
+            let (id, arguments) = (call_id(id, Dialect::OpenaiResponses), as_object(input).to_string());
             json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
         }
         Said::Result { id, content, .. } => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use wb_message::{Block, Content, Message, markers};
+use wb_message::{Block, Message, markers};
 use wb_record::{ChangeSet, Item, NotExpressible, Span, Stamp, View, Wanted};
 
 use super::assemble::is_silent;
@@ -129,23 +129,12 @@ impl<'a> Wish<'a> {
 
 /// Returns a message of ours as a text of the summary: a digest, or what may stand beside one.
 fn text_of(message: &Message, is_first: bool) -> Result<String, NotExpressible> {
-    match (markers::digest_body(message), sole_text(message)) {
+    match (markers::digest_body(message), markers::sole_user_text(message)) {
         (Some(body), _) if is_first => Ok(format!("{}\n{body}", markers::DIGEST_HEADER)),
         (_, Some(text)) if is_first && markers::is_dropped_mark(message) => Ok(text.to_owned()),
         (_, Some(text)) if !is_first && markers::restored_file(message).is_some() => Ok(text.to_owned()),
         _ if is_first => Err(refused("what stands in front of all that stays must be a digest")),
         _ => Err(refused("beside a digest only restored files can stand")),
-    }
-}
-
-fn sole_text(message: &Message) -> Option<&str> {
-    match message {
-        Message::User { content: Content::Text(text), .. } => Some(text),
-        Message::User { content: Content::Blocks(blocks), .. } => match blocks.as_slice() {
-            [Block::Text { text }] => Some(text),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

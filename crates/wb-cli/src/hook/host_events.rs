@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use wb_formats::{newest, open_path};
+use wb_formats::open_path;
 use wb_record::Access;
+use wb_replay::Session;
 use wb_summarize::{Facts, Finding, FindingKind, LocalDigest};
 
 use crate::audit::newest_summary;
@@ -72,11 +73,10 @@ impl Event {
 
     /// Tells a model that writes a summary what the summary must hold.
     fn before(&self, pin: &[String]) -> Option<Said> {
-        let path = self.transcript_path.as_deref()?;
-        let document = open_path(path, Access::Read).ok()?;
-        let view = document.view(&newest(document.as_ref()).ok()?).ok()?;
-        let facts = Facts::of(&view.messages, &view.vocabulary);
-        let digest = LocalDigest::new(&facts, view.messages.len()).render(MOST_CHARS);
+        let session = self.session()?;
+        let said: Vec<_> = session.said().collect();
+        let facts = Facts::of(&said, &session.vocabulary);
+        let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
         let pinned = listed(pin);
         let lead = "These facts were collected from the whole session. Keep those that still matter in the \
                     summary, what the user asks for word for word:";
@@ -112,8 +112,12 @@ impl Event {
 
     /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
     fn found(&self) -> Option<(Facts, Vec<Finding>)> {
+        newest_summary(&self.session()?)
+    }
+
+    fn session(&self) -> Option<Session> {
         let document = open_path(self.transcript_path.as_deref()?, Access::Read).ok()?;
-        newest_summary(&wb_replay::Session::read("", document.as_ref()).ok()?)
+        Session::read("", document.as_ref()).ok()
     }
 
     fn entry(&self, action: &str, findings: usize) -> Entry {

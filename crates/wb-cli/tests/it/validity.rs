@@ -1,0 +1,149 @@
+//! Real sessions as their providers get them: untouched, compacted, and compacted again and again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use futures::executor::block_on;
+use wb_budget::ModelCard;
+use wb_conductor::{Compactor, CondenseOpts, compact_in_place};
+use wb_dialect::{Dialect, Encoded, Violation, repair, validate};
+use wb_formats::View;
+use wb_message::{Block, Message};
+use wb_testkit::shared::shared_files;
+
+const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/opencode", "sessions/pi"];
+
+/// What is wrong with untouched sessions, and was found true by reading them: some end in the middle of a turn, with calls
+/// that have no result yet, and one begins in the middle.
+const TRUE_FINDINGS: [&str; 2] = ["call-unanswered", "user-first"];
+
+fn sessions() -> Vec<(String, View)> {
+    let open = |path: &Path| {
+        let mut reader = std::io::BufReader::new(std::fs::File::open(path).unwrap());
+        let view = wb_formats::read(&mut reader);
+        (path.display().to_string(), view.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    };
+    FOLDERS.iter().flat_map(|folder| shared_files(folder)).map(|path| open(&path)).collect()
+}
+
+/// The next request of a session.
+fn next_request(messages: &[Message], dialect: Dialect) -> Encoded {
+    let waits = matches!(messages.last(), Some(Message::Assistant { .. }));
+    let next = waits.then(|| Message::user("Go on."));
+    Encoded::of_messages(&messages.iter().cloned().chain(next).collect::<Vec<_>>(), dialect)
+}
+
+fn violations(messages: &[Message]) -> Vec<Violation> {
+    Dialect::ALL.into_iter().flat_map(|dialect| next_request(messages, dialect).validate()).collect()
+}
+
+/// Counts violations without their places.
+fn counted(violations: &[Violation]) -> BTreeMap<(Dialect, String, String), usize> {
+    let mut counts = BTreeMap::new();
+    for violation in violations {
+        *counts
+            .entry((violation.dialect, violation.rule.to_string(), violation.what.clone()))
+            .or_insert(0) += 1;
+    }
+    counts
+}
+
+/// How many compactions of a chain lie between two that are looked at.
+const LOOKED_AT: usize = 10;
+
+/// Checks that nothing would be refused that would not have been before.
+fn nothing_new(before: &[Message], after: &[Message], case: &str) {
+    let known = counted(&violations(before));
+    for (violation, n) in counted(&violations(after)) {
+        assert!(known.get(&violation).is_some_and(|known| n <= *known), "{case}: {violation:?}");
+    }
+}
+
+fn compact(messages: &mut Vec<Message>, view: &View, window: u64, force: bool) {
+    let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(view.vocabulary);
+    let opts = CondenseOpts { force, ..CondenseOpts::default() };
+    block_on(compact_in_place(messages, &settings, &opts));
+}
+
+#[test]
+fn of_untouched_sessions_only_what_is_truly_wrong_is_found() {
+    for (name, view) in sessions() {
+        for violation in violations(&view.messages) {
+            assert!(TRUE_FINDINGS.contains(&violation.rule.as_ref()), "{name}: {violation}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_untouched_sessions_is_mended() {
+    for (name, view) in sessions() {
+        for dialect in Dialect::ALL {
+            let mut request = next_request(&view.messages, dialect).body;
+            let n_found = validate(&request, dialect).len();
+            let before = (n_found == 0).then(|| request.clone());
+            repair(&mut request, dialect);
+            assert_eq!(validate(&request, dialect), [], "{name}");
+            assert!(before.is_none_or(|before| before == request), "{name} was valid");
+        }
+    }
+}
+
+#[test]
+fn compacted_sessions_have_no_finding_that_they_had_not_before() {
+    for (name, view) in sessions() {
+        for (window, force) in [8_000, 32_000, 200_000].into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            let mut messages = view.messages.clone();
+            compact(&mut messages, &view, window, force);
+            nothing_new(&view.messages, &messages, &format!("{name} at {window}, force {force}"));
+        }
+    }
+}
+
+#[test]
+fn after_fifty_compactions_in_a_row_there_is_no_new_finding_either() {
+    let large = sessions().into_iter().filter(|(_, view)| view.messages.len() >= 100);
+    for (name, view) in large {
+        for window in [8_000, 32_000] {
+            let (mut messages, mut done) = (Vec::new(), 0);
+            for nth in 1..=50 {
+                let end = whole_turn(&view.messages, view.messages.len() * nth / 50);
+                messages.extend_from_slice(&view.messages[done..end]);
+                done = end;
+                compact(&mut messages, &view, window, true);
+                if nth % LOOKED_AT == 0 {
+                    let case = format!("{name} at {window}, compaction {nth}");
+                    nothing_new(&view.messages[..done], &messages, &case);
+                }
+            }
+            assert_eq!(done, view.messages.len());
+        }
+    }
+}
+
+/// Returns the first place from here on at which an agent would compact: not between calls and their results.
+fn whole_turn(messages: &[Message], from: usize) -> usize {
+    let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
+    from + messages[from..].iter().take_while(|message| is_result(message)).count()
+}
+
+#[test]
+fn reasoning_of_an_agent_goes_back_to_its_own_provider_as_it_came() {
+    for (name, view) in sessions() {
+        let (dialect, key) = match view.format {
+            "claude-code" => (Dialect::Anthropic, "signature"),
+            "codex" => (Dialect::OpenaiResponses, "encrypted_content"),
+            _ => continue,
+        };
+        let signed = view.messages.iter().flat_map(Message::blocks).filter_map(|block| match block {
+            Block::Thinking { signature: Some(signature), .. } if !signature.is_empty() => Some(signature),
+            _ => None,
+        });
+        let body = next_request(&view.messages, dialect).body.to_string();
+        // What was taken out of a file before it was published has another form.
+        let is_real = |signature: &&String| dialect == Dialect::Anthropic || signature.starts_with("gAAAA");
+        for signature in signed.filter(is_real) {
+            let field = format!("\"{key}\":{}", serde_json::to_string(signature).unwrap());
+            assert!(body.contains(&field), "{name}: {field:.80}");
+        }
+    }
+}

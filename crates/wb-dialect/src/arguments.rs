@@ -1,0 +1,16 @@
+//! The arguments of a call as the object that providers want.
+
+use serde_json::{Value, json};
+
+/// Returns arguments as an object; what is none stands in one.
+pub(crate) fn as_object(input: &Value) -> Value {
+    match input {
+        Value::Object(_) => input.clone(),
+        Value::Null => json!({}),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => object,
+            _ => json!({ "input": text }),
+        },
+        other => json!({ "input": other }),
+    }
+}

@@ -1,0 +1,35 @@
+//! Messages of Chat Completions.
+
+use serde_json::Value;
+
+use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+    let role = match text(value, "role") {
+        "user" => Role::User,
+        "assistant" => Role::Model,
+        "tool" => Role::Tool,
+        _ => Role::Other,
+    };
+    let mut parts: Vec<Part<'a>> = elements(value, at, "tool_calls").into_iter().map(call).collect();
+    if role == Role::Tool {
+        let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
+        parts.push(Part { at: at.to_owned(), kind, value });
+    } else if let Some(text) = value.get("content").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+        parts.push(Part { at: at.to_owned(), kind: Kind::Text(text), value });
+    }
+    parts.extend(elements(value, at, "content").into_iter().map(content));
+    Said { role, parts, value }
+}
+
+fn call((at, value): (String, &Value)) -> Part<'_> {
+    let function = value.get("function").unwrap_or(NOTHING);
+    let arguments = function.get("arguments").unwrap_or(NOTHING);
+    let kind = Kind::Call { id: text(value, "id"), name: text(function, "name"), arguments };
+    Part { at, kind, value }
+}
+
+fn content((at, value): (String, &Value)) -> Part<'_> {
+    let kind = if text(value, "type") == "text" { Kind::Text(text(value, "text")) } else { Kind::Other };
+    Part { at, kind, value }
+}

@@ -1,0 +1,31 @@
+//! Contents of Gemini.
+
+use serde_json::Value;
+
+use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+    let role = match text(value, "role") {
+        "model" => Role::Model,
+        _ => Role::User,
+    };
+    Said { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
+}
+
+fn part((at, value): (String, &Value)) -> Part<'_> {
+    // The names of fields in Protocol Buffers are taken too.
+    let field = |camel, snake| value.get(camel).or_else(|| value.get(snake));
+    let kind = if let Some(call) = field("functionCall", "function_call") {
+        let arguments = call.get("args").unwrap_or(NOTHING);
+        Kind::Call { id: text(call, "id"), name: text(call, "name"), arguments }
+    } else if let Some(result) = field("functionResponse", "function_response") {
+        Kind::Result { id: text(result, "id"), name: text(result, "name") }
+    } else if value.get("thought") == Some(&Value::Bool(true)) {
+        Kind::Thinking { is_signed: value.get("thoughtSignature").is_some() }
+    } else if value.get("text").is_some() {
+        Kind::Text(text(value, "text"))
+    } else {
+        Kind::Other
+    };
+    Part { at, kind, value }
+}

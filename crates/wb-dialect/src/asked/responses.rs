@@ -1,0 +1,44 @@
+//! Items of the Responses API.
+
+use serde_json::Value;
+
+use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+    let kind = text(value, "type");
+    if matches!(kind, "message" | "") {
+        return message(value, at);
+    }
+    let id = text(value, "call_id");
+    let (role, kind) = match kind {
+        "reasoning" => (Role::Model, Kind::Thinking { is_signed: true }),
+        _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
+        // What the provider carries out itself has no `call_id`, and searches for tools have outputs of their own kind.
+        _ if kind.ends_with("_call") && !id.is_empty() && kind != "tool_search_call" => {
+            let arguments = value.get("arguments").unwrap_or(NOTHING);
+            (Role::Model, Kind::Call { id, name: text(value, "name"), arguments })
+        }
+        _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
+        _ => (Role::Other, Kind::Other),
+    };
+    Said { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+}
+
+fn message<'a>(value: &'a Value, at: &str) -> Said<'a> {
+    let role = match text(value, "role") {
+        "user" => Role::User,
+        "assistant" => Role::Model,
+        _ => Role::Other,
+    };
+    let parts = match value.get("content").and_then(Value::as_str) {
+        Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
+        None => elements(value, at, "content").into_iter().map(content).collect(),
+    };
+    Said { role, parts, value }
+}
+
+fn content((at, value): (String, &Value)) -> Part<'_> {
+    let is_text = text(value, "type").ends_with("_text");
+    let kind = if is_text { Kind::Text(text(value, "text")) } else { Kind::Other };
+    Part { at, kind, value }
+}

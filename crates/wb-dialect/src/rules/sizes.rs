@@ -1,0 +1,145 @@
+//! How much a request may hold.
+
+use serde_json::{Value, json};
+
+use super::Finding;
+use crate::asked::Asked;
+use crate::dialect::Dialect;
+use crate::place::unset;
+
+const MEGABYTE: usize = 1 << 20;
+/// The most bytes of a picture of Anthropic in base64.
+const MAX_PICTURE_BYTES: usize = 5 * MEGABYTE;
+/// The most blocks with `cache_control`.
+const MAX_BREAKPOINTS: usize = 4;
+/// Stands for a picture that was taken out.
+const NO_PICTURE: &str = "[image]";
+
+/// The most bytes of a request.
+fn max_bytes(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::Anthropic => 32 * MEGABYTE,
+        Dialect::OpenaiChat | Dialect::OpenaiResponses => 512 * MEGABYTE,
+        Dialect::Gemini => 100 * MEGABYTE,
+    }
+}
+
+/// The most pictures of a request.
+fn max_pictures(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::Anthropic => 100,
+        Dialect::OpenaiChat | Dialect::OpenaiResponses => 1500,
+        Dialect::Gemini => 3600,
+    }
+}
+
+/// Finds a request that is too large; the place is that of its first picture, if it has one.
+pub(super) fn too_large(asked: &Asked<'_>) -> Vec<Finding> {
+    let (n_bytes, max) = (n_bytes(asked.body), max_bytes(asked.dialect));
+    if n_bytes <= max {
+        return Vec::new();
+    }
+    let first = asked.pictures().into_iter().find(|picture| picture.n_bytes > 0);
+    let what = format!("the request has {n_bytes} bytes, {max} are taken");
+    vec![Finding::new(first.map(|picture| picture.at).unwrap_or_default(), what)]
+}
+
+/// Counts the bytes of a value as compact JSON.
+fn n_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => n_bytes_of_text(text),
+        Value::Array(list) => list.iter().map(|each| n_bytes(each) + 1).sum::<usize>().max(1) + 1,
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| n_bytes_of_text(key) + n_bytes(value) + 2;
+            fields.iter().map(field).sum::<usize>().max(1) + 1
+        }
+    }
+}
+
+/// Counts a text with its quotes and escapes.
+fn n_bytes_of_text(text: &str) -> usize {
+    let escape = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    text.len() + 2 + text.bytes().map(escape).sum::<usize>()
+}
+
+pub(super) fn too_many_pictures(asked: &Asked<'_>) -> Vec<Finding> {
+    let (pictures, max) = (asked.pictures(), max_pictures(asked.dialect));
+    let n = pictures.len();
+    let first = pictures.into_iter().next().filter(|_| n > max);
+    let what = || format!("the request has {n} pictures, {max} are taken");
+    first.map(|picture| Finding::new(picture.at, what())).into_iter().collect()
+}
+
+pub(super) fn large_pictures(asked: &Asked<'_>) -> Vec<Finding> {
+    let large = asked.pictures().into_iter().filter(|picture| picture.n_bytes > MAX_PICTURE_BYTES);
+    let what = |n| format!("the picture has {n} bytes in base64, {MAX_PICTURE_BYTES} are taken");
+    large.map(|picture| Finding::new(picture.at, what(picture.n_bytes))).collect()
+}
+
+/// Finds more blocks with `cache_control` than are taken, from the first message on.
+pub(super) fn breakpoints(asked: &Asked<'_>) -> Vec<Finding> {
+    let mut places = Vec::new();
+    for key in ["messages", "system", "tools"] {
+        collect(asked.body.get(key), &format!("/{key}"), &mut places);
+    }
+    let n = places.len();
+    let what = format!("{n} blocks have `cache_control`, {MAX_BREAKPOINTS} are taken");
+    let too_many = places.into_iter().take(n.saturating_sub(MAX_BREAKPOINTS));
+    too_many.map(|at| Finding::new(at, what.as_str())).collect()
+}
+
+/// Collects the blocks with `cache_control` in a list, and those in the content of its elements.
+fn collect(list: Option<&Value>, at: &str, places: &mut Vec<String>) {
+    for (nth, each) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
+        let at = format!("{at}/{nth}");
+        collect(each.get("content"), &format!("{at}/content"), places);
+        if each.get("cache_control").is_some_and(Value::is_object) {
+            places.push(at);
+        }
+    }
+}
+
+/// Puts a text into the place of a picture.
+pub(super) fn take_out(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+    let text = match dialect {
+        Dialect::OpenaiResponses => json!({ "type": "input_text", "text": NO_PICTURE }),
+        Dialect::Gemini => json!({ "text": NO_PICTURE }),
+        Dialect::Anthropic | Dialect::OpenaiChat => json!({ "type": "text", "text": NO_PICTURE }),
+    };
+    let place = body.pointer_mut(at).filter(|_| !at.is_empty());
+    place.map(|place| *place = text).is_some()
+}
+
+pub(super) fn take_breakpoint(body: &mut Value, _: Dialect, at: &str) -> bool {
+    unset(body, at, "cache_control")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_as_they_are_sent() {
+        for text in [
+            "null",
+            "true",
+            "false",
+            "[]",
+            "{}",
+            "-1.5",
+            r#""a\n\"\\\u0001é/""#,
+            r#"[1,[],{"a":{}},"b"]"#,
+            r#"{"k\"":[null,{"a":1,"b":"c\td"}]}"#,
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(n_bytes(&value), value.to_string().len(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Each kind of refusal, made of good requests: it is found, and mended.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use wb_dialect::{Dialect, Encoded, RULES, repair, validate};
+use wb_message::{Block, Message};
+
+/// One answer of the model: whether it says something first, and how many calls it makes.
+fn answers() -> impl Strategy<Value = Vec<(bool, usize)>> {
+    prop::collection::vec((any::<bool>(), 0..4_usize), 2..7)
+}
+
+/// A transcript that every provider takes. Its first answer makes two calls.
+fn transcript(answers: &[(bool, usize)]) -> Vec<Message> {
+    let mut messages = vec![Message::user("Go.")];
+    for (nth, (speaks, n_calls)) in [(true, 2)].iter().chain(answers).enumerate() {
+        let ids: Vec<String> = (0..*n_calls).map(|call| format!("call_{nth}_{call}")).collect();
+        let said = (*speaks || ids.is_empty()).then(|| Block::text(format!("Step {nth}.")));
+        let calls = ids.iter().map(|id| Block::call(id, "read", json!({ "path": id })));
+        messages.push(Message::assistant_blocks(said.into_iter().chain(calls).collect()));
+        messages.extend(ids.iter().map(|id| Message::tool_result(id, "read", format!("body of {id}"))));
+        if ids.is_empty() || *speaks {
+            messages.push(Message::user(format!("Prompt {nth}.")));
+        }
+    }
+    messages.push(Message::user("And now?"));
+    messages
+}
+
+/// A request that is being spoiled.
+struct Spoiled {
+    dialect: Dialect,
+    body: Value,
+    pick: usize,
+}
+
+impl Spoiled {
+    fn messages(&mut self) -> &mut Vec<Value> {
+        self.body[self.dialect.messages_key()].as_array_mut().expect("messages")
+    }
+
+    /// Returns the message that holds the picked one of the parts that are so, and the place in it.
+    fn picked(&mut self, is_so: fn(&Value) -> bool) -> (usize, Option<usize>) {
+        let pick = self.pick;
+        let mut found = Vec::new();
+        for (at, message) in self.messages().iter().enumerate() {
+            found.extend(is_so(message).then_some((at, None)));
+            for key in ["content", "parts", "tool_calls"] {
+                let parts = message[key].as_array().into_iter().flatten().enumerate();
+                found.extend(parts.filter(|(_, part)| is_so(part)).map(|(nth, _)| (at, Some(nth))));
+            }
+        }
+        found[pick % found.len()]
+    }
+
+    fn part(&mut self, (at, nth): (usize, Option<usize>)) -> &mut Value {
+        let message = &mut self.messages()[at];
+        let Some(nth) = nth else { return message };
+        let keys = ["tool_calls", "parts", "content"];
+        let key = keys.into_iter().find(|key| message[*key].as_array().is_some_and(|list| nth < list.len()));
+        &mut message[key.expect("a list")][nth]
+    }
+
+    fn take(&mut self, (at, nth): (usize, Option<usize>)) -> Value {
+        let Some(nth) = nth else { return self.messages().remove(at) };
+        let message = &mut self.messages()[at];
+        let key = if message["parts"].is_array() { "parts" } else { "content" };
+        message[key].as_array_mut().expect("a list").remove(nth)
+    }
+
+    /// Puts parts of the user at the end of the last message, or messages behind it.
+    fn append(&mut self, part: Value) {
+        let is_message = matches!(self.dialect, Dialect::OpenaiChat | Dialect::OpenaiResponses);
+        let messages = self.messages();
+        if is_message {
+            return messages.push(part);
+        }
+        let last = messages.last_mut().expect("a message");
+        let key = if last["parts"].is_array() { "parts" } else { "content" };
+        last[key].as_array_mut().expect("a list").push(part);
+    }
+
+    fn said(&self, role: &str, text: &str) -> Value {
+        match (self.dialect, role) {
+            (Dialect::Gemini, "assistant") => json!({ "role": "model", "parts": [{ "text": text }] }),
+            (Dialect::Gemini, _) => json!({ "role": "user", "parts": [{ "text": text }] }),
+            _ => json!({ "role": role, "content": [{ "type": "text", "text": text }] }),
+        }
+    }
+
+    fn result(&self, id: &str) -> Value {
+        match self.dialect {
+            Dialect::Anthropic => json!({ "type": "tool_result", "tool_use_id": id, "content": "x" }),
+            Dialect::OpenaiChat => json!({ "role": "tool", "tool_call_id": id, "content": "x" }),
+            Dialect::OpenaiResponses => {
+                json!({ "type": "function_call_output", "call_id": id, "output": "x" })
+            }
+            Dialect::Gemini => {
+                json!({ "functionResponse": { "id": id, "name": "lost", "response": { "output": "x" } } })
+            }
+        }
+    }
+
+    /// Replaces a text wherever it stands.
+    fn replace(&mut self, old: &str, new: &str) {
+        let text = self.body.to_string().replace(old, new);
+        self.body = serde_json::from_str(&text).expect("JSON");
+    }
+
+    fn spoil(&mut self, rule: &str) {
+        match rule {
+            "call-unanswered" => {
+                let result = self.picked(is_result);
+                self.take(result);
+            }
+            "result-orphan" => self.append(self.result("lost")),
+            "result-misplaced" if self.dialect == Dialect::OpenaiResponses => {
+                let result = self.picked(is_result);
+                let result = self.take(result);
+                self.messages().insert(0, result);
+            }
+            "result-misplaced" => {
+                self.pick = 0;
+                let result = self.picked(is_result);
+                let result = self.take(result);
+                self.append(result);
+            }
+            "result-repeated" => {
+                let (at, nth) = self.picked(is_result);
+                let copy = self.part((at, nth)).clone();
+                match nth {
+                    None => self.messages().insert(at + 1, copy),
+                    Some(nth) => {
+                        let message = &mut self.messages()[at];
+                        let key = if message["parts"].is_array() { "parts" } else { "content" };
+                        message[key].as_array_mut().expect("a list").insert(nth + 1, copy);
+                    }
+                }
+            }
+            "results-first" => {
+                self.pick = 0;
+                let (at, _) = self.picked(is_result);
+                let text = json!({ "type": "text", "text": "Results:" });
+                self.messages()[at]["content"].as_array_mut().expect("a list").insert(0, text);
+            }
+            "response-object" => {
+                let result = self.picked(is_result);
+                self.part(result)["functionResponse"]["response"] = json!(["x"]);
+            }
+            "call-repeated" => self.replace("call_0_1", "call_0_0"),
+            "call-id-shape" => {
+                let bad = format!("functions.read:0{}", "x".repeat(60));
+                self.replace("\"call_0_1\"", &format!("\"{bad}\""));
+            }
+            _ => self.spoil_words(rule),
+        }
+    }
+
+    fn spoil_words(&mut self, rule: &str) {
+        match rule {
+            "call-arguments" => {
+                let call = self.picked(is_call);
+                match self.dialect {
+                    Dialect::Anthropic => self.part(call)["input"] = json!("ls"),
+                    Dialect::OpenaiChat => self.part(call)["function"]["arguments"] = json!({ "a": 1 }),
+                    Dialect::OpenaiResponses => self.part(call)["arguments"] = json!({ "a": 1 }),
+                    Dialect::Gemini => self.part(call)["functionCall"]["args"] = json!([1]),
+                }
+            }
+            "call-last" => self.put_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
+            "thinking-unsigned" => self.put_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." })),
+            "text-blank" => self.put_into_answer(0, json!({ "type": "text", "text": "\n " })),
+            "thinking-first" | "thought-signature" => {
+                self.pick = 0;
+                let (at, _) = self.picked(is_result);
+                self.messages().truncate(at + 1);
+                self.body["thinking"] = json!({ "type": "enabled" });
+                self.body["model"] = json!("gemini-3-pro");
+            }
+            "reasoning-alone" => {
+                let item = json!({ "type": "reasoning", "id": "rs_1", "summary": [] });
+                self.messages().push(item);
+            }
+            "message-empty" if self.dialect == Dialect::Gemini => {
+                self.messages().push(json!({ "role": "model", "parts": [] }));
+            }
+            "message-empty" => self.messages().insert(0, json!({ "role": "user", "content": null })),
+            "alternation" => {
+                let more = self.said("user", "Quick!");
+                self.messages().push(more);
+            }
+            "user-first" => {
+                let (call, result) =
+                    (json!({ "functionCall": { "name": "ls", "args": {} } }), self.result(""));
+                let mut first = self.said("assistant", "Hello.");
+                if self.dialect == Dialect::Gemini {
+                    first["parts"] = json!([call]);
+                    let mut answer = json!({ "role": "user", "parts": [result] });
+                    answer["parts"][0]["functionResponse"] = json!({ "name": "ls", "response": {} });
+                    let next = self.said("assistant", "Well.");
+                    self.messages().splice(0..0, [first, answer, next]);
+                } else {
+                    self.messages().insert(0, first);
+                }
+            }
+            "user-last" => {
+                let last = self.said("assistant", "Bye.");
+                self.messages().push(last);
+            }
+            "cache-breakpoints" => {
+                let blocks = (0..5).map(
+                    |_| json!({ "type": "text", "text": "x", "cache_control": { "type": "ephemeral" } }),
+                );
+                blocks.for_each(|block| self.append(block));
+            }
+            rule => panic!("{rule} is not spoiled"),
+        }
+    }
+
+    /// Puts a block into the first answer.
+    fn put_into_answer(&mut self, nth: usize, block: Value) {
+        let answer = self.messages()[1]["content"].as_array_mut().expect("a list");
+        answer.insert(nth.min(answer.len()), block);
+    }
+}
+
+fn is_result(part: &Value) -> bool {
+    let kind = part["type"].as_str().unwrap_or_default();
+    kind == "tool_result"
+        || kind.ends_with("_output")
+        || part["role"] == "tool"
+        || part.get("functionResponse").is_some()
+}
+
+fn is_call(part: &Value) -> bool {
+    ["tool_use", "function", "function_call"].iter().any(|kind| part["type"] == *kind)
+        || part.get("functionCall").is_some()
+}
+
+/// Rules about sizes, which have tests of their own.
+const SIZES: [&str; 3] = ["picture-size", "picture-count", "request-size"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_kind_of_refusal_is_found_and_mended(answers in answers(), pick in 0..64_usize) {
+        let messages = transcript(&answers);
+        for rule in RULES.iter().filter(|rule| !SIZES.contains(&rule.id)) {
+            for (dialect, _) in rule.sources {
+                let good = Encoded::of_messages(&messages, *dialect).body;
+                prop_assert_eq!(validate(&good, *dialect), []);
+                let mut request = Spoiled { dialect: *dialect, body: good, pick };
+                request.spoil(rule.id);
+                let (spoiled, mut body) = (request.body.clone(), request.body);
+                let found = validate(&body, *dialect);
+                let is_found = found.iter().any(|violation| violation.rule == rule.id);
+                prop_assert!(is_found, "{} in {dialect}: {found:#?}\n{spoiled:#}", rule.id);
+                let mended = repair(&mut body, *dialect);
+                prop_assert!(!mended.is_empty());
+                let left = validate(&body, *dialect);
+                prop_assert_eq!(&left, &[], "{} in {}: {:#}\n{:#}", rule.id, dialect, spoiled, body);
+                let once = body.clone();
+                prop_assert_eq!(repair(&mut body, *dialect), []);
+                prop_assert_eq!(body, once);
+            }
+        }
+    }
+
+    /// What was spoiled in several ways at once is mended too.
+    #[test]
+    fn several_refusals_at_once_are_mended(
+        answers in answers(),
+        pick in 0..64_usize,
+        rules in prop::sample::subsequence((0..RULES.len()).collect::<Vec<_>>(), 2..5),
+        dialect in prop::sample::select(Dialect::ALL.to_vec()),
+    ) {
+        let body = Encoded::of_messages(&transcript(&answers), dialect).body;
+        let mut request = Spoiled { dialect, body, pick };
+        // These leave no request that another way could spoil.
+        let last = ["thinking-first", "thought-signature", "message-empty", "user-first", "user-last", "reasoning-alone"];
+        let rules = rules.into_iter().map(|at| RULES[at]).filter(|rule| rule.source(dialect).is_some());
+        let rules: Vec<_> = rules.filter(|rule| !SIZES.contains(&rule.id) && !last.contains(&rule.id)).collect();
+        for rule in &rules {
+            request.spoil(rule.id);
+        }
+        let mut body = request.body;
+        let spoiled = body.clone();
+        repair(&mut body, dialect);
+        prop_assert_eq!(validate(&body, dialect), [], "{:?}: {:#}", rules.iter().map(|rule| rule.id).collect::<Vec<_>>(), spoiled);
+        let once = body.clone();
+        prop_assert_eq!(repair(&mut body, dialect), []);
+        prop_assert_eq!(body, once);
+    }
+}
