@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use wb_budget::{ModelCard, Usage};
-use wb_message::Block;
+use wb_dialect::Dialect;
+use wb_message::{Block, Conversation, Turn};
 use wb_summarize::{Emission, ModelInvoker, StopReason, StreamOptions, ThinkingLevel};
 use wb_testkit::loopback::{Loopback, begun, ended, piece, stream};
 
@@ -197,6 +198,26 @@ async fn reasoning_and_tool_calls_are_told_with_what_must_be_sent_back() {
             case.name
         );
         assert_eq!(reply.stop, StopReason::ToolCalls, "{}", case.name);
+    }
+}
+
+#[tokio::test]
+async fn what_came_back_can_be_sent_again_and_breaks_no_rule() {
+    for case in CASES {
+        let reply = reply(&answered(&case, &calling(&case)).await).clone();
+        let result =
+            Block::ToolResult { call_id: "t1".to_owned(), output: json!("fn a() {}"), is_error: None };
+        let turns = [
+            conversation().turns,
+            vec![Turn::Assistant { blocks: reply.blocks }, Turn::Tool { blocks: vec![result] }],
+        ];
+        let conversation = Conversation { turns: turns.concat(), ..conversation() };
+        let body = case.invoker("http://127.0.0.1:9").body(&conversation, &limited());
+        let dialect: Dialect = case.name.parse().unwrap();
+        assert_eq!(wb_dialect::validate(&body, dialect), [], "{}: {body}", case.name);
+        let shown = body.to_string();
+        assert!(shown.contains("fn a() {}") && shown.contains("read"), "{shown}");
+        assert_eq!(shown.contains("c2ln"), matches!(case.name, "anthropic" | "gemini"), "{shown}");
     }
 }
 

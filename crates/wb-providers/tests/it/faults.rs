@@ -212,3 +212,16 @@ async fn a_stream_that_goes_on_after_its_end_is_left() {
         assert!(was_left(&server).await, "{}", case.name);
     }
 }
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_not_spoken_to() {
+    for case in CASES {
+        let server = Loopback::start([stream(&case.answer(TEXT, 0), 64)]);
+        let url = server.url().replace("http:", "https:");
+        let invoker = case.opts(&url).retry(RetryPolicy::NEVER).build().unwrap();
+        let emissions = asked(&invoker, StreamOptions::default()).await;
+        let message = &error(&emissions).message;
+        assert!(message.starts_with("no connection to 127.0.0.1: "), "{message}");
+        assert!(server.asked().is_empty());
+    }
+}
