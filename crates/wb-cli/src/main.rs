@@ -21,6 +21,7 @@ mod strategy;
 mod option_values;
 mod model_args;
 mod install_args;
+mod after_help;
 mod args;
 mod connect;
 mod model;
