@@ -13,6 +13,7 @@ mod tidy;
 mod layers;
 mod schema;
 mod figures;
+mod weight;
 mod e2e;
 mod integrations;
 mod ci;
@@ -34,6 +35,7 @@ usage: cargo xtask <command>
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
+  weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
   tidy    small rules about files: length, order of modules, links, leftovers, words
 ";
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["schema"] => schema::run(&root),
+        ["weight"] => weight::run(&root),
         ["tidy"] => tidy::run(&root),
         _ => Err(USAGE.to_owned()),
     };

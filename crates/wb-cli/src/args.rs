@@ -7,37 +7,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 use wb_dialect::Dialect;
 
+use crate::after_help::AFTER_HELP;
 use crate::install_args::{Install, Uninstall};
+use crate::model_args::ModelArgs;
 use crate::option_values::{prices, ratio, tokens, window};
 use crate::strategy::Strategy;
-
-/// What stands below the help of `wb` itself, and in its manual.
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  done, also if there was nothing to do
-  1  an error, or findings of `wb validate`
-  2  wrong usage
-  3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
-     an agent that would not use `wb` (`wb install --check`)
-
-Environment:
-  HOME               your home, instead of the one that the system knows
-  COLUMNS            the width of the output, instead of the terminal's
-  NO_COLOR           no colours, unless --color=always
-  CLAUDE_CONFIG_DIR  where Claude Code keeps its files, besides ~/.claude
-  CODEX_HOME         where Codex keeps its files, instead of ~/.codex
-  GEMINI_CLI_HOME    where Gemini CLI keeps its .gemini, instead of your home
-  PI_CODING_AGENT_DIR
-                     where pi keeps its files, instead of ~/.pi/agent
-  XDG_CONFIG_HOME    where the settings stand, those of opencode too, instead of ~/.config
-  XDG_STATE_HOME     where the log of the agents' compactions stands, instead of ~/.local/state";
 
 /// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
 ///
 /// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
 ///
 /// Reads sessions of Claude Code, Codex, opencode and pi, and messages as JSON or JSON lines; the format is told from the
-/// content. Works without a key and without a network.
+/// content. Works without a key and without a network, unless a model is named.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -125,7 +106,7 @@ pub(crate) enum Command {
     /// message, the rule, what is so, and what mends it; --json tells where the rule can be read too. A session is checked as
     /// the request that its next prompt would make: one of Claude Code as Anthropic gets it, one of Codex as the Responses API does, any
     /// other as all providers would. A request body, as JSON, is checked as it stands, in its own dialect. The exit code
-    /// is 1 if something is found.
+    /// is 3 if something is found.
     Validate(Validate),
     /// Answers an agent that compacts: one JSON document in, one out
     ///
@@ -193,12 +174,13 @@ pub(crate) enum SessionCommand {
     Context(SessionEntry),
     /// Appends a compaction
     ///
-    /// A digest of older messages takes their place, and the recent ones stay. No model is set up yet, so the digest is the local one: it is taken from the messages themselves.
+    /// A digest of older messages takes their place, and the recent ones stay. Without --model the digest is taken from the
+    /// messages themselves.
     ///
     /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
     /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
     /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
-    Compact(SessionChange),
+    Compact(SessionCompact),
     /// Takes the last compaction back
     ///
     /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
@@ -221,6 +203,14 @@ pub(crate) struct SessionChange {
     /// Show what would be done and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionCompact {
+    #[command(flatten)]
+    pub(crate) change: SessionChange,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -250,6 +240,8 @@ pub(crate) struct SessionBranch {
     /// Take along a digest of the branch that is left
     #[arg(long)]
     pub(crate) summarize: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -302,6 +294,8 @@ pub(crate) struct Compact {
     pub(crate) strategy: Strategy,
     #[command(flatten)]
     pub(crate) policy: Policy,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,11 @@ pub(crate) fn ids() -> IdSource {
     IdSource::new(seed(SystemTime::now()))
 }
 
+/// Returns a number that another run does not get, now.
+pub(crate) fn new_seed() -> u64 {
+    seed(SystemTime::now())
+}
+
 /// Returns a number that another run does not get.
 fn seed(now: SystemTime) -> u64 {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -11,6 +11,7 @@ use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Part
 use crate::args::Compact;
 use crate::clock;
 use crate::json::Compacted;
+use crate::model::Model;
 use crate::outcome::Outcome;
 use crate::output_file::{check_target, write_whole};
 use crate::session::Session;
@@ -43,13 +44,21 @@ struct Written {
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.in_place && !args.dry_run;
     check_targets(args)?;
+    let model = model(args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.in_place) {
         return Err(not_native(&session, why).into());
     }
-    let mut outcome = shell.timed("compacting", || Outcome::of(&mut session));
+    if is_in_place && model.is_some() {
+        // What cannot be written is not paid for.
+        refuse_in_use(&session, args)?;
+    }
+    let mut outcome = match &model {
+        None => shell.timed("compacting", || Outcome::of(&mut session)),
+        Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
+    };
     let expected = Validity::of(&outcome.messages, session.opened.format);
     let ours = why_not.map(|_| outcome.messages.clone());
     outcome.take_back(&mut session);
@@ -68,6 +77,28 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     };
     tell(shell, args, &session, &outcome, written)
 }
+
+/// Finds the way to the model, if one is named that has something to write.
+fn model(args: &Compact) -> Result<Option<Model>, UserError> {
+    if args.model.model.is_some() && !args.strategy.digests() {
+        let what =
+            format!("the strategy {} writes no digest, so there is nothing to ask", args.strategy.name());
+        return Err(UserError::new(what, "leave out --model, or take another --strategy"));
+    }
+    Model::of(&args.model)
+}
+
+fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
+    if args.even_if_open {
+        return Ok(());
+    }
+    let failed = |error| not_changed(&session.file, &error);
+    let history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)
+}
+
+/// Another way for who finds a session in use.
+const OR_ELSEWHERE: &str = ", or write to another file with -o";
 
 /// Refuses targets that cannot be written before anything is read.
 fn check_targets(args: &Compact) -> Result<(), UserError> {
@@ -163,12 +194,7 @@ fn write_in_place(
     let failed = |error| not_changed(&session.file, &error);
     let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
     if !args.even_if_open {
-        refuse_while_in_use(
-            &args.file,
-            session.document.as_ref(),
-            &history,
-            ", or write to another file with -o",
-        )?;
+        refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
     let document = session.document.as_mut();
     let done = history.compact(document, &session.conversation, &session.opened, set, stamp);
@@ -197,7 +223,9 @@ fn tell(
         return shell.print_json(&answer);
     }
     if written.is_none() {
-        return shell.print(|page| show::report::whole(page, session, outcome, args.out.as_deref()));
+        return shell.print(|page| {
+            show::report::whole(page, session, outcome, (args.out.as_deref(), &args.model.options()))
+        });
     }
     shell.say(|page| {
         show::report::summary(page, session, outcome)?;

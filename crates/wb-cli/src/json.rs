@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use wb_message::Message;
 
+use crate::model::Spent;
 use crate::outcome::Outcome;
 use crate::session::Session;
 
@@ -73,6 +74,9 @@ pub(crate) struct Compacted<'a> {
     steps: Vec<&'a str>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
+    /// Nothing where no model was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a Spent>,
 }
 
 /// A step that the format of a session cannot hold.
@@ -111,6 +115,7 @@ impl<'a> Compacted<'a> {
             steps: report.step_names(),
             left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
             notes: notes(session),
+            model: outcome.model.as_ref(),
         }
     }
 }

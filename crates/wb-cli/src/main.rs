@@ -1,7 +1,7 @@
 //! The `wb` command: weighs, plans and compacts the sessions of coding agents.
 //!
-//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an error or a
-//! request that would be refused, 2 wrong usage, 3 what was looked for is there.
+//! The transcript or the answer goes to stdout, talk goes to stderr. Exit codes: 0 done, 1 an
+//! error, 2 wrong usage, 3 what was looked for is there.
 
 mod number;
 mod escape;
@@ -19,8 +19,12 @@ mod input_files;
 mod agent_folders;
 mod strategy;
 mod option_values;
+mod model_args;
 mod install_args;
+mod after_help;
 mod args;
+mod connect;
+mod model;
 mod session;
 mod validity;
 mod outcome;
@@ -216,7 +220,8 @@ mod readme {
         session.file = args.file.display().to_string();
         let outcome = Outcome::of(&mut session);
         let mut printed = anstream::StripStream::new(Vec::new());
-        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, None).unwrap();
+        show::report::whole(&mut Page::new(&mut printed, HELP_COLUMNS), &session, &outcome, (None, ""))
+            .unwrap();
         let printed = String::from_utf8(printed.into_inner()).unwrap();
         let (_, block) = README.split_once("```text\n").unwrap();
         let (block, _) = block.split_once("```").unwrap();

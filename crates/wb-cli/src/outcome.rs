@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline, compact_locally_with};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, compact_locally_with};
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
 use wb_summarize::Facts;
 
+use crate::model::{Model, Spent};
 use crate::session::Session;
 
 /// What became of a line of the outline.
@@ -45,28 +46,43 @@ pub(crate) struct Outcome {
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
+    /// What the model was asked, if one was named.
+    pub(crate) model: Option<Spent>,
 }
 
 impl Outcome {
     /// Compacts the session's messages with its strategy; nothing is written.
     pub(crate) fn of(session: &mut Session) -> Self {
         let settings = session.settings();
-        Self::with(session, &settings)
+        Self::with(session, &settings, compact_locally_with)
+    }
+
+    /// As [`Self::of`], with a digest in the words of a model.
+    pub(crate) fn by(session: &mut Session, model: &Model) -> Self {
+        let settings = session.settings();
+        let outcome = Self::with(session, &settings, |messages, settings, opts, facts| {
+            model.compact(messages, settings.clone(), opts, facts)
+        });
+        Self { model: Some(model.spent()), ..outcome }
     }
 
     /// Compacts the session's messages with other steps; nothing is written.
     pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
-        Self::with(session, &settings)
+        Self::with(session, &settings, compact_locally_with)
     }
 
-    fn with(session: &mut Session, settings: &Compactor) -> Self {
+    fn with(
+        session: &mut Session,
+        settings: &Compactor,
+        compact: impl FnOnce(&mut Vec<Message>, &Compactor, &CondenseOpts, &Facts) -> CompactionReport,
+    ) -> Self {
         let opts = session.opts();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = session.facts(&messages);
-        let mut report = compact_locally_with(&mut messages, settings, &opts, &facts);
+        let mut report = compact(&mut messages, settings, &opts, &facts);
         let undo = report.undo.take();
         let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
         let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
@@ -79,7 +95,19 @@ impl Outcome {
         let saved = report.tokens_before.saturating_sub(report.tokens_after);
         let added = report.tokens_after.saturating_sub(report.tokens_before);
         let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
-        Self { messages, report, outline, origins, patch, facts, digest, undo, tokens_before, tokens_after }
+        Self {
+            messages,
+            report,
+            outline,
+            origins,
+            patch,
+            facts,
+            digest,
+            undo,
+            tokens_before,
+            tokens_after,
+            model: None,
+        }
     }
 
     /// Gives the session its messages back as they were.

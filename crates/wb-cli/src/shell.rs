@@ -150,6 +150,17 @@ impl Shell {
         progress
     }
 
+    /// Shows what a model is at.
+    pub(crate) fn progress_of_model(&self, name: &str) -> Progress<'_> {
+        let progress = self.progress(0, Some("{spinner} {prefix} {msg}"));
+        if let Some(bar) = &progress.bar {
+            bar.set_prefix(wrap::tail(&escaped(name), 40));
+            bar.set_message("is asked");
+        }
+        progress.turn();
+        progress
+    }
+
     fn progress(&self, len: u64, style: Option<&str>) -> Progress<'_> {
         let is_shown = self.talk > Talk::Quiet && !self.has_bar.get() && io::stderr().is_terminal();
         let style = style.filter(|_| is_shown).and_then(|style| ProgressStyle::with_template(style).ok());
@@ -189,6 +200,11 @@ impl Progress<'_> {
             Some(bar) => bar.suspend(work),
             None => work(),
         }
+    }
+
+    /// Returns the bar itself, for what works elsewhere.
+    pub(crate) fn bar(&self) -> Option<ProgressBar> {
+        self.bar.clone()
     }
 
     /// Shows that something is going on.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
-use wb_message::{Conversation, Turn};
+use wb_message::{Conversation, Turn, text};
 
 use crate::compaction_config::{CompactionConfig, CompactionConfigError};
 use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
@@ -60,7 +60,11 @@ pub struct Summarizer {
     invoker: Arc<dyn ModelInvoker>,
     opts: AskOpts,
     own_prompts: Option<OwnPrompts>,
+    instructions: Option<String>,
 }
+
+/// The most bytes of a user's instructions that a prompt takes.
+pub const MAX_INSTRUCTIONS_BYTES: usize = 8_000;
 
 impl fmt::Debug for Summarizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,7 +75,7 @@ impl fmt::Debug for Summarizer {
 impl Summarizer {
     /// Builds a summarizer that asks with the default [`AskOpts`].
     pub fn new(invoker: Arc<dyn ModelInvoker>) -> Self {
-        Self { invoker, opts: AskOpts::default(), own_prompts: None }
+        Self { invoker, opts: AskOpts::default(), own_prompts: None, instructions: None }
     }
 
     /// Sets how long all parts of one digest may take together; [`Duration::MAX`] sets no limit.
@@ -92,6 +96,15 @@ impl Summarizer {
     #[must_use]
     pub fn thinking(mut self, thinking: Option<ThinkingLevel>) -> Self {
         self.opts.thinking = thinking;
+        self
+    }
+
+    /// Says what the user wants of a digest besides what is asked for anyway; at most [`MAX_INSTRUCTIONS_BYTES`] of it,
+    /// and a blank text says nothing.
+    #[must_use]
+    pub fn instructions(mut self, instructions: Option<&str>) -> Self {
+        let said = instructions.map(str::trim).filter(|text| !text.is_empty());
+        self.instructions = said.map(|text| text::clip(text, MAX_INSTRUCTIONS_BYTES).into_owned());
         self
     }
 
@@ -124,12 +137,17 @@ impl Summarizer {
         self.own_prompts.as_ref()
     }
 
-    /// Returns the card that a request is fitted to: that of the model, else the given one, without what prompts of one's
-    /// own take of the window.
+    pub(crate) fn said_instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// Returns the card that a request is fitted to: that of the model, else the given one, without what prompts and instructions
+    /// of one's own take of the window.
     pub fn input_card(&self, else_card: Option<ModelCard>) -> Option<ModelCard> {
         let mut card = self.card().or(else_card)?;
         // A token has two bytes at the least, on the average of a text.
-        let prompts_tokens = self.own_prompts.as_ref().map_or(0, |own| own.len() as u64 / 2);
+        let n_bytes = self.own_prompts.as_ref().map_or(0, OwnPrompts::len);
+        let prompts_tokens = (n_bytes + self.instructions.as_ref().map_or(0, String::len)) as u64 / 2;
         if card.context_window > 0 {
             card.context_window = card.context_window.saturating_sub(prompts_tokens).max(1);
         }

@@ -18,7 +18,7 @@ use crate::length::{reply_tokens, words_within};
 use crate::own_prompts::OwnPrompts;
 use crate::prompt::frame_prompt;
 use crate::reply::{NoDigest, ReplyText, under_headings};
-use crate::scope::{CONDENSER_BRIEF, CondenseScope, heading_at};
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE, heading_at};
 
 /// What [`summarize`] works with; all of it is optional.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl DigestRequest {
         cancel: Option<&CancellationToken>,
         cost: &mut Cost,
     ) -> Result<ModelDigest, NoDigest> {
-        let asked = Asked { request: self, own: by.own_prompts() };
+        let asked = Asked { request: self, own: by.own_prompts(), instructions: by.said_instructions() };
         let mut bill = |spent| cost.add(spent);
         ask_in_parts(&asked, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
@@ -131,6 +131,7 @@ const STATUS: &str = "# Status";
 struct Asked<'a> {
     request: &'a DigestRequest,
     own: Option<&'a OwnPrompts>,
+    instructions: Option<&'a str>,
 }
 
 impl Asked<'_> {
@@ -160,10 +161,14 @@ impl Question for Asked<'_> {
     fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
         let DigestRequest { scope, prior, max_prior_bytes, kept, n_words, .. } = self.request;
         let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
-        match self.free_form() {
+        let mut prompt = match self.free_form() {
             Some(own) => own.fill(prior.as_deref(), part, *n_words),
             None => frame_prompt(*scope, prior.as_deref(), kept, part, *n_words),
+        };
+        if let Some(instructions) = self.instructions {
+            prompt.extend(["\n\n", INSTRUCTIONS_NOTE, " ", instructions]);
         }
+        prompt
     }
 
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {

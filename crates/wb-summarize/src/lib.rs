@@ -50,7 +50,9 @@ pub mod scripted;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
-pub use asker::{AskOpts, Cost, DEFAULT_THINKING, ModelDigest, Question, Summarizer, ask_in_parts};
+pub use asker::{
+    AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
+};
 pub use audit::{Finding, FindingKind, audit, corrected};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{

@@ -70,5 +70,6 @@ pub mod shared;
 pub mod session_rows;
 pub mod workload;
 pub mod three_level;
+pub mod loopback;
 
 pub use script::{script, script_turns, to_turns};

@@ -200,6 +200,8 @@ pub use wb_formats as formats;
 pub use wb_host as host;
 pub use wb_message as message;
 pub use wb_passes as passes;
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses"))]
+pub use wb_providers as providers;
 #[cfg(any(feature = "formats", feature = "host"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;

@@ -15,7 +15,9 @@ use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
 use crate::args::SessionBranch;
+use crate::model::{Model, Spent, TIMEOUT};
 use crate::shell::Shell;
+use crate::user_error::UserError;
 use crate::wrap::Page;
 
 /// The answer of `wb session branch --json`.
@@ -39,6 +41,8 @@ struct JsonReport<'a> {
     /// The settings files that were read for a digest.
     settings_files: &'a [String],
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a Spent>,
 }
 
 #[derive(Debug)]
@@ -53,20 +57,28 @@ struct Done {
     before: Weight,
     after: Weight,
     back: Option<String>,
+    /// What the model was asked, if one was named.
+    spent: Option<Spent>,
 }
 
 /// Goes to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
+    let model = model(args)?;
     let log = Log::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
     };
     let settings = args.summarize.then(|| Settings::of(shell, &log)).transpose()?;
     let branch_summary = settings.as_ref().map(|it| it.values.branch_summary).unwrap_or_default();
-    let summary = BranchSummaryOpts { settings: branch_summary, ..Default::default() };
+    let custom_instructions = model.as_ref().and_then(|model| model.instructions.clone());
+    let timeout = Some(TIMEOUT);
+    let summary =
+        BranchSummaryOpts { settings: branch_summary, custom_instructions, timeout, ..Default::default() };
     let opts = NavigateOpts { user_wants_summary: args.summarize, label: None, summary };
-    let mut changed = apply_change(log, dest, |session, now_ms| run(session, &target, opts, dest, now_ms))?;
+    let asked = model.as_ref().map(|model| (shell, model));
+    let mut changed =
+        apply_change(log, dest, |session, now_ms| run(session, &target, opts, (dest, asked), now_ms))?;
     if args.summarize && changed.done.entry.is_some() && changed.done.digest.is_none() {
         changed.notes.push("nothing to summarize: no messages are left behind".to_owned());
     }
@@ -77,17 +89,34 @@ pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     shell.print(|page| people(shell, page, &changed, dest, settings.as_ref(), reason.as_deref()))
 }
 
+/// Finds the way to the model, if one is named that has something to write.
+fn model(args: &SessionBranch) -> Result<Option<Model>, UserError> {
+    if args.model.model.is_some() && !args.summarize {
+        let what = "without --summarize no digest is written, so there is nothing to ask";
+        return Err(UserError::new(what, "add --summarize, or leave out --model"));
+    }
+    Model::of(&args.model)
+}
+
 fn run(
     session: &mut Session,
     target: &EntryId,
     opts: NavigateOpts,
-    dest: WriteTarget<'_>,
+    (dest, asked): (WriteTarget<'_>, Option<(&Shell, &Model)>),
     now_ms: i64,
 ) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
     let old_leaf = session.leaf().cloned();
     let stands_at = unmarked(session)?;
-    let gone = block_on(navigate_tree(session, target, None, &mut HookList::default(), opts, now_ms))?;
+    let mut hooks = HookList::default();
+    let gone = match asked {
+        None => block_on(navigate_tree(session, target, None, &mut hooks, opts, now_ms)),
+        Some((shell, model)) => {
+            let going = navigate_tree(session, target, Some(model.invoker()), &mut hooks, opts, now_ms);
+            model.shown(shell, || model.block_on(going))
+        }
+    }?;
+    let spent = asked.map(|(_, model)| model.spent());
     let goes_to = gone.new_leaf_id;
     let digest = gone.summary.map(|it| Summary::new(&it.summary, &it.source, it.details.as_ref()));
     let entry = match gone.summary_entry_id {
@@ -101,7 +130,7 @@ fn run(
     };
     let back = old_leaf.as_ref().map(|leaf| dest.way_back(session, leaf)).transpose()?;
     let (target, editor_text, after) = (target.clone(), gone.editor_text, Weight::at_leaf(session)?);
-    Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back })
+    Ok(Done { target, follows, old_leaf, entry, editor_text, digest, before, after, back, spent })
 }
 
 /// Returns where a session stands: its leaf, or where the marks at its end lead to.
@@ -146,6 +175,7 @@ fn machine<'a>(
         digest: done.digest.as_ref(),
         settings_files: settings.map_or(&[], |settings| &settings.files),
         notes: changed.all_notes(),
+        model: done.spent.as_ref(),
     }
 }
 
@@ -174,6 +204,9 @@ fn people(
         if changed.is_written {
             page.fact("leaf", &format!("{}, {kind}", dest.appended(entry)))?;
         }
+    }
+    if let Some(spent) = &done.spent {
+        page.fact("model", &spent.to_string())?;
     }
     if let Some(digest) = &done.digest {
         digest.write_facts(page)?;

@@ -15,7 +15,8 @@ use super::session_log::Log;
 use super::settings::Settings;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::args::SessionChange;
+use crate::args::SessionCompact;
+use crate::model::{Model, Spent, TIMEOUT};
 use crate::number::{grouped, messages};
 use crate::shell::Shell;
 use crate::show::report::digest_text;
@@ -37,6 +38,8 @@ struct JsonReport<'a> {
     reserve_tokens: u64,
     settings_files: &'a [String],
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a Spent>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,6 +58,8 @@ struct ActReport<'a> {
 struct Done {
     before: Weight,
     act: Result<Act, String>,
+    /// What the model was asked, if one was named.
+    spent: Option<Spent>,
 }
 
 /// A compaction with its figures.
@@ -69,12 +74,16 @@ struct Act {
 }
 
 /// Compacts a session at its leaf.
-pub(crate) fn compact(shell: &Shell, args: &SessionChange) -> Result<()> {
-    let dest = WriteTarget::of(args);
+pub(crate) fn compact(shell: &Shell, args: &SessionCompact) -> Result<()> {
+    let dest = WriteTarget::of(&args.change);
+    let model = Model::of(&args.model)?;
     let log = Log::open_staged(shell, dest.file)?;
     let settings = Settings::of(shell, &log)?;
     let changed = shell.timed("compacting", || {
-        apply_change(log, dest, |session, now_ms| run(session, &settings.values.compaction, now_ms))
+        let run = |session: &mut Session, now_ms| {
+            run(session, &settings.values.compaction, model.as_ref().map(|model| (shell, model)), now_ms)
+        };
+        apply_change(log, dest, run)
     })?;
     if shell.is_json {
         return shell.print_json(&json_report(&changed, dest, &settings));
@@ -82,32 +91,41 @@ pub(crate) fn compact(shell: &Shell, args: &SessionChange) -> Result<()> {
     shell.print(|page| people(shell, page, &changed, dest, &settings))
 }
 
-fn run(session: &mut Session, settings: &CompactionSettings, now_ms: i64) -> Result<Done, HostError> {
+/// Who is asked, and where that is shown.
+type Asked<'a> = Option<(&'a Shell, &'a Model)>;
+
+fn run(
+    session: &mut Session,
+    settings: &CompactionSettings,
+    asked: Asked<'_>,
+    now_ms: i64,
+) -> Result<Done, HostError> {
     let before = Weight::at_leaf(session)?;
-    let job = CompactionJob::prepare(
-        session,
-        session.leaf(),
-        settings,
-        CompactionReason::Manual,
-        CompactOpts::default(),
-    )?;
-    let Some(job) = job else {
-        return Ok(Done { before, act: Err(why_nothing(session, before, settings)?) });
+    let custom_instructions = asked.and_then(|(_, model)| model.instructions.clone());
+    let opts = CompactOpts { custom_instructions, timeout: Some(TIMEOUT), ..CompactOpts::default() };
+    let reason = CompactionReason::Manual;
+    let Some(job) = CompactionJob::prepare(session, session.leaf(), settings, reason, opts)? else {
+        return Ok(Done { before, act: Err(why_nothing(session, before, settings)?), spent: None });
     };
-    let act = match act(session, job, now_ms) {
+    let act = match act(session, job, asked, now_ms) {
         Err(HostError::Compact(error @ (CompactError::Nothing | CompactError::NotLighter { .. }))) => {
             Err(error.to_string())
         }
         act => Ok(act?),
     };
-    Ok(Done { before, act })
+    Ok(Done { before, act, spent: asked.map(|(_, model)| model.spent()) })
 }
 
-fn act(session: &mut Session, job: CompactionJob, now_ms: i64) -> Result<Act, HostError> {
+fn act(session: &mut Session, job: CompactionJob, asked: Asked<'_>, now_ms: i64) -> Result<Act, HostError> {
     let n_of_split_turn = job.preparation().turn_prefix_messages.len();
     let n_summarized = job.preparation().messages_to_summarize.len() + n_of_split_turn;
     let mut hooks = HookList::default();
-    let finished = block_on(job.run(None, &mut hooks));
+    let finished = match asked {
+        None => block_on(job.run(None, &mut hooks)),
+        Some((shell, model)) => {
+            model.shown(shell, || model.block_on(job.run(Some(model.invoker()), &mut hooks)))
+        }
+    };
     let appended = block_on(finished.append(session, &mut hooks, now_ms))?;
     let SessionCompaction { entry_id: entry, outcome, .. } = appended;
     let digest = Summary::new(&outcome.summary, &outcome.source, outcome.details.as_ref());
@@ -140,7 +158,7 @@ fn json_report<'a>(
     dest: WriteTarget<'_>,
     settings: &'a Settings,
 ) -> JsonReport<'a> {
-    let Done { before, act } = &changed.done;
+    let Done { before, act, spent } = &changed.done;
     let act = act.as_ref();
     JsonReport {
         file: &changed.log.file,
@@ -154,6 +172,7 @@ fn json_report<'a>(
         reserve_tokens: settings.values.compaction.reserve_tokens,
         settings_files: &settings.files,
         notes: changed.all_notes(),
+        model: spent.as_ref(),
     }
 }
 
@@ -182,7 +201,7 @@ fn people(
     dest: WriteTarget<'_>,
     settings: &Settings,
 ) -> io::Result<()> {
-    let (log, Done { before, act }) = (&changed.log, &changed.done);
+    let (log, Done { before, act, spent }) = (&changed.log, &changed.done);
     let heading = match act {
         Err(_) => "not compacted",
         Ok(_) if dest.is_dry => "would be compacted; this is a dry run and writes nothing",
@@ -191,6 +210,9 @@ fn people(
     log.heading(page, heading)?;
     log.write_notes(shell, page, &changed.notes)?;
     settings.write(page)?;
+    if let Some(spent) = spent {
+        page.fact("model", &spent.to_string())?;
+    }
     match act {
         Err(reason) => page.prose("  ", 4, reason),
         Ok(act) => people_act(page, changed, *before, act, dest),

@@ -30,6 +30,13 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
+    if let Some(spent) = &outcome.model {
+        page.prose("  ", 4, &format!("{DIM}model: {}{DIM:#}", escaped(&spent.to_string())))?;
+    }
+    if let Some(why) = report.degraded() {
+        let what = format!("{why}; the digest is that of `wb` itself");
+        page.prose("  ", 4, &format!("{WARN}{}{WARN:#}", escaped(&what)))?;
+    }
     if let Some(unchanged) = &report.unchanged {
         page.prose("  ", 4, &format!("unchanged: {}", escaped(&grouped_in(&unchanged.to_string()))))?;
     }
@@ -57,8 +64,12 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
     match step.name.as_str() {
         DIGEST => {
             let by = match &report.digest {
+                Some(DigestSource::Local(_)) if report.degraded().is_some() => "taken locally".to_owned(),
                 Some(DigestSource::Local(reason)) => {
                     format!("taken locally: {}", escaped(&reason.to_string()))
+                }
+                Some(DigestSource::Model { cut_off: true }) => {
+                    "by the model, cut off at its limit".to_owned()
                 }
                 _ => "by the model".to_owned(),
             };
@@ -83,12 +94,13 @@ fn bodies(outcome: &Outcome) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it.
+/// Writes what a person wants to read instead of JSON lines: report, outline, digest, and how to save it, where to and
+/// with which more options.
 pub(crate) fn whole(
     page: &mut Page<'_>,
     session: &Session,
     outcome: &Outcome,
-    out: Option<&Path>,
+    (out, options): (Option<&Path>, &str),
 ) -> io::Result<()> {
     summary(page, session, outcome)?;
     if !outcome.report.is_changed() {
@@ -98,7 +110,7 @@ pub(crate) fn whole(
     outline::legend(page, outcome.digest().is_some())?;
     outline::write(page, &outcome.outline, false)?;
     digest(page, outcome)?;
-    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out))
+    writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out, options))
 }
 
 /// Says where the result stands and how to go back.
@@ -111,7 +123,7 @@ pub(crate) fn written(page: &mut Page<'_>, session: &Session, out: Option<&Path>
 }
 
 /// Returns the command that writes what was shown.
-fn command(session: &Session, out: Option<&Path>) -> String {
+fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
     let file = shell_word(&session.file);
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
@@ -123,7 +135,7 @@ fn command(session: &Session, out: Option<&Path>) -> String {
         None => "-o compacted.jsonl".to_owned(),
     };
     let options = session.policy.options();
-    format!("wb compact {}{strategy}{options} {place}", escaped(&file))
+    format!("wb compact {}{strategy}{options}{} {place}", escaped(&file), escaped(more))
 }
 
 /// Writes the digest, if there is one.

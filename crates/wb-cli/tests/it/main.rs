@@ -26,3 +26,5 @@ mod promises;
 mod session;
 mod session_writes;
 mod session_files;
+#[cfg(feature = "models")]
+mod models;

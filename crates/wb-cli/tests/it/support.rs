@@ -45,6 +45,11 @@ pub(crate) fn wb_in<S: AsRef<OsStr>>(
         "GEMINI_CLI_HOME",
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "OPENAI_COMPATIBLE_API_KEY",
     ] {
         command.env_remove(name);
     }

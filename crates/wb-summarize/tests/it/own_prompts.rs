@@ -10,8 +10,8 @@ use wb_message::markers::INTERNAL_TYPE;
 use wb_message::{Block, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
-    CompactionConfig, CompactionConfigError, CondenseScope, Cost, DigestRequest, ModelDigest, NoDigest,
-    StopReason, Summarizer, shortened_digest,
+    CompactionConfig, CompactionConfigError, CondenseScope, Cost, DigestRequest, MAX_INSTRUCTIONS_BYTES,
+    ModelDigest, NoDigest, StopReason, Summarizer, shortened_digest,
 };
 use wb_testkit::{script, strategies};
 
@@ -54,6 +54,36 @@ fn a_request_asks_for_what_is_configured() {
     assert_eq!((conversation.system.as_deref(), &conversation.tools), (Some("be short"), &None));
     assert_eq!(invoker.prompts(), ["old|» you: hi\n\nWrite at most about 30 words."]);
     assert_eq!(options.model.as_deref(), Some("small"));
+}
+
+#[test]
+fn what_a_user_wants_besides_ends_every_prompt_up_to_its_cap() {
+    for config in [config("", ""), config(SYSTEM, USER)] {
+        let prompt = |instructions: Option<&str>| {
+            let invoker = Arc::new(ScriptedInvoker::new([Script::says("# Status\n- ok")]));
+            let by = Summarizer::new(invoker.clone()).configured(&config).expect("a good config");
+            let by = by.instructions(instructions);
+            let messages = script("u a");
+            let request = DigestRequest::new(&messages, CondenseScope::Session, None, None, 500);
+            block_on(request.ask(&by, None, &mut Cost::default())).expect("a digest");
+            invoker.prompts().concat()
+        };
+        let plain = prompt(None);
+        let note = "\n\nKeep to the form above. What the user wants of this digest besides: ";
+        assert_eq!(prompt(Some(" the API \n")), format!("{plain}{note}the API"));
+        assert_eq!(prompt(Some(" \n")), plain);
+        let long = "é".repeat(MAX_INSTRUCTIONS_BYTES);
+        assert!(prompt(Some(&long)).len() <= plain.len() + note.len() + MAX_INSTRUCTIONS_BYTES);
+    }
+}
+
+#[test]
+fn instructions_take_room_from_the_input() {
+    let by = Summarizer::new(Arc::new(ScriptedInvoker::new([])));
+    let window =
+        |by: Summarizer| by.input_card(Some(ModelCard::with_window(9_000))).map(|card| card.context_window);
+    assert_eq!(window(by.clone()), Some(9_000));
+    assert_eq!(window(by.instructions(Some(&"x".repeat(2_000)))), Some(8_000));
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! A model that writes a digest: asked, watched, and paid.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use indicatif::ProgressBar;
+use serde::Serialize;
+use wb_budget::{ModelCard, Prices, Usage};
+use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place_with};
+use wb_message::{Conversation, Message};
+use wb_summarize::{Cost, Emission, Facts, ModelInvoker, StreamOptions};
+
+use crate::clock;
+use crate::connect::{Runtime, connect};
+use crate::model_args::ModelArgs;
+use crate::number::{count, grouped};
+use crate::shell::Shell;
+use crate::user_error::UserError;
+
+/// How long a model may take for a digest: somebody waits for it, and it may think.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
+
+/// A model that is asked.
+#[derive(Debug)]
+pub(crate) struct Model {
+    name: String,
+    watched: Arc<Watched>,
+    runtime: Runtime,
+    prices: Option<Prices>,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Model {
+    /// Finds the way to the model that a user names, if one is named.
+    pub(crate) fn of(args: &ModelArgs) -> Result<Option<Self>, UserError> {
+        let Some(name) = &args.model else { return Ok(None) };
+        let (invoker, runtime) = connect(args, name, clock::new_seed())?;
+        let watched = Arc::new(Watched { invoker, spent: Arc::default(), bar: Mutex::default() });
+        Ok(Some(Self {
+            name: name.to_string(),
+            watched,
+            runtime,
+            prices: args.price.clone(),
+            instructions: args.instructions.clone(),
+        }))
+    }
+
+    /// Compacts messages; nothing is written anywhere.
+    pub(crate) fn compact(
+        &self,
+        messages: &mut Vec<Message>,
+        settings: Compactor,
+        opts: &CondenseOpts,
+        facts: &Facts,
+    ) -> CompactionReport {
+        let summarizer = Summarizer::new(self.watched.clone()).timeout(TIMEOUT);
+        let settings = settings.summarizer(summarizer.instructions(self.instructions.as_deref()));
+        self.runtime.block_on(compact_in_place_with(messages, &settings, opts, facts))
+    }
+
+    /// Returns who is asked.
+    pub(crate) fn invoker(&self) -> &dyn ModelInvoker {
+        self.watched.as_ref()
+    }
+
+    /// Waits for what asks it.
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// Works while what the model writes is counted on the terminal.
+    pub(crate) fn shown<T>(&self, shell: &Shell, work: impl FnOnce() -> T) -> T {
+        let progress = shell.progress_of_model(&self.name);
+        *locked(&self.watched.bar) = progress.bar();
+        let done = work();
+        *locked(&self.watched.bar) = None;
+        done
+    }
+
+    /// Returns what it was asked and what that cost.
+    pub(crate) fn spent(&self) -> Spent {
+        let Cost { usage, n_requests } = *locked(&self.watched.spent);
+        let cost_usd = self.prices.as_ref().map(|prices| prices.cost(&usage));
+        Spent { name: self.name.clone(), requests: n_requests, usage, cost_usd }
+    }
+}
+
+/// What a model was asked, and what that cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Spent {
+    name: String,
+    requests: usize,
+    usage: Usage,
+    /// Nothing where nobody has told the prices.
+    cost_usd: Option<f64>,
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.requests == 0 {
+            return write!(f, "{} was not asked", self.name);
+        }
+        let prompt = grouped(self.usage.prompt_tokens());
+        let cached = match self.usage.cache_read_tokens {
+            Some(cached) if cached > 0 => format!(", {} of them cached", grouped(cached)),
+            _ => String::new(),
+        };
+        let cost = match self.cost_usd {
+            None => "price unknown".to_owned(),
+            Some(cost) if cost > 0.0 && cost < 0.0001 => "less than $0.0001".to_owned(),
+            Some(cost) => format!("${cost:.4}"),
+        };
+        let (requests, output) =
+            (count(self.requests, "request", "requests"), grouped(self.usage.output_tokens));
+        write!(f, "{} in {requests}: {prompt} tokens read{cached}, {output} written, {cost}", self.name)
+    }
+}
+
+/// Hands on what a model says, shows that it does, and counts.
+struct Watched {
+    invoker: Arc<dyn ModelInvoker>,
+    spent: Arc<Mutex<Cost>>,
+    bar: Mutex<Option<ProgressBar>>,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").field("spent", &self.spent).finish_non_exhaustive()
+    }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ModelInvoker for Watched {
+    fn invoke(&self, conversation: Conversation, options: StreamOptions) -> BoxStream<'static, Emission> {
+        let (spent, bar) = (self.spent.clone(), locked(&self.bar).clone());
+        let before = {
+            let mut spent = locked(&spent);
+            spent.n_requests += 1;
+            spent.usage
+        };
+        let mut n_chars = 0;
+        let watched = self.invoker.invoke(conversation, options).inspect(move |emission| {
+            match emission {
+                Emission::Usage { usage } => locked(&spent).usage = before.plus(*usage),
+                Emission::Text { delta } => n_chars += delta.chars().count(),
+                _ => {}
+            }
+            if let Some(bar) = &bar {
+                bar.set_message(said(emission, n_chars));
+            }
+        });
+        watched.boxed()
+    }
+
+    fn card(&self) -> Option<ModelCard> {
+        self.invoker.card()
+    }
+}
+
+/// Says what a model is at.
+fn said(emission: &Emission, n_chars: usize) -> String {
+    match emission {
+        Emission::Thinking { .. } if n_chars == 0 => "thinks".to_owned(),
+        _ => format!("has written {} characters", grouped(n_chars as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spent(requests: usize, cost_usd: Option<f64>, cached: Option<u64>) -> String {
+        let usage = Usage {
+            input_tokens: 30_000,
+            output_tokens: 900,
+            cache_read_tokens: cached,
+            cache_write_tokens: None,
+        };
+        Spent { name: "gemini:g".to_owned(), requests, usage, cost_usd }.to_string()
+    }
+
+    #[test]
+    fn what_was_spent_is_one_line() {
+        assert_eq!(
+            spent(1, None, None),
+            "gemini:g in 1 request: 30,000 tokens read, 900 written, price unknown"
+        );
+        assert_eq!(
+            spent(2, Some(0.0345), Some(70_000)),
+            "gemini:g in 2 requests: 100,000 tokens read, 70,000 of them cached, 900 written, $0.0345"
+        );
+        assert!(
+            spent(1, Some(0.000_01), Some(0)).ends_with("30,000 tokens read, 900 written, less than $0.0001")
+        );
+        assert!(spent(1, Some(0.0), None).ends_with("$0.0000"));
+        assert_eq!(spent(0, None, None), "gemini:g was not asked");
+    }
+}

@@ -1,0 +1,214 @@
+//! One request and its answer: sent, made again where that may help, read, cancelled, and ended in one way.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Response, Url};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use wb_summarize::{Emission, InvokeError, StopReason};
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::http::{TimeLimits, accepted, innermost, not_sent};
+use crate::key::Key;
+use crate::protocol::Protocol;
+use crate::retry::RetryPolicy;
+use crate::sse::SseDecoder;
+
+/// What is sent, as often as it takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) client: Client,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    /// Which request of its invoker it is.
+    pub(crate) number: u64,
+}
+
+/// A request on its way. Dropping it closes the connection.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    sent: Sent,
+    protocol: &'static dyn Protocol,
+    key: Option<Key>,
+    limits: TimeLimits,
+    retry: RetryPolicy,
+    cancel: CancellationToken,
+    /// When all of it must be over.
+    deadline: Option<Instant>,
+    n_retries: u32,
+    wait: Option<Duration>,
+    response: Option<Response>,
+    decoder: SseDecoder,
+    answer: Answer,
+    failed: Option<InvokeError>,
+    is_over: bool,
+}
+
+impl Exchange {
+    pub(crate) fn new(
+        sent: Sent,
+        protocol: &'static dyn Protocol,
+        key: Option<Key>,
+        (limits, retry): (TimeLimits, RetryPolicy),
+        cancel: CancellationToken,
+    ) -> Self {
+        Self {
+            sent,
+            protocol,
+            key,
+            limits,
+            retry,
+            cancel,
+            deadline: None,
+            n_retries: 0,
+            wait: None,
+            response: None,
+            decoder: SseDecoder::default(),
+            answer: Answer::default(),
+            failed: None,
+            is_over: false,
+        }
+    }
+
+    /// Returns the next emission; nothing after the last one.
+    pub(crate) async fn next(&mut self) -> Option<Emission> {
+        loop {
+            if let Some(emission) = self.answer.next() {
+                return Some(emission);
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(Emission::Error { error });
+            }
+            if self.is_over {
+                return None;
+            }
+            self.step().await;
+        }
+    }
+
+    /// Goes on until something has come, failed or been cancelled.
+    async fn step(&mut self) {
+        if self.cancel.is_cancelled() {
+            return self.conclude(Some(StopReason::Aborted));
+        }
+        if Handle::try_current().is_err() {
+            return self.give_up(Failure::lasting("models over HTTP need a tokio runtime around them"));
+        }
+        let deadline = self.deadline.or_else(|| Some(Instant::now() + self.limits.total?));
+        self.deadline = deadline;
+        let cancel = self.cancel.clone();
+        let stepped = match select(pin!(cancel.cancelled()), pin!(self.advance(deadline))).await {
+            Either::Left(_) => None,
+            Either::Right((done, _)) => Some(done),
+        };
+        match stepped {
+            None => self.conclude(Some(StopReason::Aborted)),
+            Some(Ok(())) => {}
+            Some(Err(failure)) => self.fail(failure),
+        }
+    }
+
+    async fn advance(&mut self, deadline: Option<Instant>) -> Result<(), Failure> {
+        let Some(deadline) = deadline else { return self.go_on().await };
+        let total = self.limits.total.unwrap_or_default();
+        let over = |_| Failure::lasting(format!("the answer took longer than {total:?}"));
+        tokio::time::timeout_at(deadline, self.go_on()).await.map_err(over)?
+    }
+
+    /// Waits if that was asked for, sends, or takes the next piece of the answer.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        if let Some(wait) = self.wait.take() {
+            sleep(wait).await;
+        }
+        let silence = self.limits.silence;
+        let silent = |_| Failure::lasting(format!("the server was silent for {silence:?}"));
+        let Some(response) = &mut self.response else {
+            let response = timeout(silence, send(&self.sent, &self.limits)).await.map_err(silent)??;
+            self.response = Some(response);
+            return Ok(());
+        };
+        match timeout(silence, response.chunk()).await.map_err(silent)? {
+            Ok(Some(piece)) => self.take(&piece),
+            Ok(None) => self.ended(),
+            Err(error) => {
+                Err(Failure::passing(format!("the stream broke off in the middle: {}", innermost(&error))))
+            }
+        }
+    }
+
+    fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        let too_long = |_| Failure::lasting("the stream holds an event without end");
+        self.decoder.push(piece).map_err(too_long)?;
+        while let Some(event) = self.decoder.next() {
+            self.protocol.read(&event, &mut self.answer)?;
+            if self.answer.has_ended() {
+                self.conclude(None);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<(), Failure> {
+        if !self.answer.is_whole() {
+            return Err(Failure::passing("the stream ended in the middle of the answer"));
+        }
+        self.conclude(None);
+        Ok(())
+    }
+
+    /// Makes the request again if that may help and nothing of an answer was handed on yet.
+    fn fail(&mut self, failure: Failure) {
+        let may_repeat = failure.may_pass && !self.answer.has_begun();
+        let delay = self.retry.delay(self.n_retries, failure.retry_after, self.sent.number);
+        let in_time =
+            |delay: &Duration| self.deadline.is_none_or(|deadline| Instant::now() + *delay < deadline);
+        match delay.filter(|_| may_repeat).filter(in_time) {
+            None => self.give_up(failure),
+            Some(delay) => {
+                self.n_retries += 1;
+                self.wait = Some(delay);
+                self.response = None;
+                self.decoder = SseDecoder::default();
+                self.answer = std::mem::take(&mut self.answer).anew();
+            }
+        }
+    }
+
+    fn give_up(&mut self, failure: Failure) {
+        let Failure { mut error, retry_after, .. } = failure;
+        let too_long = retry_after.filter(|asked| *asked > self.retry.max_delay);
+        let too_long = too_long.map(|asked| format!("; it asks to wait {asked:?}"));
+        let asked = (self.n_retries > 0).then(|| format!("; asked {} times", self.n_retries + 1));
+        error.message.extend(too_long.into_iter().chain(asked));
+        if let Some(key) = &self.key {
+            error.message = key.struck_from(&error.message);
+        }
+        self.failed = Some(error);
+        self.close();
+    }
+
+    fn conclude(&mut self, stop: Option<StopReason>) {
+        self.answer.conclude(stop);
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.response = None;
+        self.is_over = true;
+    }
+}
+
+async fn send(sent: &Sent, limits: &TimeLimits) -> Result<Response, Failure> {
+    let Sent { client, url, headers, body, .. } = sent;
+    let request = client.post(url.clone()).headers(headers.clone()).body(body.clone());
+    let host = url.host_str().unwrap_or_default();
+    let response = request.send().await.map_err(|error| not_sent(&error, host, limits))?;
+    accepted(response).await
+}

@@ -1,0 +1,265 @@
+//! A model behind HTTP, and what it is built with.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Url};
+use serde_json::{Map, Value};
+use wb_budget::ModelCard;
+use wb_dialect::encode;
+use wb_message::Conversation;
+use wb_summarize::{Emission, ModelInvoker, StreamOptions};
+
+use crate::error::ProviderError;
+use crate::exchange::{Exchange, Sent};
+use crate::http::{self, TimeLimits};
+use crate::key::{Key, KeyError};
+use crate::protocol::{Ask, Protocol};
+use crate::retry::RetryPolicy;
+
+/// What a model over HTTP is asked with: begin with the constructor of its protocol, end with [`build`](Self::build).
+///
+/// [`fmt::Debug`] shows neither the key nor the value of any header.
+#[derive(Clone)]
+pub struct ProviderOpts {
+    protocol: &'static dyn Protocol,
+    model: String,
+    key: Option<Key>,
+    base_url: String,
+    headers: Vec<(String, String)>,
+    extra: Map<String, Value>,
+    limits: TimeLimits,
+    retry: RetryPolicy,
+    card: Option<ModelCard>,
+    reasons: Option<bool>,
+}
+
+impl fmt::Debug for ProviderOpts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let mut shown = f.debug_struct("ProviderOpts");
+        shown.field("protocol", &self.protocol).field("model", &self.model).field("key", &self.key);
+        shown.field("base_url", &self.base_url).field("headers", &names).field("limits", &self.limits);
+        shown.field("retry", &self.retry).field("card", &self.card).finish_non_exhaustive()
+    }
+}
+
+impl ProviderOpts {
+    fn new(protocol: &'static dyn Protocol, model: impl Into<String>) -> Self {
+        Self {
+            protocol,
+            model: model.into(),
+            key: None,
+            base_url: protocol.base_url().to_owned(),
+            headers: Vec::new(),
+            extra: Map::new(),
+            limits: TimeLimits::default(),
+            retry: RetryPolicy::default(),
+            card: None,
+            reasons: None,
+        }
+    }
+
+    /// Begins with a model of `OpenAI`, by chat completions.
+    #[cfg(feature = "openai")]
+    pub fn openai(model: impl Into<String>) -> Self {
+        Self::new(&crate::openai::OPENAI, model)
+    }
+
+    /// Begins with a model of any server that speaks `OpenAI`'s chat completions: Ollama, llama.cpp, vLLM, `OpenRouter`.
+    ///
+    /// The base URL ends where `/chat/completions` begins, such as `http://localhost:11434/v1`. A key is sent only if one
+    /// is given.
+    #[cfg(feature = "openai")]
+    pub fn openai_compatible(model: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self::new(&crate::openai::COMPATIBLE, model).base_url(base_url)
+    }
+
+    /// Begins with a model of `OpenAI`, by Responses.
+    #[cfg(feature = "openai-responses")]
+    pub fn openai_responses(model: impl Into<String>) -> Self {
+        Self::new(&crate::openai_responses::Responses, model)
+    }
+
+    /// Begins with a model of Anthropic, by Messages.
+    #[cfg(feature = "anthropic")]
+    pub fn anthropic(model: impl Into<String>) -> Self {
+        Self::new(&crate::anthropic::Anthropic, model)
+    }
+
+    /// Begins with a model of Google, by `streamGenerateContent`.
+    #[cfg(feature = "gemini")]
+    pub fn gemini(model: impl Into<String>) -> Self {
+        Self::new(&crate::gemini::Gemini, model)
+    }
+
+    /// Returns the environment variables that hold the provider's key; the first that is set counts.
+    pub fn key_names(&self) -> &'static [&'static str] {
+        self.protocol.key_names()
+    }
+
+    /// Takes the key from the provider's environment variables.
+    pub fn key_from_env(self) -> Result<Self, KeyError> {
+        let key = Key::from_env(self.key_names())?;
+        Ok(self.key(key))
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets where requests go: a proxy, a gateway, a server of one's own. As with the providers' own libraries, it ends
+    /// with `/v1` for those of `OpenAI`, and without a version for the others, where one is taken as well.
+    #[must_use]
+    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
+        self.base_url = base_url.into();
+        self
+    }
+
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a field to the body of every request, in the place of one of the same name.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets how long each part of a request may take.
+    #[must_use]
+    pub fn limits(mut self, limits: TimeLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets when a request is made again.
+    #[must_use]
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Sets what is known of the model, so that its input can be fitted to its window.
+    #[must_use]
+    pub fn card(mut self, card: ModelCard) -> Self {
+        self.card = Some(card);
+        self
+    }
+
+    /// Says whether the model reasons before it answers; if nobody does, a card that says so counts, else its name.
+    ///
+    /// A model that reasons is told how much to, and what it may think has room beside the visible answer.
+    #[must_use]
+    pub fn reasons(mut self, reasons: bool) -> Self {
+        self.reasons = Some(reasons);
+        self
+    }
+
+    /// Builds the invoker; nothing is sent yet.
+    pub fn build(self) -> Result<HttpInvoker, ProviderError> {
+        if self.model.trim().is_empty() {
+            return Err(ProviderError::NoModel);
+        }
+        let base = http::base_url(&self.base_url)?;
+        let own = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut headers = http::headers(self.protocol.headers().iter().copied().chain(own))?;
+        if let Some(key) = &self.key {
+            let (name, value) = self.protocol.key_header(key).ok_or(KeyError::Characters)?;
+            headers.insert(name, value);
+        }
+        let client = http::client(&base, &self.limits)?;
+        Ok(HttpInvoker {
+            inner: Arc::new(Inner { opts: self, base, headers, client, n_requests: AtomicU64::new(0) }),
+        })
+    }
+}
+
+/// A model over HTTP. It needs a tokio runtime with I/O and time around it; clones share their connections.
+///
+/// What it is asked is sent when the stream is first polled. Cancelling the request, or dropping the stream, closes the
+/// connection. A stream ends with [`Emission::Done`], with what has come so far and [`StopReason::Aborted`] if it was cancelled, or
+/// with [`Emission::Error`].
+///
+/// [`StopReason::Aborted`]: wb_summarize::StopReason::Aborted
+#[derive(Clone)]
+pub struct HttpInvoker {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    opts: ProviderOpts,
+    base: Url,
+    headers: HeaderMap,
+    client: Client,
+    n_requests: AtomicU64,
+}
+
+impl fmt::Debug for HttpInvoker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpInvoker").field("opts", &self.inner.opts).finish_non_exhaustive()
+    }
+}
+
+impl HttpInvoker {
+    /// Returns the body of the request that a conversation makes.
+    pub fn body(&self, conversation: &Conversation, options: &StreamOptions) -> Value {
+        let ProviderOpts { protocol, model, card, reasons, extra, .. } = &self.inner.opts;
+        let model = options.model.as_deref().unwrap_or(model);
+        let is_told = || card.as_ref().is_some_and(|card| card.reasoning) || protocol.reasons(model);
+        let ask = Ask {
+            model,
+            visible_tokens: options.max_output_tokens,
+            thinking: options.thinking,
+            reasons: reasons.unwrap_or_else(is_told),
+            most_tokens: card.as_ref().map_or(0, |card| card.max_output_tokens),
+        };
+        let mut body = Map::new();
+        protocol.fill(&mut body, &ask);
+        if let Value::Object(encoded) = encode(conversation, protocol.dialect()) {
+            body.extend(encoded);
+        }
+        body.extend(extra.clone());
+        Value::Object(body)
+    }
+
+    fn exchange(&self, conversation: &Conversation, options: StreamOptions) -> Exchange {
+        let Inner { opts, base, headers, client, n_requests } = self.inner.as_ref();
+        let (path, query) = opts.protocol.path(options.model.as_deref().unwrap_or(&opts.model));
+        let sent = Sent {
+            client: client.clone(),
+            url: http::below(base, &path, query),
+            headers: headers.clone(),
+            body: self.body(conversation, &options).to_string().into_bytes(),
+            number: n_requests.fetch_add(1, Ordering::Relaxed),
+        };
+        let cancel = options.cancel.unwrap_or_default();
+        Exchange::new(sent, opts.protocol, opts.key.clone(), (opts.limits, opts.retry), cancel)
+    }
+}
+
+impl ModelInvoker for HttpInvoker {
+    fn invoke(&self, conversation: Conversation, options: StreamOptions) -> BoxStream<'static, Emission> {
+        let exchange = self.exchange(&conversation, options);
+        stream::unfold(exchange, |mut exchange| async {
+            let emission = exchange.next().await?;
+            Some((emission, exchange))
+        })
+        .boxed()
+    }
+
+    fn card(&self) -> Option<ModelCard> {
+        self.inner.opts.card.clone()
+    }
+}

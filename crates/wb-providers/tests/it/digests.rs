@@ -1,0 +1,162 @@
+//! Through the asker: whatever happens on the way, the transcript stays whole and the report says the truth.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use wb_budget::{ModelCard, Usage};
+use wb_conductor::{
+    CompactionReport, Compactor, CondenseOpts, DigestSource, Summarizer, Unchanged, compact_in_place,
+};
+use wb_message::Message;
+use wb_providers::{RetryPolicy, TimeLimits};
+use wb_summarize::NoDigest;
+use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
+use wb_testkit::script;
+
+use crate::cases::{CASES, Case, KEY, TEXT, was_left};
+
+fn transcript() -> Vec<Message> {
+    script(
+        r#"u"fix the checkout, never touch the schema" [a:read(src/cart.rs) t*250]x20 a u"go on" a u"now the tests" a"#,
+    )
+}
+
+/// A digest is asked for, though less would do.
+fn forced() -> CondenseOpts {
+    CondenseOpts { force: true, ..CondenseOpts::default() }
+}
+
+fn compactor(case: &Case, server: &Loopback) -> Compactor {
+    let limits = TimeLimits { silence: Duration::from_millis(200), ..TimeLimits::default() };
+    let retry =
+        RetryPolicy { max_retries: 1, first_delay: Duration::from_millis(2), ..RetryPolicy::default() };
+    let invoker = case.opts(&server.url()).limits(limits).retry(retry).build().unwrap();
+    Compactor::new().card(ModelCard::with_window(16_000)).summarizer(Summarizer::new(Arc::new(invoker)))
+}
+
+/// Compacts; whatever came of it, undo gives the transcript back.
+async fn compacted(case: &Case, answer: Vec<Play>) -> (Vec<Message>, CompactionReport) {
+    let server = Loopback::start([answer]);
+    let before = transcript();
+    let mut messages = before.clone();
+    let settings = compactor(case, &server);
+    let mut report = compact_in_place(&mut messages, &settings, &forced()).await;
+    let after = messages.clone();
+    if let Some(undo) = report.undo.take() {
+        undo.revert(&mut messages);
+    }
+    assert_eq!(messages, before, "{}", case.name);
+    assert!(!format!("{report} {report:?}").contains(KEY));
+    (after, report)
+}
+
+/// The local digest stands, with this reason, and the user's words are in it.
+async fn falls_back(case: &Case, answer: Vec<Play>, because: &NoDigest) {
+    let (after, report) = compacted(case, answer).await;
+    assert_eq!(report.digest, Some(DigestSource::Local(because.clone())), "{}", case.name);
+    assert_eq!(report.degraded(), Some(because));
+    assert!(report.to_string().contains(&format!("local digest: {because}")), "{report}");
+    assert!(format!("{:?}", after[0]).contains("never touch the schema"), "{:?}", after[0]);
+    assert!(report.n_requests > 0 && after.len() < transcript().len());
+}
+
+fn failed(why: &str) -> NoDigest {
+    NoDigest::Failed(why.to_owned())
+}
+
+#[tokio::test]
+async fn a_whole_answer_becomes_the_digest_with_its_cost() {
+    for case in CASES {
+        let (after, report) = compacted(&case, stream(&case.answer(TEXT, 0), 3)).await;
+        assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{}", case.name);
+        assert!(format!("{:?}", after[0]).contains("größe 🦀 prüfen"), "{:?}", after[0]);
+        assert_eq!((report.usage, report.n_requests), (case.usage, 1), "{}", case.name);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_reached_its_limit_is_used_up_to_its_last_line() {
+    for case in CASES {
+        let (after, report) =
+            compacted(&case, stream(&case.answer(&format!("{TEXT}\n- and then"), 1), 9)).await;
+        assert_eq!(report.digest, Some(DigestSource::Model { cut_off: true }), "{}", case.name);
+        let digest = format!("{:?}", after[0]);
+        assert!(digest.contains("größe 🦀 prüfen") && !digest.contains("and then"), "{digest}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_and_its_words_are_not_taken() {
+    for case in CASES {
+        falls_back(&case, stream(&case.answer(TEXT, 2), 64), &NoDigest::Refused).await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_told() {
+    for case in CASES {
+        for (status, words) in
+            [(429, "; asked 2 times"), (500, "; asked 2 times"), (529, "; asked 2 times"), (400, "")]
+        {
+            let why = failed(&format!("HTTP {status}: busy{words}"));
+            falls_back(&case, loopback::error(status, &[], r#"{"error":"busy"}"#), &why).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_is_told_and_its_half_is_not_taken() {
+    for case in CASES {
+        let half = vec![begun(), piece(case.half(TEXT).as_bytes()), loopback::ended()];
+        falls_back(&case, half, &failed("the stream ended in the middle of the answer")).await;
+        let silent = vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang];
+        falls_back(&case, silent, &failed("the server was silent for 200ms")).await;
+        falls_back(&case, vec![Play::Hang], &failed("the server was silent for 200ms")).await;
+    }
+}
+
+#[tokio::test]
+async fn malformed_json_is_told() {
+    for case in CASES {
+        let (_, report) = compacted(&case, stream("data: {\n\n", 64)).await;
+        let Some(NoDigest::Failed(why)) = report.degraded() else { panic!("{report}") };
+        assert!(why.starts_with("the stream holds malformed JSON"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn the_time_limit_of_the_asker_closes_the_connection() {
+    for case in CASES {
+        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let invoker = Arc::new(case.invoker(&server.url()));
+        let summarizer = Summarizer::new(invoker).timeout(Duration::from_millis(150));
+        let settings = Compactor::new().card(ModelCard::with_window(16_000)).summarizer(summarizer);
+        let mut messages = transcript();
+        let report = compact_in_place(&mut messages, &settings, &forced()).await;
+        assert_eq!(report.degraded(), Some(&NoDigest::TimedOut), "{}", case.name);
+        assert!(was_left(&server).await, "{}", case.name);
+        if case.name == "anthropic" {
+            assert_eq!(report.usage, Usage { output_tokens: 1, ..case.usage }, "what is known is counted");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_gives_the_transcript_back_and_closes_the_connection() {
+    for case in CASES {
+        let server = Loopback::start([vec![begun(), piece(case.half(TEXT).as_bytes()), Play::Hang]]);
+        let cancel = CancellationToken::new();
+        let opts = CondenseOpts { cancel: Some(cancel.clone()), ..forced() };
+        let settings = compactor(&case, &server);
+        let mut messages = transcript();
+        let (report, ()) = futures::future::join(compact_in_place(&mut messages, &settings, &opts), async {
+            tokio::time::sleep(Duration::from_millis(80)).await;
+            cancel.cancel();
+        })
+        .await;
+        assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{}", case.name);
+        assert_eq!(messages, transcript());
+        assert!(was_left(&server).await, "{}", case.name);
+    }
+}

@@ -1,0 +1,10 @@
+//! Models over HTTP, asked on the loopback address.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cases;
+mod answers;
+mod faults;
+mod limits;
+mod secrets;
+mod digests;
