@@ -159,10 +159,13 @@ impl Plan<'_> {
         let digest = self.head.as_ref().map(|head| {
             // What a shorter digest lacks is taken from its lines and from the rest alike.
             let most = (head.own_tokens + head.lines_tokens).max(1);
-            let for_lines = |max_chars: usize| max_chars as f64 * head.lines_tokens as f64 / most as f64;
+            let for_lines = |max_chars: usize| {
+                let chars = max_chars as u128 * u128::from(head.lines_tokens) / u128::from(most);
+                usize::try_from(chars).unwrap_or(max_chars)
+            };
             let render = |digest: &LocalDigest<'_>, max_chars| match head.lines_tokens {
                 0 => digest.render(max_chars),
-                _ => digest.render_with(max_chars, for_lines(max_chars) as usize),
+                _ => digest.render_with(max_chars, for_lines(max_chars)),
             };
             let message =
                 self.beside_shown(head, |digest| self.writer().fit(|max_chars| render(digest, max_chars)));

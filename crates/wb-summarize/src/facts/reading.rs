@@ -127,9 +127,10 @@ impl Facts {
         content.texts().for_each(|text| self.ledger.user(text, at));
         self.mentions.label(if is_user { "the user" } else { "the host" });
         for text in content.texts().collect::<Vec<_>>().into_iter().rev() {
-            match is_user {
-                true => self.read_ends(&user_words(text), By::User),
-                false => self.read_ends(text, By::Tool),
+            if is_user {
+                self.read_ends(&user_words(text), By::User);
+            } else {
+                self.read_ends(text, By::Tool);
             }
         }
     }
@@ -162,7 +163,7 @@ impl Facts {
         let is_first = self.turns.iter().len() <= 1;
         let holds = |found: &words::constraints::Constraint<'_>| {
             // There is nothing yet that the first words could correct.
-            !is_step(found) && !(is_first && found.kind == Kind::Corrects)
+            !is_step(found) && (!is_first || found.kind != Kind::Corrects)
         };
         for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
@@ -324,9 +325,10 @@ impl Facts {
         // The list of tasks is told as such, and that a change was made as a change.
         let says_nothing = role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n');
         for text in content.iter().rev().filter_map(Block::as_text) {
-            match says_nothing {
-                true => self.mentions.read_names(text, By::Tool),
-                false => self.read_ends(text, By::Tool),
+            if says_nothing {
+                self.mentions.read_names(text, By::Tool);
+            } else {
+                self.read_ends(text, By::Tool);
             }
         }
         let Some(call) = open else { return };

@@ -228,8 +228,7 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         Message::assistant("Blue it is."),
     ];
     let guardrails = |talk: &[Message]| {
-        let mut facts = Facts::default();
-        talk.iter().for_each(|message| facts.take_in(message, &ToolVocabulary::default()));
+        let facts = Facts::of(talk, &ToolVocabulary::default());
         facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
     };
     assert_eq!(guardrails(&talk).len(), 4, "{:?}", guardrails(&talk));
