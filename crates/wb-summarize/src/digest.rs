@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use wb_message::markers::CLIP_MARK;
-use wb_message::text::{clip, head, one_line};
+use wb_message::text::{clip, head, one_line, tail};
 
 use crate::labels::{LEFT_OUT, LISTS, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
@@ -275,9 +275,12 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if size(entry) <= max_chars {
         return Cow::Borrowed(entry);
     }
-    let separator = LISTS.iter().find(|(label, _)| entry.starts_with(label)).map(|(_, separator)| *separator);
-    if let Some(end) = separator.and_then(|separator| head(entry, max_chars).rfind(separator)) {
-        return Cow::Borrowed(&entry[..end]);
+    if let Some((label, separator)) = LISTS.iter().find(|(label, _)| entry.starts_with(label)) {
+        let fits = head(entry, max_chars).rfind(separator);
+        let first = || entry[label.len()..].split(separator).next().unwrap_or_default();
+        // The end of a path tells more than its start.
+        let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
+        return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
     }
     if !entry.contains('\n') {
         return Cow::Owned(one_line(entry, max_chars - 1));
@@ -296,7 +299,7 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
 
 /// Returns a turn with as many of its lines as fit, the last one of them cut off.
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
-    let mut out = one_line(name, max_chars - 1);
+    let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
     let mut left = (max_chars - 1).saturating_sub(out.chars().count());
     for line in body.split('\n') {
         let n_chars = line.chars().count() + 1;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{clip, one_line, one_line_into, tidy};
+use wb_message::text::{clip, one_line, one_line_into, tail, tidy};
 use wb_message::{Message, ToolVocabulary};
 
 use crate::digest::{Section, Sections, shortened_digest};
@@ -26,6 +26,8 @@ pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
 const LINE_CHARS: usize = 200;
 /// Paths that are told of each kind.
 const N_PATHS: usize = 40;
+/// Bytes of a path in a line of a turn.
+const PATH_BYTES: usize = 60;
 /// Bytes of what was concluded in a turn, the last ones and older ones.
 const SAID_BYTES: [usize; 2] = [1_000, 400];
 /// The newest turns, of which also those commands are told that merely show something.
@@ -252,7 +254,7 @@ impl<'a> LocalDigest<'a> {
         let mut body = if turn.told.is_empty() { String::new() } else { ["\n", &turn.told].concat() };
         let changed = turn.changed.iter().map(|it| {
             let times = if it.times > 1 { format!(" ×{}", it.times) } else { String::new() };
-            format!("{} {}{times}", it.how, it.path)
+            format!("{} {}{times}", it.how, short_path(&it.path))
         });
         let changed: Vec<String> = changed.collect();
         if !changed.is_empty() {
@@ -440,11 +442,21 @@ fn indented(words: &str) -> String {
     out
 }
 
-/// Adds paths, a few per line so that some fit where not all do.
+/// Returns the end of a long path, by which it is known; it stands whole among the files that were changed last.
+fn short_path(path: &str) -> Cow<'_, str> {
+    if path.len() <= PATH_BYTES {
+        return Cow::Borrowed(path);
+    }
+    let end = tail(path, PATH_BYTES);
+    let end = end.find('/').map_or(end, |at| &end[at..]);
+    Cow::Owned(["…", end].concat())
+}
+
+/// Adds paths as one list; where not all fit, it is cut behind one of them.
 fn path_entries<'p>(out: &mut Sections, section: Section, label: &str, paths: impl Iterator<Item = &'p str>) {
     let paths: Vec<&str> = paths.filter(|path| !path.contains('\n')).take(N_PATHS).collect();
-    for some in paths.chunks(8) {
-        out.add(section, [label, &some.join(", ")].concat());
+    if !paths.is_empty() {
+        out.add(section, [label, &paths.join(", ")].concat());
     }
 }
 

@@ -164,7 +164,10 @@ impl Turns {
     /// Notes what an earlier digest tells of a turn, which it names by the start of its request.
     pub(crate) fn told(&mut self, number: u32, named: &str, body: &str) {
         let is_open = |turn: &Turn| turn.told.is_empty() && !named.is_empty();
-        let is_named = |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS) == named;
+        // Where there was little room, the name is cut.
+        let start = named.trim_end_matches('…').trim_end();
+        let is_named =
+            |turn: &&mut Turn| is_open(turn) && one_line(&turn.asked, ASKED_CHARS).starts_with(start);
         if let Some(turn) = self.kept.iter_mut().find(is_named) {
             (turn.number, turn.told) = (number, body.to_owned());
         } else {

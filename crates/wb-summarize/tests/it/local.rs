@@ -298,3 +298,14 @@ fn lines_that_a_search_numbered_are_forgotten_when_their_file_was_edited() {
     assert!(told.contains("src/b.rs:3:fn parse_other() {}"), "{told}");
     assert!(!told.contains("src/cart.rs:12") && !told.contains("src/cart.rs-13"), "{told}");
 }
+
+#[test]
+fn of_a_long_path_its_end_is_told() {
+    let path = ["/home/mira/code", &"/packages/deep".repeat(10), "/src/cart.rs"].concat();
+    let vocabulary = ToolVocabulary::default();
+    let talk = script(&format!("u\"Port it.\" a:edit({path}) t a u\"{}\"", "Go on and on. ".repeat(60)));
+    let long = local_digest(&talk, &vocabulary, None).render(8_000);
+    assert!(long.contains("- Files changed last: /home/mira") && long.contains("files: edited …/"), "{long}");
+    let short = local_digest(&talk, &vocabulary, None).render(600);
+    assert!(short.contains("- Files changed last: …") && short.contains("/src/cart.rs\n"), "{short}");
+}
