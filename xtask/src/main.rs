@@ -11,6 +11,7 @@ mod links;
 mod manifests;
 mod tidy;
 mod layers;
+mod catalog;
 mod schema;
 mod figures;
 mod e2e;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
+  catalog the table of models: sorted, dated, with sources and plausible figures
   ci      formatting, lints, layers, tidiness, tests, documentation and, where npm is installed, real agents,
           stopping at the first failure
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(&root),
+        ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
