@@ -195,6 +195,8 @@ pub struct ModelOverride {
 
 impl ModelOverride {
     fn lay_over(&self, entry: &mut CatalogEntry) {
+        // What the settings say is of no day and no page.
+        (entry.as_of, entry.sources) = (String::new(), Vec::new());
         let card = &mut entry.card;
         card.context_window = self.context_window.unwrap_or(card.context_window);
         card.max_output_tokens = self.max_output_tokens.unwrap_or(card.max_output_tokens);

@@ -21,6 +21,8 @@ mod strategy;
 mod option_values;
 mod install_args;
 mod args;
+mod config;
+mod known_window;
 mod session;
 mod outcome;
 mod json;
@@ -34,7 +36,7 @@ mod log;
 mod compact;
 mod compare;
 mod audit;
-mod config;
+mod models;
 mod hook;
 mod install;
 mod replay;
@@ -91,6 +93,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(shell, &args),
+        Some(Command::Models(args)) => models::models(shell, &args),
         Some(Command::Config) => config::config(shell),
         Some(Command::Install(args)) => return install::install(shell, args),
         Some(Command::Uninstall(args)) => return install::uninstall(shell, args),

@@ -5,19 +5,18 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
+use wb_budget::{Catalog, ContextTracker, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
 
 use crate::args::Policy;
+use crate::config::catalog;
 use crate::file_error::{not_opened_to_write, not_read};
+use crate::known_window::{KnownWindow, WindowFrom};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
-
-/// The window that is assumed of a session that tells none, in tokens.
-const DEFAULT_WINDOW: u64 = 200_000;
 
 /// The bytes by which a file is told that is no session.
 const HEAD_BYTES: u64 = 1 << 16;
@@ -32,8 +31,8 @@ pub(crate) struct Session {
     pub(crate) opened: View,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
-    /// Whether the window was assumed.
-    pub(crate) window_assumed: bool,
+    /// Who says how large it is.
+    pub(crate) window_from: WindowFrom,
     pub(crate) measure: Measure,
     /// How it is brought down.
     pub(crate) strategy: Strategy,
@@ -125,7 +124,9 @@ impl Session {
         };
         let (document, conversation, opened) = shell.timed("reading", read)?;
         drop(progress);
-        Ok(shell.timed("weighing", || Self::of(file, (document, conversation, opened), policy, strategy)))
+        let catalog = catalog(shell)?;
+        let opened = (document, conversation, opened);
+        Ok(shell.timed("weighing", || Self::of(file, opened, policy, strategy, &catalog)))
     }
 
     /// Weighs a session that was read.
@@ -134,25 +135,14 @@ impl Session {
         (document, conversation, opened): (Box<dyn Document>, String, View),
         policy: Policy,
         strategy: Strategy,
+        catalog: &Catalog,
     ) -> Self {
-        let known = policy.window.or(opened.context_window);
-        let window = known.unwrap_or(DEFAULT_WINDOW);
+        let KnownWindow { tokens: window, from: window_from } =
+            KnownWindow::of(policy.window, &opened, catalog);
         let card = card(&opened, window);
         let measure = Measure::of(&opened, &card, &policy);
         let limit = limit(&card, &policy);
-        let window_assumed = known.is_none();
-        Self {
-            file,
-            document,
-            conversation,
-            opened,
-            policy,
-            window,
-            window_assumed,
-            measure,
-            strategy,
-            limit,
-        }
+        Self { file, document, conversation, opened, policy, window, window_from, measure, strategy, limit }
     }
 
     pub(crate) fn card(&self) -> ModelCard {

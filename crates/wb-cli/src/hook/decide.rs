@@ -83,7 +83,7 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     };
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
-    let mut session = Session::of(file, opened, policy, config.strategy);
+    let mut session = Session::of(file, opened, policy, config.strategy, &config.catalog);
     session.opened.model = request.model.clone().or(session.opened.model.take());
     // What is compacted has become too much, whatever window is assumed here.
     let filled = session.measure.context_tokens + session.policy.reserve_tokens;

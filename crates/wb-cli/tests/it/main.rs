@@ -13,6 +13,7 @@ mod hints;
 mod in_place;
 mod hook;
 mod log;
+mod models;
 mod odd_files;
 mod terminal;
 mod overview;
