@@ -14,6 +14,7 @@ mod layers;
 mod catalog;
 mod schema;
 mod figures;
+mod estimators;
 mod e2e;
 mod integrations;
 mod ci;
@@ -32,6 +33,8 @@ usage: cargo xtask <command>
           codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
+  fit-estimators FOLDER [DATE]
+          fits the estimators of tokens on the sessions in FOLDER, and writes their weights and docs/evaluation/estimators.md
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["e2e", ref words @ ..] => e2e::run(&root, words),
+        ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["schema"] => schema::run(&root),

@@ -30,6 +30,7 @@ pub use budget::{Budget, BudgetSplit};
 pub use card::{ModelCard, Prices, Usage};
 pub use catalog::{Catalog, CatalogEntry, ModelOverride, UnknownModel};
 pub use count::anchor::UsageRefused;
+pub use count::fitted::{Family, FittedCounter};
 pub use count::heuristic::TokenHeuristic;
 pub use count::presets::HeuristicPreset;
 pub use count::{

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use wb_budget::{Catalog, ContextTracker, ModelCard, TokenCounter, budget_limit};
+use wb_budget::{Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_record::{Access, MemoryParts, Probe};
@@ -50,14 +50,14 @@ pub(crate) struct Measure {
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
-    /// The heuristic on the provider's scale.
+    /// The estimate on the provider's scale.
     pub(crate) counter: Arc<dyn TokenCounter>,
 }
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
     fn of(opened: &View, card: &ModelCard, policy: &Policy) -> Self {
-        let mut tracker = ContextTracker::new();
+        let mut tracker = tracker_of(opened.model.as_deref());
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
             tracker.push(message);
@@ -92,6 +92,14 @@ impl Measure {
         let counted = self.context_tokens.saturating_sub(self.overhead_tokens);
         let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
         u64::try_from(scaled).unwrap_or(tokens)
+    }
+}
+
+/// Starts a tracker that estimates as fits the model's family, if that is known.
+fn tracker_of(model: Option<&str>) -> ContextTracker {
+    match model.and_then(FittedCounter::of_model) {
+        Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
+        None => ContextTracker::new(),
     }
 }
 
