@@ -96,7 +96,7 @@ impl Measure {
 }
 
 /// Starts a tracker that estimates as fits the model's family, if that is known.
-fn tracker_of(model: Option<&str>) -> ContextTracker {
+pub(crate) fn tracker_of(model: Option<&str>) -> ContextTracker {
     match model.and_then(FittedCounter::of_model) {
         Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
         None => ContextTracker::new(),

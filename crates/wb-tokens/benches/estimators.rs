@@ -31,7 +31,7 @@ fn estimators(criterion: &mut Criterion) {
         bench.iter(|| black_box(text.as_bytes()).iter().map(|byte| u64::from(*byte)).sum::<u64>());
     });
     group.bench_function("characters / 3.6", |bench| {
-        bench.iter(|| TokenHeuristic::DEFAULT.text(black_box(&text)))
+        bench.iter(|| TokenHeuristic::DEFAULT.text(black_box(&text)));
     });
     group.bench_function("fitted", |bench| bench.iter(|| fitted.text(black_box(&text))));
     group.bench_function("o200k_base", |bench| bench.iter(|| exact.text(black_box(&text))));

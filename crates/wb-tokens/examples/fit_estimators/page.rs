@@ -13,7 +13,6 @@ const PARTS: f64 = 4096.0;
 
 /// Returns the source of the weights.
 pub(crate) fn weights(fitted: &Fitted, date: &str) -> String {
-    let whole = |value: f64| format!("{:.0}", value);
     let line = |weights: &[f64]| {
         let numbers: Vec<String> = weights.iter().map(|weight| whole(weight * PARTS)).collect();
         format!("    [{}],\n", numbers.join(", "))
