@@ -59,7 +59,7 @@ fn named(commit: &str, changes: &str, file: &str) -> String {
 }
 
 /// Returns the day of the last commit.
-fn date_of_head(root: &Path) -> Result<String, String> {
+pub(crate) fn date_of_head(root: &Path) -> Result<String, String> {
     let date = output(Command::new("git").args(["log", "-1", "--format=%cs"]).current_dir(root));
     let date = date.map_err(|why| format!("{why}\nhint: name the date: cargo xtask figures FOLDER DATE"))?;
     Ok(date.trim().to_owned())

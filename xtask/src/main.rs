@@ -11,9 +11,11 @@ mod links;
 mod manifests;
 mod tidy;
 mod layers;
+mod catalog;
 mod schema;
 mod figures;
 mod weight;
+mod estimators;
 mod e2e;
 mod integrations;
 mod ci;
@@ -24,6 +26,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
+  catalog the table of models: sorted, dated, with sources and plausible figures
   ci      formatting, lints, layers, tidiness, tests, documentation and, where npm is installed, real agents,
           stopping at the first failure
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
@@ -31,6 +34,8 @@ usage: cargo xtask <command>
           codex, opencode, claude-code or all
   figures [FOLDER [DATE]]
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
+  fit-estimators FOLDER [DATE]
+          fits the estimators of tokens on the sessions in FOLDER, and writes their weights and docs/evaluation/estimators.md
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -44,8 +49,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(&root),
+        ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
         ["e2e", ref words @ ..] => e2e::run(&root, words),
+        ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["schema"] => schema::run(&root),

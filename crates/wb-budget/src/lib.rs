@@ -16,6 +16,7 @@
 //! ```
 
 pub mod card;
+pub mod catalog;
 pub mod policy;
 pub mod window_policy;
 pub mod count;
@@ -27,7 +28,9 @@ pub mod tracker;
 
 pub use budget::{Budget, BudgetSplit};
 pub use card::{ModelCard, Prices, Usage};
+pub use catalog::{Catalog, CatalogEntry, ModelOverride, UnknownModel};
 pub use count::anchor::UsageRefused;
+pub use count::fitted::{Family, FittedCounter};
 pub use count::heuristic::TokenHeuristic;
 pub use count::presets::HeuristicPreset;
 pub use count::{

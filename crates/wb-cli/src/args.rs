@@ -114,12 +114,19 @@ pub(crate) enum Command {
     /// output and nothing else does. Where it cannot do better than the agent itself, or not in time, it says so and the
     /// agent goes its own way.
     Hook(Hook),
+    /// Shows what is known of models: window, limits, prices, and where that was read
+    ///
+    /// A session whose file tells a model and no window is weighed with the window of its model. What is shown is a table
+    /// with a date for each model; under `[models."ID"]` the settings say otherwise: `context_window`, `max_output_tokens`,
+    /// and `input`, `cached`, `write` and `output` in US dollars per million tokens.
+    Models(Models),
     /// Shows the settings of the agents' compactions, and where each comes from
     ///
     /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
     /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
-    /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; and
-    /// under `[hosts]` claude-code, codex, gemini-cli, opencode and pi, which with false are left to their own way.
+    /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; under
+    /// `[models."ID"]` what is known of a model better than `wb models` does; and under `[hosts]` claude-code, codex,
+    /// gemini-cli, opencode and pi, which with false are left to their own way.
     Config,
     /// Puts `wb` into an agent, so that it compacts by it
     ///
@@ -155,6 +162,13 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Models {
+    /// The model's id, as a provider, a gateway or an agent writes it [default: all]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -395,7 +409,7 @@ pub(crate) struct Replay {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct Policy {
-    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else 200k]
+    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else its model's, else 200k]
     #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
     pub(crate) window: Option<u64>,
     /// Part of the usable window, in (0, 1], above which a session is over budget

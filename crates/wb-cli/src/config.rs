@@ -1,5 +1,6 @@
 //! What users set for the agents they run: `config.toml` of their own, and over it `.wb.toml` of a project.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use wb_budget::{Catalog, ModelOverride};
 use wb_record::{Abilities, Ability};
 
 use crate::args::Policy;
@@ -41,6 +43,7 @@ struct File {
     reserve_tokens: Option<u64>,
     pin: Option<Vec<String>>,
     hosts: BTreeMap<HostName, bool>,
+    models: BTreeMap<String, ModelOverride>,
 }
 
 /// What is set, and where.
@@ -50,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
+    /// What is known of models, the settings over it.
+    pub(crate) catalog: Cow<'static, Catalog>,
     off: Vec<HostName>,
     /// Each key with its value and the file that sets it.
     rows: Vec<Row>,
@@ -124,7 +129,8 @@ impl Config {
             let file = from.map_or_else(String::new, |path| path.display().to_string());
             return Err(UserError::of_file(&file, error.to_string(), "correct this value"));
         }
-        Ok(Self { strategy, policy, pin, off, rows })
+        let catalog = catalog_of(files, &mut rows);
+        Ok(Self { strategy, policy, pin, catalog, off, rows })
     }
 
     /// Returns the file that sets a key.
@@ -136,6 +142,28 @@ impl Config {
     pub(crate) fn is_on(&self, host: &str) -> bool {
         !self.off.iter().any(|off| off.word() == host)
     }
+}
+
+/// Returns what is known of models where the command runs.
+pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
+    Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
+}
+
+/// Returns the catalog with what the files say of models, the one that counts most last, and notes that.
+fn catalog_of(files: &[(PathBuf, File)], rows: &mut Vec<Row>) -> Cow<'static, Catalog> {
+    let own: Vec<ModelOverride> =
+        files.iter().rev().flat_map(|(path, file)| overrides(path, file, rows)).collect();
+    let built_in = Catalog::built_in();
+    if own.is_empty() { Cow::Borrowed(built_in) } else { Cow::Owned(built_in.clone().with(own)) }
+}
+
+fn overrides(path: &Path, file: &File, rows: &mut Vec<Row>) -> Vec<ModelOverride> {
+    let named = |(id, entry): (&String, &ModelOverride)| {
+        let value = serde_json::to_string(entry).unwrap_or_default();
+        rows.push(Row { key: format!("models.{id:?}"), value, from: Some(path.to_owned()) });
+        ModelOverride { id: id.to_ascii_lowercase(), ..entry.clone() }
+    };
+    file.models.iter().map(named).collect()
 }
 
 /// Returns what the first file that sets a key says, and notes it.
@@ -229,6 +257,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_project_says_of_a_model_counts_before_what_the_user_says_of_it() {
+        let files = [
+            file("p", "[models.\"claude-opus-4-6\"]\ncontext_window = 500000"),
+            file("u", "[models.\"Claude-Opus-4-6\"]\ncontext_window = 1\nmax_output_tokens = 2"),
+        ];
+        let config = Config::of(&files).unwrap();
+        let card = &config.catalog.find("claude-opus-4-6").unwrap().card;
+        assert_eq!((card.context_window, card.max_output_tokens), (500_000, 2));
+        assert_eq!(config.rows.iter().filter(|row| row.key.starts_with("models.")).count(), 2);
+    }
+
+    #[test]
     fn what_is_no_setting_is_refused_by_name() {
         for (text, word) in [
             ("stratgy = 1", "stratgy"),
@@ -239,6 +279,7 @@ mod tests {
             let error = toml::from_str::<File>(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
+        assert!(toml::from_str::<File>("[models.\"a\"]\nwindow = 1").is_err());
         let ratio = [file("p", "trigger_ratio = 3.0")];
         assert!(Config::of(&ratio).is_err());
     }

@@ -23,6 +23,8 @@ mod model_args;
 mod install_args;
 mod after_help;
 mod args;
+mod config;
+mod known_window;
 mod connect;
 mod model;
 mod session;
@@ -40,7 +42,7 @@ mod compact;
 mod compare;
 mod audit;
 mod validate;
-mod config;
+mod models;
 mod hook;
 mod install;
 mod replay;
@@ -97,6 +99,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(shell, &args),
+        Some(Command::Models(args)) => models::models(shell, &args),
         Some(Command::Config) => config::config(shell),
         Some(Command::Install(args)) => return install::install(shell, args),
         Some(Command::Uninstall(args)) => return install::uninstall(shell, args),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use wb_budget::{ContextTracker, ModelCard, TokenCounter, budget_limit};
+use wb_budget::{Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter, budget_limit};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
@@ -14,13 +14,12 @@ use wb_record::{Access, MemoryParts, Probe};
 use wb_summarize::Facts;
 
 use crate::args::Policy;
+use crate::config::catalog;
 use crate::file_error::{not_opened_to_write, not_read};
+use crate::known_window::{KnownWindow, WindowFrom};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
-
-/// The window that is assumed of a session that tells none, in tokens.
-const DEFAULT_WINDOW: u64 = 200_000;
 
 /// The bytes by which a file is told that is no session.
 const HEAD_BYTES: u64 = 1 << 16;
@@ -35,8 +34,8 @@ pub(crate) struct Session {
     pub(crate) opened: View,
     pub(crate) policy: Policy,
     pub(crate) window: u64,
-    /// Whether the window was assumed.
-    pub(crate) window_assumed: bool,
+    /// Who says how large it is.
+    pub(crate) window_from: WindowFrom,
     pub(crate) measure: Measure,
     /// How it is brought down.
     pub(crate) strategy: Strategy,
@@ -54,14 +53,14 @@ pub(crate) struct Measure {
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
-    /// The heuristic on the provider's scale.
+    /// The estimate on the provider's scale.
     pub(crate) counter: Arc<dyn TokenCounter>,
 }
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted.
     fn of(opened: &View, card: &ModelCard, policy: &Policy) -> Self {
-        let mut tracker = ContextTracker::new();
+        let mut tracker = tracker_of(opened.model.as_deref());
         let mut usage = opened.usage.iter().peekable();
         for (at, message) in opened.messages.iter().enumerate() {
             tracker.push(message);
@@ -99,6 +98,14 @@ impl Measure {
     }
 }
 
+/// Starts a tracker that estimates as fits the model's family, if that is known.
+pub(crate) fn tracker_of(model: Option<&str>) -> ContextTracker {
+    match model.and_then(FittedCounter::of_model) {
+        Some(counter) => ContextTracker::with_counter(Arc::new(counter)),
+        None => ContextTracker::new(),
+    }
+}
+
 impl Session {
     pub(crate) fn open(
         shell: &Shell,
@@ -128,7 +135,9 @@ impl Session {
         };
         let (document, conversation, opened) = shell.timed("reading", read)?;
         drop(progress);
-        Ok(shell.timed("weighing", || Self::of(file, (document, conversation, opened), policy, strategy)))
+        let catalog = catalog(shell)?;
+        let opened = (document, conversation, opened);
+        Ok(shell.timed("weighing", || Self::of(file, opened, policy, strategy, &catalog)))
     }
 
     /// Weighs a session that was read.
@@ -137,25 +146,14 @@ impl Session {
         (document, conversation, opened): (Box<dyn Document>, String, View),
         policy: Policy,
         strategy: Strategy,
+        catalog: &Catalog,
     ) -> Self {
-        let known = policy.window.or(opened.context_window);
-        let window = known.unwrap_or(DEFAULT_WINDOW);
+        let KnownWindow { tokens: window, from: window_from } =
+            KnownWindow::of(policy.window, &opened, catalog);
         let card = card(&opened, window);
         let measure = Measure::of(&opened, &card, &policy);
         let limit = limit(&card, &policy);
-        let window_assumed = known.is_none();
-        Self {
-            file,
-            document,
-            conversation,
-            opened,
-            policy,
-            window,
-            window_assumed,
-            measure,
-            strategy,
-            limit,
-        }
+        Self { file, document, conversation, opened, policy, window, window_from, measure, strategy, limit }
     }
 
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.

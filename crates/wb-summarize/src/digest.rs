@@ -32,7 +32,7 @@ pub enum Section {
 }
 
 /// Parts per hundred of a digest's size that each section may claim before others take what is left.
-const SHARES: [usize; N_SECTIONS] = [32, 10, 8, 4, 6, 4, 8, 28];
+const SHARES: [usize; N_SECTIONS] = [32, 10, 12, 4, 6, 4, 8, 24];
 
 const N_SECTIONS: usize = 8;
 

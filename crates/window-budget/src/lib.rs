@@ -18,6 +18,7 @@
 //! | `host` | `host`: sessions are compacted by a flow, by hand and with hooks, branches summarized; and `session` |
 //! | `sqlite` | `session::store::sqlite`, a session in a database; and `formats` |
 //! | `compat` | `compat`: other systems as they were recorded, faults included |
+//! | `tokens` | `tokens`: the tokens of OpenAI's models, counted exactly |
 //! | `scripted` | `summarize::scripted`, a model that plays back replies |
 //!
 //! # Examples
@@ -205,6 +206,8 @@ pub use wb_providers as providers;
 #[cfg(any(feature = "formats", feature = "host"))]
 pub use wb_session as session;
 pub use wb_summarize as summarize;
+#[cfg(feature = "tokens")]
+pub use wb_tokens as tokens;
 
 pub use wb_budget::{
     AUTO_CONDENSE_POLICY, BudgetPolicy, CondensePlan, ContextCompactionMode, ContextWindowPolicy, ModelCard,

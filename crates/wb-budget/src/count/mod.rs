@@ -5,9 +5,12 @@ mod json_len;
 pub mod heuristic;
 pub mod anchor;
 pub mod presets;
+mod fitted_weights;
+pub mod fitted;
 
 use wb_message::{Conversation, Message, ToolDescriptor};
 
+pub use self::fitted_weights::FITTED_ON;
 use self::heuristic::TokenHeuristic;
 
 /// Counts tokens; the seam behind which exact tokenizers stand. Only [`Self::text`] is required.

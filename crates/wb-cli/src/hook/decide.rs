@@ -68,7 +68,7 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     };
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
-    let mut session = Session::of(file, opened, policy, config.strategy);
+    let mut session = Session::of(file, opened, policy, config.strategy, &config.catalog);
     session.opened.model = request.model.clone().or(session.opened.model.take());
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);

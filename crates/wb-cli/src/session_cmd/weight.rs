@@ -4,13 +4,14 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wb_budget::{ContextTracker, ModelCard, estimate_text};
+use wb_budget::{ModelCard, estimate_text};
 use wb_host::SummarySource;
 use wb_session::{Context, FileLists, Session, SessionError};
 use wb_summarize::NoDigest;
 
 use super::find::first_of;
 use crate::number::grouped;
+use crate::session::tracker_of;
 use crate::wrap::Page;
 
 /// Files of each list that people are shown.
@@ -28,7 +29,7 @@ pub(crate) struct Weight {
 impl Weight {
     /// Weighs a context as `wb weigh` does: the last count of the provider and an estimate of what came after it.
     pub(crate) fn of(context: &Context) -> Self {
-        let mut tracker = ContextTracker::new();
+        let mut tracker = tracker_of(context.model.as_deref());
         let mut current = context.requests.iter().filter(|request| request.is_current).peekable();
         let mut is_anchored = false;
         for (at, message) in context.messages.iter().enumerate() {

@@ -75,9 +75,8 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
     let (reserve, ratio) = (grouped(policy.reserve_tokens.unwrap_or(0)), policy.trigger_ratio);
     let formula = format!("(window − {reserve}) × {ratio}");
     page.prose("  ", 4, &format!("{source}; limit ┊ {} = {formula}: {verdict}", grouped(limit)))?;
-    if session.window_assumed {
-        let window = grouped(session.window);
-        dim(page, &format!("the file tells no window: {window} is assumed, --window sets it"))?;
+    if let Some(words) = session.window_from.in_words(session.window) {
+        dim(page, &escaped(&words))?;
     }
     if measure.left_out_tokens > 0 {
         let left_out = grouped(measure.left_out_tokens);

@@ -73,12 +73,13 @@ fn weigh_tells_machines_how_full_the_window_is() {
         "messages",
         "tokens",
         "window",
+        "window_from",
         "limit",
         "over_budget",
         "anchored",
         "by_kind",
     ];
-    assert_eq!(keys(&weighed)[..10], promised);
+    assert_eq!(keys(&weighed)[..11], promised);
     assert_eq!(weighed["messages"], 75);
     assert_eq!((&weighed["window"], &weighed["limit"]), (&json!(8_000), &json!(4_464)));
     assert_eq!((&weighed["over_budget"], &weighed["anchored"]), (&json!(true), &json!(false)));

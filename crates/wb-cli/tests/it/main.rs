@@ -14,6 +14,8 @@ mod hints;
 mod in_place;
 mod hook;
 mod log;
+mod model_cards;
+mod models;
 mod odd_files;
 mod terminal;
 mod overview;
@@ -27,4 +29,3 @@ mod session;
 mod session_writes;
 mod session_files;
 #[cfg(feature = "models")]
-mod models;

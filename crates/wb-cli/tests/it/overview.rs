@@ -29,7 +29,7 @@ fn machines_are_told_what_was_found_and_where_it_was_looked_for() {
     let one = overview(home.path(), &[]);
     let session = &one["sessions"][0];
     assert_eq!((&session["agent"], &session["format"]), (&json!("pi"), &json!("pi")));
-    assert_eq!((&session["tokens"], &session["over_budget"]), (&json!(4_475), &json!(false)));
+    assert_eq!((&session["tokens"], &session["over_budget"]), (&json!(4_487), &json!(false)));
     assert_eq!((&session["folder"], &session["error"]), (&json!("/home/sam/src/tidybox"), &json!(null)));
 }
 

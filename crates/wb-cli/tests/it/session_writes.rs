@@ -54,7 +54,7 @@ fn people_read_what_is_summarized_what_stays_and_how_to_take_it_back() {
   settings: /project/.indusagi/settings.json
   summarized     25 messages, 1 of them the start of a split turn
   kept           5 messages, from 0000101a on
-  context        9,132 tokens, counted by the provider up to its last answer → 999, estimated without system prompt and tools
+  context        9,191 tokens, counted by the provider up to its last answer → 999, estimated without system prompt and tools
 {digest}
   files read     src/part_0.rs, src/part_1.rs, src/part_2.rs, src/part_3.rs, src/part_4.rs and 3 more
   files modified none
@@ -197,7 +197,7 @@ fn an_undo_tells_people_what_was_taken_back_and_how_to_go_back() {
         assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
     }
     assert!(shown.contains("  compaction     cccccccc \"- First request: Read part 0. "), "{shown}");
-    assert!(shown.contains(" → 9,132, counted by the provider up to its last answer\n"), "{shown}");
+    assert!(shown.contains(" → 9,191, counted by the provider up to its last answer\n"), "{shown}");
 }
 
 #[test]

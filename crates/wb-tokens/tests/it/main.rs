@@ -1,0 +1,6 @@
+//! Exact counts, held against public ones and against a second tokenizer.
+
+mod counts;
+mod equality;
+#[cfg(feature = "tokenizer-json")]
+mod tokenizer_json;
