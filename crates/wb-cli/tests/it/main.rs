@@ -15,6 +15,7 @@ mod in_place;
 mod hook;
 mod log;
 mod model_cards;
+#[cfg(feature = "models")]
 mod models;
 mod odd_files;
 mod terminal;
@@ -28,4 +29,3 @@ mod promises;
 mod session;
 mod session_writes;
 mod session_files;
-#[cfg(feature = "models")]
