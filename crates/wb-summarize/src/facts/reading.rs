@@ -396,7 +396,10 @@ fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
     let has = |word: &str| plain_words(found.text).any(|it| it.eq_ignore_ascii_case(word));
     let is_short = || found.text.split_whitespace().nth(3).is_none();
     let starts = |start: &str| found.text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
-    if ["after you", "once you", "when you're done", "when you are done", "then "].into_iter().any(starts) {
+    if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
+        return true;
+    }
+    if starts("then ") && found.kind != Kind::Forbids {
         return true;
     }
     // What the user thinks is no rule.
