@@ -16,10 +16,11 @@ use wb_session::{EntryId, Request};
 use wb_summarize::{Facts, Reply};
 
 use crate::answer::{Answer, Call, ask, message_of, request_of};
+use crate::clock::now_ms;
 use crate::error::AgentError;
-use crate::journal::{Journal, StepNote, is_digest};
+use crate::journal::{Journal, StepNote, is_digest, prompt_of};
 use crate::model::Model;
-use crate::step::Step;
+use crate::step::Folded;
 use crate::tools::{STOPPED, ToolBox, ToolOutput};
 use crate::validity;
 
@@ -73,6 +74,8 @@ pub struct Agent {
     messages: Vec<Message>,
     /// The entry of each message.
     entries: Vec<EntryId>,
+    /// What the user said first.
+    first_prompt: Option<String>,
     last_step: Option<StepNote>,
 }
 
@@ -84,9 +87,19 @@ impl Agent {
         let opened = journal.load(&ToolVocabulary::UNIVERSAL)?;
         let context = follow(&compactor).resume(&opened.messages, opened.facts);
         let (messages, entries) = (opened.messages, opened.entries);
-        let last_step = opened.last_step;
-        let mut agent =
-            Self { model, tools, descriptors, compactor, context, journal, messages, entries, last_step };
+        let (first_prompt, last_step) = (opened.first_prompt, opened.last_step);
+        let mut agent = Self {
+            model,
+            tools,
+            descriptors,
+            compactor,
+            context,
+            journal,
+            messages,
+            entries,
+            first_prompt,
+            last_step,
+        };
         agent.answer_open_calls()?;
         Ok(agent)
     }
@@ -139,7 +152,7 @@ impl Agent {
         cancel: &CancellationToken,
         show: Show<'_>,
     ) -> Result<Ended, AgentError> {
-        self.append(Message::user(text), None)?;
+        self.append(Message::User { content: text.into(), timestamp: now_ms() }, None)?;
         let mut has_recovered = false;
         loop {
             self.make_room(show)?;
@@ -149,9 +162,8 @@ impl Agent {
             match ask(self.model.invoker.as_ref(), conversation, cancel, said).await {
                 Answer::Whole(draft, reply) => {
                     has_recovered = false;
-                    match self.take(&draft, reply, cancel, show).await? {
-                        Some(ended) => return Ok(ended),
-                        None => continue,
+                    if let Some(ended) = self.take(&draft, reply, cancel, show).await? {
+                        return Ok(ended);
                     }
                 }
                 Answer::Stopped(text) => return self.stopped(&text),
@@ -238,6 +250,8 @@ impl Agent {
             Err(why) => ToolOutput { text: (*why).to_owned(), is_error: true },
             Ok(input) => {
                 show(Event::Call { name: &call.name, input });
+                // A digest that is asked for meanwhile gets its time here, since most tools never wait.
+                tokio::task::yield_now().await;
                 self.tools.run(&call.name, input, cancel).await
             }
         };
@@ -249,6 +263,9 @@ impl Agent {
     /// Writes a message into the log, then into the transcript.
     fn append(&mut self, message: Message, request: Option<Request>) -> Result<(), AgentError> {
         let entry = self.journal.append(&message, request)?;
+        if self.first_prompt.is_none() {
+            self.first_prompt = prompt_of(&message);
+        }
         self.messages.push(message);
         self.entries.push(entry);
         Ok(())
@@ -256,10 +273,13 @@ impl Agent {
 
     /// Writes a compaction into the log and shows it.
     fn record(&mut self, report: &CompactionReport, show: Show<'_>) -> Result<(), AgentError> {
-        if let Some((step, names, is_touched)) = Step::of(report, &mut self.messages, &self.entries) {
+        let first = self.first_prompt.as_deref().unwrap_or_default();
+        if let Some(Folded { step, entries, is_touched }) =
+            Folded::of(report, &mut self.messages, &self.entries, first)
+        {
             let note = StepNote::of(report);
             let digest = self.journal.append_step(step, &note)?;
-            self.entries = names.into_iter().filter_map(|name| name.or_else(|| digest.clone())).collect();
+            self.entries = digest.into_iter().chain(entries).collect();
             self.last_step = Some(note);
             if is_touched {
                 self.follow_anew();

@@ -1,5 +1,6 @@
 //! Finds a text in files.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ pub(super) fn run(sandbox: &Sandbox, input: &Value, max_bytes: usize) -> Result<
         let shown = sandbox.shown(&path).to_string();
         let Some(body) = body(&path) else { continue };
         for (at, line) in body.lines().enumerate().filter(|(_, line)| line.contains(wanted)) {
-            found.push_str(&format!("{shown}:{}: {}\n", at + 1, text::one_line(line, MAX_LINE_CHARS)));
+            let _ = writeln!(found, "{shown}:{}: {}", at + 1, text::one_line(line, MAX_LINE_CHARS));
         }
         if found.len() > max_bytes {
             break;
