@@ -141,6 +141,6 @@ mod tests {
         for n in 0..1_000 {
             printed.take(format!("{n} ").as_bytes());
         }
-        assert_eq!(printed.text(), "0 1 2 3 4 \n[… 3870 bytes left out …]\n 998 999 ");
+        assert_eq!(printed.text(), "0 1 2 3 4 \n[… 3870 bytes left out …]\n7 998 999 ");
     }
 }

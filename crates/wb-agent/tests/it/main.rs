@@ -1,0 +1,7 @@
+//! The agent, its tools and its command.
+
+mod support;
+mod tools;
+mod turns;
+#[cfg(unix)]
+mod command;
