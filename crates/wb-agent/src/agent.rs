@@ -311,11 +311,11 @@ impl Agent {
                 let compactor = self.compactor.clone().summarizer(by.instructions(Some(instructions)));
                 let facts = self.context.facts().clone();
                 let mut once = AgentContext::with(compactor).resume(&self.messages, facts);
-                let report = once.compact(&mut self.messages, &opts).await;
+                let report = Box::pin(once.compact(&mut self.messages, &opts)).await;
                 self.follow_anew();
                 report
             }
-            _ => self.context.compact(&mut self.messages, &opts).await,
+            _ => Box::pin(self.context.compact(&mut self.messages, &opts)).await,
         };
         self.record(&report, show)?;
         Ok(report)

@@ -14,6 +14,9 @@ use wb_agent::{
 };
 use wb_message::text::one_line;
 
+/// Stands for the newest session of the folder.
+const NEWEST: &str = "newest";
+
 /// Works in one folder with five tools, for hours inside a small window; without --model offline and for nothing.
 ///
 /// A line is a prompt, or a command; /help shows them.
@@ -35,10 +38,10 @@ struct Args {
     /// The model's context window [default: 200000; 32000 offline]
     #[arg(long, value_name = "TOKENS")]
     window: Option<u64>,
-    /// Go on with the session in FILE, or with the newest one of the folder
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    resume: Option<Option<PathBuf>>,
-    /// Where logs are kept [default: wb-agent in $XDG_STATE_HOME, or in ~/.local/state]
+    /// Go on with the session in FILE [default: the newest one of the folder]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = NEWEST)]
+    resume: Option<PathBuf>,
+    /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
     /// Leave the bash tool out; a command is not held in the folder
@@ -107,8 +110,8 @@ fn agent(args: &Args) -> Result<Agent, AgentError> {
     let logs = logs(args)?;
     let journal = match &args.resume {
         None => Journal::create(&logs, sandbox.root())?,
-        Some(Some(file)) => Journal::open(file)?,
-        Some(None) => {
+        Some(file) if file != Path::new(NEWEST) => Journal::open(file)?,
+        Some(_) => {
             let newest = Journal::newest(&logs, sandbox.root());
             let none = || AgentError::Usage(format!("{} has no session of this folder", logs.display()));
             Journal::open(&newest.ok_or_else(none)?)?
@@ -169,7 +172,7 @@ async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
 
 async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
     let cancel = CancellationToken::new();
-    let ended = stoppable(&cancel, agent.prompt(text, &cancel, &mut show)).await?;
+    let ended = stoppable(&cancel, agent.prompt(text, &cancel, &mut |event| show(&event))).await?;
     println!("{}", if ended == Ended::Stopped { "\n[stopped]" } else { "" });
     Ok(())
 }
@@ -185,7 +188,7 @@ async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>)
     }
 }
 
-fn show(event: Event<'_>) {
+fn show(event: &Event<'_>) {
     match event {
         Event::Text(delta) => print!("{delta}"),
         Event::Call { name, input } => println!("\n· {name} {}", one_line(&input.to_string(), 100)),

@@ -73,7 +73,7 @@ async fn follow(child: &mut Child, printed: &mut Printed) -> std::io::Result<i32
 
 async fn read(out: &mut Option<impl AsyncRead + Unpin>, printed: &mut Printed) -> std::io::Result<bool> {
     let Some(out) = out else { return Ok(false) };
-    let mut chunk = [0; 8 * 1024];
+    let mut chunk = vec![0; 8 * 1024];
     let n = out.read(&mut chunk).await?;
     printed.take(&chunk[..n]);
     Ok(n > 0)

@@ -8,15 +8,15 @@ use wb_agent::{ToolBox, ToolLimits, ToolOutput};
 
 use crate::support::{folder, tools, waiting};
 
-fn run(tools: &ToolBox, name: &str, input: Value) -> ToolOutput {
-    waiting(tools.run(name, &input, &CancellationToken::new()))
+fn run(tools: &ToolBox, name: &str, input: &Value) -> ToolOutput {
+    waiting(tools.run(name, input, &CancellationToken::new()))
 }
 
 #[test]
 fn a_file_is_written_read_in_part_found_and_edited() {
     let dir = folder();
     let tools = tools(&dir, ToolLimits::default());
-    let said = |name, input| run(&tools, name, input).text;
+    let said = |name, input: Value| run(&tools, name, &input).text;
     assert_eq!(
         said("edit", json!({"path": "src/a.rs", "old": "", "new": "one\ntwo\nthree\n"})),
         "wrote src/a.rs"
@@ -44,7 +44,7 @@ fn what_a_tool_refuses_is_told_to_the_model() {
         ("bash", json!({"command": "echo no; exit 4"}), "no\n\n[exit code 4]"),
     ];
     for (name, input, wanted) in cases {
-        let output = run(&tools, name, input);
+        let output = run(&tools, name, &input);
         assert!(output.is_error && output.text.contains(wanted), "{name}: {output:?}");
     }
     assert!(!dir.path().join("out").exists());
@@ -57,7 +57,7 @@ fn a_command_is_stopped_with_all_that_it_started_and_its_output_is_capped() {
         ToolLimits { command_timeout: Duration::from_millis(700), max_result_bytes: 2_000, has_bash: true };
     let tools = tools(&dir, limits);
     let start = Instant::now();
-    let output = run(&tools, "bash", json!({"command": "seq 100000; (sleep 3; touch late) & sleep 60"}));
+    let output = run(&tools, "bash", &json!({"command": "seq 100000; (sleep 3; touch late) & sleep 60"}));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert!(output.is_error && output.text.len() <= 2_000, "{}", output.text.len());
     assert!(
@@ -72,9 +72,9 @@ fn a_command_is_stopped_with_all_that_it_started_and_its_output_is_capped() {
 fn a_command_sees_no_key_and_no_tool_is_offered_that_is_left_out() {
     let dir = folder();
     let all = tools(&dir, ToolLimits::default());
-    let shown = run(&all, "bash", json!({"command": "env | cut -d= -f1"})).text;
+    let shown = run(&all, "bash", &json!({"command": "env | cut -d= -f1"})).text;
     assert!(shown.contains("PATH") && !shown.contains("CARGO_PKG_NAME"), "{shown}");
     let few = tools(&dir, ToolLimits { has_bash: false, ..ToolLimits::default() });
     assert_eq!(few.descriptors().len(), 4);
-    assert!(run(&few, "bash", json!({"command": "true"})).text.contains("there is no tool"));
+    assert!(run(&few, "bash", &json!({"command": "true"})).text.contains("there is no tool"));
 }

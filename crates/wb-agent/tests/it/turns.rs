@@ -57,16 +57,14 @@ fn a_compaction_is_there_again_after_a_restart_and_can_be_taken_back_then() {
 fn a_long_latest_prompt_that_the_engine_leaves_in_front_goes_behind_the_digest() {
     let dir = folder();
     std::fs::write(dir.path().join("work/big"), "a line of some words\n".repeat(2_000)).unwrap();
-    let calls: String = (0..9)
-        .map(|n| format!("{{\"say\":\"{n}\",\"calls\":[[\"read\",{{\"path\":\"big\"}}]]}}\n"))
-        .collect();
+    let calls = "{\"calls\":[[\"read\",{\"path\":\"big\"}]]}\n".repeat(9);
     let mut agent = begun(&dir, script(&calls));
-    let long = "Look at each of these parts with care. ".repeat(50);
-    prompt(&mut agent, &long).unwrap();
+    let asked = "Look at each of these parts with care. ".repeat(50);
+    prompt(&mut agent, &asked).unwrap();
     assert!(agent.last_step().is_some());
     let texts: Vec<String> = agent.messages().iter().map(|message| format!("{message:?}")).collect();
     assert!(texts[0].contains("session digest"), "{}", texts[0]);
-    assert!(texts.iter().any(|text| text.contains(long.trim())), "word for word");
+    assert!(texts.iter().any(|text| text.contains(asked.trim())), "word for word");
     let (known, log) = (agent.messages().to_vec(), log_of(&mut agent));
     drop(agent);
     assert_eq!(resumed(&dir, &log, offline()).messages(), known);
@@ -81,7 +79,7 @@ fn a_request_that_is_stopped_keeps_what_was_said() {
     let stop = cancel.clone();
     let see = &mut |event: Event<'_>| {
         if matches!(event, Event::Text(_)) {
-            stop.cancel()
+            stop.cancel();
         }
     };
     assert_eq!(waiting(agent.prompt("Go.", &cancel, see)).unwrap(), Ended::Stopped);

@@ -1,7 +1,9 @@
 //! An agent works for a long time in a small window, is killed again and again, and goes on.
 //!
 //! The short run is part of every test run. The whole one, 2,000 turns, takes minutes:
-//! `cargo test --release -p wb-agent --test soak -- --ignored --nocapture`.
+//! `WB_SOAK_TURNS=2000 cargo test --release -p wb-agent --test soak -- --nocapture`.
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![expect(clippy::print_stdout, reason = "the figures of a run")]
 
 mod model;
 mod watch;
@@ -27,14 +29,9 @@ const INSTRUCTION: &str = "Bring every module below `src/` to the new reader –
 Never touch `vendor/`, keep the public names, and write what you learn into notes/, not into the code.";
 
 #[test]
-fn a_short_soak_stays_in_its_window_and_loses_nothing() {
-    soak(120);
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn the_whole_soak_stays_in_its_window_and_loses_nothing() {
-    soak(2_000);
+fn an_agent_stays_in_its_window_and_loses_nothing() {
+    let n_turns = std::env::var("WB_SOAK_TURNS").ok().and_then(|turns| turns.parse().ok());
+    soak(n_turns.unwrap_or(120));
 }
 
 fn soak(n_turns: u64) {
@@ -120,7 +117,7 @@ async fn killed(agent: &mut Agent, prompt: &str, watch: &mut Watch, nth: u64) {
         if is_it {
             n_left -= 1;
             if n_left == 0 {
-                bomb.notify_one()
+                bomb.notify_one();
             }
         }
     };
@@ -138,7 +135,7 @@ fn revived(agent_before: Agent, dir: &Path, model: &Arc<Soaked>, nth: u64) -> Ag
     let log = before.journal().path().to_owned();
     let known = before.messages().to_vec();
     drop(before);
-    if nth % 3 == 0 {
+    if nth.is_multiple_of(3) {
         let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
         file.write_all(b"{\"type\":\"message\",\"id\":\"torn").unwrap();
     }

@@ -72,7 +72,7 @@ fn answer(n: u64, conversation: &Conversation) -> Vec<Emission> {
     // How many calls of this turn were answered.
     let n_results =
         conversation.turns.iter().rev().take_while(|turn| !matches!(turn, Turn::User { .. })).count();
-    if random(n) % 97 == 0 {
+    if random(n).is_multiple_of(97) {
         return vec![Emission::Error { error: InvokeError::new(FAILURE) }];
     }
     let text = Block::text(format!(

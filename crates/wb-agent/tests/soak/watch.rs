@@ -3,7 +3,7 @@
 use wb_agent::{Agent, Event};
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_conductor::{DigestSource, project};
-use wb_message::{Block, Conversation};
+use wb_message::{Block, Conversation, Turn};
 
 /// Looks at all that happens.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Watch {
         let tokens = tokens.fold(counter.overhead(conversation), u64::saturating_add);
         assert!(tokens <= self.window, "{tokens} tokens were sent");
         self.most_tokens = self.most_tokens.max(tokens);
-        let texts = || conversation.turns.iter().flat_map(|turn| turn.blocks()).filter_map(Block::as_text);
+        let texts = || conversation.turns.iter().flat_map(Turn::blocks).filter_map(Block::as_text);
         let is_there = texts().any(|text| text.contains(self.instruction));
         assert!(is_there, "request {}: the first instruction is gone: {:?}", self.n_requests, texts().next());
     }
