@@ -45,7 +45,7 @@ const fn dev(name: &'static str) -> Room {
 const FACADE_ONLY: (&str, &str) = ("window-budget", "wb-compat");
 
 /// The layers of the workspace; `docs/architecture.md` draws them.
-const ROOMS: [Room; 18] = [
+const ROOMS: [Room; 19] = [
     room("wb-message", 0, Diet::Sync(&["memchr", "xxhash-rust"])),
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-summarize", 2, Diet::Async(&[])),
@@ -60,6 +60,7 @@ const ROOMS: [Room; 18] = [
     room("wb-formats", 4, Diet::Sync(&["memchr"])),
     room("wb-compat", 4, Diet::Sync(&[])),
     room("wb-replay", 5, Diet::Sync(&["memchr"])),
+    room("wb-agent", 6, Diet::Free),
     room("wb-cli", 6, Diet::Free),
     room("window-budget", 6, Diet::Free),
     dev("wb-testkit"),

@@ -24,7 +24,7 @@ fn run(rest: &[&str], stdin: &[u8]) -> Answer {
 #[test]
 fn a_finding_is_a_line_with_the_message_the_rule_and_what_to_do() {
     let answer = run(&[], &interrupted());
-    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    assert_eq!(answer.code, 3, "{}", answer.stderr);
     let lines: Vec<&str> = answer.stdout.lines().collect();
     assert_eq!(
         lines.last(),
@@ -58,7 +58,7 @@ fn a_session_of_an_agent_is_checked_as_its_provider_gets_it() {
 #[test]
 fn machines_get_one_object_with_the_place_and_the_source() {
     let answer = run(&["--json", "--dialect", "openai,gemini"], &interrupted());
-    assert_eq!((answer.code, answer.stdout.lines().count()), (1, 1));
+    assert_eq!((answer.code, answer.stdout.lines().count()), (3, 1));
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(found["dialects"], json!(["openai", "gemini"]));
     assert_eq!(found["n_violations"], 2);
@@ -117,7 +117,7 @@ fn request_bodies_are_checked_in_their_own_dialect_from_a_pipe_and_from_a_file()
         let of_file = wb(&["validate", file.to_str().unwrap()]);
         let piped = run(&[], body.to_string().as_bytes());
         for answer in [of_file, piped] {
-            assert_eq!(answer.code, 1, "{dialect}: {}", answer.stderr);
+            assert_eq!(answer.code, 3, "{dialect}: {}", answer.stderr);
             let expected = format!("message {at}: call-unanswered: ");
             assert!(answer.stdout.contains(&expected), "{dialect}: {}", answer.stdout);
             assert!(

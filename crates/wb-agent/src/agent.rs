@@ -1,0 +1,394 @@
+//! The agent: a transcript, a log, a model, tools, and an [`AgentContext`] that keeps it all within the window.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use wb_budget::{ModelCard, TokenCounter, TokenEstimate, TokenHeuristic};
+use wb_conductor::{
+    AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, Summarizer,
+    message_to_turn,
+};
+use wb_host::is_overflow_error;
+use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
+use wb_passes::Repair;
+use wb_session::{EntryId, Request};
+use wb_summarize::{Facts, Reply};
+
+use crate::answer::{Answer, Call, ask, message_of, request_of};
+use crate::clock::now_ms;
+use crate::error::AgentError;
+use crate::journal::{Journal, StepNote, is_digest, prompt_of};
+use crate::model::Model;
+use crate::step::Folded;
+use crate::tools::{STOPPED, ToolBox, ToolOutput};
+use crate::validity;
+
+/// What the model is told first.
+pub const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
+Read before you write, change as little as is needed, and run what shows that a change works. \
+Older messages are folded into a digest when the window fills; what you need again can be read again.";
+
+/// What happens while the agent works.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The model said more.
+    Text(&'a str),
+    /// A tool is run.
+    Call {
+        /// The tool.
+        name: &'a str,
+        /// Its arguments.
+        input: &'a serde_json::Value,
+    },
+    /// A tool has answered.
+    Result(&'a ToolOutput),
+    /// The transcript was compacted, or could not be.
+    Compacted(&'a CompactionReport),
+    /// A request is sent, with so many tokens by the counter.
+    Sent(&'a Conversation),
+}
+
+/// Takes what happens.
+pub type Show<'a> = &'a mut (dyn FnMut(Event<'_>) + Send);
+
+/// How a prompt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The model has nothing more to do.
+    Done,
+    /// The user stopped it.
+    Stopped,
+}
+
+/// An agent with one session.
+#[derive(Debug)]
+pub struct Agent {
+    model: Model,
+    tools: ToolBox,
+    descriptors: Vec<ToolDescriptor>,
+    compactor: Compactor,
+    context: AgentContext,
+    journal: Journal,
+    messages: Vec<Message>,
+    /// The entry of each message.
+    entries: Vec<EntryId>,
+    /// What the user said first.
+    first_prompt: Option<String>,
+    last_step: Option<StepNote>,
+}
+
+impl Agent {
+    /// Begins a session, or goes on with one: calls that were under way when it was left are answered first.
+    pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
+        let descriptors = tools.descriptors();
+        let compactor = compactor(&model, &descriptors);
+        let opened = journal.load(&ToolVocabulary::UNIVERSAL)?;
+        let context = follow(&compactor).resume(&opened.messages, opened.facts);
+        let (messages, entries) = (opened.messages, opened.entries);
+        let (first_prompt, last_step) = (opened.first_prompt, opened.last_step);
+        let mut agent = Self {
+            model,
+            tools,
+            descriptors,
+            compactor,
+            context,
+            journal,
+            messages,
+            entries,
+            first_prompt,
+            last_step,
+        };
+        agent.answer_open_calls()?;
+        Ok(agent)
+    }
+
+    /// Answers calls that nobody is running any more.
+    fn answer_open_calls(&mut self) -> Result<(), AgentError> {
+        let mut repaired = self.messages.clone();
+        let _ = Repair { in_flight: true, ..Repair::default() }.repair(&mut repaired);
+        for answer in repaired.drain(self.messages.len().min(repaired.len())..) {
+            self.append(answer, None)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the transcript.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Returns what the session shows so far.
+    pub fn facts(&self) -> &Facts {
+        self.context.facts()
+    }
+
+    /// Returns the log.
+    pub fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    /// Returns what was noted of the last compaction.
+    pub fn last_step(&self) -> Option<&StepNote> {
+        self.last_step.as_ref()
+    }
+
+    /// Tells how full the window is.
+    pub fn estimate(&mut self) -> TokenEstimate {
+        self.context.estimate(&self.messages)
+    }
+
+    /// Returns the tokens above which the transcript is compacted.
+    pub fn limit_tokens(&self) -> Option<u64> {
+        self.compactor.budget().ok().and_then(|budget| budget.window.map(|_| budget.limit))
+    }
+
+    /// Takes what the user says, and works until the model has nothing more to do or the user stops it. After an error the
+    /// transcript is whole, and the next prompt goes on from there.
+    pub async fn prompt(
+        &mut self,
+        text: &str,
+        cancel: &CancellationToken,
+        show: Show<'_>,
+    ) -> Result<Ended, AgentError> {
+        self.append(Message::User { content: text.into(), timestamp: now_ms() }, None)?;
+        let mut has_recovered = false;
+        loop {
+            self.make_room(show)?;
+            let conversation = self.request()?;
+            show(Event::Sent(&conversation));
+            let said = &mut |delta: &str| show(Event::Text(delta));
+            match ask(self.model.invoker.as_ref(), conversation, cancel, said).await {
+                Answer::Whole(draft, reply) => {
+                    has_recovered = false;
+                    if let Some(ended) = self.take(&draft, reply, cancel, show).await? {
+                        return Ok(ended);
+                    }
+                }
+                Answer::Stopped(text) => return self.stopped(&text),
+                // The provider knows its window better than any count.
+                Answer::Failed(error) if !has_recovered && is_overflow_error(&error.message, None) => {
+                    has_recovered = true;
+                    let report = self.context.compact_locally(&mut self.messages, &forced(cancel));
+                    self.record(&report, show)?;
+                }
+                Answer::Failed(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Keeps what was said until the user stopped it.
+    fn stopped(&mut self, text: &str) -> Result<Ended, AgentError> {
+        if !text.trim().is_empty() {
+            self.append(Message::assistant(text), None)?;
+        }
+        Ok(Ended::Stopped)
+    }
+
+    /// Brings the transcript within the window: a digest that has come is put in, a full window is compacted, and above
+    /// the threshold a digest is asked for meanwhile.
+    fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
+        if let Some(report) = self.context.finish(&mut self.messages) {
+            self.record(&report, show)?;
+        }
+        let reports = if self.context.is_over(&self.messages) {
+            vec![self.context.compact_locally(&mut self.messages, &CondenseOpts::default())]
+        } else {
+            self.context.before_request(&mut self.messages)
+        };
+        reports.iter().try_for_each(|report| self.record(report, show))
+    }
+
+    /// Builds the next request, and looks at it a last time.
+    fn request(&mut self) -> Result<Conversation, AgentError> {
+        let TokenEstimate { context_tokens, context_window, .. } = self.estimate();
+        if context_window > 0 && context_tokens > context_window {
+            return Err(AgentError::TooLarge { tokens: context_tokens, window: context_window });
+        }
+        let turns = self.messages.iter().cloned().map(message_to_turn).collect();
+        let conversation = Conversation { turns, ..head(&self.descriptors) };
+        validity::check(&conversation, &self.model.dialects)?;
+        Ok(conversation)
+    }
+
+    /// Takes an answer in and runs its calls; nothing where the model is to be asked again.
+    async fn take(
+        &mut self,
+        draft: &ReplyDraft,
+        reply: Reply,
+        cancel: &CancellationToken,
+        show: Show<'_>,
+    ) -> Result<Option<Ended>, AgentError> {
+        if let Some(more) = self.context.continued(draft) {
+            more.into_iter().try_for_each(|message| self.append(message, None))?;
+            return Ok(None);
+        }
+        let (request, usage) = (request_of(&reply), reply.usage);
+        let (message, calls) = message_of(reply.blocks, &format!("call_{}", self.journal.n_entries()));
+        self.append(message, Some(request))?;
+        self.context.after_response(&self.messages, &usage);
+        self.context.whole_answer("");
+        if calls.is_empty() {
+            return Ok(Some(Ended::Done));
+        }
+        for call in calls {
+            self.run(call, cancel, show).await?;
+        }
+        Ok(cancel.is_cancelled().then_some(Ended::Stopped))
+    }
+
+    /// Runs one call and takes its result in; one that the user has stopped is answered too.
+    async fn run(
+        &mut self,
+        call: Call,
+        cancel: &CancellationToken,
+        show: Show<'_>,
+    ) -> Result<(), AgentError> {
+        let output = match &call.input {
+            _ if cancel.is_cancelled() => ToolOutput { text: STOPPED.to_owned(), is_error: true },
+            Err(why) => ToolOutput { text: (*why).to_owned(), is_error: true },
+            Ok(input) => {
+                show(Event::Call { name: &call.name, input });
+                // A digest that is asked for meanwhile gets its time here, since most tools never wait.
+                tokio::task::yield_now().await;
+                self.tools.run(&call.name, input, cancel).await
+            }
+        };
+        show(Event::Result(&output));
+        let result = if output.is_error { Message::tool_error } else { Message::tool_result };
+        self.append(result(call.id, call.name, output.text), None)
+    }
+
+    /// Writes a message into the log, then into the transcript.
+    fn append(&mut self, message: Message, request: Option<Request>) -> Result<(), AgentError> {
+        let entry = self.journal.append(&message, request)?;
+        if self.first_prompt.is_none() {
+            self.first_prompt = prompt_of(&message);
+        }
+        self.messages.push(message);
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Writes a compaction into the log and shows it.
+    fn record(&mut self, report: &CompactionReport, show: Show<'_>) -> Result<(), AgentError> {
+        let first = self.first_prompt.as_deref().unwrap_or_default();
+        if let Some(Folded { step, entries, is_touched }) =
+            Folded::of(report, &mut self.messages, &self.entries, first)
+        {
+            let note = StepNote::of(report);
+            let digest = self.journal.append_step(step, &note)?;
+            self.entries = digest.into_iter().chain(entries).collect();
+            self.last_step = Some(note);
+            if is_touched {
+                self.follow_anew();
+            }
+        }
+        show(Event::Compacted(report));
+        Ok(())
+    }
+
+    /// Follows a transcript that was changed elsewhere; what the session has shown stays known.
+    fn follow_anew(&mut self) {
+        let facts = self.context.facts().clone();
+        let context = std::mem::replace(&mut self.context, follow(&self.compactor));
+        self.context = context.resume(&self.messages, facts);
+    }
+
+    /// Compacts now, in the model's words where there is one that can write; instructions say what the digest is to hold
+    /// besides. Without a model they cannot be followed.
+    pub async fn compact(
+        &mut self,
+        instructions: Option<&str>,
+        cancel: &CancellationToken,
+        show: Show<'_>,
+    ) -> Result<CompactionReport, AgentError> {
+        self.context.cancel();
+        let opts = forced(cancel);
+        let report = match (instructions, summarizer(&self.model)) {
+            (Some(instructions), Some(by)) => {
+                let compactor = self.compactor.clone().summarizer(by.instructions(Some(instructions)));
+                let facts = self.context.facts().clone();
+                let mut once = AgentContext::with(compactor).resume(&self.messages, facts);
+                let report = Box::pin(once.compact(&mut self.messages, &opts)).await;
+                self.follow_anew();
+                report
+            }
+            _ => Box::pin(self.context.compact(&mut self.messages, &opts)).await,
+        };
+        self.record(&report, show)?;
+        Ok(report)
+    }
+
+    /// Takes the last compaction back; false where there is none. What is over the limit then is compacted again before the
+    /// next request.
+    pub fn undo(&mut self) -> Result<bool, AgentError> {
+        self.context.cancel();
+        if !self.journal.take_back()? {
+            return Ok(false);
+        }
+        (self.messages, self.entries) = self.journal.context()?;
+        self.last_step = None;
+        self.follow_anew();
+        Ok(true)
+    }
+
+    /// Waits for a digest that is on its way; it is put in before the next request.
+    pub async fn settled(&mut self) {
+        self.context.settled().await;
+    }
+
+    /// Returns what a request weighs by the counter, in tokens: the system text, the tools and the transcript.
+    pub fn exact_tokens(&self) -> u64 {
+        let counter = TokenHeuristic::DEFAULT;
+        let messages = self.messages.iter().map(|message| counter.message(message));
+        messages.fold(counter.overhead(&head(&self.descriptors)), u64::saturating_add)
+    }
+
+    /// Returns how many messages stand for others.
+    pub fn n_digests(&self) -> usize {
+        self.messages.iter().filter(|message| is_digest(message)).count()
+    }
+
+    /// Tells whether the model writes digests.
+    pub fn writes_digests(&self) -> bool {
+        self.model.writes_digests
+    }
+
+    /// Returns the folder that the agent works in.
+    pub fn folder(&self) -> &Path {
+        self.tools.sandbox().root()
+    }
+}
+
+fn head(descriptors: &[ToolDescriptor]) -> Conversation {
+    let (system, tools) = (Some(SYSTEM.to_owned()), Some(descriptors.to_vec()));
+    Conversation { system, turns: Vec::new(), tools }
+}
+
+fn summarizer(model: &Model) -> Option<Summarizer> {
+    model.writes_digests.then(|| Summarizer::new(Arc::clone(&model.invoker)))
+}
+
+/// Files are not given back after a compaction: a log has no place for them between the digest and the tail, and the
+/// model can read them again.
+fn compactor(model: &Model, descriptors: &[ToolDescriptor]) -> Compactor {
+    let pipeline = Pipeline::default().max_restored(0);
+    let compactor = Compactor::new().card(ModelCard::with_window(model.window)).pipeline(pipeline);
+    let compactor = compactor.overhead_of(&head(descriptors));
+    match summarizer(model) {
+        Some(by) => compactor.summarizer(by),
+        None => compactor,
+    }
+}
+
+/// Follows a transcript; a digest is asked for in the background from three quarters of the limit on.
+fn follow(compactor: &Compactor) -> AgentContext {
+    let limit = compactor.budget().ok().map(|budget| budget.limit);
+    AgentContext::with(compactor.clone()).start_above(limit.map(|limit| limit / 4 * 3))
+}
+
+fn forced(cancel: &CancellationToken) -> CondenseOpts {
+    CondenseOpts { force: true, cancel: Some(cancel.clone()), ..CondenseOpts::default() }
+}

@@ -1,0 +1,107 @@
+//! One request, and what comes back.
+
+use futures::StreamExt;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use wb_conductor::ReplyDraft;
+use wb_message::{Block, Conversation, Message};
+use wb_session::Request;
+use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The model's whole answer, as it is streamed and as it is at the end.
+    Whole(ReplyDraft, Reply),
+    /// What was said until the user stopped it.
+    Stopped(String),
+    /// A failure.
+    Failed(InvokeError),
+}
+
+/// Asks a model; what it says is shown as it comes. Dropping the stream closes the connection.
+pub(crate) async fn ask(
+    invoker: &dyn ModelInvoker,
+    conversation: Conversation,
+    cancel: &CancellationToken,
+    show: &mut (dyn FnMut(&str) + Send),
+) -> Answer {
+    let options = StreamOptions { cancel: Some(cancel.clone()), ..StreamOptions::default() };
+    let mut stream = invoker.invoke(conversation, options);
+    let mut draft = ReplyDraft::default();
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Answer::Stopped(draft.text),
+            next = stream.next() => next,
+        };
+        let Some(emission) = next else {
+            return Answer::Failed(InvokeError::new("the answer ended before its end"));
+        };
+        draft.take(&emission);
+        match emission {
+            Emission::Text { delta } => show(&delta),
+            Emission::Error { error } => return Answer::Failed(error),
+            Emission::Done { reply } if reply.stop == StopReason::Aborted => {
+                return Answer::Stopped(draft.text);
+            }
+            Emission::Done { reply } => return Answer::Whole(draft, reply),
+            _ => {}
+        }
+    }
+}
+
+/// A call that is to be run, or to be answered with why it cannot be.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) input: Result<serde_json::Value, &'static str>,
+}
+
+/// Makes a message of an answer, and returns the calls in it. A call without an id of its own gets one that begins with
+/// `prefix`; one whose arguments are no object keeps none of them. An answer that says nothing says so.
+pub(crate) fn message_of(mut blocks: Vec<Block>, prefix: &str) -> (Message, Vec<Call>) {
+    let mut calls: Vec<Call> = Vec::new();
+    for (at, block) in blocks.iter_mut().enumerate() {
+        let Block::ToolCall { id, name, input } = block else { continue };
+        if id.is_empty() || calls.iter().any(|call| call.id == *id) {
+            *id = format!("{prefix}_{at}");
+        }
+        if name.is_empty() {
+            "unnamed".clone_into(name);
+        }
+        if let Some(text) = input.as_str()
+            && let Ok(read) = serde_json::from_str(text)
+        {
+            *input = read;
+        }
+        let known =
+            if input.is_object() { Ok(input.clone()) } else { Err("the arguments are no JSON object") };
+        if known.is_err() {
+            *input = json!({});
+        }
+        calls.push(Call { id: id.clone(), name: name.clone(), input: known });
+    }
+    let says = |block: &Block| {
+        block.as_text().map_or(!matches!(block, Block::Thinking { .. }), |it| !it.trim().is_empty())
+    };
+    if !blocks.iter().any(says) {
+        blocks.push(Block::text("(nothing)"));
+    }
+    (Message::assistant_blocks(blocks), calls)
+}
+
+/// Returns what the log says of the request that an answer belongs to.
+pub(crate) fn request_of(reply: &Reply) -> Request {
+    let stop_reason = match reply.stop {
+        StopReason::Complete => wb_session::StopReason::Stop,
+        StopReason::ToolCalls => wb_session::StopReason::ToolUse,
+        StopReason::MaxOutput => wb_session::StopReason::Length,
+        StopReason::Aborted => wb_session::StopReason::Aborted,
+        StopReason::Error => wb_session::StopReason::Error,
+        StopReason::Refusal => wb_session::StopReason::Other,
+    };
+    let usage = Some(reply.usage).filter(|usage| usage.prompt_tokens() > 0);
+    Request { model: Some(reply.model.clone()), usage, stop_reason, ..Request::default() }
+}

@@ -1,0 +1,142 @@
+//! What the user can type besides a prompt.
+
+use std::fmt::Write as _;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, Event};
+use crate::error::AgentError;
+
+/// What `/help` shows.
+pub const HELP: &str = "\
+/compact [INSTRUCTIONS]  fold older messages now; instructions are for a model that writes the digest
+/undo                    take the last compaction back
+/context                 how full the window is
+/why                     what the last compaction did, and what its audit found
+/quit                    leave; `--resume` goes on from there
+Ctrl-C stops what is under way.";
+
+/// How wide the meter is.
+const METER_CHARS: u64 = 40;
+
+/// A line that the user typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// Something for the model.
+    Prompt(&'a str),
+    /// Folds older messages now.
+    Compact(Option<&'a str>),
+    /// Takes the last compaction back.
+    Undo,
+    /// Tells how full the window is.
+    Context,
+    /// Tells what the last compaction did.
+    Why,
+    /// Leaves.
+    Quit,
+    /// Shows the commands.
+    Help,
+    /// A command that does not exist.
+    Unknown(&'a str),
+    /// Nothing.
+    Nothing,
+}
+
+impl<'a> Command<'a> {
+    /// Reads a line. A path is no command: it has a second slash.
+    pub fn of(line: &'a str) -> Self {
+        let line = line.trim();
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match (name, rest.trim()) {
+            ("", _) => Self::Nothing,
+            ("/compact", rest) => Self::Compact((!rest.is_empty()).then_some(rest)),
+            ("/undo", _) => Self::Undo,
+            ("/context", _) => Self::Context,
+            ("/why", _) => Self::Why,
+            ("/quit" | "/exit", _) => Self::Quit,
+            ("/help", _) => Self::Help,
+            (name, _) if name.starts_with('/') && !name[1..].contains('/') => Self::Unknown(name),
+            _ => Self::Prompt(line),
+        }
+    }
+}
+
+/// Folds older messages and tells what became of it.
+pub async fn compact(
+    agent: &mut Agent,
+    instructions: Option<&str>,
+    cancel: &CancellationToken,
+) -> Result<String, AgentError> {
+    let report = agent.compact(instructions, cancel, &mut |_: Event<'_>| {}).await?;
+    let ignored = instructions.is_some() && !agent.writes_digests();
+    let note =
+        if ignored { "\nno model writes the digest, so the instructions were not followed" } else { "" };
+    Ok(format!("{report}{note}"))
+}
+
+/// Takes the last compaction back and tells what became of it.
+pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
+    if !agent.undo()? {
+        return Ok("there is no compaction to take back".to_owned());
+    }
+    let tokens = agent.estimate().context_tokens;
+    let over = match agent.limit_tokens() {
+        Some(limit) if tokens > limit => "; that is over the limit, so that the next request compacts again",
+        _ => "",
+    };
+    Ok(format!("taken back: {tokens} tokens in {} messages{over}", agent.messages().len()))
+}
+
+/// Draws how full the window is.
+pub fn context(agent: &mut Agent) -> String {
+    let estimate = agent.estimate();
+    let (tokens, window) = (estimate.context_tokens, estimate.context_window.max(1));
+    let limit = agent.limit_tokens().unwrap_or(window);
+    let chars = |tokens: u64| (tokens.min(window) * METER_CHARS).div_ceil(window);
+    let meter: String = (1..=METER_CHARS)
+        .map(|at| match at {
+            at if at <= chars(tokens) => '█',
+            at if at == chars(limit) => '┊',
+            _ => '░',
+        })
+        .collect();
+    let how = if estimate.anchored { "counted by the provider" } else { "by estimate" };
+    let mut out = format!("▕{meter}▏ {tokens} of {window} tokens ({} %), {how}\n", tokens * 100 / window);
+    let digests = agent.n_digests();
+    let _ = writeln!(
+        out,
+        "{} messages, {digests} of them a digest; compacted above {limit} ┊",
+        agent.messages().len()
+    );
+    let _ = write!(out, "log: {}", agent.journal().path().display());
+    out
+}
+
+/// Tells what the last compaction did, and what its audit found.
+pub fn why(agent: &Agent) -> String {
+    let Some(step) = agent.last_step() else { return "nothing was compacted in this session".to_owned() };
+    let mut out = step.report.clone();
+    out.push_str(match (step.by_model, step.findings.is_empty()) {
+        (false, _) => "\nno words of a model are in it, so that there was nothing to audit",
+        (true, true) => "\nthe audit found nothing in the model's digest that the session does not bear out",
+        (true, false) => "\nthe audit struck this from the model's digest, or added what was missing:",
+    });
+    for finding in &step.findings {
+        let _ = write!(out, "\n- {finding}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_begins_with_a_slash_and_a_path_is_none() {
+        assert_eq!(Command::of(" /compact keep the plan "), Command::Compact(Some("keep the plan")));
+        assert_eq!(Command::of("/compact"), Command::Compact(None));
+        assert_eq!(Command::of("/usr/bin is full"), Command::Prompt("/usr/bin is full"));
+        assert_eq!(Command::of("/nope x"), Command::Unknown("/nope"));
+        assert_eq!(Command::of("  "), Command::Nothing);
+    }
+}

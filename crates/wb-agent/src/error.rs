@@ -1,0 +1,54 @@
+//! What ends a turn of the agent.
+
+use std::io;
+
+use wb_dialect::Dialect;
+use wb_session::SessionError;
+use wb_summarize::InvokeError;
+
+/// Why the agent cannot go on, or cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The request that was about to be sent breaks rules of its provider. That is a fault of this program.
+    #[error("a fault of wb-agent: the request is not valid for {dialect}, and was not sent: {}", findings.join("; "))]
+    Invalid {
+        /// The dialect of the request.
+        dialect: Dialect,
+        /// What is wrong, a line each.
+        findings: Vec<String>,
+    },
+    /// The transcript cannot be brought within the window.
+    #[error("the context has {tokens} tokens and the window {window}; nothing more can be folded")]
+    TooLarge {
+        /// What would be sent, in tokens.
+        tokens: u64,
+        /// The window, in tokens.
+        window: u64,
+    },
+    /// The model failed. The transcript is as it was, and the prompt can be given again.
+    #[error("the model failed: {0}")]
+    Model(#[from] InvokeError),
+    /// The log could not be read or written.
+    #[error("the log: {0}")]
+    Session(#[from] SessionError),
+    /// A file or a folder could not be used.
+    #[error("{what}: {source}")]
+    File {
+        /// Which one, and what for.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What the user asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl AgentError {
+    /// Says of which file an error is.
+    pub(crate) fn of_file(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::File { what, source }
+    }
+}

@@ -1,0 +1,52 @@
+//! A small agent that works for hours inside a small window: five tools in one folder, any model or none, a log to go on from.
+//!
+//! It shows a host how the pieces fit. An [`Agent`] holds the transcript and a [`Journal`], its log over `wb-session`; an
+//! `AgentContext` of `wb-conductor` says when the window is full and folds the head, in the background where a model writes the
+//! digest. Each message is written down before it counts, and each compaction becomes entries of the log, so that what is
+//! read again is what was there: [`Agent::new`] goes on after a kill at any place. Before a request is sent,
+//! [`validity::check`] looks at it a last time.
+//!
+//! The tools of a [`ToolBox`] stay in their [`Sandbox`], but for a command of the shell, which begins there and has a limited
+//! time. Without a network there is the [`Offline`] model, which runs what the user names, and [`Script`]s.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tokio_util::sync::CancellationToken;
+//! use wb_agent::{Agent, Ended, Journal, Model, Offline, Sandbox, ToolBox, ToolLimits};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let dir = tempfile::tempdir()?;
+//! std::fs::write(dir.path().join("notes.md"), "Buy milk.\n")?;
+//! let sandbox = Sandbox::new(dir.path())?;
+//! let journal = Journal::create(&dir.path().join("logs"), sandbox.root())?;
+//! let tools = ToolBox::new(sandbox, ToolLimits::default());
+//! let mut agent = Agent::new(Model::offline(Arc::new(Offline), false), tools, journal)?;
+//! let ended = agent.prompt("read notes.md", &CancellationToken::new(), &mut |_| {}).await?;
+//! assert_eq!((ended, agent.messages().len()), (Ended::Done, 4)); // prompt, call, result, answer
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod error;
+mod clock;
+pub mod sandbox;
+pub mod tools;
+pub mod script;
+pub mod model;
+pub mod validity;
+mod step;
+pub mod journal;
+mod answer;
+pub mod agent;
+pub mod commands;
+
+pub use agent::{Agent, Ended, Event, SYSTEM, Show};
+pub use commands::Command;
+pub use error::AgentError;
+pub use journal::{Journal, StepNote};
+pub use model::Model;
+pub use sandbox::Sandbox;
+pub use script::{Offline, Script};
+pub use tools::{STOPPED, ToolBox, ToolLimits, ToolOutput};

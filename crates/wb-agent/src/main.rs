@@ -1,0 +1,203 @@
+//! The command `wb-agent`: an agent in the terminal.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+use wb_agent::{
+    Agent, AgentError, Command, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits, commands,
+};
+use wb_message::text::one_line;
+
+/// Stands for the newest session of the folder.
+const NEWEST: &str = "newest";
+
+/// Works in one folder with five tools, for hours inside a small window; without --model offline and for nothing.
+///
+/// A line is a prompt, or a command; /help shows them.
+#[derive(Debug, Parser)]
+#[command(name = "wb-agent", version)]
+struct Args {
+    /// The folder that the tools work in
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// Who answers: offline, script:FILE, or PROVIDER:MODEL such as anthropic:claude-haiku-4-5
+    ///
+    /// PROVIDER is anthropic, openai, openai-responses, gemini or openai-compatible; the key is taken from its environment
+    /// variable. What the tools read is sent there.
+    #[arg(long, default_value = "offline")]
+    model: String,
+    /// Where requests go [default: the provider]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The model's context window [default: 200000; 32000 offline]
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<u64>,
+    /// Go on with the session in FILE [default: the newest one of the folder]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = NEWEST)]
+    resume: Option<PathBuf>,
+    /// Where logs are kept [default: wb-agent in `$XDG_STATE_HOME`, or in ~/.local/state]
+    #[arg(long, value_name = "FOLDER")]
+    logs: Option<PathBuf>,
+    /// Leave the bash tool out; a command is not held in the folder
+    #[arg(long)]
+    no_bash: bool,
+    /// How long a command may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    command_timeout: u64,
+    /// Take one prompt from here and leave
+    #[arg(long, short, value_name = "PROMPT")]
+    prompt: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = match runtime {
+        Ok(runtime) => {
+            let done = runtime.block_on(run(&args));
+            // A thread may be waiting for a line still.
+            runtime.shutdown_background();
+            done
+        }
+        Err(error) => Err(AgentError::Usage(error.to_string())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<(), AgentError> {
+    let mut agent = agent(args)?;
+    if let Some(prompt) = &args.prompt {
+        prompted(&mut agent, prompt).await?;
+        return agent.journal().sync();
+    }
+    println!("{} · {} · /help shows the commands", agent.folder().display(), args.model);
+    println!("{}", commands::context(&mut agent));
+    let mut lines = lines();
+    loop {
+        print!("> ");
+        let _ = std::io::stdout().flush();
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            _ = tokio::signal::ctrl_c() => None,
+        };
+        let Some(line) = line else { break };
+        if !obey(&mut agent, &line).await? {
+            break;
+        }
+    }
+    println!();
+    agent.journal().sync()
+}
+
+fn agent(args: &Args) -> Result<Agent, AgentError> {
+    let named = |what: &Path| format!("{}", what.display());
+    let sandbox = Sandbox::new(&args.folder)
+        .map_err(|source| AgentError::File { what: named(&args.folder), source })?;
+    let mut model = Model::find(&args.model, args.base_url.as_deref())?;
+    model.window = args.window.unwrap_or(model.window);
+    let logs = logs(args)?;
+    let journal = match &args.resume {
+        None => Journal::create(&logs, sandbox.root())?,
+        Some(file) if file != Path::new(NEWEST) => Journal::open(file)?,
+        Some(_) => {
+            let newest = Journal::newest(&logs, sandbox.root());
+            let none = || AgentError::Usage(format!("{} has no session of this folder", logs.display()));
+            Journal::open(&newest.ok_or_else(none)?)?
+        }
+    };
+    let limits = ToolLimits {
+        command_timeout: Duration::from_secs(args.command_timeout),
+        has_bash: !args.no_bash,
+        ..ToolLimits::default()
+    };
+    Agent::new(model, ToolBox::new(sandbox, limits), journal)
+}
+
+fn logs(args: &Args) -> Result<PathBuf, AgentError> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = || set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+    let logs = args.logs.clone().or_else(|| Some(state()?.join("wb-agent")));
+    logs.ok_or_else(|| AgentError::Usage("there is no home folder; name a folder with --logs".to_owned()))
+}
+
+/// Reads lines in a thread, since nobody can take back a read that has begun.
+fn lines() -> UnboundedReceiver<String> {
+    let (send, lines) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if send.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Does what a line says; false at the end.
+async fn obey(agent: &mut Agent, line: &str) -> Result<bool, AgentError> {
+    match Command::of(line) {
+        Command::Nothing => {}
+        Command::Quit => return Ok(false),
+        Command::Help => println!("{}", commands::HELP),
+        Command::Unknown(name) => println!("there is no {name}; /help shows the commands"),
+        Command::Context => println!("{}", commands::context(agent)),
+        Command::Why => println!("{}", commands::why(agent)),
+        Command::Undo => println!("{}", commands::undo(agent)?),
+        Command::Compact(instructions) => {
+            let cancel = CancellationToken::new();
+            let done = stoppable(&cancel, commands::compact(agent, instructions, &cancel)).await?;
+            println!("{done}");
+        }
+        Command::Prompt(text) => match prompted(agent, text).await {
+            Err(AgentError::Model(error)) => println!("\nthe model failed: {error}; what was said is kept"),
+            Err(error @ AgentError::TooLarge { .. }) => println!("\n{error}"),
+            done => done?,
+        },
+    }
+    Ok(true)
+}
+
+async fn prompted(agent: &mut Agent, text: &str) -> Result<(), AgentError> {
+    let cancel = CancellationToken::new();
+    let ended = stoppable(&cancel, agent.prompt(text, &cancel, &mut |event| show(&event))).await?;
+    println!("{}", if ended == Ended::Stopped { "\n[stopped]" } else { "" });
+    Ok(())
+}
+
+/// Lets Ctrl-C stop what is under way, which then comes to its end by itself.
+async fn stoppable<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Ok(()) = tokio::signal::ctrl_c() => cancel.cancel(),
+        }
+    }
+}
+
+fn show(event: &Event<'_>) {
+    match event {
+        Event::Text(delta) => print!("{delta}"),
+        Event::Call { name, input } => println!("\n· {name} {}", one_line(&input.to_string(), 100)),
+        Event::Result(output) => {
+            let mark = if output.is_error { '✗' } else { ' ' };
+            println!("{mark} {} bytes: {}", output.text.len(), one_line(&output.text, 90));
+        }
+        Event::Compacted(report) => println!("\n⟲ {report}"),
+        _ => {}
+    }
+    let _ = std::io::stdout().flush();
+}

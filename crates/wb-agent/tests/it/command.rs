@@ -1,0 +1,83 @@
+//! The command itself, stopped and killed by signals.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::support::folder;
+
+fn begin(dir: &TempDir, more: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb-agent"));
+    command.arg(dir.path().join("work")).arg("--logs").arg(dir.path().join("logs")).args(more);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn says(child: &mut Child, line: &str) {
+    writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+fn until_there(file: &Path) {
+    let start = Instant::now();
+    while !file.exists() {
+        assert!(start.elapsed() < Duration::from_mins(1), "{} never came", file.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn output(child: Child) -> String {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn ctrl_c_stops_a_tool_and_the_session_goes_on() {
+    let dir = folder();
+    let mut agent = begin(&dir, &[]);
+    says(&mut agent, "bash touch begun; sleep 60");
+    until_there(&dir.path().join("work/begun"));
+    signal(&agent, "-INT");
+    says(&mut agent, "ls");
+    says(&mut agent, "/quit");
+    let said = output(agent);
+    assert!(said.contains("[Stopped by the user]") && said.contains("[stopped]"), "{said}");
+    assert!(said.contains("· ls {}") && said.contains("begun"), "{said}");
+}
+
+#[test]
+fn a_session_that_was_killed_in_a_tool_is_resumed_by_its_folder() {
+    let dir = folder();
+    let mut agent = begin(&dir, &[]);
+    says(&mut agent, "bash touch begun; sleep 2");
+    until_there(&dir.path().join("work/begun"));
+    signal(&agent, "-KILL");
+    agent.wait().unwrap();
+    let mut agent = begin(&dir, &["--resume"]);
+    says(&mut agent, "ls");
+    says(&mut agent, "/context");
+    let said = output(agent);
+    // Prompt, call, its result that never came, prompt, call, result, answer.
+    assert!(said.contains("7 messages, 0 of them a digest"), "{said}");
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    let dir = folder();
+    for (more, wanted) in [
+        (&["--resume"][..], "has no session of this folder"),
+        (&["--model", "oracle:x"], "there is no provider oracle"),
+        (&["--model", "openai-compatible:x"], "--base-url http://localhost:11434/v1"),
+        (&["--model", "script:none"], "none: "),
+    ] {
+        let output = begin(&dir, more).wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.starts_with("error: ") && said.contains(wanted), "{said}");
+    }
+}

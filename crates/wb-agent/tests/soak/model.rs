@@ -1,0 +1,112 @@
+//! A model that is asked thousands of times, and answers each time in its own way.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use serde_json::json;
+use wb_budget::Usage;
+use wb_message::{Block, Conversation, Turn};
+use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
+
+/// How many files there are to read.
+pub(crate) const FILES: u64 = 40;
+/// What a failed request says.
+pub(crate) const FAILURE: &str = "overloaded, as now and then";
+
+/// Mixes a number (splitmix64).
+pub(crate) fn random(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
+/// What the user says in a turn.
+pub(crate) fn prompt(turn: u64) -> String {
+    match turn % 7 {
+        0 => format!(
+            "Now m{}. {}",
+            turn % FILES,
+            "And look at what calls it, please. ".repeat((random(turn) % 60) as usize)
+        ),
+        3 => format!("From now on, never change part_{turn} without asking me."),
+        _ => format!("Go on with turn {turn}."),
+    }
+}
+
+/// Answers by the number of the request.
+#[derive(Debug, Default)]
+pub(crate) struct Soaked {
+    n: AtomicU64,
+}
+
+impl ModelInvoker for Soaked {
+    fn invoke(&self, conversation: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
+        let n = self.n.fetch_add(1, Ordering::Relaxed);
+        let emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
+        // It takes its time, so that the agent can be killed between any two of them.
+        let timed = stream::iter(emissions).then(|emission| async {
+            tokio::task::yield_now().await;
+            emission
+        });
+        timed.boxed()
+    }
+}
+
+/// A digest that is good, bad, or does not come.
+fn digest(n: u64) -> Vec<Emission> {
+    match random(n) % 5 {
+        0 => vec![Emission::Error { error: InvokeError::new("no digest today") }],
+        1 => said(vec![Block::text("All done, nothing to report.")]),
+        2 => said(vec![Block::text(
+            "# Objective\n- Port src/none.rs.\n\n# Status\n- Shipped: all tests pass.\n".repeat(40),
+        )]),
+        _ => said(vec![Block::text(format!(
+            "# Objective\n- Bring the modules to the new reader.\n\n# Status (Shipped / Active / Stuck)\n- Active: request {n}.\n"
+        ))]),
+    }
+}
+
+fn answer(n: u64, conversation: &Conversation) -> Vec<Emission> {
+    // How many calls of this turn were answered.
+    let n_results =
+        conversation.turns.iter().rev().take_while(|turn| !matches!(turn, Turn::User { .. })).count();
+    if random(n).is_multiple_of(97) {
+        return vec![Emission::Error { error: InvokeError::new(FAILURE) }];
+    }
+    let text = Block::text(format!(
+        "Request {n}: I look at the next part. {}",
+        "So it is. ".repeat((n % 30) as usize)
+    ));
+    if n_results as u64 > random(n >> 2) % 8 {
+        return said(vec![text]);
+    }
+    let n_calls = 1 + random(n ^ 5) % 3;
+    said(std::iter::once(text).chain((0..n_calls).map(|nth| call(random(n * 4 + nth)))).collect())
+}
+
+fn call(n: u64) -> Block {
+    let path = format!("src/m{}.rs", n % FILES);
+    let (name, input) = match n >> 8 & 15 {
+        0 => ("ls", json!({ "path": "src" })),
+        1 => ("grep", json!({ "text": format!("_{}()", n % 1000) })),
+        2 => ("edit", json!({ "path": format!("notes/{n}.md"), "old": "", "new": "learnt\n" })),
+        3 => ("edit", json!({ "path": path, "old": "no such text", "new": "" })),
+        4 => ("bash", json!({ "command": format!("seq {}; exit {}", n % 40_000, n % 2) })),
+        5 => ("read", json!({ "path": "../secret" })),
+        6 => ("read", json!("no object")),
+        _ => ("read", json!({ "path": path })),
+    };
+    Block::call("", name, input)
+}
+
+fn said(blocks: Vec<Block>) -> Vec<Emission> {
+    let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
+    let stop = if has_calls { StopReason::ToolCalls } else { StopReason::Complete };
+    let text = blocks.iter().filter_map(Block::as_text).map(|text| Emission::Text { delta: text.to_owned() });
+    let mut emissions: Vec<Emission> = text.collect();
+    let reply = Reply { model: "soaked".to_owned(), blocks, usage: Usage::EMPTY, stop };
+    emissions.push(Emission::Done { reply });
+    emissions
+}
