@@ -2,5 +2,6 @@
 
 mod counts;
 mod equality;
+mod recipe;
 #[cfg(feature = "tokenizer-json")]
 mod tokenizer_json;
