@@ -191,3 +191,22 @@ fn piece(bytes: &[u8], range: Range<u64>) -> &[u8] {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
     &bytes[place(range.start)..place(range.end).max(place(range.start))]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_there_until_the_end_is_one_part_that_nobody_changes() {
+        let mut parts = StaticPart(b"abc");
+        assert_eq!((parts.list("").unwrap(), parts.list("x").unwrap()), (vec![PartId::new()], Vec::new()));
+        assert_eq!((parts.len("").unwrap(), parts.len("x").unwrap()), (Some(3), None));
+        let span = |at: u64| Span { at, len: 9, ..Span::default() };
+        assert_eq!(
+            (parts.bytes(&span(1)).unwrap(), parts.bytes(&span(7)).unwrap()),
+            (b"bc".to_vec(), Vec::new())
+        );
+        assert_eq!((parts.whole("").unwrap(), parts.held("x")), (b"abc".to_vec(), None));
+        assert!(matches!(parts.commit(&ChangeSet::default()), Err(CommitError::ReadOnly)));
+    }
+}
