@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
-use wb_message::text::head;
+use wb_message::text::{head, line_of};
 
 use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
@@ -189,10 +189,11 @@ impl Mentions {
         let (mut start, mut line, mut kept) = (text.len() + 1, Line::default(), None);
         for at in found.drain(..).rev() {
             if at.start < start {
-                start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
-                let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
-                let own = text[start..end].trim_start();
-                let indent = u8::try_from(end - start - own.len()).unwrap_or(u8::MAX);
+                let whole = line_of(text, at.clone());
+                start = whole.start;
+                let n_bytes = whole.len();
+                let own = text[whole].trim_start();
+                let indent = u8::try_from(n_bytes - own.len()).unwrap_or(u8::MAX);
                 let from_end = count(text.len() - start);
                 (line, kept) = (Line { text: own.trim_end(), from_end, indent }, None);
             }
