@@ -16,6 +16,7 @@ mod figures;
 mod weight;
 mod e2e;
 mod integrations;
+mod sdk;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ usage: cargo xtask <command>
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
+  sdk [--record]
+          the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv
   weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
   tidy    small rules about files: length, order of modules, links, leftovers, words
 ";
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["integrations"] => integrations::run(&root),
+        ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
         ["tidy"] => tidy::run(&root),
