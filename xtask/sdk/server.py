@@ -11,7 +11,7 @@ PATHS = [
     (r"/v1/chat/completions", "openai"),
     (r"/v1/responses", "openai-responses"),
     (r"/v1/messages", "anthropic"),
-    (r"/v1beta/models/([^:/]+):generateContent", "gemini"),
+    (r"/v1(?:beta)?/models/([^:/]+):generateContent", "gemini"),
 ]
 WORD = "Fine."
 
@@ -85,6 +85,17 @@ def refusal(dialect, why):
     return {"error": {"message": why, "type": "invalid_request_error", "param": None, "code": None}}
 
 
+def camel(value):
+    """Takes names with underscores too, as providers that read protocol buffers do; what is in the caller's own words stays."""
+    if isinstance(value, list):
+        return [camel(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    own = {"args", "response", "parameters", "parametersJsonSchema"}
+    renamed = {re.sub(r"_([a-z])", lambda match: match[1].upper(), key): inner for key, inner in value.items()}
+    return {key: inner if key in own else camel(inner) for key, inner in renamed.items()}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -94,8 +105,9 @@ class Handler(BaseHTTPRequestHandler):
         matches = ((re.fullmatch(pattern, path), dialect) for pattern, dialect in PATHS)
         match, dialect = next(((match, dialect) for match, dialect in matches if match), (None, "openai"))
         if match is None:
+            self.server.strays.append(path)
             return self.answer(404, refusal("openai", f"no such path: {path}"))
-        body = json.loads(text)
+        body = camel(json.loads(text)) if dialect == "gemini" else json.loads(text)
         model = match[1] if match.groups() else body.get("model", "")
         found = findings(dialect, model if isinstance(model, str) else "", body)
         self.server.asked.append((dialect, model, body, found))
@@ -116,9 +128,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def start():
-    """Starts to listen on a free port; what was asked is in `asked`."""
+    """Starts to listen on a free port; what was asked is in `asked`, and paths that no provider has in `strays`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    server.asked = []
+    server.asked, server.strays = [], []
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
