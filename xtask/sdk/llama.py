@@ -12,7 +12,7 @@ import struct
 import sys
 
 SEED = 20260101
-N_EMBD, N_HEAD, N_LAYER, N_FF, N_CTX = 32, 2, 1, 64, 8192
+N_EMBD, N_HEAD, N_LAYER, N_FF, N_CTX = 32, 2, 1, 64, 65536
 U32, F32, STRING, ARRAY, BOOL, I32 = 4, 6, 8, 9, 7, 5
 TEMPLATE = "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}</s>{% endfor %}<|assistant|>"
 ALIGNMENT = 32

@@ -2,6 +2,7 @@
 
 mod python;
 mod requests;
+mod server;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -14,13 +15,14 @@ use crate::e2e;
 use report::Sent;
 use requests::Requests;
 
-const USAGE: &str = "usage: cargo xtask sdk [--record]\n";
+const USAGE: &str = "usage: cargo xtask sdk [--record | --server]\n";
 
 /// Sends all requests, and with `--record` writes the page.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     match words {
         [] => send(root, false),
         ["--record"] => send(root, true),
+        ["--server"] => by_server(root),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -56,6 +58,17 @@ fn send(root: &Path, is_recorded: bool) -> Result<(), String> {
         start.elapsed().as_secs_f64()
     );
     if is_recorded { record(root, &sent, &requests) } else { Ok(()) }
+}
+
+/// Has a real inference server write a digest, from a package of llama.cpp; by hand, for it is large.
+fn by_server(root: &Path) -> Result<(), String> {
+    let (target, folder) = folders()?;
+    let python = python::installed(&folder, &[python::LLAMA_CPP])?;
+    let wb = e2e::build_wb(root, &target)?;
+    let start = Instant::now();
+    let told = server::digest(root, &wb, &python, &folder)?;
+    println!("{}, {}: {told}, {:.1} s", python::LLAMA_CPP, e2e::today()?, start.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// Returns the target directory, and the folder in it where environments and requests are.

@@ -90,7 +90,7 @@ fn is_base64(signature: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
     let digits = signature.trim_end_matches('=');
     let n_padding = signature.len() - digits.len();
-    !digits.is_empty() && n_padding <= 2 && signature.len() % 4 == 0 && digits.bytes().all(is_digit)
+    !digits.is_empty() && n_padding <= 2 && signature.len().is_multiple_of(4) && digits.bytes().all(is_digit)
 }
 
 fn image(media_type: &str, data: &str) -> Value {
