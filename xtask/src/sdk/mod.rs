@@ -47,7 +47,7 @@ fn send(root: &Path, is_recorded: bool) -> Result<(), String> {
     std::fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let requests = requests::all(root, &wb, &scratch)?;
     let file = folder.join("requests.jsonl");
-    let lines: String = requests.lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines: String = requests.lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
     std::fs::write(&file, lines).map_err(|error| format!("{}: {error}", file.display()))?;
     let sent = sent(root, &python, &file)?;
     println!(

@@ -135,7 +135,7 @@ fn made() -> Vec<Value> {
     let picture = || vec![Block::text("Here."), Block::image("image/png", PIXEL)];
     let mut picture_result = Message::tool_result("c1", "read", "");
     if let Message::ToolResult { content, .. } = &mut picture_result {
-        *content = picture().into();
+        *content = picture();
     }
     let messages = vec![
         Message::user(picture()),
