@@ -22,7 +22,7 @@ pub(crate) enum Action {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action); 8] = [
+pub(crate) const STEPS: [(&str, Action); 9] = [
     ("fmt", Action::Cargo("fmt --all --check")),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
     ("layers", Action::Own(layers::run)),
