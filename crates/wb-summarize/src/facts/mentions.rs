@@ -207,8 +207,7 @@ impl Mentions {
     /// Reads an argument of a call, whose line is the call as a whole.
     pub(crate) fn read_argument(&mut self, text: &str, call: &str, kept: &mut Option<Kept>) {
         self.n_bytes += text.len() as u64;
-        let call = Line { text: call, ..Line::default() };
-        each_name(text, |at| self.note(&text[at], call, kept, By::Call));
+        each_name(text, |at| self.note(&text[at], Line { text: call, ..Line::default() }, kept, By::Call));
     }
 
     /// Reads a text of the message whose lines are not kept: a name that has a line keeps that.
