@@ -142,7 +142,6 @@ pub struct Mentions {
     n_bytes: u64,
     #[serde(skip)]
     pub(super) places: ByKey<u32>,
-    /// Where the names of a text stand, while it is read.
     #[serde(skip)]
     found: Vec<Range<usize>>,
 }
@@ -190,11 +189,10 @@ impl Mentions {
         for at in found.drain(..).rev() {
             if at.start < start {
                 let whole = line_of(text, at.clone());
+                let own = text[whole.clone()].trim_start();
+                let indent = u8::try_from(whole.len() - own.len()).unwrap_or(u8::MAX);
+                let from_end = count(text.len() - whole.start);
                 start = whole.start;
-                let n_bytes = whole.len();
-                let own = text[whole].trim_start();
-                let indent = u8::try_from(n_bytes - own.len()).unwrap_or(u8::MAX);
-                let from_end = count(text.len() - start);
                 (line, kept) = (Line { text: own.trim_end(), from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {

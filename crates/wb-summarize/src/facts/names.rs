@@ -230,7 +230,7 @@ mod tests {
             ("parseCart(TotalInCents) some_name x_y", &["parseCart", "TotalInCents", "some_name"]),
             ("https://example.org/a?b=1, then", &["https://example.org/a?b=1"]),
             ("fixed in 3f9c2ab and deadbeef", &["3f9c2ab"]),
-            ("http:/x1/y https://a/b,https://c https://", &["https://a/b", "https://c"]),
+            ("http:/x1/y https://a/b,https://c https://", &["/x1/y", "https://a/b", "https://c"]),
             ("xhttps://some_host or http:///srv_a", &["//some_host", "http:///srv_a"]),
             ("words, Words WORDS 12345678", &[]),
             ("é/ü日本 a", &[]),
