@@ -1,7 +1,7 @@
 """What a request body looks like in each dialect, as the providers document it.
 
 A shape is a function from a value and its place to what is wrong there. None of this knows wb-dialect.
-Read on the public pages of the providers:
+Written from memory of these pages, with what providers are known to take beyond them; compare when in doubt:
   https://platform.openai.com/docs/api-reference/chat/create
   https://platform.openai.com/docs/api-reference/responses/create
   https://platform.claude.com/docs/en/api/messages

@@ -15,8 +15,9 @@ const TITLE: &str = "\
 # Our requests in the official SDKs
 
 The official Python SDKs send what `wb-dialect` encodes to a provider of ours on the loopback address. It holds each body against what the
-provider documents (`xtask/sdk/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which was written
-from the public pages and knows nothing of `wb-dialect`. What arrives must say what was encoded, and the SDK must read the answer, held
+provider documents (`xtask/sdk/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which shares
+no code with `wb-dialect`. It was written from memory of the public pages by somebody who had read the rules of `wb-dialect`: a second
+reading of the same knowledge, and not compared with the pages line by line. What arrives must say what was encoded, and the SDK must read the answer, held
 strictly against its own types. No provider was asked: that ours is as strict as theirs is not proved by this.
 
 - command: `cargo xtask sdk --record`

@@ -206,7 +206,10 @@ mod tests {
         let lines = of_session("a", "untouched", messages);
         let refused: Vec<bool> = lines.iter().map(|line| line["is_refused"] == true).collect();
         assert_eq!(refused, [true, false].repeat(4));
-        assert_eq!(of_session("a", "untouched", vec![Message::assistant("Hi.")]).len(), 4);
+        assert_eq!(
+            of_session("a", "untouched", vec![Message::user("Hello."), Message::assistant("Hi.")]).len(),
+            4
+        );
     }
 
     #[test]
