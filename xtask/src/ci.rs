@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{catalog, e2e, layers, tidy};
+use crate::{catalog, e2e, layers, sdk, tidy};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) enum Action {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action); 8] = [
+pub(crate) const STEPS: [(&str, Action); 9] = [
     ("fmt", Action::Cargo("fmt --all --check")),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
     ("layers", Action::Own(layers::run)),
@@ -31,6 +31,7 @@ pub(crate) const STEPS: [(&str, Action); 8] = [
     ("test", Action::Tests("test --workspace --all-features")),
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
     ("e2e", Action::Own(e2e::run_if_npm_is_there)),
+    ("sdk", Action::Own(sdk::run_if_python_is_there)),
 ];
 
 /// Runs the steps.
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn the_steps_stand_in_the_order_of_the_house() {
         let names = STEPS.map(|(name, _)| name);
-        assert_eq!(names, ["fmt", "clippy", "layers", "catalog", "tidy", "test", "rustdoc", "e2e"]);
+        assert_eq!(names, ["fmt", "clippy", "layers", "catalog", "tidy", "test", "rustdoc", "e2e", "sdk"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod weight;
 mod estimators;
 mod e2e;
 mod integrations;
+mod sdk;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +41,9 @@ usage: cargo xtask <command>
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
   schema  writes the JSON Schema of the settings into docs/reference
+  sdk [--record | --server]
+          the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv.
+          --server has llama.cpp's server write a digest
   weight  counts the crates that each crate and feature brings along, and writes docs/evaluation/weight.md
   tidy    small rules about files: length, order of modules, links, leftovers, words
 ";
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
         ["integrations"] => integrations::run(&root),
+        ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),
         ["weight"] => weight::run(&root),
         ["tidy"] => tidy::run(&root),

@@ -66,11 +66,14 @@ impl Outcome {
         Self { model: Some(model.spent()), ..outcome }
     }
 
-    /// Compacts the session's messages with other steps; nothing is written.
+    /// Compacts the session's messages with other steps, for somebody who shows no outline; nothing is written.
     pub(crate) fn of_steps(session: &mut Session, steps: Pipeline) -> Self {
         let vocabulary = session.opened.vocabulary;
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
-        Self::with(session, &settings, compact_locally_with)
+        let mut messages = std::mem::take(&mut session.opened.messages);
+        let facts = session.facts(&messages);
+        let report = compact_locally_with(&mut messages, &settings, &session.opts(), &facts);
+        Self::after(session, messages, facts, report)
     }
 
     fn with(
@@ -78,15 +81,21 @@ impl Outcome {
         settings: &Compactor,
         compact: impl FnOnce(&mut Vec<Message>, &Compactor, &CondenseOpts, &Facts) -> CompactionReport,
     ) -> Self {
-        let opts = session.opts();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = session.facts(&messages);
-        let mut report = compact(&mut messages, settings, &opts, &facts);
+        let report = compact(&mut messages, settings, &session.opts(), &facts);
+        let outcome = Self::after(session, messages, facts, report);
+        let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
+        Self { outline, ..outcome }
+    }
+
+    /// Tells what became of a session's messages, without an outline.
+    fn after(session: &Session, messages: Vec<Message>, facts: Facts, mut report: CompactionReport) -> Self {
         let undo = report.undo.take();
-        let unchanged = || (0..lines.len()).map(Origin::Kept).collect();
-        let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(lines.len()));
-        let outline = fates(lines, &messages, &report, &origins);
+        let n_before = report.messages_before;
+        let unchanged = || (0..n_before).map(Origin::Kept).collect();
+        let origins = undo.as_ref().map_or_else(unchanged, |undo| undo.origins(n_before));
         let patch = undo.as_ref().map(|undo| Patch::of(undo, &messages)).unwrap_or_default();
         let new = origins.iter().zip(&messages).filter(|(origin, _)| **origin == Origin::New);
         let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
@@ -98,7 +107,7 @@ impl Outcome {
         Self {
             messages,
             report,
-            outline,
+            outline: Vec::new(),
             origins,
             patch,
             facts,

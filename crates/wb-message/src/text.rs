@@ -1,8 +1,9 @@
 //! Cutting and tidying text on character boundaries.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::markers::CLIP_MARK;
 
@@ -17,6 +18,29 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
 /// Returns at most the last `max_bytes` bytes of the text, cut forward to a character boundary.
 pub fn tail(text: &str, max_bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(max_bytes))..]
+}
+
+/// Returns where the line or the lines stand that hold a range of the text, without the line end.
+///
+/// ```
+/// let text = "one\ntwo 2\nthree";
+/// assert_eq!(&text[wb_message::text::line_of(text, 5..6)], "two 2");
+/// ```
+pub fn line_of(text: &str, place: Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let start = memrchr(b'\n', &bytes[..place.start]).map_or(0, |end| end + 1);
+    start..memchr(b'\n', &bytes[place.end..]).map_or(bytes.len(), |at| place.end + at)
+}
+
+/// Returns the lines of a text as [`str::lines`] does, found faster.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut start = 0;
+    let last = !text.is_empty() && !text.ends_with('\n');
+    memchr_iter(b'\n', text.as_bytes()).chain(last.then_some(text.len())).map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
+    })
 }
 
 /// Keeps the head (two thirds) and the tail (one third) of a text with [`CLIP_MARK`] between them, at most
@@ -135,4 +159,16 @@ pub fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     tidy_into(&mut out, text);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_standard_library() {
+        for text in ["", "\n", "a", "a\n", "a\nb", "\n\na\r\n\rb\r", "\r\n", "é\n\nü\r\r\n"] {
+            assert_eq!(lines(text).collect::<Vec<_>>(), text.lines().collect::<Vec<_>>(), "{text:?}");
+        }
+    }
 }

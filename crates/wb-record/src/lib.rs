@@ -71,7 +71,7 @@ pub use kept::Kept;
 pub use lines::{Line, Lines};
 pub use note::Note;
 pub use numbers::Numbers;
-pub use part::{Access, MemoryParts, PartReader, Parts};
+pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, UsageAt, View};

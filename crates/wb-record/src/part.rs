@@ -40,6 +40,11 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
+    /// Returns all the bytes of a part without a copy, where it is held in memory.
+    fn held(&self, _part: &str) -> Option<&[u8]> {
+        None
+    }
+
     /// Returns all the bytes of a part; none if there is no such part.
     fn whole(&self, part: &str) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
@@ -134,10 +139,12 @@ impl Parts for MemoryParts {
         Ok(self.0.get(part).map(|bytes| bytes.len() as u64))
     }
 
+    fn held(&self, part: &str) -> Option<&[u8]> {
+        self.0.get(part).map(Vec::as_slice)
+    }
+
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
-        let bytes = self.0.get(part).map_or(&[][..], Vec::as_slice);
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-        out.extend_from_slice(&bytes[place(range.start)..place(range.end).max(place(range.start))]);
+        out.extend_from_slice(piece(self.held(part).unwrap_or_default(), range));
         Ok(())
     }
 
@@ -149,5 +156,57 @@ impl Parts for MemoryParts {
         }
         self.0 = draft;
         Ok(())
+    }
+}
+
+/// One part without a name that nobody changes, in memory that is there until the program ends.
+#[derive(Clone, Copy, Debug)]
+pub struct StaticPart(pub &'static [u8]);
+
+impl Parts for StaticPart {
+    fn list(&self, prefix: &str) -> io::Result<Vec<PartId>> {
+        Ok(if prefix.is_empty() { vec![PartId::new()] } else { Vec::new() })
+    }
+
+    fn len(&self, part: &str) -> io::Result<Option<u64>> {
+        Ok(self.held(part).map(|bytes| bytes.len() as u64))
+    }
+
+    fn held(&self, part: &str) -> Option<&[u8]> {
+        part.is_empty().then_some(self.0)
+    }
+
+    fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
+        out.extend_from_slice(piece(self.held(part).unwrap_or_default(), range));
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &ChangeSet) -> Result<(), CommitError> {
+        Err(CommitError::ReadOnly)
+    }
+}
+
+/// Returns a range of bytes, as much of it as there is.
+fn piece(bytes: &[u8], range: Range<u64>) -> &[u8] {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+    &bytes[place(range.start)..place(range.end).max(place(range.start))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_there_until_the_end_is_one_part_that_nobody_changes() {
+        let mut parts = StaticPart(b"abc");
+        assert_eq!((parts.list("").unwrap(), parts.list("x").unwrap()), (vec![PartId::new()], Vec::new()));
+        assert_eq!((parts.len("").unwrap(), parts.len("x").unwrap()), (Some(3), None));
+        let span = |at: u64| Span { at, len: 9, ..Span::default() };
+        assert_eq!(
+            (parts.bytes(&span(1)).unwrap(), parts.bytes(&span(7)).unwrap()),
+            (b"bc".to_vec(), Vec::new())
+        );
+        assert_eq!((parts.whole("").unwrap(), parts.held("x")), (b"abc".to_vec(), None));
+        assert!(matches!(parts.commit(&ChangeSet::default()), Err(CommitError::ReadOnly)));
     }
 }

@@ -25,9 +25,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+pub(crate) use apart::{entered, way};
 pub(crate) use hosts::{HOSTS, Host};
 pub(crate) use install::{cache, install_packages};
 use play::Outcome;
+pub(crate) use wb::build as build_wb;
 
 const USAGE: &str = "\
 usage: cargo xtask e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
@@ -173,7 +175,8 @@ fn run_host(
     Ok(outcomes)
 }
 
-fn today() -> Result<String, String> {
+/// Returns the date of today.
+pub(crate) fn today() -> Result<String, String> {
     let output = Command::new("date").args(["-u", "+%F"]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("date: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

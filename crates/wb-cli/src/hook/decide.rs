@@ -1,11 +1,12 @@
 //! From what a host asks to what it is answered.
 
 use std::borrow::Cow;
+use std::mem::ManuallyDrop;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_formats::{FormatError, newest, open, open_path};
 use wb_message::{Message, runs};
-use wb_record::{Access, ByAgent, Document, MemoryParts, View, json};
+use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
 use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
@@ -31,7 +32,7 @@ impl From<Answer> for Decided {
 }
 
 /// Answers a host.
-pub(super) fn decide(request: &Request<'_>, config: &Config) -> Decided {
+pub(super) fn decide(request: &Request<'static>, config: &Config) -> Decided {
     if request.version != VERSION {
         return Answer::pass(format!("version {} is not known, {VERSION} is", request.version)).into();
     }
@@ -47,9 +48,9 @@ pub(super) fn decide(request: &Request<'_>, config: &Config) -> Decided {
 /// A session that was read: the document, the name of its conversation, and what the model sees of it.
 pub(super) type Opened = (Box<dyn Document>, String, View);
 
-fn read(source: &Source<'_>) -> Result<Opened, FormatError> {
+fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     let document = match source {
-        Source::Messages(raw) | Source::Content(raw) => open(Box::new(MemoryParts::of(raw.get())))?,
+        Source::Messages(raw) | Source::Content(raw) => open(Box::new(StaticPart(raw.get().as_bytes())))?,
         Source::Text(text) => open(Box::new(MemoryParts::of(text.as_str())))?,
         Source::Path(path) => open_path(path, Access::Read)?,
     };
@@ -68,11 +69,12 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     };
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
-    let mut session = Session::of(file, opened, policy, config.strategy, &config.catalog);
+    // The program ends soon: what was read is not given back piece by piece.
+    let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
     session.opened.model = request.model.clone().or(session.opened.model.take());
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);
-    let mut outcome = Outcome::of_steps(&mut session, steps);
+    let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let by_agent = match &answer.action {
         Action::Replace { digest, .. } => Some(ByAgent::of(digest, kept(&outcome))),

@@ -7,7 +7,7 @@ mod undo_note;
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,16 +23,6 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::shell::Shell;
 
-/// What comes from the thread that works.
-enum News {
-    /// The host's own limit.
-    Budget(Duration),
-    /// What goes to standard output.
-    Answer(Vec<u8>),
-    /// The log has it.
-    Noted,
-}
-
 /// Reads what a host asks from standard input and writes one answer to standard output.
 pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     if args.schema {
@@ -45,79 +35,87 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     let start = Instant::now();
     std::panic::set_hook(Box::new(|_| answer_fault()));
     let (sender, news) = channel();
-    let environment = shell.environment.clone();
-    thread::spawn(move || work(start, &environment, &sender));
-    let mut budget = Duration::from_millis(args.budget_ms);
+    let budget = Duration::from_millis(args.budget_ms);
+    thread::spawn(move || watch(start, budget, &news));
+    // The thread that a program begins with is the one that memory is given fastest.
+    work(start, &shell.environment, &sender);
+    Ok(())
+}
+
+/// Answers in the place of the thread that works, and ends the program, where the time is over.
+fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
     loop {
-        let answer = match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
-            Ok(News::Budget(told)) => {
-                budget = budget.min(told);
-                continue;
-            }
-            Ok(News::Answer(answer)) => answer,
-            Err(RecvTimeoutError::Timeout) => Answer::pass("there was not enough time").line(),
-            Ok(News::Noted) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-        };
-        if IS_ANSWERED.swap(true, Ordering::Relaxed) {
-            // The time is over, and the answer was given.
-            return Ok(());
+        match news.recv_timeout(budget.saturating_sub(start.elapsed())) {
+            Ok(told) => budget = budget.min(told),
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        io::stdout().lock().write_all(&answer)?;
+    }
+    say(&Answer::pass(TOO_LATE).line());
+    std::process::exit(0)
+}
+
+/// Gives the one answer, unless it was given; an answer that is being given comes to its end first.
+fn say(answer: &[u8]) {
+    let mut out = io::stdout().lock();
+    if !IS_ANSWERED.swap(true, Ordering::Relaxed) {
+        // Where nobody listens, the host is left to itself anyway.
+        let _ = out.write_all(answer).and_then(|()| out.flush());
     }
 }
+
+const TOO_LATE: &str = "there was not enough time";
 
 /// Whether the one answer was given.
 static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
 
 /// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
 fn answer_fault() {
-    if !IS_ANSWERED.swap(true, Ordering::Relaxed) {
-        // Where nobody listens, the host is left to itself anyway.
-        let _ = io::stdout().lock().write_all(&Answer::pass("an error inside wb").line());
-    }
+    say(&Answer::pass("an error inside wb").line());
     std::process::exit(0)
 }
 
-fn work(start: Instant, environment: &Environment, sender: &Sender<News>) {
+fn work(start: Instant, environment: &Environment, budget: &Sender<Duration>) {
     let mut text = Vec::new();
     if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
-        return send(sender, News::Answer(Answer::pass(format!("standard input: {error}")).line()));
+        return say(&Answer::pass(format!("standard input: {error}")).line());
     }
-    match serde_json::from_slice::<Request<'_>>(&text) {
-        Ok(request) => answer(&request, environment, start, sender),
-        Err(error) => {
-            if let Ok(event) = serde_json::from_slice::<Event>(&text) {
-                tell(&event, environment, start, sender);
-            } else {
-                let answer = Answer::pass(protocol::why_unread(&text, &error));
-                send(sender, News::Answer(answer.line()));
-            }
-        }
+    // What was asked is there until the program ends, and nobody copies it.
+    let text: &'static [u8] = text.leak();
+    match serde_json::from_slice::<Request<'_>>(text) {
+        Ok(request) => answer(&request, environment, start, budget),
+        Err(error) => match serde_json::from_slice::<Event>(text) {
+            Ok(event) => tell(&event, environment, start),
+            Err(_) => say(&Answer::pass(protocol::why_unread(text, &error)).line()),
+        },
     }
-    send(sender, News::Noted);
 }
 
 /// Says what there is to say to a host's own event.
-fn tell(event: &Event, environment: &Environment, start: Instant, sender: &Sender<News>) {
+fn tell(event: &Event, environment: &Environment, start: Instant) {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
         _ => Said::default(),
     };
-    send(sender, News::Answer(said.text.into_bytes()));
+    say(said.text.as_bytes());
     said.entry.into_iter().for_each(|entry| log(entry, environment, start));
 }
 
 /// Answers what is asked in our own form.
-fn answer(request: &Request<'_>, environment: &Environment, start: Instant, sender: &Sender<News>) {
-    request.budget_ms.into_iter().for_each(|ms| send(sender, News::Budget(Duration::from_millis(ms))));
+fn answer(request: &Request<'static>, environment: &Environment, start: Instant, budget: &Sender<Duration>) {
+    // Whoever watches the time is there as long as the program is.
+    request.budget_ms.into_iter().for_each(|ms| _ = budget.send(Duration::from_millis(ms)));
     let folder = request.cwd.as_deref().or(environment.working.as_deref());
     let Decided { answer, by_agent } = match Config::read(environment, folder) {
         Ok(config) => decide(request, &config),
         Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
+    if request.budget_ms.is_some_and(|ms| ms_since(start) >= ms) {
+        return say(&Answer::pass(TOO_LATE).line());
+    }
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };
-    send(sender, News::Answer(answer.line()));
+    say(&answer.line());
     let file = undo_note::session_file(request, environment);
     let noted = by_agent.zip(file.as_deref());
     let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
@@ -136,9 +134,4 @@ fn log(entry: Entry, environment: &Environment, start: Instant) {
 
 fn ms_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Where nobody listens any more, the time is over.
-fn send(sender: &Sender<News>, news: News) {
-    let _ = sender.send(news);
 }

@@ -23,7 +23,9 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     for round in rounds {
         let role = if round.is_model { "assistant" } else { "user" };
         for piece in in_order(round) {
-            let Some(part) = part(&piece.said) else { continue };
+            // The compaction of another provider stands in the user's place, where reasoning cannot.
+            let is_misplaced = !round.is_model && matches!(piece.said, Said::Thinking { .. });
+            let Some(part) = part(&piece.said).filter(|_| !is_misplaced) else { continue };
             match messages.last_mut() {
                 Some((last, parts, from)) if *last == role => {
                     parts.push(part);

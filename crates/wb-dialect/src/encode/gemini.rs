@@ -44,7 +44,7 @@ fn parts<'a>(round: &Round<'a>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(V
     let mut signature = None;
     for piece in results_first(round) {
         if let Said::Thinking { signature: new, .. } = piece.said {
-            signature = new.filter(|new| !new.is_empty() && !is_of_openai(new));
+            signature = new.filter(|new| round.is_model && is_base64(new) && !is_of_openai(new));
             continue;
         }
         if let Said::Call { id, name, .. } = piece.said {
@@ -83,6 +83,14 @@ fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
 fn response(content: &[Block], is_error: bool) -> Value {
     let key = if is_error { "error" } else { "output" };
     json!({ key: result_text(content) })
+}
+
+/// Returns whether a signature is bytes in base64, as those of Gemini are.
+fn is_base64(signature: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
+    let digits = signature.trim_end_matches('=');
+    let n_padding = signature.len() - digits.len();
+    !digits.is_empty() && n_padding <= 2 && signature.len().is_multiple_of(4) && digits.bytes().all(is_digit)
 }
 
 fn image(media_type: &str, data: &str) -> Value {

@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_message::{Message, ToolVocabulary};
-use wb_record::json::{elements, find, set};
+use wb_record::json::{find, place_in, set};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
@@ -17,6 +20,9 @@ use wb_record::{
 const HEADER_TYPE: &str = "window-budget";
 /// The version of the layout that is written.
 const VERSION: u64 = 1;
+
+/// Messages that are read sooner than another thread begins.
+const FEW: usize = 500;
 
 const ROLES: [&str; 7] =
     ["user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
@@ -66,9 +72,8 @@ impl Format for Native {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let mut document = NativeDocument { parts, read: Read::default() };
-        document.refresh()?;
-        Ok(Box::new(document))
+        let (text, read, messages) = opened(parts.as_ref())?;
+        Ok(Box::new(NativeDocument { parts, text, read, fresh: Mutex::new(Some(messages)) }))
     }
 }
 
@@ -98,132 +103,170 @@ struct Meta {
 #[derive(Debug)]
 struct NativeDocument {
     parts: Box<dyn Parts>,
+    /// What was read, where the parts do not hold it in memory themselves.
+    text: Option<Vec<u8>>,
     read: Read,
+    /// The messages, until the first view takes them.
+    fresh: Mutex<Option<Vec<Message>>>,
 }
 
 /// What a file says, and where.
 #[derive(Debug)]
 struct Read {
-    text: Vec<u8>,
     joint: Joint,
     records: Vec<Record>,
     meta: Meta,
     truncated: Option<Note>,
 }
 
-/// A line or an element, with its message or why there is none.
-type Record = (Range<usize>, Result<Message, FormatError>);
-
-impl Default for Read {
-    fn default() -> Self {
-        Self {
-            text: Vec::new(),
-            joint: Joint::Line,
-            records: Vec::new(),
-            meta: Meta::default(),
-            truncated: None,
-        }
-    }
-}
+/// A line or an element, and why there is no message in it.
+type Record = (Range<usize>, Option<FormatError>);
 
 impl Read {
     /// Reads a whole text. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
     /// that the text is something else.
-    fn of(text: Vec<u8>) -> Result<Self, FormatError> {
+    fn of(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
         let seen = Seen::all(&text[..text.len().min(64 * 1024)]);
-        let mut read = match seen.first() {
+        let (mut read, messages) = match seen.first() {
             Some(first) if is_document(first) => Self::of_document(text)?,
             _ => Self::of_lines(text)?,
         };
-        let is_wrong = |(_, message): &Record| matches!(message, Err(FormatError::BadMessage { .. }));
-        let is_bad = |(_, message): &Record| message.is_err();
+        let is_wrong = |(_, error): &Record| matches!(error, Some(FormatError::BadMessage { .. }));
         let wrong = read.records.iter().position(is_wrong);
-        let wrong = wrong.or_else(|| read.records.iter().all(is_bad).then_some(0));
+        let wrong = wrong.or_else(|| messages.is_empty().then_some(0));
         match wrong.filter(|at| *at < read.records.len()) {
-            Some(at) => Err(read.records.swap_remove(at).1.err().unwrap_or(FormatError::Empty)),
-            None => Ok(read),
+            Some(at) => Err(read.records.swap_remove(at).1.unwrap_or(FormatError::Empty)),
+            None => Ok((read, messages)),
         }
     }
 
-    fn of_lines(text: Vec<u8>) -> Result<Self, FormatError> {
-        let mut read = Self::default();
-        let mut lines = Lines::new(text.as_slice());
+    fn of_lines(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
+        let (mut meta, mut truncated, mut records) = (Meta::default(), None, Vec::new());
+        let mut lines = Lines::new(text);
         let mut is_first = true;
         while let Some(line) = lines.next_line()? {
             let error = |error: serde_json::Error| FormatError::of_json(line.number, &error);
             match line.parse::<Value>() {
                 Ok(header) if is_first && header["type"] == HEADER_TYPE => {
-                    read.meta = meta(line.number, header)?;
+                    meta = meta_of(line.number, header)?;
                 }
                 Err(_) if line.is_truncated() => {
-                    read.truncated = Some(Note::TruncatedLastLine { line: line.number });
+                    truncated = Some(Note::TruncatedLastLine { line: line.number });
                 }
                 parsed => {
                     let start = usize::try_from(line.at).unwrap_or(usize::MAX);
                     let message = parsed.and_then(Message::deserialize).map_err(error);
-                    read.records.push((start..start + line.bytes.len(), message));
+                    records.push((start..start + line.bytes.len(), message));
                 }
             }
             is_first = false;
         }
-        read.text = text;
-        Ok(read)
+        let (records, messages) = apart(records);
+        Ok((Self { joint: Joint::Line, records, meta, truncated }, messages))
     }
 
-    fn of_document(text: Vec<u8>) -> Result<Self, FormatError> {
+    fn of_document(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
         let skipped = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let json = &text[skipped..];
-        serde_json::from_slice::<serde::de::IgnoredAny>(json)
-            .map_err(|error| FormatError::of_json(1, &error))?;
-        let list = find(json, &["messages"]).unwrap_or(0..json.len());
-        let meta = serde_json::from_slice(json).unwrap_or_default();
-        let line_of = |at: usize| 1 + memchr::memchr_iter(b'\n', &json[..at]).count();
-        let places = elements(&json[list.clone()]).unwrap_or_default();
-        let record = |place: Range<usize>| {
-            let place = list.start + place.start..list.start + place.end;
-            let message = serde_json::from_slice(&json[place.clone()]).map_err(|error| {
+        let is_list = json.trim_ascii_start().starts_with(b"[");
+        let meta = if is_list { Meta::default() } else { serde_json::from_slice(json).unwrap_or_default() };
+        let list = if is_list { json } else { list_in(json)? };
+        let values: Vec<&RawValue> =
+            serde_json::from_slice(list).map_err(|error| FormatError::of_json(1, &error))?;
+        let line_of = |at: usize| 1 + memchr::memchr_iter(b'\n', &text[skipped..at]).count();
+        let record = |value: &RawValue| {
+            let place = place_in(text, value.get()).unwrap_or_default();
+            let message = serde_json::from_str(value.get()).map_err(|error| {
                 let what = wb_record::lines::fault(&error);
                 FormatError::BadMessage { line: line_of(place.start), what }
             });
-            (place.start + skipped..place.end + skipped, message)
+            (place, message)
         };
-        let records = places.into_iter().map(record).collect();
-        Ok(Self { joint: Joint::Comma, records, meta, truncated: None, text })
+        let (records, messages) = apart(in_two(&values, record));
+        Ok((Self { joint: Joint::Comma, records, meta, truncated: None }, messages))
     }
 
     fn notes(&self) -> Vec<Note> {
-        let bad: Vec<&FormatError> =
-            self.records.iter().filter_map(|(_, message)| message.as_ref().err()).collect();
+        let bad: Vec<&FormatError> = self.records.iter().filter_map(|(_, error)| error.as_ref()).collect();
         let line = bad.first().and_then(|error| error.line()).unwrap_or(0);
         let unreadable = (!bad.is_empty()).then_some(Note::UnreadableRecords { n: bad.len(), line });
         unreadable.into_iter().chain(self.truncated).collect()
     }
 
     /// Returns the records with a message, by their number.
-    fn readable(&self) -> impl Iterator<Item = (usize, &Range<usize>, &Message)> {
-        self.records
-            .iter()
-            .enumerate()
-            .filter_map(|(at, (range, message))| Some((at, range, message.as_ref().ok()?)))
+    fn readable(&self) -> impl Iterator<Item = (usize, &Range<usize>)> {
+        let all = self.records.iter().enumerate();
+        all.filter(|(_, (_, error))| error.is_none()).map(|(at, (range, _))| (at, range))
     }
 
     /// Returns where the records stand for whoever replaces them: lines with their line feed.
-    fn ranges(&self) -> Vec<Range<usize>> {
+    fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
         let end = |range: &Range<usize>| match self.joint {
             Joint::Comma => range.end,
-            Joint::Line => memchr::memchr(b'\n', &self.text[range.end..])
-                .map_or(self.text.len(), |at| range.end + at + 1),
+            Joint::Line => {
+                memchr::memchr(b'\n', &text[range.end..]).map_or(text.len(), |at| range.end + at + 1)
+            }
         };
         self.records.iter().map(|(range, _)| range.start..end(range)).collect()
     }
 }
 
-fn meta(line: usize, header: Value) -> Result<Meta, FormatError> {
+/// Returns the text of the list of messages in an object, or of the object where it has none.
+fn list_in(json: &[u8]) -> Result<&[u8], FormatError> {
+    serde_json::from_slice::<serde::de::IgnoredAny>(json).map_err(|error| FormatError::of_json(1, &error))?;
+    Ok(find(json, &["messages"]).map_or(b"[]", |list| &json[list]))
+}
+
+/// Reads values in their order; many on two threads.
+fn in_two<'a, T: Send>(values: &[&'a RawValue], read: impl Fn(&'a RawValue) -> T + Sync) -> Vec<T> {
+    let all = |values: &[&'a RawValue]| values.iter().map(|value| read(value)).collect::<Vec<T>>();
+    let (first, rest) = values.split_at(values.len() / 2);
+    if first.len() < FEW {
+        return all(values);
+    }
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || all(rest));
+        let mut read = all(first);
+        // Where there is no other thread, or it failed, this one reads the rest.
+        read.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| all(rest)));
+        read
+    })
+}
+
+/// Parts messages from what is said of their records.
+fn apart(
+    read: impl IntoIterator<Item = (Range<usize>, Result<Message, FormatError>)>,
+) -> (Vec<Record>, Vec<Message>) {
+    let (mut records, mut messages) = (Vec::new(), Vec::new());
+    for (range, message) in read {
+        let error = message.map(|message| messages.push(message)).err();
+        records.push((range, error));
+    }
+    (records, messages)
+}
+
+fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     if header["version"] == VERSION {
         return Meta::deserialize(header).map_err(|error| FormatError::of_json(line, &error));
     }
     let what = format!("version {} of the header is not known, only {VERSION} is", header["version"]);
     Err(FormatError::BadMessage { line, what })
+}
+
+/// The text where parts do not hold it in memory, what it says, and its messages.
+type Opened = (Option<Vec<u8>>, Read, Vec<Message>);
+
+/// Reads parts, and returns their text too where they do not hold it in memory.
+fn opened(parts: &dyn Parts) -> Result<Opened, FormatError> {
+    let text = if parts.held("").is_none() { Some(parts.whole("")?) } else { None };
+    let (read, messages) = Read::of(text.as_deref().or(parts.held("")).unwrap_or_default())?;
+    Ok((text, read, messages))
+}
+
+impl NativeDocument {
+    fn text(&self) -> &[u8] {
+        self.text.as_deref().or(self.parts.held("")).unwrap_or_default()
+    }
 }
 
 impl Document for NativeDocument {
@@ -233,9 +276,13 @@ impl Document for NativeDocument {
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let mut view = View::new(Native.name(), ToolVocabulary::UNIVERSAL);
-        for (_, range, message) in self.read.readable() {
+        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).take();
+        view.messages = match fresh {
+            Some(messages) => messages,
+            None => Read::of(self.text())?.1,
+        };
+        for ((_, range), message) in self.read.readable().zip(&view.messages) {
             let record = Span { at: range.start as u64, len: range.len() as u64, ..Span::default() };
-            view.messages.push(message.clone());
             view.provenance.push([Place::whole(record, message)]);
         }
         view.model.clone_from(&self.read.meta.model);
@@ -246,20 +293,21 @@ impl Document for NativeDocument {
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, .. } = *wanted;
+        let text = self.text();
         let numbers: Vec<usize> = self.read.readable().map(|(number, ..)| number).collect();
         let piece = |item: &Item<'_>| match item {
             Item::Same(at) => Ok(Piece::Stays(numbers[*at])),
             Item::Body(at, content) => {
                 let (range, before) = (&self.read.records[numbers[*at]].0, &view.messages[*at]);
                 let after = before.with_body(content.to_vec());
-                with_changes(&self.read.text[range.clone()], before, &after).map(Piece::New)
+                with_changes(&text[range.clone()], before, &after).map(Piece::New)
             }
             Item::New(message) => json_of(message).map(Piece::New),
             Item::Old(_) => Err(refused("what was folded is not in the file any more")),
         };
         let pieces = items.iter().map(piece).collect::<Result<Vec<_>, _>>()?;
-        let is_foreign = |at: usize| self.read.records[at].1.is_err();
-        let changes = splices(&self.read.text, &self.read.ranges(), &pieces, self.read.joint, is_foreign);
+        let is_foreign = |at: usize| self.read.records[at].1.is_some();
+        let changes = splices(text, &self.read.ranges(text), &pieces, self.read.joint, is_foreign);
         Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
     }
 
@@ -272,7 +320,8 @@ impl Document for NativeDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        self.read = Read::of(self.parts.whole("")?)?;
+        let (text, read, messages) = opened(self.parts.as_ref())?;
+        (self.text, self.read, self.fresh) = (text, read, Mutex::new(Some(messages)));
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use wb_formats::write_jsonl;
 use wb_message::{Block, Message};
+use wb_record::{MemoryParts, ONLY_CONVERSATION, Parts, StaticPart};
 
 use crate::support::{fixture, open};
 
@@ -24,6 +25,22 @@ fn what_is_written_is_read_back() {
         write_jsonl(messages, &mut out).unwrap();
         let opened = open(&out).unwrap();
         assert_eq!((opened.format, opened.messages.as_slice()), ("native", messages));
+    }
+}
+
+#[test]
+fn many_messages_are_read_in_their_order_and_every_view_has_them() {
+    const N_MESSAGES: usize = 2_501;
+    let messages: Vec<Message> = (0..N_MESSAGES).map(|at| Message::user(format!("message {at}"))).collect();
+    let text = serde_json::to_string(&messages).unwrap();
+    let parts: [Box<dyn Parts>; 2] =
+        [Box::new(MemoryParts::of(text.clone())), Box::new(StaticPart(text.leak().as_bytes()))];
+    for parts in parts {
+        let document = wb_formats::open(parts).unwrap();
+        for _ in 0..2 {
+            let view = document.view(ONLY_CONVERSATION).unwrap();
+            assert_eq!((&view.messages, view.provenance.len()), (&messages, N_MESSAGES));
+        }
     }
 }
 

@@ -135,7 +135,8 @@ pub(super) fn is_below(path: &str, folder: &str) -> bool {
     let inside = |path: &[u8]| path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'));
     let slashes = || path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let is_relative = folder.first().is_some_and(|first| *first != b'/');
-    inside(path) || (is_relative && slashes().any(|(at, _)| inside(&path[at + 1..])))
+    path.len() > folder.len()
+        && (inside(path) || (is_relative && slashes().any(|(at, _)| inside(&path[at + 1..]))))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
-use wb_message::text::head;
+use wb_message::text::{head, line_of};
 
 use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
@@ -142,7 +142,6 @@ pub struct Mentions {
     n_bytes: u64,
     #[serde(skip)]
     pub(super) places: ByKey<u32>,
-    /// Where the names of a text stand, while it is read.
     #[serde(skip)]
     found: Vec<Range<usize>>,
 }
@@ -189,11 +188,11 @@ impl Mentions {
         let (mut start, mut line, mut kept) = (text.len() + 1, Line::default(), None);
         for at in found.drain(..).rev() {
             if at.start < start {
-                start = text[..at.start].rfind('\n').map_or(0, |end| end + 1);
-                let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
-                let own = text[start..end].trim_start();
-                let indent = u8::try_from(end - start - own.len()).unwrap_or(u8::MAX);
-                let from_end = count(text.len() - start);
+                let whole = line_of(text, at.clone());
+                let own = text[whole.clone()].trim_start();
+                let indent = u8::try_from(whole.len() - own.len()).unwrap_or(u8::MAX);
+                let from_end = count(text.len() - whole.start);
+                start = whole.start;
                 (line, kept) = (Line { text: own.trim_end(), from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {

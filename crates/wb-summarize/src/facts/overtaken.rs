@@ -29,9 +29,14 @@ impl Mentions {
 
     /// Forgets the lines that are such; the names stay.
     pub(crate) fn overtake_lines(&mut self, is_such: impl Fn(&str) -> bool) {
+        // Names of one line mostly stand next to each other.
+        let (mut last, mut is_gone) = (Span::default(), false);
         for at in 0..self.kept.len() {
             let line = self.kept[at].line;
-            if line.1 > 0 && is_such(self.at(line)) {
+            if line != last {
+                (last, is_gone) = (line, line.1 > 0 && is_such(self.at(line)));
+            }
+            if is_gone {
                 self.kept[at].line = Span::default();
             }
         }
@@ -60,6 +65,7 @@ impl Mentions {
 
 /// Visits the mentions whose lines were kept of these messages.
 fn with_lines<'m>(kept: &'m mut [Mention], messages: &'m [u32]) -> impl Iterator<Item = &'m mut Mention> {
+    let kept = if messages.is_empty() { &mut [] } else { kept };
     let oldest = messages.iter().copied().min().unwrap_or(u32::MAX);
     let is_of = move |at: u32| at >= oldest && messages.contains(&at);
     kept.iter_mut().filter(move |it| it.line.1 > 0 && is_of(it.message))

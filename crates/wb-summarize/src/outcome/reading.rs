@@ -1,6 +1,6 @@
 //! What all lines of an output say together.
 
-use wb_message::text::{head, tail};
+use wb_message::text::{head, lines, tail};
 
 use crate::outcome::lines::{bare, sign};
 use crate::outcome::sign_words::{COUNTED, Sign};
@@ -47,7 +47,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn of(body: &'a str) -> Self {
         let mut reading = Self::default();
         let (start, end) = ends(body);
-        start.lines().chain(end.lines()).for_each(|line| reading.add(line));
+        lines(start).chain(lines(end)).for_each(|line| reading.add(line));
         reading
     }
 

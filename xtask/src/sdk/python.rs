@@ -1,0 +1,52 @@
+//! A virtual environment with the SDKs, made once for each set of versions.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The SDKs of the providers.
+pub(crate) const SDKS: [&str; 3] = ["openai==3.54.0", "anthropic==2.12.0", "google-genai==3.4.0"];
+/// llama.cpp and its server, built for many platforms.
+pub(crate) const LLAMA_CPP: &str = "xllamacpp==2026.10.11549";
+
+/// Returns whether Python can make virtual environments here.
+pub(crate) fn is_there() -> bool {
+    let is_fine = |words: &[&str]| {
+        let mut asked = Command::new("python3");
+        asked.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        asked.status().is_ok_and(|status| status.success())
+    };
+    is_fine(&["-m", "venv", "--help"]) && is_fine(&["-m", "ensurepip", "--version"])
+}
+
+/// Installs packages into an environment below a folder if they are not there, and returns its Python.
+pub(crate) fn installed(cache: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = cache.join(packages.join("_").replace("==", "-"));
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    // An install that was broken off left no mark, and is begun again.
+    let mark = folder.join("installed");
+    if !mark.is_file() {
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let pip =
+            ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
+        run(Command::new(&python).args(pip).args(packages))?;
+        std::fs::write(&mark, "").map_err(|error| format!("{}: {error}", mark.display()))?;
+    }
+    Ok(python)
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let told = format!("{command:?}");
+    let status = command.stdin(Stdio::null()).status().map_err(|error| format!("{told}: {error}"))?;
+    let hint = "hint: the SDKs come from the registry of Python; is it reached from here?";
+    if status.success() { Ok(()) } else { Err(format!("{told}: {status}\n{hint}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_is_pinned() {
+        assert!(SDKS.iter().chain([&LLAMA_CPP]).all(|package| package.contains("==")));
+    }
+}

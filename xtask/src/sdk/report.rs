@@ -1,0 +1,110 @@
+//! What a run is told as: a line for the terminal, and a page.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::requests::Requests;
+
+/// Where the page is.
+pub(crate) const FILE: &str = "docs/evaluation/providers.md";
+/// The part of the page that is written by hand.
+const BY_HAND: &str = "## A real inference server\n";
+
+const TITLE: &str = "\
+# Our requests in the official SDKs
+
+The official Python SDKs send what `wb-dialect` encodes to a provider of ours on the loopback address. It holds each body against what the
+provider documents (`xtask/sdk/shapes.py`: keys, types, roles, parts; `xtask/sdk/rules.py`: pairs, order, numbers), which shares
+no code with `wb-dialect`. It was written from memory of the public pages by somebody who had read the rules of `wb-dialect`: a second
+reading of the same knowledge, and not compared with the pages line by line. What arrives must say what was encoded, and the SDK must read the answer, held
+strictly against its own types. No provider was asked: that ours is as strict as theirs is not proved by this.
+
+- command: `cargo xtask sdk --record`
+";
+
+const COLUMNS: &str = "\
+| dialect | untouched | compacted | made | examples taken | taken after a repair | refused by the server | refused by the SDK | wrong on purpose | refused, and not known to our rules |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+";
+
+const NOTES: &str = "
+- *untouched*, *compacted*: our fixtures as they are and after `wb compact --force`. What our own rules refuse of an untouched one is sent
+  all the same and has to be refused, and is then sent repaired.
+- *made*: requests with a system text, tools, reasoning, pictures and a result that failed.
+- *examples*: each rule of `wb-dialect` by what passes, what fails and what that is mended to; the second is refused, the others are taken.
+- *wrong on purpose*: the made request with one thing broken (`xtask/sdk/spoiled.py`), sent without an SDK; the check names each.
+- *refused, and not known to our rules*: a fixture of Codex has a call whose name is not of `[a-zA-Z0-9_-]`; `wb-dialect` has no rule
+  about names yet. Those requests are listed in `send.py` (`KNOWN`).
+
+";
+
+/// What came of all requests.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Sent {
+    /// The SDKs.
+    pub(crate) versions: BTreeMap<String, String>,
+    /// How many there were, by dialect and kind.
+    pub(crate) counts: BTreeMap<String, usize>,
+}
+
+impl Sent {
+    /// Returns how many were sent by an SDK.
+    pub(crate) fn n_sent(&self) -> usize {
+        let is_by_sdk = |key: &str| {
+            !key.contains("/refused by") && !key.ends_with("/spoiled") && !key.ends_with("/known")
+        };
+        self.counts.iter().filter(|(key, _)| is_by_sdk(key)).map(|(_, n)| n).sum()
+    }
+
+    /// Returns how many were refused, as they have to be.
+    pub(crate) fn n_refused(&self) -> usize {
+        let is_refusal = |key: &str| key.contains("/refused by") || key.ends_with("/spoiled");
+        self.counts.iter().filter(|(key, _)| is_refusal(key)).map(|(_, n)| n).sum()
+    }
+
+    /// Returns the SDKs with their versions.
+    pub(crate) fn sdks(&self) -> String {
+        self.versions.iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn row(&self, dialect: &str) -> String {
+        let of = |kind: &str| self.counts.get(&format!("{dialect}/{kind}")).copied().unwrap_or(0);
+        let taken = of("example, passing") + of("example, repaired");
+        let kinds = ["repaired", "refused by the server", "refused by the SDK", "spoiled", "known"].map(of);
+        let cells = [of("untouched"), of("compacted"), of("made"), taken].into_iter().chain(kinds);
+        let cells: Vec<String> = cells.map(|n| n.to_string()).collect();
+        format!("| {dialect} | {} |\n", cells.join(" | "))
+    }
+}
+
+/// Writes the page; what was written by hand stays.
+pub(crate) fn page(old: &str, sent: &Sent, requests: &Requests, (date, commit): (&str, &str)) -> String {
+    let rows: String =
+        ["anthropic", "openai", "openai-responses", "gemini"].map(|dialect| sent.row(dialect)).concat();
+    let by_hand = old.split_once(BY_HAND).map_or("", |(_, rest)| rest);
+    let Requests { n_sessions, n_compacted, n_unread, .. } = requests;
+    let (sdks, n_sent) = (sent.sdks(), sent.n_sent());
+    format!(
+        "{TITLE}- {date}, commit {commit}: {sdks}\n- {n_sent} requests by an SDK; {n_sessions} sessions, {n_compacted} of them \
+         compacted too, {n_unread} files that are no session\n\n{COLUMNS}{rows}{NOTES}{BY_HAND}{by_hand}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_row_for_each_dialect_and_keeps_what_was_written_by_hand() {
+        let counts = [("gemini/untouched", 3), ("gemini/spoiled", 2), ("gemini/refused by the SDK", 1)];
+        let counts = counts.map(|(key, n)| (key.to_owned(), n)).into();
+        let sent = Sent { versions: [("openai".to_owned(), "1".to_owned())].into(), counts };
+        let old = format!("# Old\n\n{BY_HAND}\nIt ran.\n");
+        let page = page(&old, &sent, &Requests::default(), ("2026-01-02", "0a1b2c3"));
+        assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 2 | 0 |\n"), "{page}");
+        assert!(page.contains("2026-01-02, commit 0a1b2c3: openai 1"), "{page}");
+        assert!(page.ends_with(&format!("{BY_HAND}\nIt ran.\n")), "{page}");
+        assert_eq!((sent.n_sent(), sent.n_refused()), (3, 3));
+    }
+}

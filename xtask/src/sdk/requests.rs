@@ -1,0 +1,221 @@
+//! What is sent: our fixtures as they are and compacted, a request with everything in it, and the examples of the rules.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use wb_dialect::{Dialect, Encoded, encode, repair};
+use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
+
+/// The folders of sessions that `wb` reads.
+const FOLDERS: [&str; 3] =
+    ["fixtures/sessions", "crates/wb-formats/tests/fixtures", "crates/wb-session/tests/fixtures"];
+/// An example of each rule in each dialect: what passes, what fails, and what that is mended to.
+const EXAMPLES: &str = "crates/wb-dialect/tests/it/examples.json";
+/// What a session that waits for its user is asked next.
+const NEXT_PROMPT: &str = "Go on.";
+/// A picture of one pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==";
+
+/// All requests, and how many sessions they were made of.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Each as a line for the program that sends them.
+    pub(crate) lines: Vec<Value>,
+    /// Sessions that were read.
+    pub(crate) n_sessions: usize,
+    /// Those that were compacted too; the others have nothing to compact, or it cannot be written.
+    pub(crate) n_compacted: usize,
+    /// Files that are no session, such as one with a broken line in the middle.
+    pub(crate) n_unread: usize,
+}
+
+/// Makes all requests; sessions are compacted by `wb` into a folder.
+pub(crate) fn all(root: &Path, wb: &Path, scratch: &Path) -> Result<Requests, String> {
+    let mut requests = Requests::default();
+    for folder in FOLDERS {
+        for file in files(&root.join(folder))? {
+            requests.add_file(root, &file, wb, scratch)?;
+        }
+    }
+    requests.lines.extend(made());
+    requests.lines.extend(examples(root)?);
+    Ok(requests)
+}
+
+impl Requests {
+    fn add_file(&mut self, root: &Path, file: &Path, wb: &Path, scratch: &Path) -> Result<(), String> {
+        let Some(messages) = messages(file) else {
+            self.n_unread += 1;
+            return Ok(());
+        };
+        let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
+        self.n_sessions += 1;
+        self.lines.extend(of_session(&name, "untouched", messages));
+        let out = scratch.join(name.replace(['/', '\\'], "_"));
+        if compact(wb, file, &out)? {
+            let messages = self::messages(&out).ok_or(format!("{name}: its compaction cannot be read"))?;
+            self.n_compacted += 1;
+            self.lines.extend(of_session(&name, "compacted", messages));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the sessions below a folder in the order of their names.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?.flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|kind| kind == "json" || kind == "jsonl") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn messages(file: &Path) -> Option<Vec<Message>> {
+    let bytes = std::fs::read(file).ok()?;
+    wb_formats::read(&mut bytes.as_slice()).ok().map(|view| view.messages)
+}
+
+/// Compacts a session into a file, and returns whether there was something to write.
+fn compact(wb: &Path, file: &Path, out: &Path) -> Result<bool, String> {
+    let mut command = Command::new(wb);
+    command.args(["compact", "--force", "--overwrite", "-o"]).arg(out).arg(file);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = command.status().map_err(|error| format!("{}: {error}", wb.display()))?;
+    Ok(status.success())
+}
+
+/// A session in each dialect. What our own rules refuse is sent all the same, to be refused there too, and then mended.
+fn of_session(name: &str, kind: &str, mut messages: Vec<Message>) -> Vec<Value> {
+    if matches!(messages.last(), Some(Message::Assistant { .. })) {
+        messages.push(Message::user(NEXT_PROMPT));
+    }
+    let mut lines = Vec::new();
+    // A session of which nothing is left asks nothing.
+    let encoded = Dialect::ALL.map(|dialect| Encoded::of_messages(&messages, dialect));
+    for mut encoded in encoded.into_iter().filter(|encoded| asks(&encoded.body, encoded.dialect)) {
+        let is_refused = !encoded.validate().is_empty();
+        lines.push(line(name, encoded.dialect, kind, &encoded.body, is_refused));
+        if is_refused {
+            repair(&mut encoded.body, encoded.dialect);
+            lines.push(line(name, encoded.dialect, "repaired", &encoded.body, false));
+        }
+    }
+    lines
+}
+
+fn asks(body: &Value, dialect: Dialect) -> bool {
+    body[dialect.messages_key()].as_array().is_some_and(|messages| !messages.is_empty())
+}
+
+fn line(name: &str, dialect: Dialect, kind: &str, body: &Value, is_refused: bool) -> Value {
+    let model = match dialect {
+        Dialect::Anthropic => "claude-haiku-4-5",
+        Dialect::OpenaiChat | Dialect::OpenaiResponses => "gpt-5-mini",
+        Dialect::Gemini => "gemini-2.5-flash",
+    };
+    let model = body["model"].as_str().unwrap_or(model);
+    json!({ "name": name, "dialect": dialect, "model": model, "kind": kind, "body": body, "is_refused": is_refused })
+}
+
+/// Requests with everything in them that a dialect can say: a system text, tools, reasoning, pictures, results that failed.
+fn made() -> Vec<Value> {
+    let conversations = Dialect::ALL.map(|dialect| (dialect, conversation(dialect)));
+    let made =
+        conversations.map(|(dialect, asked)| line("made", dialect, "made", &encode(&asked, dialect), false));
+    let picture = || vec![Block::text("Here."), Block::image("image/png", PIXEL)];
+    let mut picture_result = Message::tool_result("c1", "read", "");
+    if let Message::ToolResult { content, .. } = &mut picture_result {
+        *content = picture();
+    }
+    let messages = vec![
+        Message::user(picture()),
+        Message::assistant_blocks(vec![Block::call("c1", "read", json!({ "path": "a.png" }))]),
+        picture_result,
+    ];
+    let pictures = of_session("pictures", "made", messages);
+    made.into_iter().chain(pictures).collect()
+}
+
+fn conversation(dialect: Dialect) -> Conversation {
+    let signature = if dialect == Dialect::OpenaiResponses { "gAAAAABm" } else { "Eu8BCkYI" };
+    let thinking = Block::Thinking { text: "Look first.".into(), signature: Some(signature.into()) };
+    let path =
+        json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
+    let read = ToolDescriptor { name: "read".into(), description: "Reads a file.".into(), parameters: path };
+    let result =
+        |id: &str, output: Value, is_error| Block::ToolResult { call_id: id.into(), output, is_error };
+    let calls = vec![
+        thinking,
+        Block::call("c1", "read", json!({ "path": "a.rs" })),
+        Block::call("c2", "patch", json!("*** Begin Patch")),
+    ];
+    let results =
+        vec![result("c1", json!("fn a() {}"), None), result("c2", json!("no such file"), Some(true))];
+    Conversation {
+        system: Some("Be short.".into()),
+        turns: vec![
+            Turn::user("Mend it."),
+            Turn::Assistant { blocks: calls },
+            Turn::Tool { blocks: results },
+            Turn::assistant("Mended."),
+            Turn::user("And now?"),
+        ],
+        tools: Some(vec![read]),
+    }
+}
+
+/// Each example of a rule: what passes is taken, what fails is refused, what it is mended to is taken.
+fn examples(root: &Path) -> Result<Vec<Value>, String> {
+    let told = |why: String| format!("{EXAMPLES}: {why}");
+    let text = std::fs::read_to_string(root.join(EXAMPLES)).map_err(|error| told(error.to_string()))?;
+    let examples: Vec<Value> = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+    let mut lines = Vec::new();
+    for example in &examples {
+        let rule = example["rule"].as_str().unwrap_or_default();
+        let dialect = example["dialect"].as_str().unwrap_or_default().parse::<Dialect>();
+        let dialect = dialect.map_err(|error| told(error.to_string()))?;
+        for (key, is_refused) in [("passing", false), ("failing", true), ("repaired", false)] {
+            let mut line = line(rule, dialect, &format!("example, {key}"), &example[key], is_refused);
+            if rule == "thought-signature" {
+                line["model"] = "gemini-3-pro".into();
+            }
+            lines.push(line);
+        }
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_asked_in_each_dialect_and_a_broken_one_mended_too() {
+        let call = Message::assistant_blocks(vec![Block::call("c1", "ls", json!({}))]);
+        let messages = vec![Message::user("Look."), call, Message::user("Well?")];
+        let lines = of_session("a", "untouched", messages);
+        let refused: Vec<bool> = lines.iter().map(|line| line["is_refused"] == true).collect();
+        assert_eq!(refused, [true, false].repeat(4));
+        assert_eq!(
+            of_session("a", "untouched", vec![Message::user("Hello."), Message::assistant("Hi.")]).len(),
+            4
+        );
+    }
+
+    #[test]
+    fn what_is_made_breaks_no_rule() {
+        let made = made();
+        assert_eq!(made.len(), 8);
+        assert!(made.iter().all(|line| line["is_refused"] == false), "{made:#?}");
+    }
+}
