@@ -28,8 +28,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   catalog the table of models: sorted, dated, with sources and plausible figures
-  ci      formatting, lints, layers, tidiness, tests, documentation and, where npm is installed, real agents,
-          stopping at the first failure
+  ci      formatting, lints, layers, catalog, tidiness, tests, documentation and, where npm and Python are installed,
+          real agents and the SDKs, stopping at the first failure
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
           codex, opencode, claude-code or all

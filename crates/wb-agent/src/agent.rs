@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, TokenCounter, TokenEstimate, TokenHeuristic};
+use wb_budget::{ModelCard, TokenEstimate};
 use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, Summarizer,
     message_to_turn,
 };
 use wb_host::is_overflow_error;
+use wb_message::markers::is_synthetic;
 use wb_message::{Conversation, Message, ToolDescriptor, ToolVocabulary};
 use wb_passes::Repair;
 use wb_session::{EntryId, Request};
@@ -18,14 +19,14 @@ use wb_summarize::{Facts, Reply};
 use crate::answer::{Answer, Call, ask, message_of, request_of};
 use crate::clock::now_ms;
 use crate::error::AgentError;
-use crate::journal::{Journal, StepNote, is_digest, prompt_of};
+use crate::journal::{Journal, StepNote};
 use crate::model::Model;
 use crate::step::Folded;
 use crate::tools::{STOPPED, ToolBox, ToolOutput};
 use crate::validity;
 
 /// What the model is told first.
-pub const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
+const SYSTEM: &str = "You are a coding agent in a terminal. You work in one folder, and paths are relative to it. \
 Read before you write, change as little as is needed, and run what shows that a change works. \
 Older messages are folded into a digest when the window fills; what you need again can be read again.";
 
@@ -46,7 +47,7 @@ pub enum Event<'a> {
     Result(&'a ToolOutput),
     /// The transcript was compacted, or could not be.
     Compacted(&'a CompactionReport),
-    /// A request is sent, with so many tokens by the counter.
+    /// A request is sent.
     Sent(&'a Conversation),
 }
 
@@ -74,8 +75,6 @@ pub struct Agent {
     messages: Vec<Message>,
     /// The entry of each message.
     entries: Vec<EntryId>,
-    /// What the user said first.
-    first_prompt: Option<String>,
     last_step: Option<StepNote>,
 }
 
@@ -87,7 +86,6 @@ impl Agent {
         let opened = journal.load(&ToolVocabulary::UNIVERSAL)?;
         let context = follow(&compactor).resume(&opened.messages, opened.facts);
         let (messages, entries) = (opened.messages, opened.entries);
-        let (first_prompt, last_step) = (opened.first_prompt, opened.last_step);
         let mut agent = Self {
             model,
             tools,
@@ -97,8 +95,7 @@ impl Agent {
             journal,
             messages,
             entries,
-            first_prompt,
-            last_step,
+            last_step: opened.last_step,
         };
         agent.answer_open_calls()?;
         Ok(agent)
@@ -225,7 +222,10 @@ impl Agent {
             return Ok(None);
         }
         let (request, usage) = (request_of(&reply), reply.usage);
-        let (message, calls) = message_of(reply.blocks, &format!("call_{}", self.journal.n_entries()));
+        let is_taken =
+            |id: &str| self.messages.iter().flat_map(Message::calls).any(|(known, ..)| known == id);
+        let (message, calls) =
+            message_of(reply.blocks, &format!("call_{}", self.journal.n_entries()), is_taken);
         self.append(message, Some(request))?;
         self.context.after_response(&self.messages, &usage);
         self.context.whole_answer("");
@@ -263,9 +263,6 @@ impl Agent {
     /// Writes a message into the log, then into the transcript.
     fn append(&mut self, message: Message, request: Option<Request>) -> Result<(), AgentError> {
         let entry = self.journal.append(&message, request)?;
-        if self.first_prompt.is_none() {
-            self.first_prompt = prompt_of(&message);
-        }
         self.messages.push(message);
         self.entries.push(entry);
         Ok(())
@@ -273,9 +270,8 @@ impl Agent {
 
     /// Writes a compaction into the log and shows it.
     fn record(&mut self, report: &CompactionReport, show: Show<'_>) -> Result<(), AgentError> {
-        let first = self.first_prompt.as_deref().unwrap_or_default();
         if let Some(Folded { step, entries, is_touched }) =
-            Folded::of(report, &mut self.messages, &self.entries, first)
+            Folded::of(report, &mut self.messages, &self.entries)
         {
             let note = StepNote::of(report);
             let digest = self.journal.append_step(step, &note)?;
@@ -334,21 +330,9 @@ impl Agent {
         Ok(true)
     }
 
-    /// Waits for a digest that is on its way; it is put in before the next request.
-    pub async fn settled(&mut self) {
-        self.context.settled().await;
-    }
-
-    /// Returns what a request weighs by the counter, in tokens: the system text, the tools and the transcript.
-    pub fn exact_tokens(&self) -> u64 {
-        let counter = TokenHeuristic::DEFAULT;
-        let messages = self.messages.iter().map(|message| counter.message(message));
-        messages.fold(counter.overhead(&head(&self.descriptors)), u64::saturating_add)
-    }
-
     /// Returns how many messages stand for others.
     pub fn n_digests(&self) -> usize {
-        self.messages.iter().filter(|message| is_digest(message)).count()
+        self.messages.iter().filter(|message| is_synthetic(message)).count()
     }
 
     /// Tells whether the model writes digests.

@@ -59,22 +59,21 @@ pub(crate) struct Call {
     pub(crate) input: Result<serde_json::Value, &'static str>,
 }
 
-/// Makes a message of an answer, and returns the calls in it. A call without an id of its own gets one that begins with
-/// `prefix`; one whose arguments are no object keeps none of them. An answer that says nothing says so.
-pub(crate) fn message_of(mut blocks: Vec<Block>, prefix: &str) -> (Message, Vec<Call>) {
+/// Makes a message of an answer, and returns the calls in it. A call whose id is none of its own gets one that begins with
+/// `prefix`: some providers count the calls of each answer anew. One whose arguments are no object keeps none of them. An answer that says nothing says so.
+pub(crate) fn message_of(
+    mut blocks: Vec<Block>,
+    prefix: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> (Message, Vec<Call>) {
     let mut calls: Vec<Call> = Vec::new();
     for (at, block) in blocks.iter_mut().enumerate() {
         let Block::ToolCall { id, name, input } = block else { continue };
-        if id.is_empty() || calls.iter().any(|call| call.id == *id) {
+        if id.is_empty() || is_taken(id) || calls.iter().any(|call| call.id == *id) {
             *id = format!("{prefix}_{at}");
         }
         if name.is_empty() {
             "unnamed".clone_into(name);
-        }
-        if let Some(text) = input.as_str()
-            && let Ok(read) = serde_json::from_str(text)
-        {
-            *input = read;
         }
         let known =
             if input.is_object() { Ok(input.clone()) } else { Err("the arguments are no JSON object") };
@@ -104,4 +103,20 @@ pub(crate) fn request_of(reply: &Reply) -> Request {
     };
     let usage = Some(reply.usage).filter(|usage| usage.prompt_tokens() > 0);
     Request { model: Some(reply.model.clone()), usage, stop_reason, ..Request::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_whose_id_an_earlier_answer_has_gets_one_of_its_own() {
+        let call = || Block::call("call_1", "ls", json!({}));
+        let (_, calls) =
+            message_of(vec![call(), call(), Block::call("", "ls", json!([]))], "p", |id| id == "call_1");
+        let ids: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids, ["p_0", "p_1", "p_2"]);
+        assert!(calls[2].input.is_err());
+        assert_eq!(message_of(vec![call()], "p", |_| false).1[0].id, "call_1");
+    }
 }

@@ -26,7 +26,7 @@ pub enum AgentError {
         /// The window, in tokens.
         window: u64,
     },
-    /// The model failed. The transcript is as it was, and the prompt can be given again.
+    /// The model failed. The transcript is whole, the prompt is in it, and the next one goes on from there.
     #[error("the model failed: {0}")]
     Model(#[from] InvokeError),
     /// The log could not be read or written.

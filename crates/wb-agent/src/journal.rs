@@ -5,21 +5,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wb_conductor::{CompactionReport, DigestSource};
-use wb_message::markers::{is_prompt, is_synthetic};
 use wb_message::{Message, ToolVocabulary};
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{
     Compaction, ContextEdit, Custom, CustomMessage, Durability, EntryId, EntryKind, EntryTag, IdSource,
     Logged, NewSession, Replacement, Request, Session, SessionError, iso_ms,
 };
-use wb_summarize::Facts;
+use wb_summarize::{CondenseScope, Facts, digest_message};
 
 use crate::clock::now_ms;
 use crate::error::AgentError;
-use crate::step::{Step, digest_message};
+use crate::step::Step;
 
 /// The type of the custom entry that stands in front of the entries of a compaction.
-pub const STEP_MARK: &str = "wb_agent.compaction";
+const STEP_MARK: &str = "wb_agent.compaction";
 
 /// What is noted of a compaction beside its entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,23 +48,6 @@ pub(crate) struct Opened {
     pub(crate) entries: Vec<EntryId>,
     pub(crate) facts: Facts,
     pub(crate) last_step: Option<StepNote>,
-    /// What the user said first.
-    pub(crate) first_prompt: Option<String>,
-}
-
-impl Opened {
-    fn take_in(&mut self, message: &Message, vocabulary: &ToolVocabulary) {
-        if self.first_prompt.is_none() {
-            self.first_prompt = prompt_of(message);
-        }
-        self.facts.take_in(message, vocabulary);
-    }
-}
-
-/// Returns what the user says in a message.
-pub(crate) fn prompt_of(message: &Message) -> Option<String> {
-    let Message::User { content, .. } = message else { return None };
-    is_prompt(message).then(|| content.texts().collect::<Vec<_>>().join("\n"))
 }
 
 /// A log that is appended to; nothing in it is ever changed.
@@ -128,9 +110,9 @@ impl Journal {
                 continue;
             }
             match self.session.entry(&node.id)?.kind {
-                EntryKind::Message(Logged { message, .. }) => opened.take_in(&message, vocabulary),
+                EntryKind::Message(Logged { message, .. }) => opened.facts.take_in(&message, vocabulary),
                 EntryKind::CustomMessage(it) => {
-                    opened.take_in(&Message::custom(it.custom_type, it.content), vocabulary);
+                    opened.facts.take_in(&Message::custom(it.custom_type, it.content), vocabulary);
                 }
                 EntryKind::Compaction(Compaction { summary, details: Some(_), .. }) => {
                     opened.facts.take_in_judgement(&summary);
@@ -222,14 +204,9 @@ impl Journal {
 /// Brings a message of the log into the form in which it was sent.
 fn as_sent(message: Message) -> Message {
     match message {
-        Message::CompactionSummary { summary, .. } => digest_message(&summary),
+        Message::CompactionSummary { summary, .. } => digest_message(CondenseScope::Session, summary, 0),
         message => message,
     }
-}
-
-/// Tells whether a message stands for others.
-pub(crate) fn is_digest(message: &Message) -> bool {
-    is_synthetic(message)
 }
 
 fn ids(now: i64) -> IdSource {

@@ -3,8 +3,7 @@
 //! It shows a host how the pieces fit. An [`Agent`] holds the transcript and a [`Journal`], its log over `wb-session`; an
 //! `AgentContext` of `wb-conductor` says when the window is full and folds the head, in the background where a model writes the
 //! digest. Each message is written down before it counts, and each compaction becomes entries of the log, so that what is
-//! read again is what was there: [`Agent::new`] goes on after a kill at any place. Before a request is sent,
-//! [`validity::check`] looks at it a last time.
+//! read again is what was there: [`Agent::new`] goes on after a kill at any place. Before a request is sent, it is checked by the rules of its provider a last time.
 //!
 //! The tools of a [`ToolBox`] stay in their [`Sandbox`], but for a command of the shell, which begins there and has a limited
 //! time. Without a network there is the [`Offline`] model, which runs what the user names, and [`Script`]s.
@@ -29,21 +28,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod error;
+mod error;
 mod clock;
-pub mod sandbox;
-pub mod tools;
-pub mod script;
-pub mod model;
-pub mod validity;
+mod sandbox;
+mod tools;
+mod script;
+mod model;
+mod validity;
 mod step;
-pub mod journal;
+mod journal;
 mod answer;
-pub mod agent;
+mod agent;
 pub mod commands;
 
-pub use agent::{Agent, Ended, Event, SYSTEM, Show};
-pub use commands::Command;
+pub use agent::{Agent, Ended, Event, Show};
 pub use error::AgentError;
 pub use journal::{Journal, StepNote};
 pub use model::Model;

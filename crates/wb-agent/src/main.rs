@@ -9,9 +9,8 @@ use std::time::Duration;
 use clap::Parser;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
-use wb_agent::{
-    Agent, AgentError, Command, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits, commands,
-};
+use wb_agent::commands::{self, Command};
+use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits};
 use wb_message::text::one_line;
 
 /// Stands for the newest session of the folder.
@@ -35,7 +34,7 @@ struct Args {
     /// Where requests go [default: the provider]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The model's context window [default: 200000; 32000 offline]
+    /// The model's context window [default: as the catalog has it, else 200000; 32000 offline]
     #[arg(long, value_name = "TOKENS")]
     window: Option<u64>,
     /// Go on with the session in FILE [default: the newest one of the folder]

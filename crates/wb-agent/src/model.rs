@@ -4,19 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use wb_budget::Catalog;
+use wb_budget::catalog::DEFAULT_WINDOW;
 use wb_dialect::Dialect;
-use wb_providers::{Key, KeyError, ProviderOpts};
+use wb_providers::{ProviderError, ProviderOpts};
 use wb_summarize::ModelInvoker;
 
 use crate::error::AgentError;
 use crate::script::{Offline, Script};
 
-/// The window that is assumed of a model, in tokens, where nobody says.
-pub const ASSUMED_WINDOW: u64 = 200_000;
 /// The window of the offline model, in tokens: small, so that it fills.
-pub const OFFLINE_WINDOW: u64 = 32_000;
-/// Holds the key of a server that is not `OpenAI`'s: its key must not go elsewhere.
-const COMPATIBLE_KEY: &str = "OPENAI_COMPATIBLE_API_KEY";
+const OFFLINE_WINDOW: u64 = 32_000;
 
 /// A model, and what the agent must know of it.
 #[derive(Clone)]
@@ -65,30 +63,13 @@ fn script(file: &Path) -> Result<Model, AgentError> {
 }
 
 fn over_http(provider: &str, model: &str, base_url: Option<&str>) -> Result<Model, AgentError> {
-    let (opts, dialect) = match provider {
-        "anthropic" => (ProviderOpts::anthropic(model), Dialect::Anthropic),
-        "openai" => (ProviderOpts::openai(model), Dialect::OpenaiChat),
-        "openai-responses" => (ProviderOpts::openai_responses(model), Dialect::OpenaiResponses),
-        "gemini" => (ProviderOpts::gemini(model), Dialect::Gemini),
-        "openai-compatible" => {
-            let hint = "openai-compatible needs an address, such as --base-url http://localhost:11434/v1";
-            let url = base_url.ok_or_else(|| AgentError::Usage(hint.to_owned()))?;
-            (ProviderOpts::openai_compatible(model, url), Dialect::OpenaiChat)
-        }
-        _ => {
-            let known = "anthropic, openai, openai-responses, gemini, openai-compatible, script, offline";
-            return Err(AgentError::Usage(format!("there is no provider {provider}; there are {known}")));
-        }
-    };
-    let opts = base_url.into_iter().fold(opts, ProviderOpts::base_url);
-    let is_own = provider == "openai-compatible";
-    let names: &[&str] = if is_own { &[COMPATIBLE_KEY] } else { opts.key_names() };
-    let opts = match Key::from_env(names) {
-        Ok(key) => opts.key(key),
-        Err(KeyError::NotSet { .. }) if is_own => opts,
-        Err(error) => return Err(AgentError::Usage(format!("{provider}:{model} cannot be asked: {error}"))),
-    };
-    let failed = |error| AgentError::Usage(format!("{provider}:{model} cannot be asked: {error}"));
+    let failed =
+        |error: ProviderError| AgentError::Usage(format!("{provider}:{model} cannot be asked: {error}"));
+    let opts = ProviderOpts::named(provider, model, base_url).map_err(failed)?;
+    let dialects = vec![opts.dialect()];
+    let opts = opts.key_from_env().map_err(|error| failed(error.into()))?;
+    let known = Catalog::built_in().find(model).map(|entry| &entry.card);
+    let window = known.map_or(DEFAULT_WINDOW, |card| card.context_window);
     let invoker = Arc::new(opts.build().map_err(failed)?);
-    Ok(Model { invoker, dialects: vec![dialect], window: ASSUMED_WINDOW, writes_digests: true })
+    Ok(Model { invoker, dialects, window, writes_digests: true })
 }

@@ -13,7 +13,7 @@ use wb_message::{Block, Conversation, Turn, text};
 use wb_summarize::{Emission, ModelInvoker, Reply, StopReason, StreamOptions};
 
 /// What the offline model says when it is told nothing that it understands.
-pub const HELP: &str = "I am no model, I run what you name. A line is one call:
+const HELP: &str = "I am no model, I run what you name. A line is one call:
   read PATH | ls [PATH] | grep TEXT | bash COMMAND | edit PATH: OLD => NEW
 Everything around me is real: the tools, the log, the window and what happens when it is full.";
 
@@ -70,11 +70,11 @@ fn told_results(turns: &[Turn]) -> String {
 /// One answer of a script; a file of them is JSON lines.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Line {
+struct Line {
     /// What is said.
-    pub say: String,
+    say: String,
     /// The tools that are called, each with its arguments.
-    pub calls: Vec<(String, Value)>,
+    calls: Vec<(String, Value)>,
 }
 
 /// A model that plays a script, an answer a line, whatever it is asked.

@@ -49,11 +49,12 @@ pub(crate) struct Found {
 pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
     let home = |below: &str| environment.home.as_deref().map(|home| home.join(below));
     let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
+    let pi = environment.pi_agent.as_deref().map(|folder| folder.join("sessions"));
     let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
     let known = [
         ("claude-code", claude, OF_CLAUDE),
         ("claude-code", home(".claude/projects"), OF_CLAUDE),
-        ("pi", home(".pi/agent/sessions"), ANY),
+        ("pi", pi.or_else(|| home(".pi/agent/sessions")), ANY),
         ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
         ("opencode", home(".local/share/opencode"), OF_OPENCODE),
     ];
@@ -124,17 +125,14 @@ mod tests {
         let usual =
             ["/home/a/.claude/projects", "/home/a/.pi/agent/sessions", "/home/a/.codex/sessions", opencode];
         assert_eq!(names(&plain), usual);
-        let moved = Environment { claude_config: Some("/c".into()), codex_home: Some("/x".into()), ..plain };
-        assert_eq!(
-            names(&moved),
-            [
-                "/c/projects",
-                "/home/a/.claude/projects",
-                "/home/a/.pi/agent/sessions",
-                "/x/sessions",
-                opencode
-            ]
-        );
+        let moved = Environment {
+            claude_config: Some("/c".into()),
+            pi_agent: Some("/p".into()),
+            codex_home: Some("/x".into()),
+            ..plain
+        };
+        let elsewhere = ["/c/projects", "/home/a/.claude/projects", "/p/sessions", "/x/sessions", opencode];
+        assert_eq!(names(&moved), elsewhere);
         assert_eq!(names(&Environment::default()), [""; 0]);
     }
 

@@ -20,7 +20,7 @@ use crate::show;
 use crate::strategy::Strategy;
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
-use crate::validity::Validity;
+use crate::validity::{Validity, dialects_of};
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -44,22 +44,25 @@ struct Written {
 pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let is_in_place = args.in_place && !args.dry_run;
     check_targets(args)?;
-    let model = model(args)?;
+    let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
     let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.in_place) {
         return Err(not_native(&session, why).into());
     }
-    if is_in_place && model.is_some() {
-        // What cannot be written is not paid for.
+    // What cannot be written is not paid for.
+    if model.is_some() && is_in_place {
         refuse_in_use(&session, args)?;
+    }
+    if model.is_some() && args.out.is_some() && why_not.is_none() {
+        refuse_database(&session)?;
     }
     let mut outcome = match &model {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let expected = Validity::of(&outcome.messages, session.opened.format);
+    let expected = Validity::of(&outcome.messages, dialects_of(session.opened.format));
     let ours = why_not.map(|_| outcome.messages.clone());
     outcome.take_back(&mut session);
     refuse_invalid(&session, &expected)?;
@@ -79,13 +82,13 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
 }
 
 /// Finds the way to the model, if one is named that has something to write.
-fn model(args: &Compact) -> Result<Option<Model>, UserError> {
+fn model(shell: &Shell, args: &Compact) -> Result<Option<Model>, UserError> {
     if args.model.model.is_some() && !args.strategy.digests() {
         let what =
             format!("the strategy {} writes no digest, so there is nothing to ask", args.strategy.name());
         return Err(UserError::new(what, "leave out --model, or take another --strategy"));
     }
-    Model::of(&args.model)
+    Model::of(shell, &args.model)
 }
 
 fn refuse_in_use(session: &Session, args: &Compact) -> Result<(), UserError> {
@@ -133,7 +136,7 @@ fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> 
     if after.is_valid() {
         return Ok(());
     }
-    let before = Validity::of(&session.opened.messages, session.opened.format);
+    let before = Validity::of(&session.opened.messages, dialects_of(session.opened.format));
     let new = after.new_since(&before);
     let Some(first) = new.first() else { return Ok(()) };
     let what = format!("the compaction would not be taken by its provider: {first}");
@@ -171,13 +174,23 @@ fn write_out(
     Ok(Written { operation: None, bytes: n_bytes })
 }
 
-fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
-    let failed = |what: String| UserError::of_file(&session.file, what, "compact it with --in-place");
-    let parts = session.document.parts();
-    let names = parts.list("").map_err(|error| failed(error.to_string()))?;
-    if names != [ONLY_CONVERSATION] {
-        return Err(failed("is a database, of which no copy is written".to_owned()));
+/// Refuses a session of which no copy can be written.
+fn refuse_database(session: &Session) -> Result<(), UserError> {
+    let names = session.document.parts().list("").map_err(|error| no_copy(session, error.to_string()))?;
+    if names == [ONLY_CONVERSATION] {
+        return Ok(());
     }
+    Err(no_copy(session, "is a database, of which no copy is written".to_owned()))
+}
+
+fn no_copy(session: &Session, what: String) -> UserError {
+    UserError::of_file(&session.file, what, "compact it with --in-place")
+}
+
+fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
+    refuse_database(session)?;
+    let failed = |what: String| no_copy(session, what);
+    let parts = session.document.parts();
     let mut copy = MemoryParts::of(parts.whole("").map_err(|error| failed(error.to_string()))?);
     copy.commit(set).map_err(|error| failed(error.to_string()))?;
     copy.whole("").map_err(|error| failed(error.to_string()))
@@ -199,7 +212,7 @@ fn write_in_place(
     let document = session.document.as_mut();
     let done = history.compact(document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
-    if Validity::of(&now.messages, now.format) != *expected {
+    if Validity::of(&now.messages, dialects_of(now.format)) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
         let hint = "the session is as it was; please report this with the version of the agent";
         return Err(

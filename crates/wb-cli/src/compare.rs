@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_message::{Message, Origin};
+use wb_message::Message;
 use wb_replay::{LooseEnds, prompt_texts};
 
 use crate::args::Compare;
@@ -93,7 +93,7 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     let start = Instant::now();
     let mut outcome = Outcome::of(session);
     let time_ms = start.elapsed().as_secs_f64() * 1e3;
-    let kept: usize = kept_messages(&outcome).map(user_bytes).sum();
+    let kept: usize = outcome.kept().map(user_bytes).sum();
     let row = Row {
         strategy: strategy.name(),
         limit: session.limit,
@@ -108,11 +108,6 @@ fn row(session: &mut Session, strategy: Strategy, before: &Before) -> Row {
     };
     outcome.take_back(session);
     row
-}
-
-fn kept_messages(outcome: &Outcome) -> impl Iterator<Item = &Message> {
-    let all = outcome.origins.iter().zip(&outcome.messages);
-    all.filter(|(origin, _): &(&Origin, _)| origin.kept().is_some()).map(|(_, message)| message)
 }
 
 /// Returns the bytes of the user's own words in a message.

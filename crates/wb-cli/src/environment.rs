@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The width of the lines if no terminal tells its own.
 const PIPE_COLUMNS: usize = 100;
 
-/// What the command takes from the environment; nothing else of it is read anywhere.
+/// What the command takes from the environment; nothing else of it is read but the keys of providers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// `HOME`, else the home that the system knows of the user: the agents look there too.

@@ -1,7 +1,11 @@
 //! Whether another program is at work on a session.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use wb_formats::codex::lock_path;
+use wb_record::Document;
 
 use crate::user_error::UserError;
 
@@ -30,6 +34,24 @@ pub(crate) fn refuse_in_use(
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a session of Codex whose lock is held: Codex may own one still after its window was closed.
+pub(crate) fn refuse_locked(path: &Path, document: &dyn Document, or: &str) -> Result<(), UserError> {
+    let is_codex = document.format().name() == "codex";
+    let sessions = path.ancestors().find(|folder| folder.ends_with("sessions")).filter(|_| is_codex);
+    let Some(home) = sessions.and_then(Path::parent) else { return Ok(()) };
+    // What cannot be read here fails where it is changed.
+    let lock = lock_path(document.parts(), home).ok().flatten();
+    if lock.and_then(|lock| File::open(lock).ok()).is_none_or(|lock| !is_held(&lock)) {
+        return Ok(());
+    }
+    let hint = format!("close the session there, or end Codex{or}; --even-if-open writes all the same");
+    Err(UserError::of_file(path.display().to_string(), "is locked by Codex", hint))
+}
+
+fn is_held(lock: &File) -> bool {
+    matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// Returns when a file was written to last; a database's newest rows stand in a file of their own.
@@ -78,6 +100,24 @@ mod tests {
         };
         assert!(refused(0) && refused(9) && !refused(10));
         assert!(refuse_in_use(file.path(), written, "", || true).is_ok());
+    }
+
+    #[test]
+    fn a_session_of_codex_whose_lock_is_held_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let (sessions, locks) = (home.path().join("sessions/2026"), home.path().join("thread-writer-locks"));
+        std::fs::create_dir_all(&sessions).unwrap();
+        std::fs::create_dir_all(&locks).unwrap();
+        let rollout = sessions.join("rollout-1.jsonl");
+        let meta = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s-1"}}"#;
+        std::fs::write(&rollout, meta).unwrap();
+        let document = wb_formats::open_path(&rollout, wb_record::Access::Read).unwrap();
+        let refused = || refuse_locked(&rollout, document.as_ref(), "").map_err(|error| error.to_string());
+        assert_eq!(refused(), Ok(()));
+        let lock = File::create(locks.join("s-1.lock")).unwrap();
+        assert_eq!(refused(), Ok(()));
+        lock.lock().unwrap();
+        assert!(refused().is_err_and(|error| error.contains("is locked by Codex")));
     }
 
     #[cfg(target_os = "linux")]

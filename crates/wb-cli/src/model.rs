@@ -8,14 +8,15 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use wb_budget::{ModelCard, Prices, Usage};
+use wb_budget::{Catalog, CatalogEntry, ModelCard, Usage};
 use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place_with};
 use wb_message::{Conversation, Message};
 use wb_summarize::{Cost, Emission, Facts, ModelInvoker, StreamOptions};
 
 use crate::clock;
+use crate::config::catalog;
 use crate::connect::{Runtime, connect};
-use crate::model_args::ModelArgs;
+use crate::model_args::{ModelArgs, ModelName};
 use crate::number::{count, grouped};
 use crate::shell::Shell;
 use crate::user_error::UserError;
@@ -29,21 +30,24 @@ pub(crate) struct Model {
     name: String,
     watched: Arc<Watched>,
     runtime: Runtime,
-    prices: Option<Prices>,
+    /// What is known of it, with the prices that the user tells.
+    known: CatalogEntry,
     pub(crate) instructions: Option<String>,
 }
 
 impl Model {
     /// Finds the way to the model that a user names, if one is named.
-    pub(crate) fn of(args: &ModelArgs) -> Result<Option<Self>, UserError> {
+    pub(crate) fn of(shell: &Shell, args: &ModelArgs) -> Result<Option<Self>, UserError> {
         let Some(name) = &args.model else { return Ok(None) };
-        let (invoker, runtime) = connect(args, name, clock::new_seed())?;
+        let catalog = catalog(shell)?;
+        let known = known(&catalog, args, name);
+        let (invoker, runtime) = connect(args, name, known.card.clone(), clock::new_seed())?;
         let watched = Arc::new(Watched { invoker, spent: Arc::default(), bar: Mutex::default() });
         Ok(Some(Self {
             name: name.to_string(),
             watched,
             runtime,
-            prices: args.price.clone(),
+            known,
             instructions: args.instructions.clone(),
         }))
     }
@@ -83,9 +87,27 @@ impl Model {
     /// Returns what it was asked and what that cost.
     pub(crate) fn spent(&self) -> Spent {
         let Cost { usage, n_requests } = *locked(&self.watched.spent);
-        let cost_usd = self.prices.as_ref().map(|prices| prices.cost(&usage));
-        Spent { name: self.name.clone(), requests: n_requests, usage, cost_usd }
+        let prompt_tokens = usage.prompt_tokens() / (n_requests as u64).max(1);
+        let prices = self.known.prices_at(prompt_tokens);
+        let cost_usd = prices.map(|prices| prices.cost(&usage));
+        let as_of = self.known.as_of.clone();
+        Spent { name: self.name.clone(), requests: n_requests, usage, cost_usd, prices_as_of: as_of }
     }
+}
+
+/// Returns what is known of a model: the user's word counts first. Another server of the same model has other prices.
+fn known(catalog: &Catalog, args: &ModelArgs, name: &ModelName) -> CatalogEntry {
+    let mut known = catalog.find(&name.model).cloned().unwrap_or_default();
+    let is_of_provider = name.provider != "openai-compatible" && args.base_url.is_none();
+    if args.price.is_some() || !is_of_provider {
+        known = CatalogEntry {
+            card: ModelCard { prices: args.price.clone(), ..known.card },
+            ..CatalogEntry::default()
+        };
+    }
+    known.card.context_window = args.model_window.unwrap_or(known.card.context_window);
+    known.card.id.clone_from(&name.model);
+    known
 }
 
 /// What a model was asked, and what that cost.
@@ -96,6 +118,9 @@ pub(crate) struct Spent {
     usage: Usage,
     /// Nothing where nobody has told the prices.
     cost_usd: Option<f64>,
+    /// The day of the catalog's prices; empty where the user tells them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    prices_as_of: String,
 }
 
 impl fmt::Display for Spent {
@@ -115,7 +140,11 @@ impl fmt::Display for Spent {
         };
         let (requests, output) =
             (count(self.requests, "request", "requests"), grouped(self.usage.output_tokens));
-        write!(f, "{} in {requests}: {prompt} tokens read{cached}, {output} written, {cost}", self.name)
+        write!(f, "{} in {requests}: {prompt} tokens read{cached}, {output} written, {cost}", self.name)?;
+        match (self.cost_usd, self.prices_as_of.as_str()) {
+            (None, _) | (_, "") => Ok(()),
+            (_, day) => write!(f, " at prices of {day}"),
+        }
     }
 }
 
@@ -182,7 +211,11 @@ mod tests {
             cache_read_tokens: cached,
             cache_write_tokens: None,
         };
-        Spent { name: "gemini:g".to_owned(), requests, usage, cost_usd }.to_string()
+        let spent =
+            Spent { name: "gemini:g".to_owned(), requests, usage, cost_usd, prices_as_of: String::new() };
+        let dated = Spent { prices_as_of: "2026-01-31".to_owned(), ..spent.clone() }.to_string();
+        assert_eq!(dated.ends_with(" at prices of 2026-01-31"), requests > 0 && cost_usd.is_some());
+        spent.to_string()
     }
 
     #[test]

@@ -61,6 +61,12 @@ pub(crate) fn prices(text: &str) -> Result<Prices, String> {
     Ok(Prices { input, cached, write, output: output.unwrap_or(0.0), as_of: String::new() })
 }
 
+/// Returns the text that [`prices`] reads.
+pub(crate) fn prices_option(prices: &Prices) -> String {
+    let Prices { input, cached, write, output, .. } = prices;
+    format!("input={input},cached={cached},write={write},output={output}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +90,7 @@ mod tests {
     #[test]
     fn prices_are_told_by_name_and_what_is_left_out_costs_as_input_does() {
         let all = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, as_of: String::new() };
+        assert_eq!(prices(&prices_option(&all)), Ok(all.clone()));
         assert_eq!(prices("input=3,cached=0.3,write=3.75,output=15"), Ok(all));
         let input = Prices { input: 2.0, cached: 2.0, write: 2.0, ..Prices::default() };
         assert_eq!(prices("input=2"), Ok(input));

@@ -128,6 +128,12 @@ impl Outcome {
         session.opened.messages = messages;
     }
 
+    /// Returns the messages that stay.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Message> {
+        let all = self.origins.iter().zip(&self.messages);
+        all.filter(|(origin, _)| origin.kept().is_some()).map(|(_, message)| message)
+    }
+
     /// Returns what is new as one text: the digest, then the files that are given back.
     pub(crate) fn new_text(&self) -> Option<String> {
         let new = self.origins.iter().zip(&self.messages).filter(|(origin, _)| **origin == Origin::New);

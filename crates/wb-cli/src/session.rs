@@ -158,9 +158,10 @@ impl Session {
 
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
-        let read = || wb_replay::Session::read("", self.document.as_ref());
+        let (document, vocabulary) = (self.document.as_ref(), self.opened.vocabulary);
+        let read = || wb_replay::Session::of_conversation("", document, &self.conversation, vocabulary);
         let whole = messages.iter().any(is_synthetic).then(read).and_then(Result::ok);
-        whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
+        whole.map_or_else(|| Facts::of(messages, &vocabulary), |whole| whole.facts())
     }
 
     pub(crate) fn card(&self) -> ModelCard {

@@ -11,7 +11,7 @@ use wb_record::{Access, Document, History, HistoryError, Undone};
 use crate::args::Undo;
 use crate::clock::stamp;
 use crate::escape::{escaped, shell_word};
-use crate::in_use::refuse_in_use;
+use crate::in_use::{refuse_in_use, refuse_locked};
 use crate::session::document;
 use crate::shell::Shell;
 use crate::style::DIM;
@@ -93,6 +93,7 @@ pub(crate) fn refuse_while_in_use(
     history: &History,
     or: &str,
 ) -> Result<(), UserError> {
+    refuse_locked(path, document, or)?;
     refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 

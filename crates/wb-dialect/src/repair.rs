@@ -33,7 +33,7 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     // A mend can leave something for a rule that stands before it; two rounds are enough for all that are known.
     for _ in 0..MAX_ROUNDS {
         let before = mended.len();
-        for rule in &RULES {
+        for rule in RULES.iter().filter(|rule| rule.source(dialect).is_some()) {
             mended.extend(mend(rule, request, dialect));
         }
         if mended.len() == before {

@@ -45,6 +45,12 @@ impl Violation {
             source: source.into(),
         }
     }
+
+    /// Returns by what the same violation is known again elsewhere: without its place, and without the figures of sizes.
+    pub fn kind(&self) -> (Dialect, &str, &str) {
+        let is_size = ["picture-", "request-"].iter().any(|start| self.rule.starts_with(start));
+        (self.dialect, &self.rule, if is_size { "" } else { &self.what })
+    }
 }
 
 impl fmt::Display for Violation {

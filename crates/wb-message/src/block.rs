@@ -126,17 +126,13 @@ pub fn output_blocks(output: &Value) -> Vec<Block> {
 
 fn shown_block(item: &Value) -> Option<Block> {
     let tag = item.get("kind").or_else(|| item.get("type"))?.as_str()?;
-    let field = |names: [&str; 2]| names.iter().find_map(|name| item.get(name)?.as_str());
     match tag {
-        "text" => Some(Block::text(field(["text", "text"])?)),
+        "text" => Some(Block::text(item.get("text")?.as_str()?)),
         "image" => {
             let source = item.get("source").unwrap_or(item);
-            let of = |names: [&str; 4]| names.iter().find_map(|name| source.get(name)?.as_str());
-            let data = of(["dataBase64", "data_base64", "data", "data"])?;
-            Some(Block::image(
-                of(["mediaType", "media_type", "mimeType", "mimeType"]).unwrap_or_default(),
-                data,
-            ))
+            let of = |names: [&str; 3]| names.iter().find_map(|name| source.get(name)?.as_str());
+            let data = of(["dataBase64", "data_base64", "data"])?;
+            Some(Block::image(of(["mediaType", "media_type", "mimeType"]).unwrap_or_default(), data))
         }
         _ => None,
     }

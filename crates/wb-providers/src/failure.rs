@@ -53,7 +53,7 @@ impl Failure {
     pub(crate) fn of_event(event: &Value) -> Self {
         let said = Said::find(event).unwrap_or_default();
         let may_pass = said.is_of_the_moment();
-        let words = text::one_line(&said.words(), MAX_SAID_CHARS).clone();
+        let words = text::one_line(&said.words(), MAX_SAID_CHARS);
         let message = if words.is_empty() { "the provider reported an error".to_owned() } else { words };
         Self { may_pass, ..Self::lasting(message) }
     }

@@ -10,7 +10,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde_json::{Map, Value};
 use wb_budget::ModelCard;
-use wb_dialect::encode;
+use wb_dialect::{Dialect, encode};
 use wb_message::Conversation;
 use wb_summarize::{Emission, ModelInvoker, StreamOptions};
 
@@ -64,6 +64,31 @@ impl ProviderOpts {
         }
     }
 
+    /// Begins with a model of the provider that has this name in [`PROVIDERS`](crate::PROVIDERS), as users name it.
+    pub fn named(
+        provider: &str,
+        model: impl Into<String>,
+        base_url: Option<&str>,
+    ) -> Result<Self, ProviderError> {
+        let opts = match provider {
+            #[cfg(feature = "anthropic")]
+            "anthropic" => Self::anthropic(model),
+            #[cfg(feature = "openai")]
+            "openai" => Self::openai(model),
+            #[cfg(feature = "openai-responses")]
+            "openai-responses" => Self::openai_responses(model),
+            #[cfg(feature = "gemini")]
+            "gemini" => Self::gemini(model),
+            #[cfg(feature = "openai")]
+            "openai-compatible" => Self::openai_compatible(model, base_url.ok_or(ProviderError::NoBaseUrl)?),
+            _ => return Err(ProviderError::Unknown { name: provider.to_owned() }),
+        };
+        Ok(match base_url {
+            Some(url) => opts.base_url(url),
+            None => opts,
+        })
+    }
+
     /// Begins with a model of `OpenAI`, by chat completions.
     #[cfg(feature = "openai")]
     pub fn openai(model: impl Into<String>) -> Self {
@@ -102,10 +127,18 @@ impl ProviderOpts {
         self.protocol.key_names()
     }
 
-    /// Takes the key from the provider's environment variables.
+    /// Returns the dialect in which conversations are sent.
+    pub fn dialect(&self) -> Dialect {
+        self.protocol.dialect()
+    }
+
+    /// Takes the key from the provider's environment variables. A server of one's own may need none.
     pub fn key_from_env(self) -> Result<Self, KeyError> {
-        let key = Key::from_env(self.key_names())?;
-        Ok(self.key(key))
+        match Key::from_env(self.key_names()) {
+            Ok(key) => Ok(self.key(key)),
+            Err(KeyError::NotSet { .. }) if !self.protocol.needs_key() => Ok(self),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sets the key.

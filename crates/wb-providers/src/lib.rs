@@ -84,7 +84,7 @@ mod gemini;
 mod exchange;
 mod invoker;
 
-pub use error::ProviderError;
+pub use error::{PROVIDERS, ProviderError};
 pub use http::TimeLimits;
 pub use invoker::{HttpInvoker, ProviderOpts};
 pub use key::{Key, KeyError};

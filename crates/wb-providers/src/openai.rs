@@ -19,10 +19,16 @@ const DONE: &str = "[DONE]";
 pub(crate) struct Chat {
     /// The field that limits the answer: `OpenAI` counts reasoning by it and has another name for it than all others.
     pub(crate) limit: &'static str,
+    /// The environment variable that holds the key: that of `OpenAI` must not go elsewhere.
+    key_names: &'static [&'static str],
+    /// Whether nobody is served without one.
+    needs_key: bool,
 }
 
-pub(crate) const OPENAI: Chat = Chat { limit: "max_completion_tokens" };
-pub(crate) const COMPATIBLE: Chat = Chat { limit: "max_tokens" };
+pub(crate) const OPENAI: Chat =
+    Chat { limit: "max_completion_tokens", key_names: &["OPENAI_API_KEY"], needs_key: true };
+pub(crate) const COMPATIBLE: Chat =
+    Chat { limit: "max_tokens", key_names: &["OPENAI_COMPATIBLE_API_KEY"], needs_key: false };
 
 impl Protocol for Chat {
     fn dialect(&self) -> Dialect {
@@ -30,7 +36,11 @@ impl Protocol for Chat {
     }
 
     fn key_names(&self) -> &'static [&'static str] {
-        &["OPENAI_API_KEY"]
+        self.key_names
+    }
+
+    fn needs_key(&self) -> bool {
+        self.needs_key
     }
 
     fn base_url(&self) -> &'static str {

@@ -21,6 +21,11 @@ pub(crate) trait Protocol: Send + Sync + fmt::Debug {
     /// Returns the environment variables that hold its key.
     fn key_names(&self) -> &'static [&'static str];
 
+    /// Tells whether nobody is served without a key.
+    fn needs_key(&self) -> bool {
+        true
+    }
+
     /// Returns where requests go if nothing else is said.
     fn base_url(&self) -> &'static str;
 

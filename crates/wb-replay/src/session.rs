@@ -44,7 +44,17 @@ impl Session {
     pub fn read(name: impl Into<String>, document: &dyn Document) -> Result<Self, FormatError> {
         let conversation = wb_formats::newest(document)?;
         let vocabulary = document.view(&conversation)?.vocabulary;
-        let segments = document.segments(&conversation)?.into_iter().map(|segment| segment.messages);
+        Self::of_conversation(name, document, &conversation, vocabulary)
+    }
+
+    /// As [`Self::read`], for a conversation whose tools are known, since its view was read.
+    pub fn of_conversation(
+        name: impl Into<String>,
+        document: &dyn Document,
+        conversation: &str,
+        vocabulary: ToolVocabulary,
+    ) -> Result<Self, FormatError> {
+        let segments = document.segments(conversation)?.into_iter().map(|segment| segment.messages);
         let segments = stretches(segments);
         Ok(Self { name: name.into(), format: document.format().name(), segments, vocabulary })
     }

@@ -58,6 +58,11 @@ impl Sections {
         }
     }
 
+    /// Puts an entry in front of all others of its section.
+    pub(crate) fn lead(&mut self, section: Section, entry: &str) {
+        self.entries[section as usize].insert(0, one_entry(entry.to_owned()));
+    }
+
     /// Returns the entries of a section.
     pub fn entries(&self, section: Section) -> &[String] {
         &self.entries[section as usize]

@@ -122,10 +122,14 @@ impl<'a> LocalDigest<'a> {
         with_evidence(digest, &lines)
     }
 
-    /// Returns what is added to a digest of at most so many characters that a model writes: constraints and what is known
-    /// for certain, and lines of at most so many.
+    /// Returns what is added to a digest of at most so many characters that a model writes: the first request, constraints
+    /// and what is known for certain, and lines of at most so many.
     pub fn addition(&self, own_chars: usize, line_chars: usize) -> Addition {
         let mut kept = Sections::default();
+        if let Some(first) = self.first_request() {
+            let most = own_chars * FIRST_PERCENT / 100;
+            kept.add(Section::Objective, labelled_words(FIRST, &clip(&first.asked, most)));
+        }
         for constraint in self.constraints() {
             kept.add(Section::Guardrails, bullet(&constraint));
         }
@@ -133,7 +137,7 @@ impl<'a> LocalDigest<'a> {
             kept.add(Section::Plan, task_line(task));
         }
         self.certain(&mut kept);
-        let entries = [Section::Guardrails, Section::Plan, Section::Status]
+        let entries = [Section::Objective, Section::Guardrails, Section::Plan, Section::Status]
             .into_iter()
             .flat_map(|section| kept.entries(section).iter().map(move |entry| (section, entry.clone())));
         Addition { own_chars, entries: entries.collect(), lines: self.lines(line_chars) }
@@ -201,10 +205,17 @@ impl<'a> LocalDigest<'a> {
         of(true).chain(of(false)).map(|it| it.text.clone())
     }
 
+    fn requests(&self) -> impl DoubleEndedIterator<Item = &Turn> {
+        self.facts.turns().iter().filter(|turn| !turn.asked.is_empty())
+    }
+
+    fn first_request(&self) -> Option<&Turn> {
+        self.requests().next().filter(|_| self.facts.has_first())
+    }
+
     /// The first request leads, or the goal in the words of a model; then the newest.
     fn objective(&self, out: &mut Sections, max_chars: usize) {
-        let requests: Vec<&Turn> = self.facts.turns().iter().filter(|turn| !turn.asked.is_empty()).collect();
-        let first = requests.first().copied().filter(|_| self.facts.has_first());
+        let first = self.first_request();
         let mut goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
         if let Some((_, goal)) = goals.next() {
             out.add(Section::Objective, goal.clone());
@@ -213,7 +224,7 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Objective, labelled_words(FIRST, &first.asked));
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let others = requests.iter().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));
+        let others = self.requests().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
         let mut n_bytes = 0;
         for (age, turn) in others.enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
@@ -346,8 +357,8 @@ fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
 }
 
-/// What must not pass through a model and is added to what it writes: constraints word for word, open tasks, what is known
-/// for certain, and the lines that the next step may need.
+/// What must not pass through a model and is added to what it writes: the first request and constraints word for word, open
+/// tasks, what is known for certain, and the lines that the next step may need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addition {
     own_chars: usize,
@@ -356,7 +367,9 @@ pub struct Addition {
 }
 
 /// Parts per hundred of a digest that entries may take that its model has not told.
-const ENTRIES_PERCENT: usize = 25;
+const ENTRIES_PERCENT: usize = 35;
+/// Of that, parts per hundred of the digest that the first request may take.
+const FIRST_PERCENT: usize = 15;
 
 impl Addition {
     /// Returns the digest of a model with all that is missing in it, within so many characters.
@@ -371,7 +384,10 @@ impl Addition {
         }
         let mut sections = Sections::parse(digest);
         for (section, entry) in missing {
-            sections.add(section, entry);
+            match section {
+                Section::Objective => sections.lead(section, entry),
+                _ => sections.add(section, entry),
+            }
         }
         with_evidence(sections.render(own_chars), lines)
     }
@@ -385,7 +401,10 @@ impl Addition {
     /// Returns the entries that a digest does not tell, as far as they fit.
     fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<(Section, &str)> {
         let mut left = max_chars;
-        let is_missing = |(_, entry): &&(Section, String)| !digest.contains(entry.trim_start_matches("- "));
+        let words =
+            |entry: &str| one_line(entry.trim_start_matches(FIRST).trim_start_matches("- "), usize::MAX);
+        let told = one_line(digest, usize::MAX);
+        let is_missing = |(_, entry): &&(Section, String)| !told.contains(&words(entry));
         let missing = self.entries.iter().filter(is_missing).filter(|(_, entry)| {
             let n_chars = entry.chars().count() + 1;
             let fits = n_chars <= left;

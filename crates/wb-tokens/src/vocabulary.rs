@@ -35,10 +35,9 @@ const PREFIXES: [(&str, Vocabulary); 10] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the vocabulary {name} cannot be loaded: {why}")]
 pub struct VocabularyError {
-    /// The name of the vocabulary.
-    pub name: &'static str,
+    name: &'static str,
     /// What its loader said.
-    pub why: String,
+    why: String,
 }
 
 type Loaded = LazyLock<Result<Tokenizer, String>>;
@@ -60,11 +59,6 @@ impl Vocabulary {
             Self::O200kBase => "o200k_base",
             Self::Cl100kBase => "cl100k_base",
         }
-    }
-
-    /// Finds a vocabulary by its name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
     /// Finds the vocabulary that a model reads by the model's id, with or without the provider in front
@@ -104,13 +98,6 @@ fn begins(id: &str, prefix: &str) -> bool {
 pub struct ExactCounter {
     vocabulary: Vocabulary,
     tokenizer: &'static Tokenizer,
-}
-
-impl ExactCounter {
-    /// Returns the vocabulary that it counts by.
-    pub fn vocabulary(&self) -> Vocabulary {
-        self.vocabulary
-    }
 }
 
 impl fmt::Debug for ExactCounter {

@@ -12,8 +12,6 @@ const FOLDERS: [&str; 3] =
     ["fixtures/sessions", "crates/wb-formats/tests/fixtures", "crates/wb-session/tests/fixtures"];
 /// An example of each rule in each dialect: what passes, what fails, and what that is mended to.
 const EXAMPLES: &str = "crates/wb-dialect/tests/it/examples.json";
-/// What a session that waits for its user is asked next.
-const NEXT_PROMPT: &str = "Go on.";
 /// A picture of one pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==";
@@ -52,12 +50,12 @@ impl Requests {
         };
         let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
         self.n_sessions += 1;
-        self.lines.extend(of_session(&name, "untouched", messages));
+        self.lines.extend(of_session(&name, "untouched", &messages));
         let out = scratch.join(name.replace(['/', '\\'], "_"));
         if compact(wb, file, &out)? {
             let messages = self::messages(&out).ok_or(format!("{name}: its compaction cannot be read"))?;
             self.n_compacted += 1;
-            self.lines.extend(of_session(&name, "compacted", messages));
+            self.lines.extend(of_session(&name, "compacted", &messages));
         }
         Ok(())
     }
@@ -95,13 +93,10 @@ fn compact(wb: &Path, file: &Path, out: &Path) -> Result<bool, String> {
 }
 
 /// A session in each dialect. What our own rules refuse is sent all the same, to be refused there too, and then mended.
-fn of_session(name: &str, kind: &str, mut messages: Vec<Message>) -> Vec<Value> {
-    if matches!(messages.last(), Some(Message::Assistant { .. })) {
-        messages.push(Message::user(NEXT_PROMPT));
-    }
+fn of_session(name: &str, kind: &str, messages: &[Message]) -> Vec<Value> {
     let mut lines = Vec::new();
     // A session of which nothing is left asks nothing.
-    let encoded = Dialect::ALL.map(|dialect| Encoded::of_messages(&messages, dialect));
+    let encoded = Dialect::ALL.map(|dialect| Encoded::next_request(messages, dialect));
     for mut encoded in encoded.into_iter().filter(|encoded| asks(&encoded.body, encoded.dialect)) {
         let is_refused = !encoded.validate().is_empty();
         lines.push(line(name, encoded.dialect, kind, &encoded.body, is_refused));
@@ -142,7 +137,7 @@ fn made() -> Vec<Value> {
         Message::assistant_blocks(vec![Block::call("c1", "read", json!({ "path": "a.png" }))]),
         picture_result,
     ];
-    let pictures = of_session("pictures", "made", messages);
+    let pictures = of_session("pictures", "made", &messages);
     made.into_iter().chain(pictures).collect()
 }
 
@@ -203,11 +198,11 @@ mod tests {
     fn a_session_is_asked_in_each_dialect_and_a_broken_one_mended_too() {
         let call = Message::assistant_blocks(vec![Block::call("c1", "ls", json!({}))]);
         let messages = vec![Message::user("Look."), call, Message::user("Well?")];
-        let lines = of_session("a", "untouched", messages);
+        let lines = of_session("a", "untouched", &messages);
         let refused: Vec<bool> = lines.iter().map(|line| line["is_refused"] == true).collect();
         assert_eq!(refused, [true, false].repeat(4));
         assert_eq!(
-            of_session("a", "untouched", vec![Message::user("Hello."), Message::assistant("Hi.")]).len(),
+            of_session("a", "untouched", &[Message::user("Hello."), Message::assistant("Hi.")]).len(),
             4
         );
     }

@@ -43,7 +43,6 @@ fn compacted(root: &Path, wb: &Path, address: &str, scratch: &Path) -> Result<Va
         .args(["--overwrite", "-o"])
         .arg(scratch.join("by-server.jsonl"))
         .arg(root.join(SESSION))
-        .env("OPENAI_API_KEY", "none")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()

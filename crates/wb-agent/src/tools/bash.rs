@@ -34,7 +34,7 @@ pub(super) async fn run(
     let ended = tokio::select! {
         ended = follow(&mut child, &mut printed) => ended.map_err(|error| format!("bash: {error}")),
         () = cancel.cancelled() => Err(STOPPED.to_owned()),
-        () = tokio::time::sleep(timeout) => Err(format!("[Stopped after {} seconds]", timeout.as_secs())),
+        () = tokio::time::sleep(timeout) => Err(format!("[Stopped after {timeout:?}]")),
     };
     stop(&mut child).await;
     let output = printed.text();
@@ -91,6 +91,9 @@ async fn stop(child: &mut Child) {
     let _ = child.kill().await;
 }
 
+/// Bytes that are held ready for what is said of the output: what was left out, how it ended.
+const MARK_BYTES: usize = 100;
+
 /// The start and the end of what a command prints, whatever it prints between them.
 struct Printed {
     start: Vec<u8>,
@@ -101,7 +104,12 @@ struct Printed {
 
 impl Printed {
     fn new(max_bytes: usize) -> Self {
-        Self { start: Vec::new(), end: Vec::new(), n_left_out: 0, half: max_bytes / 2 }
+        Self {
+            start: Vec::new(),
+            end: Vec::new(),
+            n_left_out: 0,
+            half: max_bytes.saturating_sub(MARK_BYTES) / 2,
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) {

@@ -61,7 +61,7 @@ fn a_command_is_stopped_with_all_that_it_started_and_its_output_is_capped() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert!(output.is_error && output.text.len() <= 2_000, "{}", output.text.len());
     assert!(
-        output.text.starts_with("1\n2\n") && output.text.ends_with("[Stopped after 0 seconds]"),
+        output.text.starts_with("1\n2\n") && output.text.ends_with("[Stopped after 700ms]"),
         "{output:?}"
     );
     std::thread::sleep(Duration::from_secs(4));

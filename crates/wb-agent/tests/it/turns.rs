@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, STOPPED, ToolLimits, commands, validity};
-use wb_dialect::Dialect;
-use wb_message::{Block, Conversation, Message, Turn};
+use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, STOPPED, ToolLimits, commands};
+use wb_message::{Block, Message};
 use wb_passes::repair::INTERRUPTED;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{Durability, EntryKind, IdSource, NewSession, Session};
@@ -151,19 +150,4 @@ fn a_request_that_is_not_valid_ends_the_run_and_is_not_sent() {
     let error = waiting(agent.prompt("Go on.", &CancellationToken::new(), see)).unwrap_err();
     assert!(error.to_string().starts_with("a fault of wb-agent: the request is not valid for "), "{error}");
     assert_eq!(n_sent, 0);
-}
-
-#[test]
-fn a_call_without_its_result_is_valid_for_nobody() {
-    let call = Turn::Assistant { blocks: vec![Block::call("c", "ls", json!({}))] };
-    let result = Block::ToolResult { call_id: "c".into(), output: json!("a"), is_error: None };
-    let (user, tool) = (Turn::user("Go."), Turn::Tool { blocks: vec![result] });
-    let check = |turns: &[&Turn]| {
-        let turns = turns.iter().copied().cloned().collect();
-        validity::check(&Conversation { turns, ..Conversation::default() }, &Dialect::ALL)
-    };
-    check(&[&user, &call, &tool]).unwrap();
-    for broken in [&[&user, &call, &user][..], &[&user, &call], &[&user, &tool], &[&call, &tool]] {
-        assert!(matches!(check(broken), Err(AgentError::Invalid { .. })), "{broken:?}");
-    }
 }

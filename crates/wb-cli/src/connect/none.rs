@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use wb_budget::ModelCard;
 use wb_summarize::ModelInvoker;
 
 use crate::model_args::{ModelArgs, ModelName};
 use crate::user_error::UserError;
 
-/// What waits for a model.
+/// What waits for a model: nothing, since none is reached.
 #[derive(Debug)]
-pub(crate) struct Runtime;
+pub(crate) enum Runtime {}
 
 impl Runtime {
     /// Waits.
-    #[expect(clippy::unused_self, reason = "the other one has a runtime")]
-    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        futures::executor::block_on(future)
+    pub(crate) fn block_on<T>(&self, _: impl Future<Output = T>) -> T {
+        match *self {}
     }
 }
 
@@ -23,6 +23,7 @@ impl Runtime {
 pub(crate) fn connect(
     _: &ModelArgs,
     name: &ModelName,
+    _: ModelCard,
     _: u64,
 ) -> Result<(Arc<dyn ModelInvoker>, Runtime), UserError> {
     let what = format!("{name} cannot be asked: this `wb` was built without a way to models");

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
+use wb_dialect::Dialect;
 use wb_formats::{FormatError, newest, open, open_path};
-use wb_message::{Message, runs};
+use wb_message::runs;
 use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
 use wb_summarize::{FindingKind, audit};
 
@@ -14,7 +15,7 @@ use crate::args::Policy;
 use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::Outcome;
 use crate::session::{Measure, Session};
-use crate::validity::Validity;
+use crate::validity::{Validity, dialects_of};
 
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;
@@ -59,7 +60,7 @@ fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     Ok((document, conversation, view))
 }
 
-fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided {
+fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Decided {
     let cut = match &request.keep_from {
         None => None,
         Some(place) => match index_of(place, opened.0.as_ref(), &opened.2) {
@@ -69,28 +70,31 @@ fn compacted(request: &Request<'_>, config: &Config, opened: Opened) -> Decided 
     };
     let file = request.host.clone().unwrap_or_default();
     let policy = Policy { window: request.window, force: true, ..config.policy };
+    opened.2.model = request.model.clone().or(opened.2.model.take());
     // The program ends soon: what was read is not given back piece by piece.
     let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
-    session.opened.model = request.model.clone().or(session.opened.model.take());
     session.window = session.window.min(window_that_is_full(&session));
     let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
-    let by_agent = match &answer.action {
-        Action::Replace { digest, .. } => Some(ByAgent::of(digest, kept(&outcome))),
-        Action::Pass { .. } => None,
-    };
-    let format = session.opened.format;
-    let after = Validity::of(&outcome.messages, format);
-    if after.is_valid() {
-        return Decided { answer, by_agent };
-    }
-    outcome.take_back(&mut session);
-    let before = Validity::of(&session.opened.messages, format);
-    if let [first, ..] = after.new_since(&before).as_slice() {
-        return Answer::pass(format!("the result would not be valid: {first}")).into();
+    let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
+    let by_agent = Some(ByAgent::of(digest, outcome.kept()));
+    let dialects = dialects(request.host.as_deref(), session.opened.format);
+    let after = Validity::of(&outcome.messages, dialects);
+    if !after.is_valid() {
+        outcome.take_back(&mut session);
+        let before = Validity::of(&session.opened.messages, dialects);
+        if let [first, ..] = after.new_since(&before).as_slice() {
+            return Answer::pass(format!("the result would not be valid: {first}")).into();
+        }
     }
     Decided { answer, by_agent }
+}
+
+/// Returns the dialects in which a host sends its sessions: its own where it has one, else that of the format.
+fn dialects(host: Option<&str>, format: &str) -> &'static [Dialect] {
+    let of_host = dialects_of(host.unwrap_or_default());
+    if of_host.len() < Dialect::ALL.len() { of_host } else { dialects_of(format) }
 }
 
 /// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
@@ -102,12 +106,6 @@ fn window_that_is_full(session: &Session) -> u64 {
     let room = overhead_tokens + (said / 2).max((said / 4 * 3).min(FEW_TOKENS));
     let limit = room as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;
     context_tokens.max(limit as u64) + session.policy.reserve_tokens
-}
-
-/// Returns the messages that stay.
-fn kept(outcome: &Outcome) -> impl Iterator<Item = &Message> {
-    let all = outcome.origins.iter().zip(&outcome.messages);
-    all.filter(|(origin, _)| origin.kept().is_some()).map(|(_, message)| message)
 }
 
 /// Returns the index of a message that a host names by a number or by the id of its record.

@@ -1,6 +1,8 @@
 //! What of `wb` stays when it is taken out of an agent, and where.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use wb_record::list_of;
 
 use super::hosts::Host;
 use super::place::Place;
@@ -9,9 +11,6 @@ use crate::compaction_log;
 use crate::environment::Environment;
 use crate::install_args::HostName;
 use crate::number::count;
-
-/// What ends the name of the file next to a session that tells what was done to it.
-const LIST: &str = ".wb-log";
 
 /// What ends the name of the file next to a session of Gemini CLI that holds its digests.
 const DIGESTS: &str = ".wb-digests";
@@ -34,15 +33,10 @@ pub(super) fn what_stays(host: &Host, environment: &Environment) -> Vec<String> 
 fn lists(host: &Host, environment: &Environment) -> Vec<String> {
     let folders = agent_folders(environment).into_iter().filter(|it| it.agent == host.name.word());
     let told = folders.filter_map(|folder| {
-        let has_list = |session: &Path| {
-            let mut name = session.as_os_str().to_owned();
-            name.push(LIST);
-            Path::new(&name).is_file()
-        };
-        let n = folder.sessions().iter().filter(|it| has_list(&it.path)).count();
+        let n = folder.sessions().iter().filter(|it| list_of(&it.path).is_file()).count();
         let files = count(n, "file", "files");
         let place = environment.tilde(&folder.folder);
-        (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*{LIST})"))
+        (n > 0).then(|| format!("left next to sessions in {place}: {files} for wb undo (*.wb-log)"))
     });
     told.collect()
 }

@@ -64,7 +64,7 @@ struct Done {
 /// Goes to an entry.
 pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
-    let model = model(args)?;
+    let model = model(shell, args)?;
     let log = Log::open_staged(shell, dest.file)?;
     let Some(target) = find::entry(&log, Some(&args.entry))? else {
         return Err(no_entries(&log).into());
@@ -90,12 +90,12 @@ pub(crate) fn branch(shell: &Shell, args: &SessionBranch) -> Result<()> {
 }
 
 /// Finds the way to the model, if one is named that has something to write.
-fn model(args: &SessionBranch) -> Result<Option<Model>, UserError> {
+fn model(shell: &Shell, args: &SessionBranch) -> Result<Option<Model>, UserError> {
     if args.model.model.is_some() && !args.summarize {
         let what = "without --summarize no digest is written, so there is nothing to ask";
         return Err(UserError::new(what, "add --summarize, or leave out --model"));
     }
-    Model::of(&args.model)
+    Model::of(shell, &args.model)
 }
 
 fn run(

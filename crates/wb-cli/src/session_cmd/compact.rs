@@ -76,7 +76,7 @@ struct Act {
 /// Compacts a session at its leaf.
 pub(crate) fn compact(shell: &Shell, args: &SessionCompact) -> Result<()> {
     let dest = WriteTarget::of(&args.change);
-    let model = Model::of(&args.model)?;
+    let model = Model::of(shell, &args.model)?;
     let log = Log::open_staged(shell, dest.file)?;
     let settings = Settings::of(shell, &log)?;
     let changed = shell.timed("compacting", || {

@@ -54,7 +54,7 @@ fn codex_is_live_once_it_has_noted_that_the_user_trusts_the_hooks_and_until_it_i
     let noted = |event: &str| {
         format!("[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:0\"\n", file.display())
     };
-    home.lay(".codex/config.toml", &[noted("pre_compact"), noted("session_start")].concat());
+    home.lay(".codex/config.toml", &noted("session_start"));
     home.done("install --check codex");
     let off = noted("session_start").replace("trusted_hash", "enabled = false\ntrusted_hash");
     home.lay(".codex/config.toml", &off);

@@ -12,6 +12,8 @@ use wb_message::{Block, Message};
 use wb_testkit::shared::shared_files;
 
 const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/opencode", "sessions/pi"];
+/// Sessions of ours, so that there is something to look at everywhere.
+const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/sessions");
 
 /// What is wrong with untouched sessions, and was found true by reading them: some end in the middle of a turn, with calls
 /// that have no result yet, and one begins in the middle.
@@ -23,27 +25,20 @@ fn sessions() -> Vec<(String, View)> {
         let view = wb_formats::read(&mut reader);
         (path.display().to_string(), view.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     };
-    FOLDERS.iter().flat_map(|folder| shared_files(folder)).map(|path| open(&path)).collect()
-}
-
-/// The next request of a session.
-fn next_request(messages: &[Message], dialect: Dialect) -> Encoded {
-    let waits = matches!(messages.last(), Some(Message::Assistant { .. }));
-    let next = waits.then(|| Message::user("Go on."));
-    Encoded::of_messages(&messages.iter().cloned().chain(next).collect::<Vec<_>>(), dialect)
+    let ours = std::fs::read_dir(OURS).unwrap().map(|entry| entry.unwrap().path());
+    let shared = FOLDERS.iter().flat_map(|folder| shared_files(folder));
+    ours.chain(shared).map(|path| open(&path)).collect()
 }
 
 fn violations(messages: &[Message]) -> Vec<Violation> {
-    Dialect::ALL.into_iter().flat_map(|dialect| next_request(messages, dialect).validate()).collect()
+    Dialect::ALL.into_iter().flat_map(|dialect| Encoded::next_request(messages, dialect).validate()).collect()
 }
 
 /// Counts violations without their places.
-fn counted(violations: &[Violation]) -> BTreeMap<(Dialect, String, String), usize> {
+fn counted(violations: &[Violation]) -> BTreeMap<(Dialect, &str, &str), usize> {
     let mut counts = BTreeMap::new();
     for violation in violations {
-        *counts
-            .entry((violation.dialect, violation.rule.to_string(), violation.what.clone()))
-            .or_insert(0) += 1;
+        *counts.entry(violation.kind()).or_insert(0) += 1;
     }
     counts
 }
@@ -53,8 +48,9 @@ const LOOKED_AT: usize = 10;
 
 /// Checks that nothing would be refused that would not have been before.
 fn nothing_new(before: &[Message], after: &[Message], case: &str) {
-    let known = counted(&violations(before));
-    for (violation, n) in counted(&violations(after)) {
+    let (before, after) = (violations(before), violations(after));
+    let known = counted(&before);
+    for (violation, n) in counted(&after) {
         assert!(known.get(&violation).is_some_and(|known| n <= *known), "{case}: {violation:?}");
     }
 }
@@ -78,7 +74,7 @@ fn of_untouched_sessions_only_what_is_truly_wrong_is_found() {
 fn what_is_wrong_with_untouched_sessions_is_mended() {
     for (name, view) in sessions() {
         for dialect in Dialect::ALL {
-            let mut request = next_request(&view.messages, dialect).body;
+            let mut request = Encoded::next_request(&view.messages, dialect).body;
             let n_found = validate(&request, dialect).len();
             let before = (n_found == 0).then(|| request.clone());
             repair(&mut request, dialect);
@@ -136,7 +132,7 @@ fn reasoning_of_an_agent_goes_back_to_its_own_provider_as_it_came() {
             Block::Thinking { signature: Some(signature), .. } if !signature.is_empty() => Some(signature),
             _ => None,
         });
-        let body = next_request(&view.messages, dialect).body.to_string();
+        let body = Encoded::next_request(&view.messages, dialect).body.to_string();
         // What was taken out of a file before it was published has another form.
         let is_real = |signature: &&String| dialect == Dialect::Anthropic || signature.starts_with("gAAAA");
         for signature in signed.filter(is_real) {

@@ -10,8 +10,11 @@ use serde_json::{Map, Value};
 use wb_message::{Conversation, Message, ToolDescriptor};
 
 use crate::dialect::Dialect;
-use crate::piece::{Round, rounds_of_messages, rounds_of_turns};
+use crate::piece::{Piece, Round, Said, rounds_of_messages, rounds_of_turns};
 use common::Entry;
+
+/// What the user says next in a session that waits for it.
+const NEXT_PROMPT: &str = "Go on.";
 
 /// A request, with the turn or message that each of its parts comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +39,16 @@ impl Encoded {
     /// text.
     pub fn of_messages(messages: &[Message], dialect: Dialect) -> Self {
         let (system, rounds) = rounds_of_messages(messages);
+        Self::of(system.as_deref(), &[], &rounds, dialect)
+    }
+
+    /// Encodes the next request of a session, whose user says something where the model has spoken last.
+    pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
+        let (system, mut rounds) = rounds_of_messages(messages);
+        if rounds.last().is_some_and(|round| round.is_model) {
+            let said = Piece { from: messages.len(), said: Said::Text(NEXT_PROMPT.into()) };
+            rounds.push(Round { is_model: false, pieces: vec![said] });
+        }
         Self::of(system.as_deref(), &[], &rounds, dialect)
     }
 

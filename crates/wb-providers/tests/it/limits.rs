@@ -110,6 +110,7 @@ async fn a_cancel_ends_a_wait_and_what_is_cancelled_before_is_not_sent() {
 async fn nothing_is_sent_before_somebody_listens() {
     let server = Loopback::start([loopback::stream(&CASES[0].answer(TEXT, 0), 64)]);
     drop(CASES[0].invoker(&server.url()).invoke(conversation(), StreamOptions::default()));
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     assert!(server.asked().is_empty());
 }
 

@@ -51,8 +51,7 @@ fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
         (Done | Cancelled | Dropped, Open | Active) => Some("the task is still open"),
         (Open | Active | Cancelled | Dropped, Done) => Some("the task is done"),
         (Open | Active | Done, Cancelled) => Some("the task was called off"),
-        (Done, Dropped) => Some("the task vanished from the list before it was done"),
-        (Done, Done)
+        (Done, Done | Dropped)
         | (Open | Active, Open | Active | Dropped)
         | (Cancelled | Dropped, Cancelled | Dropped) => None,
     }

@@ -387,12 +387,6 @@ impl Mentions {
         let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
         at.map_or("", |at| self.at(self.labels[at].1))
     }
-
-    /// Returns about how many bytes of memory are taken.
-    pub fn n_bytes(&self) -> usize {
-        let entry = size_of::<Mention>() + 2 * size_of::<(u64, u32)>();
-        self.kept.len() * entry + self.text.len() + self.labels.len() * size_of::<((u32, u16), Span)>()
-    }
 }
 
 /// A line of a text, and where it stands there.

@@ -256,13 +256,4 @@ impl Facts {
     pub(crate) fn elided_line(&self, n_elided: usize, n_in_all: usize) -> String {
         self.elided.line(n_elided, n_in_all)
     }
-
-    /// Returns about how many bytes of memory they take.
-    pub fn n_bytes(&self) -> u64 {
-        let constraints: usize =
-            self.constraints.iter().map(|it| size_of::<Constraint>() + it.text.len()).sum();
-        let noted = self.git.iter().chain(&self.decided).map(|it| size_of::<Noted>() + it.text.len());
-        self.turns.n_bytes()
-            + (constraints + noted.sum::<usize>() + self.mentions.n_bytes() + self.ledger.n_bytes()) as u64
-    }
 }

@@ -30,7 +30,7 @@ pub(crate) enum TaskState {
     Done,
     /// It was called off.
     Cancelled,
-    /// It vanished unfinished from a list that replaced it.
+    /// It vanished from a list that replaced it; whether it was done nobody knows.
     Dropped,
 }
 

@@ -46,14 +46,6 @@ fn models_are_known_by_how_their_id_begins() {
     }
 }
 
-#[test]
-fn names_lead_back_to_their_vocabulary() {
-    for vocabulary in Vocabulary::ALL {
-        assert_eq!(Vocabulary::named(vocabulary.name()), Some(vocabulary));
-    }
-    assert_eq!(Vocabulary::named("p50k_base"), None);
-}
-
 /// A merge that goes over the whole text again and again would take minutes here.
 #[test]
 fn a_megabyte_without_a_blank_is_counted_at_once() {

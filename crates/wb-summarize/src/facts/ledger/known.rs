@@ -163,11 +163,6 @@ impl Known {
         self.layers.iter().map(|layer| layer.bits.len() * 8).sum()
     }
 
-    /// Returns about how many bytes of memory the words take that were read last.
-    pub(crate) fn n_recent_bytes(&self) -> usize {
-        self.recent.keys.len() * 8
-    }
-
     /// Reads all words of a text, and the names of paths below each other.
     pub(crate) fn read(&mut self, text: &str) {
         self.n_read = self.n_read.saturating_add(text.len() as u64);

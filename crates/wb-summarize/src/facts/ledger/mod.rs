@@ -172,11 +172,6 @@ impl Ledger {
             }
         });
     }
-
-    /// Returns about how many bytes of memory are taken.
-    pub(crate) fn n_bytes(&self) -> usize {
-        self.known.n_bytes() + self.known.n_recent_bytes() + self.said.n_bytes()
-    }
 }
 
 /// Words by which somebody tells that a file was changed.

@@ -228,11 +228,6 @@ impl Said {
         };
         !self.texts.iter().any(fits)
     }
-
-    /// Returns about how many bytes of memory are taken.
-    pub(crate) fn n_bytes(&self) -> usize {
-        self.texts.iter().map(|said| size_of::<Words>() + said.stems.len() * 4).sum()
-    }
 }
 
 /// Visits the words that say what a text is about, each by the beginning that its forms share.
