@@ -38,7 +38,7 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     let budget = Duration::from_millis(args.budget_ms);
     thread::spawn(move || watch(start, budget, &news));
     // The thread that a program begins with is the one that memory is given fastest.
-    work(start, &shell.environment, &sender);
+    work(start, budget, &shell.environment, &sender);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ fn answer_fault() {
     std::process::exit(0)
 }
 
-fn work(start: Instant, environment: &Environment, budget: &Sender<Duration>) {
+fn work(start: Instant, budget: Duration, environment: &Environment, watcher: &Sender<Duration>) {
     let mut text = Vec::new();
     if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
         return say(&Answer::pass(format!("standard input: {error}")).line());
@@ -83,7 +83,12 @@ fn work(start: Instant, environment: &Environment, budget: &Sender<Duration>) {
     // What was asked is there until the program ends, and nobody copies it.
     let text: &'static [u8] = text.leak();
     match serde_json::from_slice::<Request<'_>>(text) {
-        Ok(request) => answer(&request, environment, start, budget),
+        Ok(request) => {
+            let told = request.budget_ms.map_or(budget, Duration::from_millis);
+            // Whoever watches the time is there as long as the program is.
+            let _ = watcher.send(told);
+            answer(&request, environment, start, budget.min(told));
+        }
         Err(error) => match serde_json::from_slice::<Event>(text) {
             Ok(event) => tell(&event, environment, start),
             Err(_) => say(&Answer::pass(protocol::why_unread(text, &error)).line()),
@@ -102,15 +107,14 @@ fn tell(event: &Event, environment: &Environment, start: Instant) {
 }
 
 /// Answers what is asked in our own form.
-fn answer(request: &Request<'static>, environment: &Environment, start: Instant, budget: &Sender<Duration>) {
-    // Whoever watches the time is there as long as the program is.
-    request.budget_ms.into_iter().for_each(|ms| _ = budget.send(Duration::from_millis(ms)));
+fn answer(request: &Request<'static>, environment: &Environment, start: Instant, budget: Duration) {
     let folder = request.cwd.as_deref().or(environment.working.as_deref());
     let Decided { answer, by_agent } = match Config::read(environment, folder) {
         Ok(config) => decide(request, &config),
         Err(_) => Answer::pass("the settings cannot be read; `wb config` says why").into(),
     };
-    if request.budget_ms.is_some_and(|ms| ms_since(start) >= ms) {
+    // The one who watches may not have been given its turn yet.
+    if start.elapsed() >= budget {
         return say(&Answer::pass(TOO_LATE).line());
     }
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });

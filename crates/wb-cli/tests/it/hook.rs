@@ -131,6 +131,22 @@ fn what_cannot_be_answered_is_left_to_the_host() {
     }
     let late = json!({"version": 1, "budget_ms": 0, "session": {"messages": messages(200)}});
     assert_eq!(reason(&ask(home.path(), &late)), "there was not enough time");
+    let in_time = json!({"version": 1, "session": {"messages": messages(30)}}).to_string();
+    let late = wb_of(home.path(), &["hook", "--budget-ms", "0"], in_time.as_bytes());
+    assert_eq!(reason(&told(&late)), "there was not enough time");
+}
+
+#[test]
+fn the_model_that_a_host_names_says_how_its_messages_are_weighed() {
+    let home = tempfile::tempdir().unwrap();
+    let tokens = |more: Value| {
+        let mut question = json!({"version": 1, "session": {"messages": messages(30)}});
+        question.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ask(home.path(), &question)["report"]["tokens_before"].as_u64().unwrap()
+    };
+    let plain = tokens(json!({}));
+    assert_ne!(tokens(json!({"model": "gemini-2.5-pro"})), plain);
+    assert_eq!(tokens(json!({"model": "nobody-knows"})), plain);
 }
 
 #[test]
