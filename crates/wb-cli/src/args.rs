@@ -8,9 +8,11 @@ use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 use wb_dialect::Dialect;
 
 use crate::after_help::AFTER_HELP;
+use crate::convert_target::Target;
 use crate::install_args::{Install, Uninstall};
 use crate::model_args::ModelArgs;
 use crate::option_values::{prices, ratio, tokens, window};
+use crate::session_args::SessionCommand;
 use crate::strategy::Strategy;
 
 /// Weighs, previews and compacts the sessions of coding agents, so that they stay inside the context window.
@@ -108,6 +110,25 @@ pub(crate) enum Command {
     /// other as all providers would. A request body, as JSON, is checked as it stands, in its own dialect. The exit code
     /// is 3 if something is found.
     Validate(Validate),
+    /// Mends what providers would refuse of a session or a request
+    ///
+    /// Calls that were never answered get a result that says so, results without a call go, and of a request also what `wb
+    /// validate` finds else. Without -o and --in-place it shows what would be done. What cannot be mended is told, with exit
+    /// code 3.
+    Repair(Repair),
+    /// Writes a session or a request as another format has it
+    ///
+    /// What that format cannot hold is listed first. FORMAT is `native`, messages of our own as JSON lines, or the body of
+    /// a request: `anthropic`, `openai` (Chat Completions), `openai-responses`, `gemini`.
+    Convert(Convert),
+    /// Lists the formats that are read, and what can be written in each
+    Formats,
+    /// Says why a session does not go on
+    ///
+    /// It looks for what its provider would refuse, a context that is larger than the window, compactions in a loop, a
+    /// summary that the session does not bear out, and lines that cannot be read: what is so, where, and the command that
+    /// mends it. Nothing is written. The exit code is 3 if something is found.
+    Doctor(Doctor),
     /// Answers an agent that compacts: one JSON document in, one out
     ///
     /// The plug-ins that `wb install` writes run it. What is asked comes on standard input, the answer goes to standard
@@ -176,86 +197,6 @@ pub(crate) struct Manual {
     /// The command, such as `weigh` or `session undo` [default: wb itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
-    /// Shows the entries of a session as a tree, one line each
-    Tree(SessionTree),
-    /// Shows what one entry holds
-    Show(SessionEntry),
-    /// Shows what the model sees at an entry
-    Context(SessionEntry),
-    /// Appends a compaction
-    ///
-    /// A digest of older messages takes their place, and the recent ones stay. Without --model the digest is taken from the
-    /// messages themselves.
-    ///
-    /// How much stays is told by the section `compaction` of two files: `~/.indusagi/agent/settings.json` and
-    /// `.indusagi/settings.json` in the working directory of the session, whose keys go first. Where one of them is
-    /// not there, that of pi is read: `~/.pi/agent/settings.json`, `.pi/settings.json`.
-    Compact(SessionCompact),
-    /// Takes the last compaction back
-    ///
-    /// The session goes on before it, with what came after it repeated. The compaction stays in the file, on the branch that is left.
-    Undo(SessionChange),
-    /// Goes to an entry, so that what is said next follows it
-    ///
-    /// Going to a prompt leads to the entry before it and prints the prompt, to be written anew.
-    Branch(SessionBranch),
-}
-
-/// What the commands that write have in common.
-#[derive(Debug, Args)]
-pub(crate) struct SessionChange {
-    /// Session file of pi; `-` is standard input and needs -o
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Leave FILE as it is and write the whole session with the change to OUT, a new file
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) out: Option<PathBuf>,
-    /// Show what would be done and write nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionCompact {
-    #[command(flatten)]
-    pub(crate) change: SessionChange,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionTree {
-    /// Session file of pi; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionEntry {
-    /// Session file of pi; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Id of an entry, or as much of its beginning as no other has [default: the last entry]
-    #[arg(value_name = "ENTRY")]
-    pub(crate) entry: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionBranch {
-    #[command(flatten)]
-    pub(crate) change: SessionChange,
-    /// Id of an entry, or as much of its beginning as no other has
-    #[arg(value_name = "ENTRY")]
-    pub(crate) entry: String,
-    /// Take along a digest of the branch that is left
-    #[arg(long)]
-    pub(crate) summarize: bool,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
@@ -366,6 +307,48 @@ pub(crate) struct Validate {
     /// in which FILE is sent]
     #[arg(long, value_name = "DIALECT", value_delimiter = ',', value_parser = Dialect::from_str)]
     pub(crate) dialect: Vec<Dialect>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// Session file, or the body of a request; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write the whole of it, mended, to OUT; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write over OUT if it is there already
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+    /// Write into FILE; `wb undo FILE` takes it back
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) in_place: bool,
+    /// Write into FILE although a program has it open or wrote to it in the last ten seconds
+    #[arg(long, requires = "in_place")]
+    pub(crate) even_if_open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// Session file, or the body of a request; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The format that is written
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Target,
+    /// Where it is written [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write over OUT if it is there already
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Session file; `-` is standard input [default: the newest session on this machine]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::args::SessionBranch;
+use crate::session_args::SessionBranch;
 use crate::model::{Model, Spent, TIMEOUT};
 use crate::shell::Shell;
 use crate::user_error::UserError;

@@ -15,7 +15,7 @@ use super::session_log::Log;
 use super::settings::Settings;
 use super::weight::{Summary, Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::args::SessionCompact;
+use crate::session_args::SessionCompact;
 use crate::model::{Model, Spent, TIMEOUT};
 use crate::number::{grouped, messages};
 use crate::shell::Shell;

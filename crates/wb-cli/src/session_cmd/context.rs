@@ -11,7 +11,7 @@ use wb_session::{EntryId, Node};
 use super::find;
 use super::session_log::Log;
 use super::weight::Weight;
-use crate::args::SessionEntry;
+use crate::session_args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{grouped, messages};
 use crate::outcome::{Fate, Line};

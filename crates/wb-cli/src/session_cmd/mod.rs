@@ -16,7 +16,7 @@ mod branch;
 
 use anyhow::Result;
 
-use crate::args::SessionCommand;
+use crate::session_args::SessionCommand;
 use crate::shell::Shell;
 
 /// Runs one of the commands on a session log.

@@ -10,7 +10,7 @@ use wb_session::{Entry, EntryId, EntryKind, Logged, Request, iso_ms};
 use super::describe;
 use super::find::{self, IdWidth, first_of};
 use super::session_log::Log;
-use crate::args::SessionEntry;
+use crate::session_args::SessionEntry;
 use crate::escape::escaped;
 use crate::number::{count, grouped};
 use crate::shell::Shell;

@@ -11,7 +11,7 @@ use super::describe;
 use super::find::IdWidth;
 use super::graph::{Graph, Row};
 use super::session_log::Log;
-use crate::args::SessionTree;
+use crate::session_args::SessionTree;
 use crate::escape::escaped;
 use crate::number::count;
 use crate::shell::Shell;

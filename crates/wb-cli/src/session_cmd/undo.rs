@@ -11,7 +11,7 @@ use super::describe::gist;
 use super::session_log::Log;
 use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::args::SessionChange;
+use crate::session_args::SessionChange;
 use crate::number::count;
 use crate::shell::Shell;
 use crate::wrap::Page;

@@ -10,7 +10,7 @@ use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
 use super::session_log::{self, Log};
-use crate::args::SessionChange;
+use crate::session_args::SessionChange;
 use crate::clock::{ids, unix_ms};
 use crate::escape::shell_word;
 use crate::output_file::write_whole;
