@@ -13,10 +13,14 @@ use wb_record::{Span, sqlite::MAGIC};
 
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
-use crate::formats::{claude_code::ClaudeCode, codex::Codex, native::Native, opencode::Opencode, pi::Pi};
+use crate::formats::{
+    anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, codex::Codex,
+    mini_swe_agent::MiniSweAgent, native::Native, openai_chat::OpenaiChat, opencode::Opencode, pi::Pi,
+};
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 5] = [&Pi, &ClaudeCode, &Codex, &Opencode, &Native];
+pub const FORMATS: [&dyn Format; 8] =
+    [&Pi, &ClaudeCode, &Codex, &Opencode, &MiniSweAgent, &AnthropicMessages, &OpenaiChat, &Native];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

@@ -11,6 +11,9 @@
 //! | [`Codex`] | rollout JSONL of all versions | replacement history, or the user's messages and a digest | per answer |
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
+//! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
+//! | [`OpenaiChat`] | request body, list of messages | as they stand | none |
+//! | [`AnthropicMessages`] | request body, list of messages | the provider's own summary hides what is before | none |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
 //!
 //! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
@@ -41,9 +44,12 @@ pub mod formats;
 pub mod detect;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
+pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;
 pub use formats::codex::{self, Codex};
+pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
+pub use formats::openai_chat::OpenaiChat;
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -69,10 +69,10 @@ impl FormatError {
             Self::File(error) => error.hint(),
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
-                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), native \
-                 (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider becomes \
-                 native with blocks tagged \"kind\" instead of \"type\" and system texts as \
-                 {\"role\":\"custom\",\"customType\":\"system\",\"content\":…}"
+                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
+                 mini-swe-agent (trajectory), \
+                 openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
+                 (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
             }
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
             Self::BadMessage { .. } => {
