@@ -40,7 +40,7 @@ usage: cargo xtask <command>
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
-  schema  writes the JSON Schema of the settings into docs/reference
+  schema  writes the JSON Schemas and the table of formats into docs/reference
   sdk [--record | --server]
           the official Python SDKs send our requests to a provider of ours, which checks them; needs Python with venv.
           --server has llama.cpp's server write a digest

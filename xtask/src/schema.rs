@@ -1,20 +1,21 @@
-//! `cargo xtask schema`: writes the JSON Schemas where the documentation keeps them.
+//! `cargo xtask schema`: writes the JSON Schemas and the table of formats where the documentation keeps them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The programs that print schemas, and their files; a test of each crate holds the file against it.
-const SCHEMAS: [(&str, &str); 2] = [
+/// The programs that print references, and their files; a test of each crate holds the file against it.
+const PRINTED: [(&str, &str); 3] = [
     (
         "run --quiet -p wb-conductor --features schema --example settings_schema",
         "docs/reference/settings.schema.json",
     ),
     ("run --quiet -p wb-cli --features schema -- hook --schema", "docs/reference/hook.schema.json"),
+    ("run --quiet -p wb-formats --all-features --example formats_table", "docs/reference/formats.md"),
 ];
 
-/// Writes the schemas.
+/// Writes the references.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    SCHEMAS.into_iter().try_for_each(|(words, file)| write(root, words, file))
+    PRINTED.into_iter().try_for_each(|(words, file)| write(root, words, file))
 }
 
 fn write(root: &Path, words: &str, name: &str) -> Result<(), String> {

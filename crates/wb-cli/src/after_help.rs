@@ -7,7 +7,8 @@ Exit codes:
   1  an error
   2  wrong usage
   3  something was found: a session over its budget (`wb weigh --check`), findings of `wb audit`,
-     what a provider would refuse (`wb validate`), an agent that would not use `wb` (`wb install --check`)
+     what a provider would refuse (`wb validate`), what stays unmended (`wb repair`), what keeps a
+     session from going on (`wb doctor`), an agent that would not use `wb` (`wb install --check`)
 
 Environment:
   HOME               your home, instead of the one that the system knows

@@ -68,6 +68,15 @@ pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
     all
 }
 
+/// Returns the session that was written to last.
+pub(crate) fn newest_session(environment: &Environment) -> Option<PathBuf> {
+    let all = agent_folders(environment);
+    let found = all.iter().flat_map(AgentFolder::sessions);
+    found
+        .max_by(|one, two| one.modified.cmp(&two.modified).then_with(|| two.path.cmp(&one.path)))
+        .map(|it| it.path)
+}
+
 impl Names {
     fn fit(self, file: &Path) -> bool {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

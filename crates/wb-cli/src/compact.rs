@@ -6,10 +6,11 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::Message;
-use wb_record::{Access, ChangeSet, History, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, items};
+use wb_record::{Access, ChangeSet, History, Stamp, What, items};
 
 use crate::args::Compact;
 use crate::clock;
+use crate::copy::{copy_with, refuse_database};
 use crate::json::Compacted;
 use crate::model::Model;
 use crate::outcome::Outcome;
@@ -56,7 +57,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         refuse_in_use(&session, args)?;
     }
     if model.is_some() && args.out.is_some() && why_not.is_none() {
-        refuse_database(&session)?;
+        refuse_database(&session.file, session.document.as_ref())?;
     }
     let mut outcome = match &model {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
@@ -161,7 +162,7 @@ fn write_out(
             wb_formats::write_jsonl(messages, &mut bytes)?;
             bytes
         }
-        None => with_changes(session, set)?,
+        None => copy_with(&session.file, session.document.as_ref(), set)?,
     };
     let n_bytes = bytes.len();
     if out == Path::new("-") {
@@ -172,28 +173,6 @@ fn write_out(
         write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?;
     }
     Ok(Written { operation: None, bytes: n_bytes })
-}
-
-/// Refuses a session of which no copy can be written.
-fn refuse_database(session: &Session) -> Result<(), UserError> {
-    let names = session.document.parts().list("").map_err(|error| no_copy(session, error.to_string()))?;
-    if names == [ONLY_CONVERSATION] {
-        return Ok(());
-    }
-    Err(no_copy(session, "is a database, of which no copy is written".to_owned()))
-}
-
-fn no_copy(session: &Session, what: String) -> UserError {
-    UserError::of_file(&session.file, what, "compact it with --in-place")
-}
-
-fn with_changes(session: &Session, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
-    refuse_database(session)?;
-    let failed = |what: String| no_copy(session, what);
-    let parts = session.document.parts();
-    let mut copy = MemoryParts::of(parts.whole("").map_err(|error| failed(error.to_string()))?);
-    copy.commit(set).map_err(|error| failed(error.to_string()))?;
-    copy.whole("").map_err(|error| failed(error.to_string()))
 }
 
 /// Writes the changes into the session, and takes them back should they read otherwise than planned.
@@ -210,7 +189,7 @@ fn write_in_place(
         refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
     let document = session.document.as_mut();
-    let done = history.compact(document, &session.conversation, &session.opened, set, stamp);
+    let done = history.change(What::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
     if Validity::of(&now.messages, dialects_of(now.format)) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;

@@ -22,12 +22,15 @@ mod option_values;
 mod model_args;
 mod install_args;
 mod after_help;
+mod session_args;
+mod convert_target;
 mod args;
 mod config;
 mod known_window;
 mod connect;
 mod model;
 mod session;
+mod input;
 mod validity;
 mod outcome;
 mod json;
@@ -37,11 +40,16 @@ mod weigh;
 mod compaction_log;
 mod in_use;
 mod undo_redo;
+mod copy;
 mod log;
 mod compact;
 mod compare;
 mod audit;
 mod validate;
+mod repair;
+mod convert;
+mod formats;
+mod doctor;
 mod models;
 mod hook;
 mod install;
@@ -105,6 +113,10 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Uninstall(args)) => return install::uninstall(shell, args),
         Some(Command::Audit(args)) => return audit::audit(shell, &args),
         Some(Command::Validate(args)) => return validate::validate(shell, &args),
+        Some(Command::Repair(args)) => return repair::repair(shell, &args),
+        Some(Command::Convert(args)) => convert::convert(shell, &args),
+        Some(Command::Formats) => formats::formats(shell),
+        Some(Command::Doctor(args)) => return doctor::doctor(shell, &args),
         Some(Command::Session(command)) => session_cmd::run(shell, &command),
         Some(Command::Completions(args)) => completions_and_man::completions(shell, &args),
         Some(Command::Man(args)) => completions_and_man::manual(shell, &args),

@@ -158,10 +158,14 @@ impl Session {
 
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
+        let whole = messages.iter().any(is_synthetic).then(|| self.past()).flatten();
+        whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
+    }
+
+    /// Reads the conversation as it was said, also what its agent has compacted since; nothing if that cannot be read.
+    pub(crate) fn past(&self) -> Option<wb_replay::Session> {
         let (document, vocabulary) = (self.document.as_ref(), self.opened.vocabulary);
-        let read = || wb_replay::Session::of_conversation("", document, &self.conversation, vocabulary);
-        let whole = messages.iter().any(is_synthetic).then(read).and_then(Result::ok);
-        whole.map_or_else(|| Facts::of(messages, &vocabulary), |whole| whole.facts())
+        wb_replay::Session::of_conversation("", document, &self.conversation, vocabulary).ok()
     }
 
     pub(crate) fn card(&self) -> ModelCard {

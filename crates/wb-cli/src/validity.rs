@@ -9,9 +9,10 @@ use wb_message::Message;
 /// providers.
 pub(crate) fn dialects_of(agent: &str) -> &'static [Dialect] {
     match agent {
-        "claude-code" => &[Dialect::Anthropic],
-        "codex" => &[Dialect::OpenaiResponses],
-        "gemini-cli" => &[Dialect::Gemini],
+        "claude-code" | "anthropic-messages" => &[Dialect::Anthropic],
+        "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
+        "openai-chat" => &[Dialect::OpenaiChat],
+        "gemini-cli" | "gemini-request" => &[Dialect::Gemini],
         _ => &Dialect::ALL,
     }
 }
@@ -31,6 +32,10 @@ pub(crate) struct Validity {
 impl Validity {
     pub(crate) fn of(messages: &[Message], dialects: &[Dialect]) -> Self {
         Self { n_messages: messages.len(), violations: violations(messages, dialects) }
+    }
+
+    pub(crate) fn violations(&self) -> &[Violation] {
+        &self.violations
     }
 
     pub(crate) fn is_valid(&self) -> bool {

@@ -42,6 +42,7 @@
 mod error;
 pub mod formats;
 pub mod detect;
+mod table;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use formats::anthropic_messages::AnthropicMessages;
@@ -52,4 +53,5 @@ pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
+pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -9,7 +9,7 @@ use std::io;
 use wb_message::markers::digest_body;
 
 use crate::change::{Change, ChangeSet};
-use crate::history::{History, Operation, What};
+use crate::history::{History, Operation};
 use crate::kept::Kept;
 use crate::part::Parts;
 use crate::span::Span;
@@ -88,7 +88,7 @@ impl<'h> Blocks<'h> {
 
     fn take(&mut self, history: &'h History, operation: &'h Operation) {
         let after = history.after(operation.id);
-        let is_back = operation.what != What::Compact;
+        let is_back = operation.what.is_way_back();
         let n_before: Vec<usize> = operation.before.iter().map(|it| self.records.see(it, false)).collect();
         self.records.carry(&operation.changes);
         let n_after: Vec<usize> = after.iter().map(|it| self.records.see(it, is_back)).collect();

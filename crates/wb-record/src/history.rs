@@ -42,6 +42,8 @@ pub fn list_of(session: &Path) -> PathBuf {
 pub enum What {
     /// Older messages were folded.
     Compact,
+    /// What a provider refuses was mended.
+    Repair,
     /// An operation was taken back.
     Undo {
         /// Its number.
@@ -52,6 +54,13 @@ pub enum What {
         /// Its number.
         of: u64,
     },
+}
+
+impl What {
+    /// Returns whether it is about another operation.
+    pub(crate) fn is_way_back(self) -> bool {
+        matches!(self, Self::Undo { .. } | Self::Redo { .. })
+    }
 }
 
 /// One change of a session.
@@ -230,12 +239,13 @@ impl History {
         Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)? }))
     }
 
-    /// Writes a compaction into a session, as an operation of the list; returns its number and what the model sees now.
+    /// Writes a change into a session, as an operation of the list; returns its number and what the model sees now.
     ///
     /// `changes` are those that [`Document::render`] gave for the view `before`. Where the session cannot be read
     /// after, they are taken back.
-    pub fn compact(
+    pub fn change(
         &mut self,
+        what: What,
         document: &mut dyn Document,
         conversation: &str,
         before: &View,
@@ -243,7 +253,7 @@ impl History {
         stamp: &Stamp,
     ) -> Result<(u64, View), HistoryError> {
         self.settle(document)?;
-        self.run(document, What::Compact, conversation, before, changes, stamp)
+        self.run(document, what, conversation, before, changes, stamp)
     }
 
     /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
@@ -385,7 +395,7 @@ impl History {
 
     /// Returns the number of the operation to undo or to redo, the last one if none is named.
     pub fn find(&self, id: Option<u64>, is_undone: bool) -> Result<u64, HistoryError> {
-        let is_act = |it: &&Operation| it.what == What::Compact;
+        let is_act = |it: &&Operation| !it.what.is_way_back();
         if let Some(id) = id {
             let known = self.operations().filter(is_act).any(|it| it.id == id);
             return match self.is_undone(id) {

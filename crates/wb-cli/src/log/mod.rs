@@ -111,6 +111,7 @@ impl Row {
             What::Undo { of } => ("undo", Some(of)),
             What::Redo { of } => ("redo", Some(of)),
             What::Compact => ("compact", None),
+            What::Repair => ("repair", None),
         };
         Self {
             operation: operation.id,

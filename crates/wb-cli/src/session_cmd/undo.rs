@@ -11,8 +11,8 @@ use super::describe::gist;
 use super::session_log::Log;
 use super::weight::{Weight, Weights};
 use super::write::{Changed, WriteTarget, apply_change};
-use crate::session_args::SessionChange;
 use crate::number::count;
+use crate::session_args::SessionChange;
 use crate::shell::Shell;
 use crate::wrap::Page;
 

@@ -10,10 +10,10 @@ use wb_session::store::memory::MemoryStore;
 use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, StoreError};
 
 use super::session_log::{self, Log};
-use crate::session_args::SessionChange;
 use crate::clock::{ids, unix_ms};
 use crate::escape::shell_word;
 use crate::output_file::write_whole;
+use crate::session_args::SessionChange;
 use crate::user_error::UserError;
 
 /// Where a change goes.

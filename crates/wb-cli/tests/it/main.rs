@@ -23,6 +23,7 @@ mod overview;
 mod audit;
 mod validate;
 mod validity;
+mod repair;
 mod install;
 mod install_check;
 mod promises;

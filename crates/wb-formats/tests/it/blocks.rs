@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use wb_message::markers::DIGEST_HEADER;
 use wb_message::{Edit, Message, Patch};
 use wb_record::{
-    Blocks, ChangeSet, CompactionBlock, Document, Explanation, History, Kept, MemoryParts, Stamp, items,
+    Blocks, ChangeSet, CompactionBlock, Document, Explanation, History, Kept, MemoryParts, Stamp, What, items,
 };
 
 use crate::support::of_parts;
@@ -60,7 +60,7 @@ impl World {
         let view = self.document.view("").unwrap();
         let patch = Patch::new(vec![edit]);
         let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).unwrap();
-        self.history.compact(self.document.as_mut(), "", &view, &set, &stamp).unwrap().0
+        self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap().0
     }
 
     fn undo(&mut self, id: Option<u64>) -> bool {

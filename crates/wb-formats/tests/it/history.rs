@@ -3,7 +3,7 @@
 use wb_message::{Block, Edit, Message, Patch, markers};
 use wb_record::{
     ByAgent, ChangeSet, Document, Format, FormatError, History, HistoryError, MemoryParts, NotExpressible,
-    Parts, Stamp, Undone, View, Wanted, WriteError, items,
+    Parts, Stamp, Undone, View, Wanted, What, WriteError, items,
 };
 
 use crate::laws::{fold_all_but, said};
@@ -29,7 +29,7 @@ fn compact(document: &mut dyn Document, history: &mut History, now_ms: i64) -> u
     let view = document.view("").unwrap();
     let patch: Patch = fold_all_but(2, &view);
     let set = document.render("", &view, &items(&patch, view.messages.len()), &stamp(now_ms)).unwrap();
-    history.compact(document, "", &view, &set, &stamp(now_ms)).unwrap().0
+    history.change(What::Compact, document, "", &view, &set, &stamp(now_ms)).unwrap().0
 }
 
 /// Sessions with an append, as their host writes it.
@@ -118,7 +118,7 @@ fn what_pi_wrote_since_stays_behind_bodies_that_an_undo_brings_back() {
             then.clone_from(&view.messages);
             let items = items(&patch, then.len());
             let set = document.render("", &view, &items, &stamp(now_ms)).unwrap();
-            history.compact(document.as_mut(), "", &view, &set, &stamp(now_ms)).unwrap();
+            history.change(What::Compact, document.as_mut(), "", &view, &set, &stamp(now_ms)).unwrap();
         }
         let end = document.parts().len("").unwrap().unwrap();
         let new = next_of_pi(document.as_ref());
@@ -213,14 +213,14 @@ fn a_compaction_after_which_the_session_cannot_be_read_is_taken_back() {
         let patch = fold_all_but(2, &view);
         let set = inner.render("", &view, &items(&patch, view.messages.len()), &stamp(1)).unwrap();
         let mut document = UnreadableOnceWritten { inner, as_opened, is_taken_in };
-        let refused = history.compact(&mut document, "", &view, &set, &stamp(1));
+        let refused = history.change(What::Compact, &mut document, "", &view, &set, &stamp(1));
         let unread = matches!(refused, Err(HistoryError::Write(WriteError::Format(FormatError::Empty))));
         assert!(unread, "{name}: {refused:?}");
         assert_eq!(document.parts().whole("").unwrap(), document.as_opened, "{name}");
         assert_eq!(history.operations().count(), 0, "{name}");
         history.settle(&mut document).unwrap();
         assert_eq!(
-            history.compact(document.inner.as_mut(), "", &view, &set, &stamp(2)).unwrap().0,
+            history.change(What::Compact, document.inner.as_mut(), "", &view, &set, &stamp(2)).unwrap().0,
             2,
             "{name}"
         );

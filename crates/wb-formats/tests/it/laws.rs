@@ -171,3 +171,10 @@ fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
     }
     assert!(folds > 3, "only {folds}");
 }
+
+#[test]
+fn the_reference_says_what_the_formats_can_write() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/formats.md");
+    let page = std::fs::read_to_string(file).unwrap();
+    assert_eq!(page, wb_formats::formats_table(), "cargo xtask schema writes it");
+}

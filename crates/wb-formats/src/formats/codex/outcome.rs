@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::fields::Fields;
 
 /// How results begin that tell a failure without an exit code.
-const FAILURES: [&str; 6] = [
+const FAILURES: [&str; 7] = [
+    // How a call is answered that nobody answered.
+    wb_message::markers::INTERRUPTED,
     "apply_patch verification failed",
     "exec_command failed",
     "execution error",

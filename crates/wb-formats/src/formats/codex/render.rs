@@ -101,6 +101,9 @@ impl Source<'_> {
                 Item::Same(at) => self.items_of(*at)?,
                 Item::Body(at, body) => self.edited(*at, body)?,
                 Item::Old(span) => vec![self.item(span)?],
+                Item::New(Message::ToolResult { tool_call_id, content, .. }) => {
+                    vec![new_result(tool_call_id, content, &history)?]
+                }
                 Item::New(message) => vec![new_item(message)?],
             };
             if let (Item::Same(at), [item]) = (item, of_item.as_slice())
@@ -233,6 +236,18 @@ fn merge(into: &mut Value, change: Value) {
 fn user_item(text: &str) -> Vec<u8> {
     let content = [json!({"type": "input_text", "text": text})];
     json!({"type": "message", "role": "user", "content": content}).to_string().into_bytes()
+}
+
+/// Returns a result that no record holds as the item that answers its call among those before it.
+fn new_result(id: &str, body: &[Block], before: &[Vec<u8>]) -> Result<Vec<u8>, NotExpressible> {
+    let of_call = |item: &&Vec<u8>| text(item, &["call_id"]).as_deref() == Some(id);
+    let call = before.iter().rev().find(of_call).and_then(|item| text(item, &["type"]));
+    let kind = match call.as_deref() {
+        Some("custom_tool_call") => "custom_tool_call_output",
+        Some(_) => "function_call_output",
+        None => return Err(refused("a result without its call")),
+    };
+    Ok(json!({"type": kind, "call_id": id, "output": output(body)?}).to_string().into_bytes())
 }
 
 /// Returns a message that no record holds as an item.

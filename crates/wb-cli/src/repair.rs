@@ -1,0 +1,259 @@
+//! `wb repair`: what providers would refuse, mended.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::Value;
+use wb_dialect::{Dialect, Violation, repair as mend, validate};
+use wb_formats::newest;
+use wb_message::{Message, Patch};
+use wb_passes::Repair;
+use wb_record::splice::{Joint, Piece, splices};
+use wb_record::{Access, ChangeSet, Document, History, View, What, items, json};
+
+use crate::args;
+use crate::clock::stamp;
+use crate::copy::copy_with;
+use crate::escape::{escaped, shell_word};
+use crate::exit_code::Exit;
+use crate::file_error::not_read;
+use crate::input::{Input, Request, input};
+use crate::number::count;
+use crate::output_file::{check_target, write_whole};
+use crate::session::document;
+use crate::shell::Shell;
+use crate::style::{BAD, DIM, GOOD};
+use crate::undo_redo::{not_changed, refuse_while_in_use};
+use crate::user_error::UserError;
+use crate::validate::lines;
+use crate::validity::{Validity, dialects_of};
+use crate::wrap::Page;
+
+/// What helps where a format cannot hold a mend.
+const FOLD_IT: &str =
+    "`wb compact FILE --in-place --force` folds what is broken, if it is not in the last turn";
+
+/// The answer of `wb repair --json`.
+#[derive(Debug, Serialize)]
+struct Repaired {
+    file: String,
+    format: String,
+    /// What was refused, and is no more.
+    mended: Vec<Violation>,
+    /// What is refused still.
+    left: Vec<Violation>,
+    /// Whether there is something to write.
+    changed: bool,
+    /// The number by which it can be undone; none where nothing was written into the file.
+    operation: Option<u64>,
+    written: bool,
+}
+
+/// What is to be written, and what it mends.
+struct Planned {
+    format: String,
+    set: ChangeSet,
+    mended: Vec<Violation>,
+    left: Vec<Violation>,
+    /// The conversation and what the model sees of it before.
+    conversation: String,
+    view: View,
+    document: Box<dyn Document>,
+}
+
+/// Mends a session or a request.
+pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
+    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
+    }
+    let access = if args.in_place { Access::Write } else { Access::Read };
+    let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
+    let file = args.file.display().to_string();
+    let (mut operation, changed) = (None, !planned.set.is_empty());
+    match &args.out {
+        Some(out) => write_out(&file, &planned, out, args)?,
+        None if args.in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
+        None => {}
+    }
+    let written = args.out.is_some() || operation.is_some();
+    let Planned { format, mended, left, .. } = planned;
+    let repaired = Repaired { file, format, mended, left, changed, operation, written };
+    let is_raw = args.out.as_deref() == Some(Path::new("-"));
+    if shell.is_json && !is_raw {
+        shell.print_json(&repaired)?;
+    } else if is_raw {
+        shell.say(|page| people(page, &repaired));
+    } else {
+        shell.print(|page| people(page, &repaired))?;
+    }
+    Ok(if repaired.left.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
+    match input(path)? {
+        Input::Request(request) => of_request(path, access, request),
+        Input::Session(read) => {
+            // What comes through a pipe cannot be read again.
+            let document = if access == Access::Write { document(path, access)? } else { read };
+            of_session(path, document)
+        }
+    }
+}
+
+/// Plans the mends of a session: of its messages, so that each format writes them in its own way.
+fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
+    let failed = |error| not_read(path, &error, &[]);
+    let conversation = newest(document.as_ref()).map_err(failed)?;
+    let view = document.view(&conversation).map_err(failed)?;
+    let dialects = dialects_of(view.format);
+    let before = Validity::of(&view.messages, dialects);
+    let (mends, after) = mends(&view.messages, dialects);
+    let wanted = items(&mends, view.messages.len());
+    let rendered = document.render(&conversation, &view, &wanted, &stamp());
+    let set = rendered
+        .map_err(|error| UserError::of_file(path.display().to_string(), error.to_string(), FOLD_IT))?;
+    let mended = before.new_since(&after).into_iter().cloned().collect();
+    let left = after.violations().to_vec();
+    Ok(Planned { format: view.format.to_owned(), set, mended, left, conversation, view, document })
+}
+
+/// Returns what mends messages, and what is refused of them then.
+pub(crate) fn mends(messages: &[Message], dialects: &[Dialect]) -> (Patch, Validity) {
+    let mut mended = messages.to_vec();
+    let undo = Repair { in_flight: true, ..Repair::default() }.repair(&mut mended).undo;
+    let after = Validity::of(&mended, dialects);
+    (undo.map(|undo| Patch::of(&undo, &mended)).unwrap_or_default(), after)
+}
+
+/// Plans the mends of a request: of its body, by the rules of its provider.
+fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
+    let failed = |error| not_read(path, &error, &[]);
+    let Request { bytes, mut body, dialects } = request;
+    let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
+    let before = body.clone();
+    let mended = mend(&mut body, dialect);
+    let left = validate(&body, dialect);
+    let opened = match access {
+        Access::Write => document(path, access)?,
+        Access::Read => {
+            wb_formats::open(Box::new(wb_record::MemoryParts::of(bytes.clone()))).map_err(failed)?
+        }
+    };
+    let conversation = newest(opened.as_ref()).map_err(failed)?;
+    let view = opened.view(&conversation).map_err(failed)?;
+    let set = spliced(&bytes, &before, &body, dialect.messages_key()).ok_or_else(|| {
+        let what = "cannot be mended where it stands: more than its messages would change";
+        UserError::of_file(path.display().to_string(), what, "please report this with the request")
+    })?;
+    Ok(Planned { format: "request".into(), set, mended, left, conversation, view, document: opened })
+}
+
+/// Returns the changes that make one body of another, of which only messages differ; all other bytes stay.
+fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<ChangeSet> {
+    let start = json::find(text, &[key])?.start;
+    let list = json::find(text, &[key])?;
+    let records: Vec<_> =
+        json::elements(&text[list])?.into_iter().map(|it| start + it.start..start + it.end).collect();
+    let (old, new) = (before[key].as_array()?, after[key].as_array()?);
+    let rest = |body: &Value| {
+        let mut body = body.clone();
+        body.as_object_mut().map(|members| members.remove(key));
+        body
+    };
+    if rest(before) != rest(after) || old.len() != records.len() {
+        return None;
+    }
+    let mut next = 0;
+    let pieces: Vec<Piece> = new
+        .iter()
+        .map(|value| match old[next..].iter().position(|known| known == value) {
+            Some(skipped) => {
+                next += skipped + 1;
+                Piece::Stays(next - 1)
+            }
+            None => Piece::New(value.to_string().into_bytes()),
+        })
+        .collect();
+    let changes = splices(text, &records, &pieces, Joint::Comma, |_| false);
+    Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+}
+
+fn write_out(file: &str, planned: &Planned, out: &Path, args: &args::Repair) -> Result<()> {
+    let bytes = copy_with(file, planned.document.as_ref(), &planned.set)?;
+    if out == Path::new("-") {
+        let mut raw = io::stdout().lock();
+        raw.write_all(&bytes)?;
+        return Ok(raw.flush()?);
+    }
+    Ok(write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?)
+}
+
+fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {
+    let failed = |error| not_changed(file, &error);
+    let mut history = History::beside(&args.file, Access::Write).map_err(failed)?;
+    if !args.even_if_open {
+        refuse_while_in_use(
+            &args.file,
+            planned.document.as_ref(),
+            &history,
+            ", or write to another file with -o",
+        )?;
+    }
+    let Planned { document, conversation, view, set, .. } = planned;
+    let done = history.change(What::Repair, document.as_mut(), conversation, view, set, &stamp());
+    done.map(|(id, _)| id).map_err(failed)
+}
+
+fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+    page.heading(&escaped(&repaired.file), &repaired.format)?;
+    if repaired.mended.is_empty() && repaired.left.is_empty() {
+        return page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"));
+    }
+    if !repaired.mended.is_empty() {
+        let verb = if repaired.written { "mended" } else { "would be mended" };
+        let found = count(repaired.mended.len(), "finding", "findings");
+        page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
+        lines(page, &repaired.mended)?;
+    }
+    if !repaired.left.is_empty() {
+        let left = count(repaired.left.len(), "finding stays", "findings stay");
+        page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
+        lines(page, &repaired.left)?;
+    }
+    let file = escaped(&shell_word(&repaired.file)).into_owned();
+    match (repaired.operation, repaired.changed && !repaired.written) {
+        (Some(_), _) => writeln!(page, "\n{DIM}take it back:{DIM:#} wb undo {file}"),
+        (None, true) => writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {file} --in-place"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_record::{MemoryParts, Parts};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_mended_of_a_request_changes_its_bytes() {
+        let text = br#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} , {"role":"tool"} ], "x": 1.50 }"#;
+        let before: Value = serde_json::from_slice(text).unwrap();
+        let mut after = before.clone();
+        after["messages"][1] = json!({"role": "user", "content": "b"});
+        let set = spliced(text, &before, &after, "messages").unwrap();
+        let mut parts = MemoryParts::of(text.to_vec());
+        parts.commit(&set).unwrap();
+        let told = String::from_utf8(parts.whole("").unwrap()).unwrap();
+        assert!(
+            told.starts_with(r#"{ "model": "m",  "messages" : [ {"role":"user","content":"a"} "#),
+            "{told}"
+        );
+        assert!(told.ends_with(r#" ], "x": 1.50 }"#), "{told}");
+        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), after);
+        after["model"] = json!("n");
+        assert!(spliced(text, &before, &after, "messages").is_none());
+    }
+}

@@ -1,0 +1,120 @@
+//! `wb repair`, `wb doctor`, `wb convert` and `wb formats`, as a user runs them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, root, wb};
+
+/// Lays a session in which a line that holds `word` is gone, the `nth` one of them.
+fn broken(folder: &Path, word: &str, nth: usize) -> PathBuf {
+    let text = std::fs::read_to_string(root().join("fixtures/sessions/flaky-checkout.jsonl")).unwrap();
+    let gone = text.lines().enumerate().filter(|(_, line)| line.contains(word)).nth(nth).unwrap().0;
+    let kept = text.lines().enumerate().filter(|(at, _)| *at != gone).map(|(_, line)| line);
+    let file = folder.join("broken.jsonl");
+    std::fs::write(&file, kept.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+    file
+}
+
+fn run(words: &[&str], file: &Path) -> Answer {
+    wb(&[words, &[file.to_str().unwrap()]].concat())
+}
+
+#[test]
+fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = broken(folder.path(), "\"tool_use\"", 20);
+    let before = std::fs::read(&file).unwrap();
+    let told = run(&["doctor"], &file);
+    assert_eq!(told.code, 3, "{}", told.stdout);
+    assert!(told.stdout.contains("answers no call (line "), "{}", told.stdout);
+    assert!(told.stdout.contains("wb repair "), "{}", told.stdout);
+
+    let shown = run(&["repair"], &file);
+    assert!(shown.stdout.contains("1 finding would be mended"), "{}", shown.stdout);
+    assert_eq!(std::fs::read(&file).unwrap(), before, "nothing is written without --in-place");
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    assert_eq!(run(&["validate"], &file).code, 0);
+    assert_eq!(run(&["doctor"], &file).code, 0);
+    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let log = run(&["log", "--json"], &file);
+    assert!(
+        log.stdout.contains("\"what\":\"repair\"") || log.stdout.contains("\"what\": \"repair\""),
+        "{}",
+        log.stdout
+    );
+}
+
+fn body() -> Value {
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
+    json!({"model": "gpt-5-mini", "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "user", "content": "Well?"}
+    ], "temperature": 0.50})
+}
+
+#[test]
+fn of_a_request_only_what_is_mended_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("request.json");
+    let text = body().to_string().replace("\"temperature\":0.5", "\"temperature\": 0.50");
+    std::fs::write(&file, &text).unwrap();
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let after = std::fs::read_to_string(&file).unwrap();
+    assert!(after.contains("[Tool execution was interrupted]"), "{after}");
+    assert!(after.ends_with("\"temperature\": 0.50}") || after.contains("\"temperature\": 0.50"), "{after}");
+    let new = after.find("{\"role\":\"tool\"").or(after.find("{\"content\":\"[Tool"));
+    assert!(new.is_some(), "{after}");
+    assert_eq!(run(&["validate"], &file).code, 0);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_session_is_written_as_each_provider_takes_it_and_what_is_lost_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for target in ["anthropic", "openai", "openai-responses", "gemini"] {
+        let out = folder.path().join(target);
+        let words = ["convert", "--to", target, "-o", out.to_str().unwrap()];
+        let answer = wb(&[&words[..], &["fixtures/sessions/flaky-checkout.jsonl"]].concat());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        assert!(answer.stderr.contains("lost: records and fields"), "{}", answer.stderr);
+        let valid = run(&["validate", "--dialect", target], &out);
+        assert_eq!(valid.code, 0, "{target}: {}", valid.stdout);
+    }
+    let native = folder.path().join("native");
+    let words = ["convert", "--to", "native", "-o", native.to_str().unwrap()];
+    assert_eq!(wb(&[&words[..], &["fixtures/sessions/flaky-checkout.jsonl"]].concat()).code, 0);
+    assert_eq!(run(&["weigh"], &native).code, 0);
+}
+
+#[test]
+fn every_format_is_listed_and_what_it_cannot_hold_has_a_reason() {
+    let answer = wb(&["formats", "--json"]);
+    let known: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let formats = known["formats"].as_array().unwrap();
+    assert_eq!(formats.len(), wb_formats::FORMATS.len());
+    let pi = formats.iter().find(|it| it["name"] == "pi").unwrap();
+    assert!(pi["cannot"]["insert"].as_str().is_some_and(|why| !why.is_empty()), "{pi}");
+    assert!(wb(&["formats"]).stdout.contains("claude-code"));
+}
+
+#[test]
+fn a_context_that_is_larger_than_its_window_is_what_keeps_a_session_from_going_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.jsonl");
+    let mut bytes = Vec::new();
+    let words = "One more line of words.\n".repeat(60_000);
+    wb_formats::write_jsonl(&[wb_message::Message::user(words)], &mut bytes).unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    let told = run(&["doctor"], &file);
+    assert!(told.code == 3 && told.stdout.contains("and the window 200,000"), "{}", told.stdout);
+    assert!(told.stdout.contains("wb compact "), "{}", told.stdout);
+}

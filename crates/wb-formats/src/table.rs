@@ -1,0 +1,35 @@
+//! What can be written in each format, as a page.
+
+use std::fmt::Write as _;
+
+use wb_record::Ability;
+
+use crate::detect::FORMATS;
+
+/// Returns the page on what can be written in each format: a table, and the reasons below it.
+pub fn formats_table() -> String {
+    let mut page = String::from(
+        "# Formats\n\nWhat is read, and what a compaction can write in each. `wb formats --json` says the same; \
+         `cargo xtask schema` writes this page.\n\n\
+         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files given back |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    let mut reasons = String::new();
+    for format in FORMATS {
+        let it = format.abilities();
+        let named = [
+            ("a digest for the oldest messages", it.fold_head),
+            ("a digest in the middle", it.fold_inside),
+            ("clearing a result", it.clear),
+            ("shortening a result", it.body),
+            ("giving files back", it.insert),
+        ];
+        let cells: Vec<&str> =
+            named.iter().map(|(_, can)| if can.is_there() { "yes" } else { "no" }).collect();
+        let _ = writeln!(page, "| `{}` | {} |", format.name(), cells.join(" | "));
+        for (what, why) in named.iter().filter_map(|(what, can)| Some((what, Ability::why_not(*can)?))) {
+            let _ = writeln!(reasons, "- `{}`, {what}: {why}", format.name());
+        }
+    }
+    if reasons.is_empty() { page } else { format!("{page}\nWhat cannot be written, and why:\n\n{reasons}") }
+}
