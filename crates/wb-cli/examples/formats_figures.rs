@@ -1,0 +1,184 @@
+//! Reads every file below a folder and prints `docs/evaluation/formats.md`: which format it has, whether the same bytes come
+//! back, and what providers would refuse before and after compactions.
+#![expect(clippy::print_stdout, reason = "that is what it is for")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use wb_budget::ModelCard;
+use wb_conductor::{Compactor, CondenseOpts, compact_locally};
+use wb_dialect::{Dialect, Encoded};
+use wb_formats::{View, newest};
+use wb_message::Message;
+use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
+
+const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
+
+/// What one file gave.
+struct Row {
+    file: String,
+    n_bytes: u64,
+    read: Result<Read, String>,
+}
+
+struct Read {
+    format: &'static str,
+    n_conversations: usize,
+    n_messages: usize,
+    /// Whether the empty change gives the same bytes.
+    is_same: bool,
+    /// What is refused of the untouched session: its own dialects, all four.
+    n_found: [usize; 2],
+    /// For each window: whether it was written natively, and what is refused that was not before, in all four dialects.
+    compacted: [(Written, usize); 3],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// There was nothing to do.
+    Untouched,
+    Native,
+    Refused,
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let (folder, date, commit) = (words.next(), words.next(), words.next());
+    let folder = PathBuf::from(folder.expect("a folder of sessions"));
+    let mut files = Vec::new();
+    files_below(&folder, &mut files);
+    files.sort();
+    let rows: Vec<Row> = files.iter().map(|file| row(&folder, file)).collect();
+    print!("{}", page(&rows, &date.unwrap_or_default(), &commit.unwrap_or_default()));
+}
+
+fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true if path.ends_with("LICENSES") => {}
+            true => files_below(&path, out),
+            false => out.push(path),
+        }
+    }
+}
+
+fn row(folder: &Path, file: &Path) -> Row {
+    let name = file.strip_prefix(folder).unwrap_or(file).display().to_string();
+    Row { file: name, n_bytes: file.metadata().map_or(0, |it| it.len()), read: read(file) }
+}
+
+fn read(file: &Path) -> Result<Read, String> {
+    let document = wb_formats::open_path(file, Access::Read).map_err(|error| error.to_string())?;
+    let document = document.as_ref();
+    let conversation = newest(document).map_err(|error| error.to_string())?;
+    let view = document.view(&conversation).map_err(|error| error.to_string())?;
+    let same: Vec<Item<'_>> = (0..view.messages.len()).map(Item::Same).collect();
+    let set = document.render(&conversation, &view, &same, &Stamp::default());
+    let n_all = refused(&view.messages).len();
+    let own = own_dialects(view.format);
+    let n_own = own.iter().map(|dialect| Encoded::next_request(&view.messages, *dialect).validate().len()).sum();
+    Ok(Read {
+        format: view.format,
+        n_conversations: document.conversations().map_or(0, |all| all.len()),
+        n_messages: view.messages.len(),
+        is_same: set.is_ok_and(|set| set.is_empty()),
+        n_found: [n_own, n_all],
+        compacted: WINDOWS.map(|window| compacted(document, &conversation, &view, window)),
+    })
+}
+
+fn own_dialects(format: &str) -> &'static [Dialect] {
+    match format {
+        "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
+        "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
+        "gemini-cli" | "gemini-request" => &[Dialect::Gemini],
+        "openai-chat" | "openhands-completions" | "mini-swe-agent" | "swe-agent" | "tau-bench" | "kimi-cli" => {
+            &[Dialect::OpenaiChat]
+        }
+        _ => &Dialect::ALL,
+    }
+}
+
+type Kinds = BTreeMap<(Dialect, String, String), usize>;
+
+fn refused(messages: &[Message]) -> Vec<wb_dialect::Violation> {
+    Dialect::ALL.into_iter().flat_map(|dialect| Encoded::next_request(messages, dialect).validate()).collect()
+}
+
+fn kinds(messages: &[Message]) -> Kinds {
+    let mut kinds = Kinds::new();
+    for violation in refused(messages) {
+        let (dialect, rule, what) = violation.kind();
+        *kinds.entry((dialect, rule.to_owned(), what.to_owned())).or_insert(0) += 1;
+    }
+    kinds
+}
+
+/// Compacts, writes that natively into a copy, reads the copy, and counts what is refused of it that was not before.
+fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u64) -> (Written, usize) {
+    let mut messages = view.messages.clone();
+    let settings = Compactor::new().card(ModelCard::with_window(window)).vocabulary(view.vocabulary);
+    let opts = CondenseOpts { force: window == 200_000, ..CondenseOpts::default() };
+    let report = compact_locally(&mut messages, &settings, &opts);
+    let Some(undo) = &report.undo else { return (Written::Untouched, 0) };
+    let patch = wb_message::Patch::of(undo, &messages);
+    let items = wb_record::items(&patch, view.messages.len());
+    let stamp = Stamp { now_ms: 1_767_225_600_000, seed: 7, ..Stamp::default() };
+    let written = document.render(conversation, view, &items, &stamp).ok().and_then(|set| {
+        let mut copy = MemoryParts::of(document.parts().whole("").ok()?);
+        copy.commit(&set).ok()?;
+        let copy = wb_formats::open(Box::new(copy)).ok()?;
+        copy.view(conversation).ok()
+    });
+    let (state, after) = match written {
+        Some(after) => (Written::Native, after.messages),
+        None => (Written::Refused, messages),
+    };
+    let known = kinds(&view.messages);
+    let new = kinds(&after).into_iter().map(|(kind, n)| n.saturating_sub(known.get(&kind).copied().unwrap_or(0)));
+    (state, new.sum())
+}
+
+fn page(rows: &[Row], date: &str, commit: &str) -> String {
+    let (read, unknown): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.read.is_ok());
+    let mut page = format!(
+        "# Every format on real files\n\nReal files of agents and APIs, which are not part of this repository, were read, \
+         written back untouched, and compacted for windows of 8,000, 32,000 and 200,000 tokens (the last one forced), without a model. A \
+         compaction is written natively into a copy and read again; where the format cannot hold what the default strategy plans, the \
+         messages are looked at (*ours*). What is refused is counted by the rules of [`wb-dialect`](../../crates/wb-dialect/src/lib.rs): of \
+         the untouched file in its own dialect and in all four, of a compaction what was not refused before, in all four.\n\n- date: {date}\n\
+         - commit: {commit}\n- command: `cargo run -p wb-cli --example formats_figures FOLDER DATE COMMIT`\n\n{} files, {} of them read.\n\n",
+        rows.len(),
+        read.len()
+    );
+    page.push_str("| file | kB | format | conversations | messages | same bytes | refused: own | all | 8k | 32k | 200k |\n");
+    page.push_str("|---|---:|---|---:|---:|---|---:|---:|---|---|---|\n");
+    for row in &read {
+        let Ok(it) = &row.read else { continue };
+        let cell = |(written, n): (Written, usize)| match (written, n) {
+            (Written::Untouched, _) => "–".to_owned(),
+            (Written::Native, n) => format!("{n}"),
+            (Written::Refused, n) => format!("{n} (ours)"),
+        };
+        let [own, all] = it.n_found;
+        let cells = it.compacted.map(cell).join(" | ");
+        let same = if it.is_same { "yes" } else { "NO" };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {same} | {own} | {all} | {cells} |",
+            row.file,
+            row.n_bytes / 1000,
+            it.format,
+            it.n_conversations,
+            it.n_messages
+        );
+    }
+    page.push_str("\n## Not read\n\n| file | why |\n|---|---|\n");
+    for row in unknown {
+        let why = row.read.as_ref().err().map_or("", String::as_str);
+        let _ = writeln!(page, "| {} | {} |", row.file, why.replace('|', "\\|").replace('\n', " "));
+    }
+    page
+}
