@@ -78,7 +78,8 @@ fn read(file: &Path) -> Result<Read, String> {
     let set = document.render(&conversation, &view, &same, &Stamp::default());
     let n_all = refused(&view.messages).len();
     let own = own_dialects(view.format);
-    let n_own = own.iter().map(|dialect| Encoded::next_request(&view.messages, *dialect).validate().len()).sum();
+    let n_own =
+        own.iter().map(|dialect| Encoded::next_request(&view.messages, *dialect).validate().len()).sum();
     Ok(Read {
         format: view.format,
         n_conversations: document.conversations().map_or(0, |all| all.len()),
@@ -94,9 +95,12 @@ fn own_dialects(format: &str) -> &'static [Dialect] {
         "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
         "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
         "gemini-cli" | "gemini-request" => &[Dialect::Gemini],
-        "openai-chat" | "openhands-completions" | "mini-swe-agent" | "swe-agent" | "tau-bench" | "kimi-cli" => {
-            &[Dialect::OpenaiChat]
-        }
+        "openai-chat"
+        | "openhands-completions"
+        | "mini-swe-agent"
+        | "swe-agent"
+        | "tau-bench"
+        | "kimi-cli" => &[Dialect::OpenaiChat],
         _ => &Dialect::ALL,
     }
 }
@@ -137,7 +141,8 @@ fn compacted(document: &dyn Document, conversation: &str, view: &View, window: u
         None => (Written::Refused, messages),
     };
     let known = kinds(&view.messages);
-    let new = kinds(&after).into_iter().map(|(kind, n)| n.saturating_sub(known.get(&kind).copied().unwrap_or(0)));
+    let new =
+        kinds(&after).into_iter().map(|(kind, n)| n.saturating_sub(known.get(&kind).copied().unwrap_or(0)));
     (state, new.sum())
 }
 

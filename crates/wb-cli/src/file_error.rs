@@ -15,7 +15,9 @@ use crate::user_error::{UserError, in_words};
 const LEAST_LIKENESS: f64 = 0.85;
 
 /// What can be named in the place of a file that is no session.
-const SESSIONS: &str = "a session of Claude Code, Codex, opencode or pi, or messages as JSON";
+const SESSIONS: &str = "a session of Claude Code, Codex, opencode, pi, Cline or kimi CLI, a trajectory of SWE-agent or \
+    mini-swe-agent, OpenHands LLM completions, results of tau-bench, a log of Inspect AI, messages of the AI SDK or of \
+    pydantic-ai, a request to Anthropic Messages or OpenAI Chat, or messages as JSON";
 
 /// Why a file cannot be opened for reading.
 pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {

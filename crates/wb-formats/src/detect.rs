@@ -14,13 +14,31 @@ use wb_record::{Span, sqlite::MAGIC};
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
 use crate::formats::{
-    anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, codex::Codex,
-    mini_swe_agent::MiniSweAgent, native::Native, openai_chat::OpenaiChat, opencode::Opencode, pi::Pi,
+    ai_sdk::AiSdk, anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, cline::Cline,
+    codex::Codex, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
+    openai_chat::OpenaiChat, opencode::Opencode, openhands_completions::OpenhandsCompletions, pi::Pi,
+    pydantic_ai::PydanticAi, swe_agent::SweAgent, tau_bench::TauBench,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 8] =
-    [&Pi, &ClaudeCode, &Codex, &Opencode, &MiniSweAgent, &AnthropicMessages, &OpenaiChat, &Native];
+pub const FORMATS: [&dyn Format; 16] = [
+    &Pi,
+    &ClaudeCode,
+    &Codex,
+    &Opencode,
+    &MiniSweAgent,
+    &OpenhandsCompletions,
+    &Cline,
+    &KimiCli,
+    &SweAgent,
+    &TauBench,
+    &InspectAi,
+    &AiSdk,
+    &PydanticAi,
+    &AnthropicMessages,
+    &OpenaiChat,
+    &Native,
+];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

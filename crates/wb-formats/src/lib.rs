@@ -12,6 +12,14 @@
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
+//! | [`OpenhandsCompletions`] | log of one request and its answer | none | of the answer |
+//! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
+//! | [`KimiCli`] | `context.jsonl` | as they stand | per answer |
+//! | [`SweAgent`] | trajectory | none | none |
+//! | [`TauBench`] | results of tau-bench and tau2-bench | none | per answer in tau2-bench |
+//! | [`InspectAi`] | evaluation log | none | per answer |
+//! | [`AiSdk`] | list of `ModelMessage`s | as they stand | none |
+//! | [`PydanticAi`] | list of messages | as they stand | per answer |
 //! | [`OpenaiChat`] | request body, list of messages | as they stand | none |
 //! | [`AnthropicMessages`] | request body, list of messages | the provider's own summary hides what is before | none |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
@@ -45,13 +53,21 @@ pub mod detect;
 mod table;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
+pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;
+pub use formats::cline::Cline;
 pub use formats::codex::{self, Codex};
+pub use formats::inspect_ai::InspectAi;
+pub use formats::kimi_cli::KimiCli;
 pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;
 pub use formats::opencode::Opencode;
+pub use formats::openhands_completions::OpenhandsCompletions;
 pub use formats::pi::Pi;
+pub use formats::pydantic_ai::PydanticAi;
+pub use formats::swe_agent::SweAgent;
+pub use formats::tau_bench::TauBench;
 pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -70,7 +70,9 @@ impl FormatError {
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
                  JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
-                 mini-swe-agent (trajectory), \
+                 mini-swe-agent and swe-agent (trajectory), \
+                 openhands-llm-completions (log), cline (messages.json), kimi-cli (context.jsonl), tau-bench (results), inspect-ai (log), \
+                 ai-sdk and pydantic-ai (list of messages), \
                  openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
                  (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
             }

@@ -77,21 +77,23 @@ fn a_folder_without_sessions_has_nothing_to_weigh() {
 
 #[test]
 fn requests_to_providers_are_called_what_they_are() {
+    let body = json!({"model": "m", "instructions": "x", "input": [{"role": "user", "content": "y"}]});
+    for verb in ["weigh", "plan", "audit"] {
+        let (error, hint) = told(&wb_with(&[verb, "-"], body.to_string().as_bytes()));
+        assert_eq!(error, "-: looks like a request body of OpenAI (Responses)");
+        assert!(hint.starts_with("`wb validate` alone reads such files; name a session"), "{hint}");
+    }
+}
+
+#[test]
+fn requests_of_messages_are_read_as_sessions_are() {
     let anthropic = json!({"model": "m", "max_tokens": 9, "messages": [
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}]});
     let chat = json!({"model": "m", "messages": [
         {"role": "system", "content": "x"}, {"role": "user", "content": "y"}]});
-    let responses = json!({"model": "m", "instructions": "x", "input": [{"role": "user", "content": "y"}]});
-    for (body, kind) in [
-        (anthropic, "a request body of Anthropic (Messages)"),
-        (chat, "a request body of OpenAI (Chat Completions)"),
-        (responses, "a request body of OpenAI (Responses)"),
-    ] {
-        for verb in ["weigh", "plan", "audit"] {
-            let (error, hint) = told(&wb_with(&[verb, "-"], body.to_string().as_bytes()));
-            assert_eq!(error, format!("-: looks like {kind}"));
-            assert!(hint.starts_with("`wb validate` alone reads such files; name a session"), "{hint}");
-        }
+    for (body, format) in [(anthropic, "anthropic-messages"), (chat, "openai-chat")] {
+        let weighed = wb_with(&["weigh", "-", "--json"], body.to_string().as_bytes());
+        assert!(weighed.stdout.contains(&format!("\"format\":\"{format}\"")), "{}", weighed.stdout);
     }
 }
 

@@ -8,9 +8,10 @@ use wb_record::Stamp;
 use wb_record::json::{elements, get, set, text};
 
 use super::anthropic_block::{Part, Said, blocks, content, said};
-use super::content_value::{self, changed, changed_parts, in_users_place, list, result};
+use super::content_value::{self, changed, changed_parts, in_users_place, result};
 use super::loose::Text;
 use super::message_list::{Fate, Record, Shape};
+use super::parted_record;
 
 /// One record per side that speaks: results are blocks of what the user says, each a message of its own.
 ///
@@ -107,7 +108,7 @@ fn is_of_type(block: &[u8], kind: &str) -> bool {
 }
 
 /// Returns a message as a record of its own.
-pub(super) fn write(message: &Message) -> Result<Value, String> {
+fn write(message: &Message) -> Result<Value, String> {
     Ok(match message {
         Message::Assistant { content, .. } => {
             json!({ "role": "assistant", "content": content.iter().map(block).collect::<Result<Vec<_>, _>>()? })
@@ -127,7 +128,7 @@ pub(super) fn write(message: &Message) -> Result<Value, String> {
 }
 
 /// Returns a block as it is sent.
-pub(super) fn block(block: &Block) -> Result<Value, String> {
+fn block(block: &Block) -> Result<Value, String> {
     Ok(match block {
         Block::Text { text } => json!({ "type": "text", "text": text }),
         Block::Image { media_type, data_base64: data } => {
@@ -146,24 +147,15 @@ pub(super) fn block(block: &Block) -> Result<Value, String> {
 }
 
 /// Returns a record of which messages go or get another body; the blocks of the others stay byte for byte.
-pub(super) fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-    let old = get(record, "content").unwrap_or_default();
-    let (Some(places), true) = (elements(old), old.starts_with(b"[")) else {
-        return match (messages, fates) {
-            ([before], [Fate::Body(after)]) => {
-                Ok(set(record, "content", &changed(Some(old), before.blocks(), after, block)?))
-            }
-            _ => Err("a part of a text".to_owned()),
-        };
-    };
-    let mut rest: Vec<&[u8]> = places.into_iter().map(|place| &old[place]).collect();
-    let mut kept = Vec::new();
-    for (message, fate) in messages.iter().zip(fates) {
-        let n = n_blocks(message, &rest);
-        let after = rest.split_off(n.min(rest.len()));
-        kept.extend(rewritten(&std::mem::replace(&mut rest, after), message, fate)?);
-    }
-    Ok(set(record, "content", &list(&kept)))
+fn rewrite(record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+    let parted = parted_record::rewrite(record, "content", messages, fates, n_blocks, rewritten);
+    parted.unwrap_or_else(|| match (messages, fates) {
+        ([before], [Fate::Body(after)]) => {
+            let body = changed(get(record, "content"), before.blocks(), after, block)?;
+            Ok(set(record, "content", &body))
+        }
+        _ => Err("a part of a text".to_owned()),
+    })
 }
 
 /// Returns how many of the next blocks are those of a message.
@@ -177,17 +169,15 @@ fn n_blocks(message: &Message, rest: &[&[u8]]) -> usize {
     }
 }
 
-fn rewritten(old: &[&[u8]], message: &Message, fate: &Fate<'_>) -> Result<Vec<Vec<u8>>, String> {
-    match (fate, message, old) {
-        (Fate::Goes, ..) => Ok(Vec::new()),
-        (Fate::Stays, ..) => Ok(old.iter().map(|block| block.to_vec()).collect()),
-        (Fate::Body(after), Message::ToolResult { content, .. }, [answer]) => {
+fn rewritten(old: &[&[u8]], message: &Message, after: &[Block]) -> Result<Vec<Vec<u8>>, String> {
+    match (message, old) {
+        (Message::ToolResult { content, .. }, [answer]) => {
             let body = changed(get(answer, "content"), content, after, block)?;
             Ok(vec![set(answer, "content", &body)])
         }
-        (Fate::Body(_), Message::CompactionSummary { .. }, _) => {
+        (Message::CompactionSummary { .. }, _) => {
             Err("another text for the provider's own summary".to_owned())
         }
-        (Fate::Body(after), message, old) => changed_parts(old, message.blocks(), after, block),
+        (message, old) => changed_parts(old, message.blocks(), after, block),
     }
 }

@@ -10,7 +10,7 @@ use wb_record::Stamp;
 use wb_record::json::{elements, get, remove, set, set_in};
 
 use super::content_value::{changed, content, in_users_place, list, raw_list, result};
-use super::json_text::{compact, input, text};
+use super::json_text::{arguments, compact, text};
 use super::loose::{Count, Text};
 use super::message_list::{Fate, Record, Shape};
 use super::picture::{image_url, picture};
@@ -27,11 +27,21 @@ const REASONING_KEYS: [&str; 4] =
 /// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
 /// System and developer texts are pinned. Reasoning stands before what an answer says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ChatShape;
+pub(super) struct ChatShape {
+    /// Adds what an agent's own fields say.
+    pub(super) more: fn(&[u8], &mut Record),
+}
+
+impl ChatShape {
+    /// Nothing beside the messages themselves.
+    pub(super) const PLAIN: Self = Self { more: |_, _| {} };
+}
 
 impl Shape for ChatShape {
     fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        read(record)
+        let mut read = read(record)?;
+        (self.more)(record, &mut read);
+        Ok(read)
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
@@ -80,7 +90,7 @@ struct Fields<'a> {
 }
 
 /// Reads a message; one of another role is none that a model sees.
-pub(super) fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
+fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_slice(record)?;
     let role = fields.role.as_str().unwrap_or_default();
     let message = match role {
@@ -138,25 +148,14 @@ fn call(call: &RawValue) -> Option<Block> {
     let inner: Option<Call<'_>> =
         outer.function.and_then(|function| serde_json::from_str(function.get()).ok());
     let named = outer.function.and_then(|function| text(function.get()));
-    let (name, arguments) = match inner {
+    let (name, json) = match inner {
         Some(inner) => (inner.name.into_string(), inner.arguments),
         None => {
             (named.unwrap_or_else(|| outer.name.0.clone().unwrap_or_default().into_owned()), outer.arguments)
         }
     };
     let id = outer.id.0.map_or_else(|| name.clone(), std::borrow::Cow::into_owned);
-    Some(Block::ToolCall { id, name, input: arguments.map_or_else(|| json!({}), arguments_of) })
-}
-
-/// Reads arguments: an object, or one in a string; what is none stays as it stands.
-fn arguments_of(arguments: &RawValue) -> Value {
-    match text(arguments.get()) {
-        Some(text) => match serde_json::from_str(&text) {
-            Ok(value @ Value::Object(_)) => value,
-            _ => Value::String(text),
-        },
-        None => input(arguments.get()),
-    }
+    Some(Block::ToolCall { id, name, input: json.map_or_else(|| json!({}), |json| arguments(json.get())) })
 }
 
 /// Returns a body as it stands.
@@ -228,7 +227,7 @@ fn known_part(part: Part<'_>) -> Option<Block> {
 }
 
 /// Returns a message as a record of its own.
-pub(super) fn write(message: &Message) -> Result<Value, String> {
+fn write(message: &Message) -> Result<Value, String> {
     Ok(match message {
         Message::Assistant { content, .. } => {
             let calls: Vec<Value> =

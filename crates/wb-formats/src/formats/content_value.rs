@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Content, Message};
-use wb_record::json::{elements, set};
+use wb_record::json::{elements, get, set};
 
 /// How a block is written as a part, or why it cannot be.
 pub(super) type Write = fn(&Block) -> Result<Value, String>;
@@ -54,7 +54,7 @@ pub(super) fn changed_parts(
     let old_of = |block: &Block| before.iter().position(|it| it == block).and_then(|at| old.get(at));
     let part = |(at, block): (usize, &Block)| match (old_of(block), block, before.get(at), old.get(at)) {
         (Some(part), ..) => Ok(part.to_vec()),
-        (_, Block::Text { text }, Some(Block::Text { .. }), Some(part)) if part.starts_with(b"{") => {
+        (_, Block::Text { text }, Some(Block::Text { .. }), Some(part)) if get(part, "text").is_some() => {
             Ok(set(part, "text", Value::from(text.as_str()).to_string().as_bytes()))
         }
         _ => write(block).map(|value| value.to_string().into_bytes()),

@@ -45,6 +45,23 @@ pub(super) fn input(json: &str) -> Value {
     value(json).unwrap_or_else(|| Value::from(json))
 }
 
+/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+pub(super) fn arguments(json: &str) -> Value {
+    match text(json) {
+        Some(text) => match serde_json::from_str(&text) {
+            Ok(value @ Value::Object(_)) => value,
+            _ => Value::String(text),
+        },
+        None => input(json),
+    }
+}
+
+/// Returns a document without a byte order mark and blanks before it, and how many bytes those take.
+pub(super) fn body_of(text: &[u8]) -> (usize, &[u8]) {
+    let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    (text.len() - body.len(), body)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

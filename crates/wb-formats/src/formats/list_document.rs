@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use wb_message::{Message, Pairing};
+use wb_message::{Message, Pairing, markers};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Bytes, Change, ChangeSet, Document, Format, FormatError, Item, NotExpressible, Note, Parts, Place,
-    Provenance, Span, UsageAt, View, Wanted,
+    Provenance, Span, Stamp, UsageAt, View, Wanted,
 };
 
 use super::message_list::{Fate, Layout, List, Record};
@@ -129,6 +129,7 @@ impl ListDocument {
         }
         let mut view = reading.finish()?;
         self.layout.complete(text, list, &mut view);
+        forget_stale_usage(&mut view);
         Ok(view)
     }
 }
@@ -219,6 +220,17 @@ fn in_two<'a, T: Send>(records: &'a [Range<usize>], read: impl Fn(&'a Range<usiz
     })
 }
 
+/// Forgets what was counted before a digest took the place of older messages: the prompts of those requests were longer
+/// than what stands there now, and the first one after it was shorter than the last one before.
+fn forget_stale_usage(view: &mut View) {
+    if !view.messages.iter().any(markers::is_synthetic) {
+        return;
+    }
+    let drops = |pair: &[UsageAt]| pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens();
+    let first = view.usage.windows(2).rposition(drops).map_or(view.usage.len(), |at| at + 1);
+    view.usage.drain(..first);
+}
+
 /// Gives results that do not tell their tool the name that their call has.
 fn name_results(messages: &mut [Message]) {
     let is_nameless =
@@ -268,7 +280,7 @@ impl Render<'_> {
                 return Err(self.refused("a message behind the answer, which is outside of the list"));
             }
             let Some(at) = message_of(item) else {
-                pieces.push(self.new_piece(item)?);
+                pieces.push(self.new_piece(item, pieces.len())?);
                 rest = others;
                 continue;
             };
@@ -290,11 +302,14 @@ impl Render<'_> {
         }
     }
 
-    fn new_piece(&self, item: &Item<'_>) -> Result<Piece, NotExpressible> {
+    fn new_piece(&self, item: &Item<'_>, nth: usize) -> Result<Piece, NotExpressible> {
         let Item::New(message) = item else {
             return Err(self.refused("what was folded is not in the file any more"));
         };
-        let written = self.layout.shape().write(message, self.wanted.stamp);
+        let stamp = self.wanted.stamp;
+        // Each new record has ids of its own.
+        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth as u64), ..stamp.clone() };
+        let written = self.layout.shape().write(message, &stamp);
         written.map(Piece::New).map_err(|why| self.refused(why))
     }
 

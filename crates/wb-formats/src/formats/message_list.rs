@@ -14,6 +14,8 @@ use wb_record::json::{find, place_in};
 use wb_record::splice::Joint;
 use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, Stamp, View};
 
+use super::json_text::body_of;
+
 /// What a format of this kind says of its files.
 pub(super) trait Layout: Send + Sync + Debug {
     /// Returns the format.
@@ -103,7 +105,7 @@ impl List {
     /// Returns the list that stands where keys lead to, or the text itself without keys; one without elements where
     /// there is none.
     pub(super) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
-        let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        let (_, json) = body_of(text);
         if path.is_empty() {
             return Self::of_array(text, json);
         }

@@ -2,11 +2,11 @@
 
 use wb_message::Message;
 use wb_record::json::{find, text};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen};
 
-use super::chat_message::{ChatShape, read, usage};
+use super::chat_message::{ChatShape, usage};
 use super::list_document::open;
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Layout, List, Record, Shape};
 
 /// Trajectories of mini-swe-agent 1.1 and later: one document with chat messages, and with what the provider answered
 /// beside each answer.
@@ -51,37 +51,22 @@ impl Layout for MiniSweAgent {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &MiniSweShape
+        &ChatShape { more: extra }
     }
 }
 
-/// Chat messages with an `extra`, which no model sees.
-#[derive(Clone, Copy, Debug)]
-struct MiniSweShape;
-
-impl Shape for MiniSweShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let mut read = read(record)?;
-        match read.messages.as_mut_slice() {
-            [Message::Assistant { .. }] => {
-                let counted = find(record, &["extra", "response", "usage"]);
-                read.usage = counted.and_then(|place| usage(&record[place]));
-                read.model = text(record, &["extra", "response", "model"]);
-            }
-            [Message::ToolResult { is_error, .. }] => {
-                let code = find(record, &["extra", "returncode"]);
-                *is_error |= code.is_some_and(|place| !matches!(&record[place], b"0" | b"null"));
-            }
-            _ => {}
+/// Reads the `extra` of a record, which no model sees.
+fn extra(record: &[u8], read: &mut Record) {
+    match read.messages.as_mut_slice() {
+        [Message::Assistant { .. }] => {
+            let counted = find(record, &["extra", "response", "usage"]);
+            read.usage = counted.and_then(|place| usage(&record[place]));
+            read.model = text(record, &["extra", "response", "model"]);
         }
-        Ok(read)
-    }
-
-    fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String> {
-        ChatShape.write(message, stamp)
-    }
-
-    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-        ChatShape.rewrite(record, messages, fates)
+        [Message::ToolResult { is_error, .. }] => {
+            let code = find(record, &["extra", "returncode"]);
+            *is_error |= code.is_some_and(|place| !matches!(&record[place], b"0" | b"null"));
+        }
+        _ => {}
     }
 }

@@ -9,6 +9,7 @@ use wb_record::json::set;
 use wb_record::splice::Joint;
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
 
+use super::json_text::body_of;
 use super::list_document;
 use super::message_list::{Fate, Layout, List, Record, Shape};
 use super::openai_chat::messages_in;
@@ -120,7 +121,7 @@ impl Layout for Native {
     }
 
     fn complete(&self, text: &[u8], list: &List, view: &mut View) {
-        let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+        let (_, json) = body_of(text);
         let meta = match list.joint {
             Joint::Comma if json.starts_with(b"[") => None,
             Joint::Comma => serde_json::from_slice(json).ok(),

@@ -5,6 +5,7 @@ use wb_record::{
 };
 
 use super::chat_message::ChatShape;
+use super::json_text::body_of;
 use super::list_document::open;
 use super::message_list::{Layout, List, Shape};
 use super::request_probe::{has_key, has_part, has_role, is_request, messages_of};
@@ -56,7 +57,7 @@ impl Layout for OpenaiChat {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape
+        &ChatShape::PLAIN
     }
 
     fn complete(&self, text: &[u8], _: &List, view: &mut View) {
@@ -66,12 +67,12 @@ impl Layout for OpenaiChat {
 
 /// Returns the list of a body with `messages`, or of the list alone.
 pub(super) fn messages_in(text: &[u8]) -> Result<List, FormatError> {
-    let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    let (_, json) = body_of(text);
     List::at(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
 }
 
 /// Returns the model that a body asks for.
 pub(super) fn model_of(text: &[u8]) -> Option<String> {
-    let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    let (_, json) = body_of(text);
     json.starts_with(b"{").then(|| text_at(json, &["model"])).flatten()
 }

@@ -2,7 +2,11 @@
 
 use insta::assert_snapshot;
 
+use wb_record::MemoryParts;
+
 use crate::composed::shown;
+use crate::laws::holds;
+use crate::support::{bytes_of, files_of, fixture, of_parts, shared};
 
 #[test]
 fn requests_of_chat_completions_keep_what_is_not_known_and_arguments_that_are_no_json() {
@@ -21,6 +25,78 @@ fn a_trajectory_of_mini_swe_agent_tells_usage_and_failures() {
 }
 
 #[test]
+fn a_completion_of_openhands_is_a_request_and_its_answer() {
+    assert_snapshot!(shown("openhands-llm-completions/step.json"));
+}
+
+#[test]
+fn a_session_of_cline_begins_with_its_summary_and_counts_only_what_was_sent_with_it() {
+    assert_snapshot!(shown("cline/session.messages.json"));
+}
+
+#[test]
+fn counts_of_kimi_cli_stand_between_messages() {
+    assert_snapshot!(shown("kimi-cli/context.jsonl"));
+}
+
+#[test]
+fn a_trajectory_of_swe_agent_has_results_by_the_ids_of_their_calls() {
+    assert_snapshot!(shown("swe-agent/run.traj"));
+}
+
+#[test]
+fn each_run_of_tau_bench_is_a_conversation_as_the_agent_sees_it() {
+    assert_snapshot!(shown("tau-bench/runs.json"));
+    assert_snapshot!(shown("tau-bench/simulations.json"));
+    let document = of_parts(MemoryParts::of(fixture("tau-bench/runs.json")));
+    assert_eq!(document.conversations().unwrap(), ["0/0", "1/0"]);
+    assert_eq!(document.view("0/0").unwrap().messages.len(), 9);
+    assert!(document.view("2/0").is_err());
+}
+
+#[test]
+fn a_log_of_inspect_has_its_attachments_in_place() {
+    assert_snapshot!(shown("inspect-ai/log.json"));
+}
+
+#[test]
+fn results_of_the_ai_sdk_are_told_apart() {
+    assert_snapshot!(shown("ai-sdk/messages.json"));
+}
+
+#[test]
+fn parts_of_a_request_of_pydantic_ai_are_messages() {
+    assert_snapshot!(shown("pydantic-ai/messages.json"));
+}
+
+#[test]
 fn the_providers_own_summary_hides_what_stands_before_it() {
     assert_snapshot!(shown("anthropic-messages/compacted.json"));
+}
+
+/// The folders of real files of these formats.
+const FOLDERS: [&str; 7] = [
+    "cline",
+    "inspect-ai",
+    "kimi-cli",
+    "mini-swe-agent",
+    "openhands-llm-completions",
+    "swe-agent",
+    "tau-bench",
+];
+
+#[test]
+fn real_files_are_written_and_taken_back_as_composed_ones_are() {
+    let Some(folder) = shared("sessions") else { return };
+    let mut n_files = 0;
+    for (name, path) in FOLDERS.iter().flat_map(|agent| files_of(&folder.join(agent))) {
+        let parts = MemoryParts::of(bytes_of(&path));
+        let Ok(document) = wb_formats::open(Box::new(parts.clone())) else { continue };
+        n_files += 1;
+        let view = document.view(&wb_formats::newest(document.as_ref()).unwrap()).unwrap();
+        let tried = holds(&parts, 3);
+        assert!(tried.folds > 0 || view.messages.len() < 4, "{name}: {tried:?}");
+        assert!(tried.refused == 0 || tried.folds > tried.refused, "{name}: {tried:?}");
+    }
+    assert!(n_files >= 15, "only {n_files}");
 }
