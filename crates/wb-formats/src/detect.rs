@@ -13,10 +13,12 @@ use wb_record::{Span, sqlite::MAGIC};
 
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
-use crate::formats::{claude_code::ClaudeCode, codex::Codex, native::Native, opencode::Opencode, pi::Pi};
+use crate::formats::{
+    claude_code::ClaudeCode, codex::Codex, gemini_cli::GeminiCli, native::Native, opencode::Opencode, pi::Pi,
+};
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 5] = [&Pi, &ClaudeCode, &Codex, &Opencode, &Native];
+pub const FORMATS: [&dyn Format; 6] = [&Pi, &ClaudeCode, &Codex, &Opencode, &GeminiCli, &Native];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

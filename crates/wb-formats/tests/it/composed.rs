@@ -103,6 +103,13 @@ fn a_log_of_pi_gives_the_path_to_its_last_entry() {
 }
 
 #[test]
+fn a_session_of_gemini_cli_is_what_is_left_of_its_lines() {
+    assert_snapshot!(shown("gemini-cli/session.jsonl"));
+    assert_snapshot!(shown("gemini-cli/resumed.jsonl"));
+    assert_snapshot!(shown("gemini-cli/old.json"));
+}
+
+#[test]
 fn our_own_format_has_three_shapes() {
     assert_snapshot!(shown("native/lines.jsonl"));
     assert_snapshot!(shown("native/object.json"));

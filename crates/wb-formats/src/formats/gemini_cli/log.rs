@@ -1,0 +1,146 @@
+//! The lines of a session, or its one object, down to the messages that are left of it.
+
+use std::io::Read as _;
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+use wb_record::json::{elements, find};
+use wb_record::{FormatError, Line, Lines, PartReader, Parts, Span};
+
+use super::super::fields::Fields;
+use super::super::passed::Passed;
+
+/// A message that is left.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    id: String,
+    kind: String,
+    pub(super) record: Span,
+    pub(super) line: usize,
+    /// Whether what the host sent before it is what stands before it.
+    pub(super) is_counted: bool,
+}
+
+/// A session, as far as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) live: Vec<Entry>,
+    /// What was left before each time the list was replaced by another.
+    pub(super) before: Vec<Vec<Entry>>,
+    pub(super) model: Option<String>,
+    pub(super) passed: Passed,
+    pub(super) truncated: Option<usize>,
+    pub(super) n_bytes: u64,
+    /// Whether a line feed ends the lines.
+    pub(super) is_ended: bool,
+    /// The messages of a session that is one object; lines have none.
+    pub(super) elements: Option<Vec<Range<usize>>>,
+}
+
+impl Log {
+    pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
+        let mut log = Self { n_bytes: parts.len("")?.unwrap_or(0), is_ended: true, ..Self::default() };
+        if !log.read_object(parts)? {
+            let new = PartReader::new(parts, "", 0)?.take(log.n_bytes);
+            let mut lines = Lines::new(new);
+            while let Some(line) = lines.next_line()? {
+                log.is_ended = line.is_ended;
+                log.take(line);
+            }
+        }
+        Ok(log)
+    }
+
+    /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
+    fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
+        let mut head = Vec::new();
+        parts.read("", 0..4096, &mut head)?;
+        let is_line = memchr::memchr(b'\n', head.trim_ascii()).is_some_and(|at| {
+            serde_json::from_slice::<IgnoredAny>(head.trim_ascii()[..at].trim_ascii()).is_ok()
+        });
+        if is_line {
+            return Ok(false);
+        }
+        let text = parts.whole("")?;
+        let Some(list) = find(&text, &["messages"]) else { return Ok(false) };
+        let places = elements(&text[list.clone()]).unwrap_or_default();
+        let places: Vec<_> =
+            places.into_iter().map(|it| list.start + it.start..list.start + it.end).collect();
+        for place in &places {
+            let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
+            match Fields::of(&text[place.clone()]) {
+                Some(fields) => self.message(&fields, span(0, place), line),
+                None => self.passed.unreadable(line),
+            }
+        }
+        self.elements = Some(places);
+        Ok(true)
+    }
+
+    fn take(&mut self, line: Line<'_>) {
+        match Fields::of(line.bytes) {
+            Some(fields) => self.record(&fields, line),
+            None if line.is_truncated() => self.truncated = Some(line.number),
+            None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => self.passed.n_ignored += 1,
+            None => self.passed.unreadable(line.number),
+        }
+    }
+
+    fn record(&mut self, fields: &Fields<'_>, line: Line<'_>) {
+        if let Some(set) = fields.place("$set") {
+            let Some(inner) = Fields::of(&line.bytes[set.clone()]) else { return };
+            if let Some(places) = inner.elements("messages") {
+                let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
+                self.replace(line, places.collect());
+            }
+        } else if let Some(id) = fields.text("$rewindTo") {
+            if let Some(at) = self.live.iter().position(|entry| entry.id == id) {
+                self.passed.n_abandoned += self.live.len() - at;
+                self.live.truncate(at);
+            }
+        } else if fields.place("sessionId").is_none() {
+            let record = span(line.at, &(0..line.bytes.len()));
+            self.message(fields, record, line.number);
+        }
+    }
+
+    /// Adds a message; one with a known id takes the place of the one before.
+    fn message(&mut self, fields: &Fields<'_>, record: Span, line: usize) {
+        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+        let (Some(id), Some(kind)) = (text("id"), text("type")) else {
+            self.passed.n_ignored += 1;
+            return;
+        };
+        self.model = text("model").or(self.model.take());
+        let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
+        match known {
+            Some(entry) => (entry.record, entry.line) = (record, line),
+            None => self.live.push(Entry { id, kind, record, line, is_counted: true }),
+        }
+    }
+
+    /// Replaces the list of messages. What was counted stays true as far as both lists have the same messages.
+    fn replace(&mut self, line: Line<'_>, places: Vec<Range<usize>>) {
+        let old = std::mem::take(&mut self.live);
+        let mut is_same = true;
+        for (nth, place) in places.into_iter().enumerate() {
+            let Some(fields) = Fields::of(&line.bytes[place.clone()]) else { continue };
+            let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
+            let (id, kind) = (text("id"), text("type"));
+            let before = old.get(nth).filter(|it| is_same && it.id == id && it.kind == kind);
+            is_same = before.is_some();
+            let is_counted = before.is_some_and(|it| it.is_counted);
+            let record = span(line.at, &place);
+            self.live.push(Entry { id, kind, record, line: line.number, is_counted });
+        }
+        let goes_on = is_same && self.live.len() >= old.len();
+        if !old.is_empty() && !goes_on {
+            self.before.push(old);
+        }
+    }
+}
+
+/// Returns the place of a stretch of a line.
+fn span(line: u64, within: &Range<usize>) -> Span {
+    Span { at: line + within.start as u64, len: within.len() as u64, ..Span::default() }
+}
