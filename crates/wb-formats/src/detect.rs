@@ -14,11 +14,12 @@ use wb_record::{Span, sqlite::MAGIC};
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
 use crate::formats::{
-    claude_code::ClaudeCode, codex::Codex, gemini_cli::GeminiCli, native::Native, opencode::Opencode, pi::Pi,
+    claude_code::ClaudeCode, codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, native::Native,
+    opencode::Opencode, pi::Pi,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 6] = [&Pi, &ClaudeCode, &Codex, &Opencode, &GeminiCli, &Native];
+pub const FORMATS: [&dyn Format; 7] = [&Pi, &ClaudeCode, &Codex, &Opencode, &GeminiCli, &CopilotCli, &Native];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

@@ -12,6 +12,7 @@
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
 //! | [`GeminiCli`] | session JSONL, or one object | replaced lists; what the user went back over is left out | per answer |
+//! | [`CopilotCli`] | `events.jsonl` | summary | none |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
 //!
 //! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
@@ -44,6 +45,7 @@ pub mod detect;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use formats::claude_code::ClaudeCode;
 pub use formats::codex::{self, Codex};
+pub use formats::copilot_cli::CopilotCli;
 pub use formats::gemini_cli::GeminiCli;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::opencode::Opencode;

@@ -70,7 +70,7 @@ impl FormatError {
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
                  JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), gemini-cli \
-                 (session JSONL or JSON), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider becomes \
+                 (session JSONL or JSON), copilot-cli (events JSONL), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider becomes \
                  native with blocks tagged \"kind\" instead of \"type\" and system texts as \
                  {\"role\":\"custom\",\"customType\":\"system\",\"content\":…}"
             }

@@ -30,6 +30,12 @@ impl Draft {
         self.places.push(std::mem::take(&mut self.waiting).into_iter().chain([place]).collect());
     }
 
+    /// Adds a message that the host writes anew each time: it has no place.
+    pub(crate) fn add_apart(&mut self, message: Message) {
+        self.messages.push(message);
+        self.places.push(Vec::new());
+    }
+
     /// Adds a part to the answer before it, or begins one.
     pub(crate) fn answer(&mut self, record: Span, blocks: Vec<Block>) {
         let (Some(Message::Assistant { content, .. }), Some(places)) =

@@ -2,6 +2,7 @@
 
 mod fields;
 mod passed;
+mod log;
 mod draft;
 mod records;
 mod gemini_part;
@@ -11,3 +12,4 @@ pub mod claude_code;
 pub mod codex;
 pub mod opencode;
 pub mod gemini_cli;
+pub mod copilot_cli;

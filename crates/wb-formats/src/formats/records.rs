@@ -1,9 +1,11 @@
 //! The records of a conversation that shall be, from the items of its view: those that stay, those with another body,
 //! and new ones.
 
+use std::ops::Range;
+
 use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{Change, ChangeSet, Item, NotExpressible, Parts, Place, Span, View, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Parts, Place, Span, View, Wanted};
 
 /// How a format writes what stands in no record of its own yet.
 pub(crate) trait Writer {
@@ -23,10 +25,7 @@ pub(crate) trait Writer {
     ) -> Result<Vec<u8>, NotExpressible>;
 
     /// Returns the refusal of a wish.
-    fn refused(&self, why: impl Into<String>) -> NotExpressible
-    where
-        Self: Sized,
-    {
+    fn refused(&self, why: impl Into<String>) -> NotExpressible {
         NotExpressible::Refused { format: self.format(), why: why.into() }
     }
 }
@@ -119,6 +118,9 @@ fn edit(
     parts: &dyn Parts,
     writer: &mut impl Writer,
 ) -> Result<(), NotExpressible> {
+    if view.provenance.of(at).is_empty() {
+        return Err(writer.refused(format!("another body for message {at}, which the host writes itself")));
+    }
     for place in view.provenance.of(at) {
         let Some(record) = records.iter_mut().rev().find(|record| record.is_of(&place.record)) else {
             continue;
@@ -135,37 +137,104 @@ fn edit(
     Ok(())
 }
 
+/// A record of a text that shall be, and its number in the text as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) number: Option<usize>,
+    pub(crate) record: Record,
+}
+
 /// Returns the changes that make the records of a view in a text into others, where they stand.
 ///
 /// `all` are the records of the text in their order. Those that the view does not hold stay where they are.
 pub(crate) fn in_place(
     view: &View,
     text: &[u8],
-    all: &[std::ops::Range<usize>],
+    all: &[Range<usize>],
     records: Vec<Record>,
     joint: Joint,
 ) -> Result<ChangeSet, NotExpressible> {
-    let number = |span: &Span| {
-        let start = usize::try_from(span.at).unwrap_or(usize::MAX);
-        let found = all.binary_search_by_key(&start, |range| range.start);
-        found.map_err(|_| NotExpressible::Refused {
+    Ok(spliced(text, all, placed(view, all, records)?, joint))
+}
+
+/// Returns all the records of a text that shall be: those of the view, and the others where they stand. What is new
+/// stands where the first of those stood that it takes the place of.
+pub(crate) fn placed(
+    view: &View,
+    all: &[Range<usize>],
+    records: Vec<Record>,
+) -> Result<Vec<Placed>, NotExpressible> {
+    let mut placing =
+        Placing { all, own: vec![false; all.len()], next: 0, new: Vec::new(), placed: Vec::new() };
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    for number in places.filter_map(|place| number_of(all, &place.record)) {
+        placing.own[number] = true;
+    }
+    for record in records {
+        let (Record::Stays(span) | Record::Changed(span, _)) = &record else {
+            placing.new.push(record);
+            continue;
+        };
+        let gone = || NotExpressible::Refused {
             format: view.format,
             why: "what was folded is not in the file any more".to_owned(),
-        })
-    };
-    let piece = |record: Record| match record {
-        Record::Stays(span) => number(&span).map(Piece::Stays),
-        Record::Changed(_, bytes) | Record::New(bytes) => Ok(Piece::New(bytes)),
-    };
-    let pieces = records.into_iter().map(piece).collect::<Result<Vec<_>, _>>()?;
-    let mut own = vec![false; all.len()];
-    for at in 0..view.messages.len() {
-        for place in view.provenance.of(at) {
-            if let Some(own) = number(&place.record).ok().and_then(|nth| own.get_mut(nth)) {
-                *own = true;
+        };
+        let number = number_of(all, span).ok_or_else(gone)?;
+        placing.up_to(number);
+        placing.placed.push(Placed { number: Some(number), record });
+        placing.next = number + 1;
+    }
+    placing.up_to(all.len());
+    Ok(placing.placed)
+}
+
+/// The records of a text that shall be, up to a place.
+struct Placing<'a> {
+    all: &'a [Range<usize>],
+    /// Which records the view holds.
+    own: Vec<bool>,
+    /// The first record that was not looked at yet.
+    next: usize,
+    /// New records that have no place yet.
+    new: Vec<Record>,
+    placed: Vec<Placed>,
+}
+
+impl Placing<'_> {
+    /// Goes on to a record: those of the view go, the others stay.
+    fn up_to(&mut self, number: usize) {
+        let to = number.max(self.next);
+        let first = (self.next..to).find(|number| self.own[*number]).unwrap_or(to);
+        self.keep(self.next..first);
+        self.placed.extend(self.new.drain(..).map(|record| Placed { number: None, record }));
+        self.keep(first..to);
+        self.next = to;
+    }
+
+    fn keep(&mut self, range: Range<usize>) {
+        for number in range {
+            if self.own[number] {
+                continue;
             }
+            let Range { start, end } = self.all[number];
+            let span = Span { at: start as u64, len: (end - start) as u64, ..Span::default() };
+            self.placed.push(Placed { number: Some(number), record: Record::Stays(span) });
         }
     }
-    let changes: Vec<Change> = splices(text, all, &pieces, joint, |at| !own[at]);
-    Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+}
+
+/// Returns the changes that make a text of records into one of others.
+pub(crate) fn spliced(text: &[u8], all: &[Range<usize>], placed: Vec<Placed>, joint: Joint) -> ChangeSet {
+    let piece = |placed: Placed| match placed {
+        Placed { record: Record::Changed(_, bytes) | Record::New(bytes), .. } => Piece::New(bytes),
+        Placed { number, record: Record::Stays(_) } => Piece::Stays(number.unwrap_or(all.len())),
+    };
+    let pieces: Vec<Piece> = placed.into_iter().map(piece).collect();
+    let changes = splices(text, all, &pieces, joint, |_| false);
+    ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() }
+}
+
+fn number_of(all: &[Range<usize>], span: &Span) -> Option<usize> {
+    let start = usize::try_from(span.at).ok()?;
+    all.binary_search_by_key(&start, |range| range.start).ok()
 }

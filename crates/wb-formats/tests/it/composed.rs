@@ -110,6 +110,12 @@ fn a_session_of_gemini_cli_is_what_is_left_of_its_lines() {
 }
 
 #[test]
+fn events_of_copilot_cli_are_read_with_the_last_system_text_and_after_a_compaction() {
+    assert_snapshot!(shown("copilot-cli/events.jsonl"));
+    assert_snapshot!(shown("copilot-cli/compacted.jsonl"));
+}
+
+#[test]
 fn our_own_format_has_three_shapes() {
     assert_snapshot!(shown("native/lines.jsonl"));
     assert_snapshot!(shown("native/object.json"));

@@ -47,6 +47,8 @@ fixtures![
     "gemini-cli/session.jsonl",
     "gemini-cli/resumed.jsonl",
     "gemini-cli/old.json",
+    "copilot-cli/events.jsonl",
+    "copilot-cli/compacted.jsonl",
     "native/lines.jsonl",
     "native/object.json",
     "native/array.json",

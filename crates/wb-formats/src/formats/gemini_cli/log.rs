@@ -1,13 +1,13 @@
 //! The lines of a session, or its one object, down to the messages that are left of it.
 
-use std::io::Read as _;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 use wb_record::json::{elements, find};
-use wb_record::{FormatError, Line, Lines, PartReader, Parts, Span};
+use wb_record::{FormatError, Line, Parts, Span};
 
 use super::super::fields::Fields;
+use super::super::log::{LogEnd, span_in, span_of};
 use super::super::passed::Passed;
 
 /// A message that is left.
@@ -28,25 +28,16 @@ pub(super) struct Log {
     /// What was left before each time the list was replaced by another.
     pub(super) before: Vec<Vec<Entry>>,
     pub(super) model: Option<String>,
-    pub(super) passed: Passed,
-    pub(super) truncated: Option<usize>,
-    pub(super) n_bytes: u64,
-    /// Whether a line feed ends the lines.
-    pub(super) is_ended: bool,
+    pub(super) end: LogEnd,
     /// The messages of a session that is one object; lines have none.
     pub(super) elements: Option<Vec<Range<usize>>>,
 }
 
 impl Log {
     pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
-        let mut log = Self { n_bytes: parts.len("")?.unwrap_or(0), is_ended: true, ..Self::default() };
+        let mut log = Self::default();
         if !log.read_object(parts)? {
-            let new = PartReader::new(parts, "", 0)?.take(log.n_bytes);
-            let mut lines = Lines::new(new);
-            while let Some(line) = lines.next_line()? {
-                log.is_ended = line.is_ended;
-                log.take(line);
-            }
+            log.end = LogEnd::of_lines(parts, |passed, fields, line| log.record(passed, fields, line))?;
         }
         Ok(log)
     }
@@ -66,27 +57,19 @@ impl Log {
         let places = elements(&text[list.clone()]).unwrap_or_default();
         let places: Vec<_> =
             places.into_iter().map(|it| list.start + it.start..list.start + it.end).collect();
+        let mut passed = Passed::default();
         for place in &places {
             let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
             match Fields::of(&text[place.clone()]) {
-                Some(fields) => self.message(&fields, span(0, place), line),
-                None => self.passed.unreadable(line),
+                Some(fields) => self.message(&mut passed, &fields, span_in(0, place), line),
+                None => passed.unreadable(line),
             }
         }
-        self.elements = Some(places);
+        (self.elements, self.end.passed) = (Some(places), passed);
         Ok(true)
     }
 
-    fn take(&mut self, line: Line<'_>) {
-        match Fields::of(line.bytes) {
-            Some(fields) => self.record(&fields, line),
-            None if line.is_truncated() => self.truncated = Some(line.number),
-            None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => self.passed.n_ignored += 1,
-            None => self.passed.unreadable(line.number),
-        }
-    }
-
-    fn record(&mut self, fields: &Fields<'_>, line: Line<'_>) {
+    fn record(&mut self, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
         if let Some(set) = fields.place("$set") {
             let Some(inner) = Fields::of(&line.bytes[set.clone()]) else { return };
             if let Some(places) = inner.elements("messages") {
@@ -95,20 +78,19 @@ impl Log {
             }
         } else if let Some(id) = fields.text("$rewindTo") {
             if let Some(at) = self.live.iter().position(|entry| entry.id == id) {
-                self.passed.n_abandoned += self.live.len() - at;
+                passed.n_abandoned += self.live.len() - at;
                 self.live.truncate(at);
             }
         } else if fields.place("sessionId").is_none() {
-            let record = span(line.at, &(0..line.bytes.len()));
-            self.message(fields, record, line.number);
+            self.message(passed, fields, span_of(line), line.number);
         }
     }
 
     /// Adds a message; one with a known id takes the place of the one before.
-    fn message(&mut self, fields: &Fields<'_>, record: Span, line: usize) {
+    fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
         let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
-            self.passed.n_ignored += 1;
+            passed.n_ignored += 1;
             return;
         };
         self.model = text("model").or(self.model.take());
@@ -130,7 +112,7 @@ impl Log {
             let before = old.get(nth).filter(|it| is_same && it.id == id && it.kind == kind);
             is_same = before.is_some();
             let is_counted = before.is_some_and(|it| it.is_counted);
-            let record = span(line.at, &place);
+            let record = span_in(line.at, &place);
             self.live.push(Entry { id, kind, record, line: line.number, is_counted });
         }
         let goes_on = is_same && self.live.len() >= old.len();
@@ -138,9 +120,4 @@ impl Log {
             self.before.push(old);
         }
     }
-}
-
-/// Returns the place of a stretch of a line.
-fn span(line: u64, within: &Range<usize>) -> Span {
-    Span { at: line + within.start as u64, len: within.len() as u64, ..Span::default() }
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
-    Probe, Provenance, Segment, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Numbers, Parts, Probe,
+    Provenance, Segment, View, Wanted,
 };
 use wb_session::iso_ms;
 
@@ -91,8 +91,7 @@ impl Document for GeminiCliDocument {
         let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&log.model);
-        let truncated = log.truncated.map(|line| Note::TruncatedLastLine { line });
-        view.notes = truncated.into_iter().chain(log.passed.notes(passed)).collect();
+        view.notes = log.end.notes(passed);
         Ok(view)
     }
 
@@ -112,10 +111,10 @@ impl Document for GeminiCliDocument {
         }
         let records = records.into_iter().map(|record| record.bytes(parts));
         let list = records.collect::<Result<Vec<_>, _>>()?.join(&b","[..]);
-        let start: &[u8] = if self.log.is_ended { b"" } else { b"\n" };
+        let start: &[u8] = if self.log.end.is_ended { b"" } else { b"\n" };
         let updated = json!({ "$set": { "lastUpdated": iso_ms(stamp.now_ms) } }).to_string();
         let new = [start, b"{\"$set\":{\"messages\":[", &list, b"]}}\n", updated.as_bytes(), b"\n"].concat();
-        Ok(ChangeSet::append("", self.log.n_bytes, new))
+        Ok(ChangeSet::append("", self.log.end.n_bytes, new))
     }
 
     fn parts(&self) -> &dyn Parts {
