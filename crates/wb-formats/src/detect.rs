@@ -14,12 +14,26 @@ use wb_record::{Span, sqlite::MAGIC};
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
 use crate::formats::{
-    claude_code::ClaudeCode, codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, native::Native,
-    opencode::Opencode, pi::Pi,
+    anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, codex::Codex, copilot_cli::CopilotCli,
+    gemini_cli::GeminiCli, gemini_contents::GeminiContents, goose::Goose, mini_swe_agent::MiniSweAgent,
+    native::Native, openai_chat::OpenaiChat, opencode::Opencode, pi::Pi,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 7] = [&Pi, &ClaudeCode, &Codex, &Opencode, &GeminiCli, &CopilotCli, &Native];
+pub const FORMATS: [&dyn Format; 12] = [
+    &Pi,
+    &ClaudeCode,
+    &Codex,
+    &Opencode,
+    &GeminiCli,
+    &CopilotCli,
+    &Goose,
+    &GeminiContents,
+    &MiniSweAgent,
+    &AnthropicMessages,
+    &OpenaiChat,
+    &Native,
+];
 
 /// Returns the format that is surest of parts that begin like this; of several the first of [`FORMATS`].
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {

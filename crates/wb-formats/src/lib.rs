@@ -13,6 +13,11 @@
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
 //! | [`GeminiCli`] | session JSONL, or one object | replaced lists; what the user went back over is left out | per answer |
 //! | [`CopilotCli`] | `events.jsonl` | summary | none |
+//! | [`Goose`] | session JSONL until 1.9 | what the model does not see any more is left out | none |
+//! | [`GeminiContents`] | request body, list of contents | as they stand | none |
+//! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
+//! | [`OpenaiChat`] | request body, list of messages | as they stand | none |
+//! | [`AnthropicMessages`] | request body, list of messages | the provider's own summary hides what is before | none |
 //! | [`Native`] | our messages as JSON or JSON lines | as they stand | none |
 //!
 //! Nothing panics, whatever is in a file: what cannot be read is a [`FormatError`] with the line and a hint; only the
@@ -43,11 +48,16 @@ pub mod formats;
 pub mod detect;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
+pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;
 pub use formats::codex::{self, Codex};
 pub use formats::copilot_cli::CopilotCli;
 pub use formats::gemini_cli::GeminiCli;
+pub use formats::gemini_contents::GeminiContents;
+pub use formats::goose::Goose;
+pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
+pub use formats::openai_chat::OpenaiChat;
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -69,10 +69,12 @@ impl FormatError {
             Self::File(error) => error.hint(),
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
-                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), gemini-cli \
-                 (session JSONL or JSON), copilot-cli (events JSONL), native (messages as one JSON array, as {\"messages\":[…]} or as JSONL). A request to a provider becomes \
-                 native with blocks tagged \"kind\" instead of \"type\" and system texts as \
-                 {\"role\":\"custom\",\"customType\":\"system\",\"content\":…}"
+                 JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
+                 gemini-cli (session JSONL or JSON), copilot-cli (events JSONL), goose (session \
+                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), \
+                 mini-swe-agent (trajectory), \
+                 openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
+                 (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
             }
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
             Self::BadMessage { .. } => {

@@ -11,7 +11,9 @@ use crate::span::PartId;
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// The values by which a format is recognized.
+/// The bytes that are looked at where the first value is longer than the head.
+const LONG_HEAD_BYTES: u64 = 1024 * 1024;
+/// The values by which a format is recognized, and the elements of a list.
 const MAX_VALUES: usize = 64;
 /// The parts that are named.
 const MAX_PARTS: usize = 64;
@@ -36,7 +38,14 @@ impl Probe {
         if let Some(first) = names.first() {
             parts.read(first, 0..HEAD_BYTES, &mut head)?;
         }
-        Ok(Self { parts: names, values: Seen::all(&head), head })
+        let (mut values, is_first_whole) = Seen::all_and_first(&head);
+        let is_longer = head.len() as u64 == HEAD_BYTES;
+        if let (Some(first), true, false) = (names.first(), is_longer, is_first_whole) {
+            let mut long = Vec::new();
+            parts.read(first, 0..LONG_HEAD_BYTES, &mut long)?;
+            values = Seen::all(&long);
+        }
+        Ok(Self { parts: names, values, head })
     }
 
     /// Returns the first value, if there is one.
@@ -58,6 +67,10 @@ pub struct Seen {
     pub is_list: bool,
     /// The first element of a list, or what stands under `message`, `messages`, `loglines` or else `content`.
     pub inner: Option<Box<Seen>>,
+    /// The next elements of a list.
+    pub others: Vec<Seen>,
+    /// What stands under `contents`, `input` or `history`.
+    pub listed: Option<Box<Seen>>,
 }
 
 impl Seen {
@@ -66,22 +79,35 @@ impl Seen {
         self.keys.iter().any(|known| known == key)
     }
 
+    /// Visits the first elements of a list.
+    pub fn elements(&self) -> impl Iterator<Item = &Self> {
+        let first = self.inner.as_deref().filter(|_| self.is_list);
+        first.into_iter().chain(&self.others)
+    }
+
     /// Looks at the values at the start of a text.
     pub fn all(head: &[u8]) -> Vec<Self> {
+        Self::all_and_first(head).0
+    }
+
+    /// Looks at the values at the start of a text, and tells whether the first of them ends in it; what is not JSON does.
+    fn all_and_first(head: &[u8]) -> (Vec<Self>, bool) {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);
         let mut seen = Vec::new();
+        let mut is_first_whole = true;
         while seen.len() < MAX_VALUES {
             let mut probe = Self::default();
-            let is_whole = Look(&mut probe).deserialize(&mut values).is_ok();
-            if is_whole || !probe.keys.is_empty() || probe.is_list {
+            let looked = Look(&mut probe).deserialize(&mut values);
+            if looked.is_ok() || !probe.keys.is_empty() || probe.is_list {
+                is_first_whole &= !seen.is_empty() || !looked.as_ref().is_err_and(serde_json::Error::is_eof);
                 seen.push(probe);
             }
-            if !is_whole {
+            if looked.is_err() {
                 break;
             }
         }
-        seen
+        (seen, is_first_whole)
     }
 }
 
@@ -115,6 +141,9 @@ impl<'de> Visitor<'de> for Look<'_> {
                 "message" | "messages" | "loglines" => {
                     map.next_value_seed(Look(self.0.inner.insert(Box::default())))?;
                 }
+                "contents" | "input" | "history" => {
+                    map.next_value_seed(Look(self.0.listed.insert(Box::default())))?;
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -128,6 +157,15 @@ impl<'de> Visitor<'de> for Look<'_> {
         let is_empty = matches!(seen, Ok(None));
         self.0.inner = (!is_empty).then(|| Box::new(first));
         if seen?.is_some() {
+            while self.0.others.len() < MAX_VALUES {
+                let mut next = Seen::default();
+                let looked = seq.next_element_seed(Look(&mut next));
+                if matches!(looked, Ok(None)) {
+                    return Ok(());
+                }
+                self.0.others.push(next);
+                looked?;
+            }
             while seq.next_element::<IgnoredAny>()?.is_some() {}
         }
         Ok(())

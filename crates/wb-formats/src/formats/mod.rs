@@ -1,4 +1,4 @@
-//! The formats, one file each.
+//! The formats, one file each, below what several of them share.
 
 mod fields;
 mod passed;
@@ -6,6 +6,19 @@ mod log;
 mod draft;
 mod records;
 mod gemini_part;
+mod loose;
+mod json_text;
+mod picture;
+mod content_value;
+mod message_list;
+mod list_document;
+mod anthropic_block;
+mod anthropic_message;
+mod chat_message;
+mod request_probe;
+pub mod openai_chat;
+pub mod anthropic_messages;
+pub mod mini_swe_agent;
 pub mod native;
 pub mod pi;
 pub mod claude_code;
@@ -13,3 +26,5 @@ pub mod codex;
 pub mod opencode;
 pub mod gemini_cli;
 pub mod copilot_cli;
+pub mod goose;
+pub mod gemini_contents;

@@ -1,28 +1,22 @@
 //! Our own format: messages as JSON or as JSON lines.
 
 use std::io::{self, Write};
-use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wb_message::{Message, ToolVocabulary};
-use wb_record::json::{find, place_in, set};
-use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, Parts, Place, Probe, Seen, Span, View, Wanted,
-};
+use wb_message::Message;
+use wb_record::json::set;
+use wb_record::splice::Joint;
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
+
+use super::list_document;
+use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::openai_chat::messages_in;
 
 /// The type of the header line.
 const HEADER_TYPE: &str = "window-budget";
 /// The version of the layout that is written.
 const VERSION: u64 = 1;
-
-/// Messages that are read sooner than another thread begins.
-const FEW: usize = 500;
 
 const ROLES: [&str; 7] =
     ["user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
@@ -52,15 +46,15 @@ impl Format for Native {
     }
 
     fn abilities(&self) -> Abilities {
-        let yes = Ability::Yes;
-        Abilities { fold_head: yes, fold_inside: yes, clear: yes, body: yes, insert: yes }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let Some(first) = probe.first() else { return Confidence::No };
         let is_foreign = |it: &Seen| !it.role.is_empty() && !is_message(it);
         let is_native = if is_document(first) {
-            list_of(first).inner.as_ref().is_none_or(|message| is_message(message))
+            list_of(first).elements().all(|message| !is_of_provider(message))
+                && list_of(first).inner.as_ref().is_none_or(|message| is_message(message))
         } else {
             is_message(first) && !probe.values.iter().any(is_foreign)
         };
@@ -72,8 +66,7 @@ impl Format for Native {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let (text, read, messages) = opened(parts.as_ref())?;
-        Ok(Box::new(NativeDocument { parts, text, read, fresh: Mutex::new(Some(messages)) }))
+        list_document::open(&Self, parts)
     }
 }
 
@@ -93,156 +86,66 @@ fn is_message(seen: &Seen) -> bool {
     ROLES.contains(&seen.role.as_str()) && seen.r#type.is_empty() && !seen.has("message") && is_ours
 }
 
+/// Tells a message by keys that only providers write.
+fn is_of_provider(message: &Seen) -> bool {
+    message.has("tool_calls") || message.has("tool_call_id")
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Meta {
     model: Option<String>,
     context_window: Option<u64>,
 }
 
-/// A file of messages.
-#[derive(Debug)]
-struct NativeDocument {
-    parts: Box<dyn Parts>,
-    /// What was read, where the parts do not hold it in memory themselves.
-    text: Option<Vec<u8>>,
-    read: Read,
-    /// The messages, until the first view takes them.
-    fresh: Mutex<Option<Vec<Message>>>,
-}
+impl Layout for Native {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
 
-/// What a file says, and where.
-#[derive(Debug)]
-struct Read {
-    joint: Joint,
-    records: Vec<Record>,
-    meta: Meta,
-    truncated: Option<Note>,
-}
-
-/// A line or an element, and why there is no message in it.
-type Record = (Range<usize>, Option<FormatError>);
-
-impl Read {
-    /// Reads a whole text. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
+    /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
     /// that the text is something else.
-    fn of(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
-        let seen = Seen::all(&text[..text.len().min(64 * 1024)]);
-        let (mut read, messages) = match seen.first() {
-            Some(first) if is_document(first) => Self::of_document(text)?,
-            _ => Self::of_lines(text)?,
-        };
-        let is_wrong = |(_, error): &Record| matches!(error, Some(FormatError::BadMessage { .. }));
-        let wrong = read.records.iter().position(is_wrong);
-        let wrong = wrong.or_else(|| messages.is_empty().then_some(0));
-        match wrong.filter(|at| *at < read.records.len()) {
-            Some(at) => Err(read.records.swap_remove(at).1.unwrap_or(FormatError::Empty)),
-            None => Ok((read, messages)),
+    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+        if is_list(text) {
+            return Ok(vec![messages_in(text)?]);
         }
-    }
-
-    fn of_lines(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
-        let (mut meta, mut truncated, mut records) = (Meta::default(), None, Vec::new());
-        let mut lines = Lines::new(text);
-        let mut is_first = true;
-        while let Some(line) = lines.next_line()? {
-            let error = |error: serde_json::Error| FormatError::of_json(line.number, &error);
-            match line.parse::<Value>() {
-                Ok(header) if is_first && header["type"] == HEADER_TYPE => {
-                    meta = meta_of(line.number, header)?;
-                }
-                Err(_) if line.is_truncated() => {
-                    truncated = Some(Note::TruncatedLastLine { line: line.number });
-                }
-                parsed => {
-                    let start = usize::try_from(line.at).unwrap_or(usize::MAX);
-                    let message = parsed.and_then(Message::deserialize).map_err(error);
-                    records.push((start..start + line.bytes.len(), message));
-                }
-            }
-            is_first = false;
+        let mut list = List::of_lines(text)?;
+        if header(text, &list).transpose()?.is_some() {
+            list.records.remove(0);
         }
-        let (records, messages) = apart(records);
-        Ok((Self { joint: Joint::Line, records, meta, truncated }, messages))
+        Ok(vec![list])
     }
 
-    fn of_document(text: &[u8]) -> Result<(Self, Vec<Message>), FormatError> {
-        let skipped = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        let json = &text[skipped..];
-        let is_list = json.trim_ascii_start().starts_with(b"[");
-        let meta = if is_list { Meta::default() } else { serde_json::from_slice(json).unwrap_or_default() };
-        let list = if is_list { json } else { list_in(json)? };
-        let values: Vec<&RawValue> =
-            serde_json::from_slice(list).map_err(|error| FormatError::of_json(1, &error))?;
-        let line_of = |at: usize| 1 + memchr::memchr_iter(b'\n', &text[skipped..at]).count();
-        let record = |value: &RawValue| {
-            let place = place_in(text, value.get()).unwrap_or_default();
-            let message = serde_json::from_str(value.get()).map_err(|error| {
-                let what = wb_record::lines::fault(&error);
-                FormatError::BadMessage { line: line_of(place.start), what }
-            });
-            (place, message)
+    fn shape(&self) -> &dyn Shape {
+        &NativeShape
+    }
+
+    fn complete(&self, text: &[u8], list: &List, view: &mut View) {
+        let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+        let meta = match list.joint {
+            Joint::Comma if json.starts_with(b"[") => None,
+            Joint::Comma => serde_json::from_slice(json).ok(),
+            Joint::Line => List::of_lines(text).ok().and_then(|list| header(text, &list)?.ok()),
         };
-        let (records, messages) = apart(in_two(&values, record));
-        Ok((Self { joint: Joint::Comma, records, meta, truncated: None }, messages))
+        let Meta { model, context_window } = meta.unwrap_or_default();
+        (view.model, view.context_window) = (model, context_window);
     }
 
-    fn notes(&self) -> Vec<Note> {
-        let bad: Vec<&FormatError> = self.records.iter().filter_map(|(_, error)| error.as_ref()).collect();
-        let line = bad.first().and_then(|error| error.line()).unwrap_or(0);
-        let unreadable = (!bad.is_empty()).then_some(Note::UnreadableRecords { n: bad.len(), line });
-        unreadable.into_iter().chain(self.truncated).collect()
-    }
-
-    /// Returns the records with a message, by their number.
-    fn readable(&self) -> impl Iterator<Item = (usize, &Range<usize>)> {
-        let all = self.records.iter().enumerate();
-        all.filter(|(_, (_, error))| error.is_none()).map(|(at, (range, _))| (at, range))
-    }
-
-    /// Returns where the records stand for whoever replaces them: lines with their line feed.
-    fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let end = |range: &Range<usize>| match self.joint {
-            Joint::Comma => range.end,
-            Joint::Line => {
-                memchr::memchr(b'\n', &text[range.end..]).map_or(text.len(), |at| range.end + at + 1)
-            }
-        };
-        self.records.iter().map(|(range, _)| range.start..end(range)).collect()
+    fn is_strict(&self) -> bool {
+        true
     }
 }
 
-/// Returns the text of the list of messages in an object, or of the object where it has none.
-fn list_in(json: &[u8]) -> Result<&[u8], FormatError> {
-    serde_json::from_slice::<serde::de::IgnoredAny>(json).map_err(|error| FormatError::of_json(1, &error))?;
-    Ok(find(json, &["messages"]).map_or(b"[]", |list| &json[list]))
+/// Returns whether a text is one document, not lines.
+fn is_list(text: &[u8]) -> bool {
+    Seen::all(&text[..text.len().min(64 * 1024)]).first().is_some_and(is_document)
 }
 
-/// Reads values in their order; many on two threads.
-fn in_two<'a, T: Send>(values: &[&'a RawValue], read: impl Fn(&'a RawValue) -> T + Sync) -> Vec<T> {
-    let all = |values: &[&'a RawValue]| values.iter().map(|value| read(value)).collect::<Vec<T>>();
-    let (first, rest) = values.split_at(values.len() / 2);
-    if first.len() < FEW {
-        return all(values);
-    }
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || all(rest));
-        let mut read = all(first);
-        // Where there is no other thread, or it failed, this one reads the rest.
-        read.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| all(rest)));
-        read
-    })
-}
-
-/// Parts messages from what is said of their records.
-fn apart(
-    read: impl IntoIterator<Item = (Range<usize>, Result<Message, FormatError>)>,
-) -> (Vec<Record>, Vec<Message>) {
-    let (mut records, mut messages) = (Vec::new(), Vec::new());
-    for (range, message) in read {
-        let error = message.map(|message| messages.push(message)).err();
-        records.push((range, error));
-    }
-    (records, messages)
+/// Reads the header, if the first line is one.
+fn header(text: &[u8], lines: &List) -> Option<Result<Meta, FormatError>> {
+    let place = lines.records.first()?;
+    let header: Value = serde_json::from_slice(&text[place.clone()]).ok()?;
+    let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
+    (header["type"] == HEADER_TYPE).then(|| meta_of(line, header))
 }
 
 fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
@@ -253,90 +156,32 @@ fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
     Err(FormatError::BadMessage { line, what })
 }
 
-/// The text where parts do not hold it in memory, what it says, and its messages.
-type Opened = (Option<Vec<u8>>, Read, Vec<Message>);
+/// A record is a message in its own JSON form.
+#[derive(Clone, Copy, Debug)]
+struct NativeShape;
 
-/// Reads parts, and returns their text too where they do not hold it in memory.
-fn opened(parts: &dyn Parts) -> Result<Opened, FormatError> {
-    let text = if parts.held("").is_none() { Some(parts.whole("")?) } else { None };
-    let (read, messages) = Read::of(text.as_deref().or(parts.held("")).unwrap_or_default())?;
-    Ok((text, read, messages))
-}
-
-impl NativeDocument {
-    fn text(&self) -> &[u8] {
-        self.text.as_deref().or(self.parts.held("")).unwrap_or_default()
-    }
-}
-
-impl Document for NativeDocument {
-    fn format(&self) -> &'static dyn Format {
-        &Native
+impl Shape for NativeShape {
+    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+        serde_json::from_slice::<Message>(record).map(Record::from)
     }
 
-    fn view(&self, _: &str) -> Result<View, FormatError> {
-        let mut view = View::new(Native.name(), ToolVocabulary::UNIVERSAL);
-        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).take();
-        view.messages = match fresh {
-            Some(messages) => messages,
-            None => Read::of(self.text())?.1,
-        };
-        for ((_, range), message) in self.read.readable().zip(&view.messages) {
-            let record = Span { at: range.start as u64, len: range.len() as u64, ..Span::default() };
-            view.provenance.push([Place::whole(record, message)]);
-        }
-        view.model.clone_from(&self.read.meta.model);
-        view.context_window = self.read.meta.context_window;
-        view.notes = self.read.notes();
-        Ok(view)
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        serde_json::to_vec(message).map_err(|error| error.to_string())
     }
 
-    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
-        let Wanted { view, items, .. } = *wanted;
-        let text = self.text();
-        let numbers: Vec<usize> = self.read.readable().map(|(number, ..)| number).collect();
-        let piece = |item: &Item<'_>| match item {
-            Item::Same(at) => Ok(Piece::Stays(numbers[*at])),
-            Item::Body(at, content) => {
-                let (range, before) = (&self.read.records[numbers[*at]].0, &view.messages[*at]);
-                let after = before.with_body(content.to_vec());
-                with_changes(&text[range.clone()], before, &after).map(Piece::New)
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        match (messages, fates) {
+            ([before], [Fate::Body(content)]) => {
+                with_changes(record, before, &before.with_body(content.to_vec()))
             }
-            Item::New(message) => json_of(message).map(Piece::New),
-            Item::Old(_) => Err(refused("what was folded is not in the file any more")),
-        };
-        let pieces = items.iter().map(piece).collect::<Result<Vec<_>, _>>()?;
-        let is_foreign = |at: usize| self.read.records[at].1.is_some();
-        let changes = splices(text, &self.read.ranges(text), &pieces, self.read.joint, is_foreign);
-        Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+            _ => Err("a part of a message".to_owned()),
+        }
     }
-
-    fn parts(&self) -> &dyn Parts {
-        self.parts.as_ref()
-    }
-
-    fn parts_mut(&mut self) -> &mut dyn Parts {
-        self.parts.as_mut()
-    }
-
-    fn refresh(&mut self) -> Result<(), FormatError> {
-        let (text, read, messages) = opened(self.parts.as_ref())?;
-        (self.text, self.read, self.fresh) = (text, read, Mutex::new(Some(messages)));
-        Ok(())
-    }
-}
-
-fn refused(why: impl Into<String>) -> NotExpressible {
-    NotExpressible::Refused { format: Native.name(), why: why.into() }
-}
-
-fn json_of(message: &Message) -> Result<Vec<u8>, NotExpressible> {
-    serde_json::to_vec(message).map_err(|error| refused(error.to_string()))
 }
 
 /// Returns a record with those members set that differ between two messages; what we do not know stays.
-fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, NotExpressible> {
-    let value = |message| serde_json::to_value(message).map_err(|error| refused(error.to_string()));
+fn with_changes(record: &[u8], before: &Message, after: &Message) -> Result<Vec<u8>, String> {
+    let value = |message| serde_json::to_value(message).map_err(|error| error.to_string());
     let (before, after) = (value(before)?, value(after)?);
     let changed =
         after.as_object().into_iter().flatten().filter(|(key, value)| before.get(key) != Some(*value));

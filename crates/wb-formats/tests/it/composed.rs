@@ -116,6 +116,18 @@ fn events_of_copilot_cli_are_read_with_the_last_system_text_and_after_a_compacti
 }
 
 #[test]
+fn a_session_of_goose_is_what_its_model_sees() {
+    assert_snapshot!(shown("goose/session.jsonl"));
+}
+
+#[test]
+fn contents_of_gemini_are_a_request_or_a_saved_list() {
+    assert_snapshot!(shown("gemini-contents/body.json"));
+    assert_snapshot!(shown("gemini-contents/saved.json"));
+    assert_snapshot!(shown("gemini-contents/array.json"));
+}
+
+#[test]
 fn our_own_format_has_three_shapes() {
     assert_snapshot!(shown("native/lines.jsonl"));
     assert_snapshot!(shown("native/object.json"));

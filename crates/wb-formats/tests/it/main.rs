@@ -7,6 +7,7 @@ mod support;
 mod errors;
 mod composed;
 mod refused;
+mod message_lists;
 mod native;
 mod opencode;
 #[cfg(feature = "sqlite")]

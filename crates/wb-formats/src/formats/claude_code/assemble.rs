@@ -8,11 +8,11 @@ use wb_budget::Usage;
 use wb_message::{Block, Content, Message, markers};
 use wb_record::{Note, Place, Provenance, Segment, UsageAt};
 
-use super::block::{Part, Said};
 use super::body::{Bodies, Body};
 use super::head::{Answer, Kind, Origin};
 use super::live::Live;
 use super::rows::{Row, Rows};
+use crate::formats::anthropic_block::{Part, Said};
 
 /// The custom type of what the host puts in the user's place: skills, caveats, the text of a slash command.
 pub(super) const HOST_TYPE: &str = "meta";

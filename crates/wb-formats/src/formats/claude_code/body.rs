@@ -6,10 +6,10 @@ use serde_json::Value;
 use wb_message::{Block, Content};
 use wb_record::{Line, Parts};
 
-use super::block::{self, Part, Said};
 use super::head::{Kind, Origin};
 use super::line_maps::ByLine;
 use super::rows::{Row, Rows};
+use crate::formats::anthropic_block::{self as block, Part, Said};
 
 /// What a line says, as far as the conversation needs it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use wb_budget::Usage;
 use wb_session::parse_iso_ms;
 
-use super::loose::{Count, Flag, Text};
+use crate::formats::loose::{Count, Flag, Text};
 
 /// The fields of a line that are looked at.
 #[derive(Default, Deserialize)]

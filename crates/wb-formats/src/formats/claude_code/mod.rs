@@ -1,12 +1,10 @@
 //! Session files of Claude Code: JSON lines, several for one answer of the model.
 //!
-//! The story in the order of the files: a `block` of a message, the `head` of a line, the `rows` as a forest, what the
+//! The story in the order of the files: the `head` of a line, the `rows` as a forest, what the
 //! `body` of a line says, which lines are `live`, how `assemble` puts them together to messages; then a `record` as
 //! we write it, and how to `render` a view anew.
 
 mod line_maps;
-mod loose;
-mod block;
 mod head;
 mod rows;
 mod body;

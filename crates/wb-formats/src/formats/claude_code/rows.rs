@@ -11,8 +11,8 @@ use wb_record::json::{place_in, remove};
 use wb_record::lines::trimmed;
 use wb_record::{FormatError, Note, Parts, Span};
 
-use super::block::said;
 use super::head::{Boundary, Head, Kind};
+use crate::formats::anthropic_block::said;
 
 /// The bytes that are read at once.
 const CHUNK_BYTES: u64 = 256 * 1024;

@@ -4,6 +4,9 @@ use serde_json::Value;
 use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
 use wb_message::{Block, Content};
 
+use crate::formats::fields::{take_text, text_of};
+use crate::formats::picture::picture;
+
 /// The custom type of what the host puts in the user's place: skills, notices about subagents and interrupted turns.
 const HOST_TYPE: &str = "meta";
 /// How the host's own summaries begin; the line says that another model wrote what follows.
@@ -83,18 +86,6 @@ pub(super) fn digest_of(summary: &str) -> &str {
         _ => summary,
     };
     text.strip_prefix(DIGEST_HEADER).map_or(text, |body| body.trim_start_matches('\n'))
-}
-
-fn text_of(value: Option<&Value>) -> &str {
-    value.and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Takes a text out of an object.
-fn take_text(from: &mut Value, key: &str) -> Option<String> {
-    match from.get_mut(key).map(Value::take) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
 }
 
 /// Takes the first value that is there and not null.
@@ -248,7 +239,7 @@ fn block(mut part: Value) -> Block {
             take_text(&mut part, "text").map(Block::text)
         }
         "refusal" => take_text(&mut part, "refusal").map(Block::text),
-        "input_image" => Some(image(text_of(part.get("image_url")))),
+        "input_image" => Some(picture(text_of(part.get("image_url")))),
         "encrypted_content" => {
             let signature = take_text(&mut part, "encrypted_content");
             Some(Block::Thinking { text: String::new(), signature })
@@ -259,16 +250,6 @@ fn block(mut part: Value) -> Block {
         Value::String(text) => Block::Text { text },
         part => Block::text(part.to_string()),
     })
-}
-
-/// Turns the address of a picture into a block: one with its bytes in it, or a text.
-fn image(url: &str) -> Block {
-    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match data {
-        Some((media_type, data)) => Block::image(media_type, data),
-        None if url.is_empty() => Block::text("[image]"),
-        None => Block::text(format!("[image: {url}]")),
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
-//! The parts of an Anthropic message, as Claude Code stores them.
+//! The blocks of Anthropic messages, in requests and as agents store them.
 
 use std::fmt;
 
-use memchr::memchr;
 use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use wb_message::block::shown_text;
 use wb_message::{Block, Content};
 use wb_record::json::elements;
-use wb_record::lines::mended;
 
+use super::json_text::{compact, input, text};
 use super::loose::{Flag, Text};
 
 /// Stands for reasoning that only the provider can read.
@@ -66,32 +64,6 @@ fn into_block(part: Part) -> Block {
     }
 }
 
-/// Returns a string; nothing if it is none.
-fn text(json: &str) -> Option<String> {
-    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    unescaped(inner).or_else(|| {
-        serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
-    })
-}
-
-/// Resolves the escapes of one character, which are nearly all in long texts; nothing if there are others.
-fn unescaped(mut rest: &str) -> Option<String> {
-    let mut out = String::with_capacity(rest.len());
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        out.push(match rest.as_bytes().get(at + 1)? {
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
-            _ => return None,
-        });
-        rest = &rest[at + 2..];
-    }
-    out.push_str(rest);
-    Some(out)
-}
-
 /// Returns the parts of a list: in one go, or one by one if there is something odd among them.
 fn parts(list: &str) -> Vec<Part> {
     if let Ok(Parts(parts)) = serde_json::from_str(list) {
@@ -105,15 +77,6 @@ fn parts(list: &str) -> Vec<Part> {
 fn part(json: &str) -> Part {
     let known = serde_json::from_str::<Fields<'_>>(json).ok().and_then(Fields::part);
     known.unwrap_or_else(|| Part::Said(Block::text(text(json).unwrap_or_else(|| compact(json)))))
-}
-
-/// Returns JSON without blanks; as it stands if it is nested too deep.
-fn compact(json: &str) -> String {
-    value(json).map_or_else(|| json.to_owned(), |value| value.to_string())
-}
-
-fn value(json: &str) -> Option<Value> {
-    serde_json::from_str(json).or_else(|_| serde_json::from_slice(&mended(json.as_bytes()))).ok()
 }
 
 /// The fields of all kinds of blocks; those that may be long are read when they are needed.
@@ -165,7 +128,7 @@ impl Fields<'_> {
             }
             "redacted_thinking" => Some(Block::text(REDACTED_THINKING)),
             "tool_use" => {
-                let input = self.input.map(|input| arguments(input.get())).unwrap_or_default();
+                let input = self.input.map(|json| input(json.get())).unwrap_or_default();
                 Some(Block::ToolCall { id: self.id.into_string(), name: self.name.into_string(), input })
             }
             "image" => self.source?.image(),
@@ -173,11 +136,6 @@ impl Fields<'_> {
             _ => None,
         }
     }
-}
-
-/// Reads the arguments of a call; those that are nested too deep are a text.
-fn arguments(json: &str) -> Value {
-    value(json).unwrap_or_else(|| Value::from(json))
 }
 
 /// Where a picture or a document comes from.
@@ -236,24 +194,5 @@ impl<'de> Visitor<'de> for KnownParts {
             parts.push(fields.part().ok_or_else(|| serde::de::Error::custom("an unknown block"))?);
         }
         Ok(parts)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escapes_of_all_kinds_are_resolved() {
-        for (json, expected) in [
-            (r#""""#, ""),
-            (r#""a\n\"b\"\\\/\t\r""#, "a\n\"b\"\\/\t\r"),
-            (r#""\u00e9\b\ud83d\ude00""#, "é\u{8}😀"),
-            (r#""half \ud83d""#, "half \u{FFFD}"),
-            (r#""é\n""#, "é\n"),
-        ] {
-            assert_eq!(text(json).as_deref(), Some(expected), "{json}");
-        }
-        assert_eq!((text("7"), text("\""), text("\"\\\"")), (None, None, None));
     }
 }

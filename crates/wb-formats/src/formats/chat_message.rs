@@ -1,0 +1,363 @@
+//! Messages as Chat Completions has them, and as the many agents store them that go by it.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use wb_budget::Usage;
+use wb_message::block::joined_text;
+use wb_message::{Block, Content, Message};
+use wb_record::Stamp;
+use wb_record::json::{elements, get, remove, set, set_in};
+
+use super::content_value::{changed, content, in_users_place, list, raw_list, result};
+use super::json_text::{compact, input, text};
+use super::loose::{Count, Text};
+use super::message_list::{Fate, Record, Shape};
+use super::picture::{image_url, picture};
+
+/// The custom types that are roles of their own.
+const SYSTEM_ROLES: [&str; 2] = ["system", "developer"];
+
+/// The keys under which vendors put reasoning beside an answer.
+const REASONING_KEYS: [&str; 4] =
+    ["thinking_blocks", "reasoning_content", "reasoning", "provider_specific_fields"];
+
+/// One record per message: a role, a text or parts, calls with arguments in a string, results by the id of their call.
+///
+/// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
+/// System and developer texts are pinned. Reasoning stands before what an answer says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChatShape;
+
+impl Shape for ChatShape {
+    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+        read(record)
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        write(message).map(|value| value.to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        match (messages, fates) {
+            ([before], [Fate::Body(after)]) => rewrite(record, before, after),
+            _ => Err("a part of a message".to_owned()),
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<&'a RawValue>,
+    #[serde(borrow)]
+    function_call: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    tool_call_ids: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    function: Text<'a>,
+    #[serde(borrow)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    thinking_blocks: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Text<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// Reads a message; one of another role is none that a model sees.
+pub(super) fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
+    let fields: Fields<'_> = serde_json::from_slice(record)?;
+    let role = fields.role.as_str().unwrap_or_default();
+    let message = match role {
+        "user" => Message::user(body(fields.content)),
+        "assistant" => Message::assistant_blocks(answer(fields)),
+        "tool" | "function" => answered(fields),
+        role if SYSTEM_ROLES.contains(&role) => Message::custom(role, body(fields.content)),
+        _ => return Ok(Record::default()),
+    };
+    Ok(message.into())
+}
+
+fn answer(fields: Fields<'_>) -> Vec<Block> {
+    let mut blocks: Vec<Block> = raw_list(fields.thinking_blocks).into_iter().filter_map(part).collect();
+    if let (true, Some(text)) = (blocks.is_empty(), fields.reasoning_content.0.or(fields.reasoning.0)) {
+        let thinking = Block::Thinking { text: text.into_owned(), signature: None };
+        blocks.extend(
+            (thinking != Block::Thinking { text: String::new(), signature: None }).then_some(thinking),
+        );
+    }
+    blocks.extend(blocks_of(fields.content));
+    blocks.extend(fields.refusal.0.filter(|text| !text.is_empty()).map(Block::text));
+    blocks.extend(raw_list(fields.tool_calls).into_iter().filter_map(call));
+    // The oldest way to call has one call without an id; its name answers for it.
+    blocks.extend(fields.function_call.and_then(call));
+    blocks
+}
+
+fn answered(fields: Fields<'_>) -> Message {
+    let first = raw_list(fields.tool_call_ids).first().and_then(|id| text(id.get()));
+    let ids = [fields.tool_call_id.0, first.map(Into::into), fields.id.0, fields.name.0.clone()];
+    let is_error = fields.error.is_some_and(|error| !matches!(error.get(), "false" | "\"\""));
+    Message::ToolResult {
+        tool_call_id: ids.into_iter().flatten().next().unwrap_or_default().into_owned(),
+        tool_name: fields.name.0.or(fields.function.0).unwrap_or_default().into_owned(),
+        content: blocks_of(fields.content),
+        is_error,
+    }
+}
+
+fn call(call: &RawValue) -> Option<Block> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Call<'a> {
+        #[serde(borrow)]
+        id: Text<'a>,
+        #[serde(borrow)]
+        name: Text<'a>,
+        #[serde(borrow)]
+        function: Option<&'a RawValue>,
+        #[serde(borrow)]
+        arguments: Option<&'a RawValue>,
+    }
+    let outer: Call<'_> = serde_json::from_str(call.get()).ok()?;
+    let inner: Option<Call<'_>> =
+        outer.function.and_then(|function| serde_json::from_str(function.get()).ok());
+    let named = outer.function.and_then(|function| text(function.get()));
+    let (name, arguments) = match inner {
+        Some(inner) => (inner.name.into_string(), inner.arguments),
+        None => {
+            (named.unwrap_or_else(|| outer.name.0.clone().unwrap_or_default().into_owned()), outer.arguments)
+        }
+    };
+    let id = outer.id.0.map_or_else(|| name.clone(), std::borrow::Cow::into_owned);
+    Some(Block::ToolCall { id, name, input: arguments.map_or_else(|| json!({}), arguments_of) })
+}
+
+/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+fn arguments_of(arguments: &RawValue) -> Value {
+    match text(arguments.get()) {
+        Some(text) => match serde_json::from_str(&text) {
+            Ok(value @ Value::Object(_)) => value,
+            _ => Value::String(text),
+        },
+        None => input(arguments.get()),
+    }
+}
+
+/// Returns a body as it stands.
+fn body(content: Option<&RawValue>) -> Content {
+    let Some(json) = content else { return Content::Text(String::new()) };
+    text(json.get()).map_or_else(|| Content::Blocks(blocks_of(content)), Content::Text)
+}
+
+/// Returns the blocks of a body: of a text one, of an empty text none.
+fn blocks_of(content: Option<&RawValue>) -> Vec<Block> {
+    let Some(json) = content else { return Vec::new() };
+    match text(json.get()) {
+        Some(text) if text.is_empty() => Vec::new(),
+        Some(text) => vec![Block::Text { text }],
+        None if json.get().starts_with('[') => raw_list(content).into_iter().filter_map(part).collect(),
+        None => vec![Block::text(compact(json.get()))],
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image_url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image: Text<'a>,
+    #[serde(borrow)]
+    think: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Text<'a>,
+    #[serde(borrow)]
+    encrypted: Text<'a>,
+}
+
+/// Reads a part of a body; what we have no block for becomes a text with its JSON.
+fn part(json: &RawValue) -> Option<Block> {
+    let known = serde_json::from_str::<Part<'_>>(json.get()).ok().and_then(known_part);
+    known.or_else(|| Some(Block::text(text(json.get()).unwrap_or_else(|| compact(json.get())))))
+}
+
+fn known_part(part: Part<'_>) -> Option<Block> {
+    let read = |raw: Option<&RawValue>| raw.and_then(|raw| text(raw.get()));
+    match part.r#type.as_str()? {
+        "text" => read(part.text).map(Block::text),
+        "refusal" => read(part.refusal).map(Block::text),
+        "think" | "thinking" | "reasoning" => {
+            let text = read(part.think).or_else(|| read(part.thinking)).or_else(|| read(part.reasoning));
+            let signature = part.signature.0.or(part.encrypted.0).map(std::borrow::Cow::into_owned);
+            Some(Block::Thinking { text: text.unwrap_or_default(), signature })
+        }
+        "image_url" => {
+            let url = part.image_url?;
+            let inner = get(url.get().as_bytes(), "url").and_then(|url| text(std::str::from_utf8(url).ok()?));
+            Some(picture(&inner.or_else(|| text(url.get()))?))
+        }
+        "image" => part.image.as_str().map(picture),
+        _ => None,
+    }
+}
+
+/// Returns a message as a record of its own.
+pub(super) fn write(message: &Message) -> Result<Value, String> {
+    Ok(match message {
+        Message::Assistant { content, .. } => {
+            let calls: Vec<Value> =
+                message.calls().map(|(id, name, input)| call_value(id, name, input)).collect();
+            let mut value = json!({ "role": "assistant", "content": said(content)? });
+            if !calls.is_empty() {
+                value["tool_calls"] = calls.into();
+            }
+            value
+        }
+        Message::ToolResult { tool_call_id, content, .. } => {
+            json!({ "role": "tool", "tool_call_id": tool_call_id, "content": result(content, part_value)? })
+        }
+        Message::Custom { custom_type, content: body } if SYSTEM_ROLES.contains(&custom_type.as_str()) => {
+            json!({ "role": custom_type, "content": content(body, part_value)? })
+        }
+        message => json!({ "role": "user", "content": content(&in_users_place(message)?, part_value)? }),
+    })
+}
+
+/// Returns what an answer says beside its calls.
+fn said(blocks: &[Block]) -> Result<Value, String> {
+    if blocks.iter().any(|block| matches!(block, Block::Thinking { .. } | Block::Image { .. })) {
+        return Err("a new answer with reasoning or pictures".to_owned());
+    }
+    let text = joined_text(blocks);
+    Ok(if text.is_empty() { Value::Null } else { text.into() })
+}
+
+fn call_value(id: &str, name: &str, input: &Value) -> Value {
+    json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments_text(input) } })
+}
+
+fn arguments_text(input: &Value) -> String {
+    input.as_str().map_or_else(|| input.to_string(), str::to_owned)
+}
+
+pub(super) fn part_value(block: &Block) -> Result<Value, String> {
+    match block {
+        Block::Text { text } => Ok(json!({ "type": "text", "text": text })),
+        Block::Image { media_type, data_base64 } => Ok(image_url(media_type, data_base64)),
+        _ => Err("a new message with more than texts and pictures".to_owned()),
+    }
+}
+
+/// Returns a record with another body: only the members change in which it stands.
+fn rewrite(record: &[u8], before: &Message, after: &[Block]) -> Result<Vec<u8>, String> {
+    if let Message::Assistant { content, .. } = before {
+        return rewrite_answer(record, content, after);
+    }
+    let body = changed(get(record, "content"), before.blocks(), after, part_value)?;
+    Ok(set(record, "content", &body))
+}
+
+fn rewrite_answer(record: &[u8], before: &[Block], after: &[Block]) -> Result<Vec<u8>, String> {
+    let pick = |blocks: &[Block], is_so: fn(&Block) -> bool| -> Vec<Block> {
+        blocks.iter().filter(|block| is_so(block)).cloned().collect()
+    };
+    let is_text: fn(&Block) -> bool =
+        |block| !matches!(block, Block::ToolCall { .. } | Block::Thinking { .. });
+    let is_thinking: fn(&Block) -> bool = |block| matches!(block, Block::Thinking { .. });
+    let mut record = record.to_vec();
+    let (old, new) = (pick(before, is_text), pick(after, is_text));
+    if old != new {
+        let body = changed(get(&record, "content"), &old, &new, part_value)?;
+        record = set(&record, "content", &body);
+    }
+    let (old, new) = (pick(before, is_thinking), pick(after, is_thinking));
+    match new.as_slice() {
+        new if new == old => {}
+        [] => record = REASONING_KEYS.iter().fold(record, |record, key| remove(&record, key)),
+        _ => return Err("other reasoning".to_owned()),
+    }
+    rewrite_calls(record, before, after)
+}
+
+/// Returns a record with those of its calls that stay, with other arguments where they changed.
+fn rewrite_calls(record: Vec<u8>, before: &[Block], after: &[Block]) -> Result<Vec<u8>, String> {
+    let is_call: fn(&&Block) -> bool = |block| matches!(block, Block::ToolCall { .. });
+    let old: Vec<&Block> = before.iter().filter(is_call).collect();
+    let new: Vec<&Block> = after.iter().filter(is_call).collect();
+    if old == new {
+        return Ok(record);
+    }
+    let places = get(&record, "tool_calls").and_then(|calls| Some((calls, elements(calls)?)));
+    let (calls, places) = places.ok_or("other calls")?;
+    let mut kept = Vec::new();
+    for block in &new {
+        let Block::ToolCall { id, input, .. } = block else { continue };
+        let at = old.iter().position(|it| matches!(it, Block::ToolCall { id: of, .. } if of == id));
+        let place = at.and_then(|at| Some((at, places.get(at)?.clone())));
+        let (at, place) = place.ok_or("a call that was not made")?;
+        let call = &calls[place];
+        let text = Value::from(arguments_text(input)).to_string();
+        let is_same = old.get(at) == Some(block);
+        kept.push(if is_same {
+            call.to_vec()
+        } else {
+            set_in(call, &["function", "arguments"], text.as_bytes())
+        });
+    }
+    let is_empty = kept.is_empty();
+    Ok(if is_empty { remove(&record, "tool_calls") } else { set(&record, "tool_calls", &list(&kept)) })
+}
+
+/// Reads what was counted for a request: what came from a cache or went into one is a part of the prompt.
+pub(super) fn usage(json: &[u8]) -> Option<Usage> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Counted {
+        prompt_tokens: Count,
+        completion_tokens: Count,
+        prompt_tokens_details: Option<Details>,
+        cache_creation_input_tokens: Count,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Details {
+        cached_tokens: Count,
+    }
+    let counted: Counted = serde_json::from_slice(json).ok()?;
+    let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
+    let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+    let written = counted.cache_creation_input_tokens.0;
+    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    Some(Usage {
+        input_tokens: prompt.saturating_sub(cached),
+        output_tokens: counted.completion_tokens.0.unwrap_or(0),
+        cache_read_tokens: read,
+        cache_write_tokens: written,
+    })
+}

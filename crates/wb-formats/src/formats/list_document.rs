@@ -1,0 +1,360 @@
+//! A document of [`List`]s: how they are read to a view, and what is replaced where a view becomes another.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use wb_message::{Message, Pairing};
+use wb_record::lines::mended;
+use wb_record::splice::{Joint, Piece, splices};
+use wb_record::{
+    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, NotExpressible, Note, Parts, Place,
+    Provenance, Span, UsageAt, View, Wanted,
+};
+
+use super::message_list::{Fate, Layout, List, Record};
+
+/// Records that are read sooner than another thread begins.
+const FEW: usize = 500;
+
+/// Opens a document of lists.
+pub(super) fn open(
+    layout: &'static dyn Layout,
+    parts: Box<dyn Parts>,
+) -> Result<Box<dyn Document>, FormatError> {
+    let mut document = ListDocument { layout, parts, text: None, lists: Vec::new(), fresh: Mutex::default() };
+    document.refresh()?;
+    Ok(Box::new(document))
+}
+
+/// A document of lists.
+#[derive(Debug)]
+struct ListDocument {
+    layout: &'static dyn Layout,
+    parts: Box<dyn Parts>,
+    /// What was read, where the parts do not hold it in memory themselves.
+    text: Option<Vec<u8>>,
+    lists: Vec<List>,
+    /// The view of the list that was written last, until somebody takes it.
+    fresh: Mutex<Option<View>>,
+}
+
+impl Document for ListDocument {
+    fn format(&self) -> &'static dyn Format {
+        self.layout.format()
+    }
+
+    fn conversations(&self) -> Result<Vec<String>, FormatError> {
+        Ok(self.lists.iter().map(|list| list.name.clone()).collect())
+    }
+
+    fn view(&self, conversation: &str) -> Result<View, FormatError> {
+        let is_newest = self.lists.last().is_some_and(|list| list.name == conversation);
+        let fresh = if is_newest { self.lock().take() } else { None };
+        fresh.map_or_else(|| self.read(self.list(conversation)?), Ok)
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let list = self.list(wanted.conversation);
+        let list = list.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let text = self.text();
+        let spliced = Render { layout: self.layout, text, list, wanted }.changes()?;
+        let added = self.layout.last_line(wanted.stamp).map(|line| appended(text, &line));
+        // What is added at the end is said first: it moves no place of what is replaced.
+        let changes = added.into_iter().chain(spliced);
+        Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.text = if self.parts.held("").is_none() { Some(self.parts.whole("")?) } else { None };
+        self.lists = self.layout.lists(self.text())?;
+        let fresh = self.lists.last().map(|list| self.read(list)).transpose()?;
+        *self.lock() = fresh;
+        Ok(())
+    }
+}
+
+/// Returns the change that adds a line behind a text.
+fn appended(text: &[u8], line: &str) -> Change {
+    let start = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\n" };
+    Change::Append { at: text.len() as u64, new: Bytes(format!("{start}{line}\n").into_bytes()) }
+}
+
+impl ListDocument {
+    fn text(&self) -> &[u8] {
+        self.text.as_deref().or(self.parts.held("")).unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<View>> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn list(&self, conversation: &str) -> Result<&List, FormatError> {
+        self.lists.iter().find(|list| list.name == conversation).ok_or(FormatError::Empty)
+    }
+
+    /// Reads the messages of a list.
+    fn read(&self, list: &List) -> Result<View, FormatError> {
+        let text = self.text();
+        let shape = self.layout.shape();
+        let records = list.all();
+        let read = in_two(&records, |place| {
+            let record = &text[place.clone()];
+            shape.read(record).or_else(|error| match mended(record) {
+                Cow::Owned(record) => shape.read(&record),
+                Cow::Borrowed(_) => Err(error),
+            })
+        });
+        let mut reading = Reading {
+            view: View::new(self.layout.format().name(), self.layout.vocabulary()),
+            layout: self.layout,
+            bad: Vec::new(),
+            truncated: None,
+        };
+        for (place, record) in records.iter().zip(read) {
+            match record {
+                Ok(record) => reading.take(place, record),
+                Err(error) => reading.refuse(text, list, place, &error)?,
+            }
+        }
+        let mut view = reading.finish()?;
+        self.layout.complete(text, list, &mut view);
+        Ok(view)
+    }
+}
+
+/// A view that grows record by record.
+struct Reading {
+    view: View,
+    layout: &'static dyn Layout,
+    bad: Vec<FormatError>,
+    truncated: Option<Note>,
+}
+
+impl Reading {
+    fn take(&mut self, place: &Range<usize>, record: Record) {
+        let Record { messages, usage, model, hides_all_before } = record;
+        let view = &mut self.view;
+        if hides_all_before {
+            view.messages.clear();
+            view.usage.clear();
+            view.provenance = Provenance::default();
+            view.notes = vec![Note::CompactionApplied { tokens_before: 0 }];
+        }
+        let span = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
+        for message in messages {
+            if let (Message::Assistant { .. }, Some(usage)) = (&message, usage) {
+                view.usage.push(UsageAt { at: view.messages.len(), usage, model: model.clone() });
+            }
+            view.provenance.push([Place::whole(span.clone(), &message)]);
+            view.messages.push(message);
+        }
+        view.model = model.or(view.model.take());
+    }
+
+    /// Notes a record that cannot be read; one of another kind can refuse the whole.
+    fn refuse(
+        &mut self,
+        text: &[u8],
+        list: &List,
+        place: &Range<usize>,
+        error: &serde_json::Error,
+    ) -> Result<(), FormatError> {
+        let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
+        let is_last = list.joint == Joint::Line && !text[place.end..].contains(&b'\n');
+        if is_last && !error.is_data() {
+            self.truncated = Some(Note::TruncatedLastLine { line });
+            return Ok(());
+        }
+        let of_json = if list.joint == Joint::Line || !error.is_data() {
+            FormatError::of_json(line, error)
+        } else {
+            FormatError::BadMessage { line, what: wb_record::lines::fault(error) }
+        };
+        if self.layout.is_strict() && error.is_data() {
+            return Err(of_json);
+        }
+        self.bad.push(of_json);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<View, FormatError> {
+        if let Some(first) = self.bad.first() {
+            let line = first.line().unwrap_or(0);
+            let n = self.bad.len();
+            if self.view.messages.is_empty() {
+                return Err(self.bad.swap_remove(0));
+            }
+            self.view.notes.push(Note::UnreadableRecords { n, line });
+        }
+        self.view.notes.extend(self.truncated);
+        name_results(&mut self.view.messages);
+        Ok(self.view)
+    }
+}
+
+/// Reads records in their order; many on two threads.
+fn in_two<'a, T: Send>(records: &'a [Range<usize>], read: impl Fn(&'a Range<usize>) -> T + Sync) -> Vec<T> {
+    let all = |records: &'a [Range<usize>]| records.iter().map(&read).collect::<Vec<T>>();
+    let (first, rest) = records.split_at(records.len() / 2);
+    if first.len() < FEW {
+        return all(records);
+    }
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || all(rest));
+        let mut read = all(first);
+        // Where there is no other thread, or it failed, this one reads the rest.
+        read.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| all(rest)));
+        read
+    })
+}
+
+/// Gives results that do not tell their tool the name that their call has.
+fn name_results(messages: &mut [Message]) {
+    let is_nameless =
+        |message: &Message| matches!(message, Message::ToolResult { tool_name, .. } if tool_name.is_empty());
+    if !messages.iter().any(is_nameless) {
+        return;
+    }
+    let pairing = Pairing::of(messages);
+    for pair in pairing.pairs() {
+        let Some((_, name, _)) = pair.call.find(messages) else { continue };
+        let name = name.to_owned();
+        if let Some(Message::ToolResult { tool_name, .. }) = messages.get_mut(pair.result as usize)
+            && tool_name.is_empty()
+        {
+            *tool_name = name;
+        }
+    }
+}
+
+/// A list that becomes another.
+struct Render<'a> {
+    layout: &'static dyn Layout,
+    text: &'a [u8],
+    list: &'a List,
+    wanted: &'a Wanted<'a>,
+}
+
+impl Render<'_> {
+    fn changes(&self) -> Result<Vec<Change>, NotExpressible> {
+        let pieces = self.pieces()?;
+        let seen: HashSet<usize> =
+            (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
+        let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
+        // What a summary hides goes with it.
+        let is_hidden = |note: &Note| matches!(note, Note::CompactionApplied { .. });
+        let first = first.filter(|_| self.wanted.view.notes.iter().any(is_hidden)).unwrap_or(0);
+        let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
+        Ok(splices(self.text, &self.list.ranges(self.text), &pieces, self.list.joint, is_foreign))
+    }
+
+    /// Returns what the list shall be made of.
+    fn pieces(&self) -> Result<Vec<Piece>, NotExpressible> {
+        let mut rest = self.wanted.items;
+        let (mut pieces, mut last) = (Vec::new(), None);
+        while let Some((item, others)) = rest.split_first() {
+            if last == Some(self.list.records.len()) {
+                return Err(self.refused("a message behind the answer, which is outside of the list"));
+            }
+            let Some(at) = message_of(item) else {
+                pieces.push(self.new_piece(item)?);
+                rest = others;
+                continue;
+            };
+            let record = self.record_of(at);
+            if last.is_some() && record <= last {
+                return Err(NotExpressible::SplitsRecord { format: self.layout.format().name(), at });
+            }
+            let is_of_record =
+                |item: &&Item<'_>| message_of(item).and_then(|at| self.record_of(at)) == record;
+            let n = rest.iter().take_while(is_of_record).count().max(1);
+            pieces.extend(self.piece(record, at, &rest[..n])?);
+            (rest, last) = (&rest[n..], record);
+        }
+        match &self.list.behind {
+            Some(_) if last != Some(self.list.records.len()) => {
+                Err(self.refused("the answer to the request is outside of the list, where it stays"))
+            }
+            _ => Ok(pieces),
+        }
+    }
+
+    fn new_piece(&self, item: &Item<'_>) -> Result<Piece, NotExpressible> {
+        let Item::New(message) = item else {
+            return Err(self.refused("what was folded is not in the file any more"));
+        };
+        let written = self.layout.shape().write(message, self.wanted.stamp);
+        written.map(Piece::New).map_err(|why| self.refused(why))
+    }
+
+    /// Returns what a record becomes that holds message `at` and keeps these items.
+    fn piece(
+        &self,
+        record: Option<usize>,
+        at: usize,
+        items: &[Item<'_>],
+    ) -> Result<Option<Piece>, NotExpressible> {
+        let Some(number) = record else {
+            return Err(NotExpressible::Unreadable(format!("message {at} has no record")));
+        };
+        let messages = self.messages_of(record, at);
+        let fate = |at: usize| {
+            let kept = items.iter().find(|item| message_of(item) == Some(at));
+            kept.map_or(Fate::Goes, |item| match item {
+                Item::Body(_, body) => Fate::Body(body),
+                _ => Fate::Stays,
+            })
+        };
+        let fates: Vec<Fate<'_>> = messages.clone().map(fate).collect();
+        let stays = fates.iter().all(|fate| *fate == Fate::Stays);
+        let Some(place) = self.list.records.get(number) else {
+            return if stays { Ok(None) } else { Err(self.refused("another body for the answer")) };
+        };
+        if stays {
+            return Ok(Some(Piece::Stays(number)));
+        }
+        let before = &self.wanted.view.messages[messages];
+        let rewritten = self.layout.shape().rewrite(&self.text[place.clone()], before, &fates);
+        rewritten.map(|record| Some(Piece::New(record))).map_err(|why| self.refused(why))
+    }
+
+    /// Returns the messages of a record, of which `at` is one.
+    fn messages_of(&self, record: Option<usize>, at: usize) -> Range<usize> {
+        let is_of_record = |at: &usize| self.record_of(*at) == record;
+        let start = (0..at).rev().take_while(is_of_record).last().unwrap_or(at);
+        let n_after = (at..self.wanted.view.messages.len()).take_while(is_of_record).count();
+        start..at + n_after
+    }
+
+    /// Returns which record a message stands in.
+    fn record_of(&self, message: usize) -> Option<usize> {
+        let place = self.wanted.view.provenance.of(message).first()?;
+        let start = usize::try_from(place.record.at).ok()?;
+        if self.list.behind.as_ref().is_some_and(|behind| behind.start == start) {
+            return Some(self.list.records.len());
+        }
+        self.list.records.binary_search_by_key(&start, |record| record.start).ok()
+    }
+
+    fn refused(&self, why: impl Into<String>) -> NotExpressible {
+        NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
+    }
+}
+
+fn message_of(item: &Item<'_>) -> Option<usize> {
+    match item {
+        Item::Same(at) | Item::Body(at, _) => Some(*at),
+        Item::Old(_) | Item::New(_) => None,
+    }
+}

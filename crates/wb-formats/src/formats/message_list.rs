@@ -1,0 +1,149 @@
+//! Documents that hold lists of messages: one JSON value with a list at a known place, or lines.
+//!
+//! A format of this kind says where its [`List`]s stand, and has a [`Shape`]: what one record of a list is in a
+//! conversation, and what a message is as a record. [`open`](super::list_document::open) makes a document of both. Records are replaced where they
+//! stand; whatever is no message of a view stays as it is.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+use wb_budget::Usage;
+use wb_message::{Block, Message, ToolVocabulary};
+use wb_record::json::{find, place_in};
+use wb_record::splice::Joint;
+use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, Stamp, View};
+
+/// What a format of this kind says of its files.
+pub(super) trait Layout: Send + Sync + Debug {
+    /// Returns the format.
+    fn format(&self) -> &'static dyn Format;
+
+    /// Returns where the lists of a whole text stand, the one that was written last at the end.
+    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError>;
+
+    /// Returns how records and messages become each other.
+    fn shape(&self) -> &dyn Shape;
+
+    /// Returns how the agent calls its tools.
+    fn vocabulary(&self) -> ToolVocabulary {
+        ToolVocabulary::UNIVERSAL
+    }
+
+    /// Adds to a view what the document says beside the list, such as the model.
+    fn complete(&self, _text: &[u8], _list: &List, _view: &mut View) {}
+
+    /// Returns whether JSON that is no message of ours shows that the whole file is something else.
+    fn is_strict(&self) -> bool {
+        false
+    }
+
+    /// Returns a line that is added behind all others after every change.
+    fn last_line(&self, _stamp: &Stamp) -> Option<String> {
+        None
+    }
+}
+
+/// How the records of a list and messages become each other.
+pub(super) trait Shape: Send + Sync + Debug {
+    /// Reads a record; one without messages is none that a model sees, and stays where it is.
+    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error>;
+
+    /// Returns a new record for a message, or why there is none.
+    fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
+
+    /// Returns a record of which something changes, given its messages and what becomes of each; or why it cannot be.
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String>;
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Record {
+    /// The messages in it, in order.
+    pub(super) messages: Vec<Message>,
+    /// What was counted for the request that it answers, and the model that answered.
+    pub(super) usage: Option<Usage>,
+    /// The model that answered.
+    pub(super) model: Option<String>,
+    /// Whether a model sees nothing of what stands before.
+    pub(super) hides_all_before: bool,
+}
+
+impl From<Message> for Record {
+    fn from(message: Message) -> Self {
+        Self { messages: vec![message], ..Self::default() }
+    }
+}
+
+/// What becomes of one message of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fate<'a> {
+    /// It stays as it stands.
+    Stays,
+    /// It gets another body.
+    Body(&'a [Block]),
+    /// It goes.
+    Goes,
+}
+
+/// Where the messages of one conversation stand.
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    /// The name of the conversation.
+    pub(super) name: String,
+    /// Its records: lines without their ends, or elements of an array.
+    pub(super) records: Vec<Range<usize>>,
+    /// What stands between them.
+    pub(super) joint: Joint,
+    /// A record outside of the list that follows its last one, such as the answer to a request; it is never changed.
+    pub(super) behind: Option<Range<usize>>,
+}
+
+impl List {
+    /// Returns the list that stands where keys lead to, or the text itself without keys; one without elements where
+    /// there is none.
+    pub(super) fn at(text: &[u8], path: &[&str]) -> Result<Self, FormatError> {
+        let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        if path.is_empty() {
+            return Self::of_array(text, json);
+        }
+        serde_json::from_slice::<serde::de::IgnoredAny>(json)
+            .map_err(|error| FormatError::of_json(1, &error))?;
+        Self::of_array(text, find(json, path).map_or(b"[]", |place| &json[place]))
+    }
+
+    /// Returns the list of the elements of an array that stands in a text.
+    pub(super) fn of_array(text: &[u8], array: &[u8]) -> Result<Self, FormatError> {
+        let values: Vec<&RawValue> =
+            serde_json::from_slice(array).map_err(|error| FormatError::of_json(1, &error))?;
+        let place = |value: &&RawValue| place_in(text, value.get());
+        let records = values.iter().filter_map(place).collect();
+        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
+    }
+
+    /// Returns the list of all lines that are not blank.
+    pub(super) fn of_lines(text: &[u8]) -> Result<Self, FormatError> {
+        let (mut lines, mut records) = (Lines::new(text), Vec::new());
+        while let Some(line) = lines.next_line()? {
+            let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+            records.push(start..start + line.bytes.len());
+        }
+        Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
+    }
+
+    /// Returns the records, and the one behind them.
+    pub(super) fn all(&self) -> Vec<Range<usize>> {
+        self.records.iter().chain(&self.behind).cloned().collect()
+    }
+
+    /// Returns where the records stand for whoever replaces them: lines with their line feed.
+    pub(super) fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let end = |range: &Range<usize>| match self.joint {
+            Joint::Comma => range.end,
+            Joint::Line => {
+                memchr::memchr(b'\n', &text[range.end..]).map_or(text.len(), |at| range.end + at + 1)
+            }
+        };
+        self.records.iter().map(|range| range.start..end(range)).collect()
+    }
+}

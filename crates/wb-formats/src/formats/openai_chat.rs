@@ -1,0 +1,77 @@
+//! Requests of Chat Completions.
+
+use wb_record::{
+    Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, View, json::text as text_at,
+};
+
+use super::chat_message::ChatShape;
+use super::list_document::open;
+use super::message_list::{Layout, List, Shape};
+use super::request_probe::{has_key, has_part, has_role, is_request, messages_of};
+
+/// Requests of Chat Completions: a body with `messages`, or the list of them alone.
+///
+/// System and developer texts are pinned. Arguments that are no JSON stay as they stand. A compaction replaces the
+/// messages that it folds; they are kept in the list of operations alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenaiChat;
+
+impl Format for OpenaiChat {
+    fn name(&self) -> &'static str {
+        "openai-chat"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        match probe.values.as_slice() {
+            [first] if is_request(first) && is_chat(first) => Confidence::Maybe,
+            _ => Confidence::No,
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+/// Tells a request by what only Chat Completions has, or by its model beside blocks that tell no provider.
+fn is_chat(first: &Seen) -> bool {
+    let messages = messages_of(first);
+    let is_own = has_role(&messages, &["system", "developer", "tool", "function"])
+        || has_key(&messages, &["tool_calls", "tool_call_id", "function_call", "reasoning_content"])
+        || has_part(&messages, &["image_url", "input_audio", "refusal"]);
+    is_own || first.has("model") || has_part(&messages, &["text"])
+}
+
+impl Layout for OpenaiChat {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(text)?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &ChatShape
+    }
+
+    fn complete(&self, text: &[u8], _: &List, view: &mut View) {
+        view.model = model_of(text);
+    }
+}
+
+/// Returns the list of a body with `messages`, or of the list alone.
+pub(super) fn messages_in(text: &[u8]) -> Result<List, FormatError> {
+    let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    List::at(text, if json.starts_with(b"[") { &[] } else { &["messages"] })
+}
+
+/// Returns the model that a body asks for.
+pub(super) fn model_of(text: &[u8]) -> Option<String> {
+    let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
+    json.starts_with(b"{").then(|| text_at(json, &["model"])).flatten()
+}
