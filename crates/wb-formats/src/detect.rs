@@ -16,11 +16,11 @@ use crate::formats::opencode;
 use crate::formats::{
     anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, codex::Codex, copilot_cli::CopilotCli,
     gemini_cli::GeminiCli, gemini_contents::GeminiContents, goose::Goose, mini_swe_agent::MiniSweAgent,
-    native::Native, openai_chat::OpenaiChat, opencode::Opencode, pi::Pi,
+    native::Native, openai_chat::OpenaiChat, openai_responses::OpenaiResponses, opencode::Opencode, pi::Pi,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 12] = [
+pub const FORMATS: [&dyn Format; 13] = [
     &Pi,
     &ClaudeCode,
     &Codex,
@@ -29,6 +29,7 @@ pub const FORMATS: [&dyn Format; 12] = [
     &CopilotCli,
     &Goose,
     &GeminiContents,
+    &OpenaiResponses,
     &MiniSweAgent,
     &AnthropicMessages,
     &OpenaiChat,

@@ -15,6 +15,7 @@
 //! | [`CopilotCli`] | `events.jsonl` | summary | none |
 //! | [`Goose`] | session JSONL until 1.9 | what the model does not see any more is left out | none |
 //! | [`GeminiContents`] | request body, list of contents | as they stand | none |
+//! | [`OpenaiResponses`] | request body, list of items | an encrypted summary is pinned | none |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
 //! | [`OpenaiChat`] | request body, list of messages | as they stand | none |
 //! | [`AnthropicMessages`] | request body, list of messages | the provider's own summary hides what is before | none |
@@ -58,6 +59,7 @@ pub use formats::goose::Goose;
 pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;
+pub use formats::openai_responses::OpenaiResponses;
 pub use formats::opencode::Opencode;
 pub use formats::pi::Pi;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -71,7 +71,8 @@ impl FormatError {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
                  JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
                  gemini-cli (session JSONL or JSON), copilot-cli (events JSONL), goose (session \
-                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), \
+                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
+                 (a request body with a list as its \"input\", or that list), \
                  mini-swe-agent (trajectory), \
                  openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
                  (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"

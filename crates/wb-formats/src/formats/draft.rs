@@ -71,6 +71,12 @@ impl Draft {
         }
     }
 
+    /// Adds the result of a call, also one without a call.
+    pub(crate) fn any_result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
+        let tool_name = self.calls.get(&call_id).cloned().unwrap_or_default();
+        self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
+    }
+
     /// Keeps a record that no model sees beside what stands before it.
     pub(crate) fn hide(&mut self, record: Span) {
         let n_blocks = self.messages.last().map_or(0, |message| message.blocks().len());

@@ -128,6 +128,12 @@ fn contents_of_gemini_are_a_request_or_a_saved_list() {
 }
 
 #[test]
+fn items_of_responses_are_answers_with_their_reasoning() {
+    assert_snapshot!(shown("openai-responses/body.json"));
+    assert_snapshot!(shown("openai-responses/array.json"));
+}
+
+#[test]
 fn our_own_format_has_three_shapes() {
     assert_snapshot!(shown("native/lines.jsonl"));
     assert_snapshot!(shown("native/object.json"));

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_message::{Block, Message, markers};
+use wb_message::{Block, markers};
 use wb_record::json::{self, elements, find};
 use wb_record::{Line, Parts, Provenance, Segment, Span};
 
 use super::super::draft::Draft;
 use super::super::passed::Passed;
-use super::item::{Said, digest_of};
+use super::super::responses_item::{Said, digest_of};
 use super::outcome::is_failure;
 use super::rows::{Kind, Rows};
 
@@ -169,24 +169,12 @@ fn is_kept(said: &Said) -> bool {
 /// Adds an item to the messages so far.
 fn add(draft: &mut Draft, rows: &Rows, entry: Entry) {
     let Entry { item, said, timestamp, request } = entry;
-    let message = match said {
-        Said::Answer(blocks) => {
-            draft.answer(item, blocks);
-            if let Some((usage, model)) = request {
-                draft.count(usage, model);
-            }
-            return;
-        }
-        Said::Hidden => return draft.hide(item),
-        Said::Result { call_id, content } => {
-            let text = content.first().and_then(Block::as_text).unwrap_or_default();
-            let is_error = rows.is_failed(&call_id) || is_failure(text);
-            return draft.result(item, call_id, content, is_error);
-        }
-        Said::User(content) => Message::User { content, timestamp },
-        Said::Shell { command, output, exit_code } => Message::BashExecution { command, output, exit_code },
-        Said::Host { kind, content } => Message::custom(kind, content),
-        Said::Summary(summary) => Message::CompactionSummary { summary, tokens_before: 0 },
-    };
-    draft.add(item, message);
+    said.add_to(draft, item, timestamp, |draft, item, call_id, content| {
+        let text = content.first().and_then(Block::as_text).unwrap_or_default();
+        let is_error = rows.is_failed(&call_id) || is_failure(text);
+        draft.result(item, call_id, content, is_error);
+    });
+    if let Some((usage, model)) = request {
+        draft.count(usage, model);
+    }
 }
