@@ -141,13 +141,10 @@ impl Writer for ItemWriter<'_> {
     fn with_body(
         &mut self,
         record: &[u8],
-        place: &Place,
+        _: &Place,
         at: usize,
         body: &[Block],
     ) -> Result<Vec<u8>, NotExpressible> {
-        if place.blocks.is_empty() {
-            return Ok(record.to_vec());
-        }
         let changed = changed_item(record, &self.messages[at], body);
         changed.map_err(|why| self.refused(format!("another body for message {at}, {why}")))
     }

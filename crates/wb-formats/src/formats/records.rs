@@ -109,7 +109,7 @@ fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
     }
 }
 
-/// Gives the records of a message another body.
+/// Gives the records of a message another body; not those that only stand beside it.
 fn edit(
     records: &mut [Record],
     view: &View,
@@ -121,7 +121,7 @@ fn edit(
     if view.provenance.of(at).is_empty() {
         return Err(writer.refused(format!("another body for message {at}, which the host writes itself")));
     }
-    for place in view.provenance.of(at) {
+    for place in view.provenance.of(at).iter().filter(|place| !place.blocks.is_empty()) {
         let Some(record) = records.iter_mut().rev().find(|record| record.is_of(&place.record)) else {
             continue;
         };

@@ -118,13 +118,10 @@ impl Writer for EventWriter<'_> {
     fn with_body(
         &mut self,
         record: &[u8],
-        place: &Place,
+        _: &Place,
         at: usize,
         body: &[Block],
     ) -> Result<Vec<u8>, NotExpressible> {
-        if place.blocks.is_empty() {
-            return Ok(record.to_vec());
-        }
         let paths: [&[&str]; 2] = match &self.messages[at] {
             Message::ToolResult { .. } => [&["data", "result", "content"], &["data", "error", "message"]],
             Message::User { .. } => [&["data", "transformedContent"], &["data", "content"]],

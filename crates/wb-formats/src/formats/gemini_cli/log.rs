@@ -109,7 +109,9 @@ impl Log {
             let Some(fields) = Fields::of(&line.bytes[place.clone()]) else { continue };
             let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
             let (id, kind) = (text("id"), text("type"));
-            let before = old.get(nth).filter(|it| is_same && it.id == id && it.kind == kind);
+            let n_bytes = place.len() as u64;
+            let is_known = |it: &&Entry| it.id == id && it.kind == kind && it.record.len == n_bytes;
+            let before = old.get(nth).filter(|it| is_same && is_known(it));
             is_same = before.is_some();
             let is_counted = before.is_some_and(|it| it.is_counted);
             let record = span_in(line.at, &place);

@@ -6,7 +6,8 @@ mod record;
 mod log;
 
 use serde_json::json;
-use wb_message::ToolVocabulary;
+use wb_message::markers::{is_cleared, is_synthetic};
+use wb_message::{Message, ToolVocabulary};
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Numbers, Parts, Probe,
@@ -68,9 +69,14 @@ struct GeminiCliDocument {
 impl GeminiCliDocument {
     fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
         let (mut draft, mut passed) = (Draft::default(), Passed::default());
+        let (mut n_seen, mut is_changed) = (0, false);
         for Entry { record, line, is_counted, .. } in entries {
             let bytes = self.parts.bytes(record).unwrap_or_default();
-            if !add(&mut draft, &bytes, record.clone(), *is_counted) {
+            // In one object nothing tells what stood there when a request was sent, but what we put there.
+            is_changed |= draft.messages()[n_seen..].iter().any(is_of_a_compaction);
+            n_seen = draft.messages().len();
+            let is_counted = *is_counted && (self.log.elements.is_none() || !is_changed);
+            if !add(&mut draft, &bytes, record.clone(), is_counted) {
                 passed.unreadable(*line);
             }
         }
@@ -78,6 +84,11 @@ impl GeminiCliDocument {
         let (segment, provenance) = draft.finish();
         (segment, provenance, passed)
     }
+}
+
+/// Returns whether a compaction put a message there, or cleared it.
+fn is_of_a_compaction(message: &Message) -> bool {
+    is_synthetic(message) || is_cleared(message.blocks())
 }
 
 impl Document for GeminiCliDocument {
