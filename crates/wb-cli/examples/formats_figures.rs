@@ -94,9 +94,9 @@ fn own_dialects(format: &str) -> &'static [Dialect] {
     match format {
         "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
         "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "gemini-cli" | "gemini-request" => &[Dialect::Gemini],
+        "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
         "openai-chat"
-        | "openhands-completions"
+        | "openhands-llm-completions"
         | "mini-swe-agent"
         | "swe-agent"
         | "tau-bench"

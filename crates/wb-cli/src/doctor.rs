@@ -89,9 +89,10 @@ fn refused(session: &Session, file: &str) -> Vec<Complaint> {
     let (messages, dialects) = (&session.opened.messages, dialects_of(session.opened.format));
     let found = violations(messages, dialects);
     let left = if found.is_empty() { Vec::new() } else { mends(messages, dialects).1.violations().to_vec() };
-    let way = |rule: &str| match left.iter().any(|violation| violation.rule == rule) {
-        true => format!("wb compact {file} --in-place --force"),
-        false => format!("wb repair {file} --in-place"),
+    let way = |rule: &str| {
+        let is_left = left.iter().any(|violation| violation.rule == rule);
+        let command = if is_left { ("compact", " --force") } else { ("repair", "") };
+        format!("wb {} {file} --in-place{}", command.0, command.1)
     };
     let mut told: Vec<&Violation> = Vec::new();
     for violation in &found {

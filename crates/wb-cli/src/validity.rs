@@ -9,10 +9,10 @@ use wb_message::Message;
 /// providers.
 pub(crate) fn dialects_of(agent: &str) -> &'static [Dialect] {
     match agent {
-        "claude-code" | "anthropic-messages" => &[Dialect::Anthropic],
+        "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
         "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "openai-chat" => &[Dialect::OpenaiChat],
-        "gemini-cli" | "gemini-request" => &[Dialect::Gemini],
+        "openai-chat" | "mini-swe-agent" | "openhands-llm-completions" | "kimi-cli" => &[Dialect::OpenaiChat],
+        "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
         _ => &Dialect::ALL,
     }
 }

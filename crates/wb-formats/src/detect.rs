@@ -15,17 +15,24 @@ use wb_record::{Span, sqlite::MAGIC};
 use crate::formats::opencode;
 use crate::formats::{
     ai_sdk::AiSdk, anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, cline::Cline,
-    codex::Codex, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
-    openai_chat::OpenaiChat, opencode::Opencode, openhands_completions::OpenhandsCompletions, pi::Pi,
-    pydantic_ai::PydanticAi, swe_agent::SweAgent, tau_bench::TauBench,
+    codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, gemini_contents::GeminiContents,
+    goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
+    openai_chat::OpenaiChat, openai_responses::OpenaiResponses, opencode::Opencode,
+    openhands_completions::OpenhandsCompletions, pi::Pi, pydantic_ai::PydanticAi, swe_agent::SweAgent,
+    tau_bench::TauBench,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 16] = [
+pub const FORMATS: [&dyn Format; 21] = [
     &Pi,
     &ClaudeCode,
     &Codex,
     &Opencode,
+    &GeminiCli,
+    &CopilotCli,
+    &Goose,
+    &GeminiContents,
+    &OpenaiResponses,
     &MiniSweAgent,
     &OpenhandsCompletions,
     &Cline,

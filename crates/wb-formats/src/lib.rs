@@ -11,6 +11,11 @@
 //! | [`Codex`] | rollout JSONL of all versions | replacement history, or the user's messages and a digest | per answer |
 //! | [`Pi`] | session JSONL, versions 1 to 3 | digest and kept entries, branch digests | per answer |
 //! | [`Opencode`] | `SQLite` database, export | digest and kept tail, cleared results | per answer |
+//! | [`GeminiCli`] | session JSONL, or one object | replaced lists; what the user went back over is left out | per answer |
+//! | [`CopilotCli`] | `events.jsonl` | summary | none |
+//! | [`Goose`] | session JSONL until 1.9 | what the model does not see any more is left out | none |
+//! | [`GeminiContents`] | request body, list of contents | as they stand | none |
+//! | [`OpenaiResponses`] | request body, list of items | an encrypted summary is pinned | none |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
 //! | [`OpenhandsCompletions`] | log of one request and its answer | none | of the answer |
 //! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
@@ -58,11 +63,16 @@ pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;
 pub use formats::cline::Cline;
 pub use formats::codex::{self, Codex};
+pub use formats::copilot_cli::CopilotCli;
+pub use formats::gemini_cli::GeminiCli;
+pub use formats::gemini_contents::GeminiContents;
+pub use formats::goose::Goose;
 pub use formats::inspect_ai::InspectAi;
 pub use formats::kimi_cli::KimiCli;
 pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;
+pub use formats::openai_responses::OpenaiResponses;
 pub use formats::opencode::Opencode;
 pub use formats::openhands_completions::OpenhandsCompletions;
 pub use formats::pi::Pi;

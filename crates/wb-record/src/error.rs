@@ -70,6 +70,9 @@ impl FormatError {
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
                  JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
+                 gemini-cli (session JSONL or JSON), copilot-cli (events JSONL), goose (session \
+                 JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
+                 (a request body with a list as its \"input\", or that list), \
                  mini-swe-agent and swe-agent (trajectory), \
                  openhands-llm-completions (log), cline (messages.json), kimi-cli (context.jsonl), tau-bench (results), inspect-ai (log), \
                  ai-sdk and pydantic-ai (list of messages), \

@@ -69,6 +69,8 @@ pub struct Seen {
     pub inner: Option<Box<Seen>>,
     /// The next elements of a list.
     pub others: Vec<Seen>,
+    /// What stands under `contents`, `input` or `history`.
+    pub listed: Option<Box<Seen>>,
 }
 
 impl Seen {
@@ -138,6 +140,9 @@ impl<'de> Visitor<'de> for Look<'_> {
                 }
                 "message" | "messages" | "loglines" => {
                     map.next_value_seed(Look(self.0.inner.insert(Box::default())))?;
+                }
+                "contents" | "input" | "history" => {
+                    map.next_value_seed(Look(self.0.listed.insert(Box::default())))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }

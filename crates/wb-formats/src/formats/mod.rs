@@ -1,9 +1,17 @@
 //! The formats, one file each, below what several of them share.
 
+mod fields;
+mod passed;
+mod log;
+mod draft;
+mod records;
+mod gemini_part;
 mod loose;
 mod json_text;
 mod picture;
 mod content_value;
+mod responses_item;
+mod responses_body;
 mod message_list;
 mod list_document;
 mod parted_record;
@@ -27,3 +35,8 @@ pub mod pi;
 pub mod claude_code;
 pub mod codex;
 pub mod opencode;
+pub mod gemini_cli;
+pub mod copilot_cli;
+pub mod goose;
+pub mod gemini_contents;
+pub mod openai_responses;

@@ -103,6 +103,37 @@ fn a_log_of_pi_gives_the_path_to_its_last_entry() {
 }
 
 #[test]
+fn a_session_of_gemini_cli_is_what_is_left_of_its_lines() {
+    assert_snapshot!(shown("gemini-cli/session.jsonl"));
+    assert_snapshot!(shown("gemini-cli/resumed.jsonl"));
+    assert_snapshot!(shown("gemini-cli/old.json"));
+}
+
+#[test]
+fn events_of_copilot_cli_are_read_with_the_last_system_text_and_after_a_compaction() {
+    assert_snapshot!(shown("copilot-cli/events.jsonl"));
+    assert_snapshot!(shown("copilot-cli/compacted.jsonl"));
+}
+
+#[test]
+fn a_session_of_goose_is_what_its_model_sees() {
+    assert_snapshot!(shown("goose/session.jsonl"));
+}
+
+#[test]
+fn contents_of_gemini_are_a_request_or_a_saved_list() {
+    assert_snapshot!(shown("gemini-contents/body.json"));
+    assert_snapshot!(shown("gemini-contents/saved.json"));
+    assert_snapshot!(shown("gemini-contents/array.json"));
+}
+
+#[test]
+fn items_of_responses_are_answers_with_their_reasoning() {
+    assert_snapshot!(shown("openai-responses/body.json"));
+    assert_snapshot!(shown("openai-responses/array.json"));
+}
+
+#[test]
 fn our_own_format_has_three_shapes() {
     assert_snapshot!(shown("native/lines.jsonl"));
     assert_snapshot!(shown("native/object.json"));

@@ -2,9 +2,12 @@
 //! is read again as the patch says, and what was written is taken back to the same bytes.
 
 use std::ops::Range;
+use std::path::Path;
 
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers, runs};
 use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items};
+
+use wb_testkit::shared::bytes_of;
 
 use crate::support::FIXTURES;
 
@@ -175,6 +178,6 @@ fn what_is_written_is_read_again_and_taken_back_for_every_composed_file() {
 #[test]
 fn the_reference_says_what_the_formats_can_write() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/formats.md");
-    let page = std::fs::read_to_string(file).unwrap();
+    let page = String::from_utf8(bytes_of(Path::new(file))).unwrap();
     assert_eq!(page, wb_formats::formats_table(), "cargo xtask schema writes it");
 }

@@ -1,17 +1,18 @@
 //! Items in the order in which the model sees them, put together to messages.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_message::{Block, Message, markers};
+use wb_message::{Block, markers};
 use wb_record::json::{self, elements, find};
-use wb_record::{Line, Parts, Place, Provenance, Segment, Span, UsageAt};
+use wb_record::{Line, Parts, Provenance, Segment, Span};
 
-use super::item::{Said, digest_of};
+use super::super::draft::Draft;
+use super::super::passed::Passed;
+use super::super::responses_item::{Said, digest_of};
 use super::outcome::is_failure;
-use super::rows::{Kind, Passed, Rows};
+use super::rows::{Kind, Rows};
 
 /// A conversation, where it stands, and what was passed over.
 #[derive(Debug)]
@@ -145,17 +146,13 @@ impl<'a> Live<'a> {
     }
 
     fn finish(self, rows: &Rows) -> Assembled {
-        let mut draft = Draft::new(rows);
+        let mut draft = Draft::default();
         for entry in self.entries {
-            draft.push(entry);
+            add(&mut draft, rows, entry);
         }
         let mut passed = self.passed;
-        passed.n_ignored += draft.n_orphans;
-        let mut provenance = Provenance::default();
-        for places in draft.places {
-            provenance.push(places);
-        }
-        let segment = Segment::new(draft.messages, draft.usage);
+        passed.n_ignored += draft.n_orphans();
+        let (segment, provenance) = draft.finish();
         Assembled { segment, provenance, passed, tokens_before: self.tokens_before }
     }
 }
@@ -169,100 +166,15 @@ fn is_kept(said: &Said) -> bool {
     }
 }
 
-/// The messages so far.
-#[derive(Debug)]
-struct Draft<'a> {
-    rows: &'a Rows,
-    messages: Vec<Message>,
-    places: Vec<Vec<Place>>,
-    usage: Vec<UsageAt>,
-    /// The names of the tools that were called, by the id of the call.
-    calls: HashMap<String, String>,
-    /// Places that wait for the first message.
-    waiting: Vec<Place>,
-    n_orphans: usize,
-}
-
-impl<'a> Draft<'a> {
-    fn new(rows: &'a Rows) -> Self {
-        Self {
-            rows,
-            messages: Vec::new(),
-            places: Vec::new(),
-            usage: Vec::new(),
-            calls: HashMap::new(),
-            waiting: Vec::new(),
-            n_orphans: 0,
-        }
-    }
-
-    fn push(&mut self, entry: Entry) {
-        let Entry { item, said, timestamp, request } = entry;
-        let message = match said {
-            Said::Answer(blocks) => return self.answer(item, blocks, request),
-            Said::Hidden => return self.hide(item),
-            Said::Result { call_id, content } => match self.result(call_id, content) {
-                Some(message) => message,
-                None => return,
-            },
-            Said::User(content) => Message::User { content, timestamp },
-            Said::Shell { command, output, exit_code } => {
-                Message::BashExecution { command, output, exit_code }
-            }
-            Said::Host { kind, content } => Message::custom(kind, content),
-            Said::Summary(summary) => Message::CompactionSummary { summary, tokens_before: 0 },
-        };
-        let n_blocks = message.blocks().len().max(1);
-        self.add(message, place(item, 0, n_blocks));
-    }
-
-    fn add(&mut self, message: Message, place: Place) {
-        self.messages.push(message);
-        self.places.push(std::mem::take(&mut self.waiting).into_iter().chain([place]).collect());
-    }
-
-    /// Adds a part to the answer before it, or begins one.
-    fn answer(&mut self, item: Span, blocks: Vec<Block>, request: Option<(Usage, Option<String>)>) {
-        for block in &blocks {
-            if let Block::ToolCall { id, name, .. } = block {
-                self.calls.insert(id.clone(), name.clone());
-            }
-        }
-        if let (Some(Message::Assistant { content, .. }), Some(places)) =
-            (self.messages.last_mut(), self.places.last_mut())
-        {
-            places.push(place(item, content.len(), blocks.len()));
-            content.extend(blocks);
-        } else {
-            let place = place(item, 0, blocks.len());
-            self.add(Message::assistant_blocks(blocks), place);
-        }
-        if let Some((usage, model)) = request {
-            let at = self.messages.len() - 1;
-            self.usage.pop_if(|last| last.at == at);
-            self.usage.push(UsageAt { at, usage, model });
-        }
-    }
-
-    /// Returns the result of a call; one without a call is not sent.
-    fn result(&mut self, call_id: String, content: Vec<Block>) -> Option<Message> {
-        let Some(tool_name) = self.calls.get(&call_id).cloned() else {
-            self.n_orphans += 1;
-            return None;
-        };
+/// Adds an item to the messages so far.
+fn add(draft: &mut Draft, rows: &Rows, entry: Entry) {
+    let Entry { item, said, timestamp, request } = entry;
+    said.add_to(draft, item, timestamp, |draft, item, call_id, content| {
         let text = content.first().and_then(Block::as_text).unwrap_or_default();
-        let is_error = self.rows.is_failed(&call_id) || is_failure(text);
-        Some(Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error })
+        let is_error = rows.is_failed(&call_id) || is_failure(text);
+        draft.result(item, call_id, content, is_error);
+    });
+    if let Some((usage, model)) = request {
+        draft.count(usage, model);
     }
-
-    /// Keeps an item that no model sees beside what stands before it.
-    fn hide(&mut self, item: Span) {
-        let n_blocks = self.messages.last().map_or(0, |message| message.blocks().len());
-        let place = place(item, n_blocks, 0);
-        self.places.last_mut().unwrap_or(&mut self.waiting).push(place);
-    }
-}
-
-fn place(record: Span, start: usize, n_blocks: usize) -> Place {
-    Place { record, blocks: start..start + n_blocks }
 }

@@ -1,10 +1,8 @@
 //! Rollouts of Codex: JSON lines, each an item of the Responses API or a note of the host.
 //!
-//! The story in the order of the files: the `fields` of an object, an `item` and what it is in a conversation, the `outcome` of a tool, the `rows`
+//! The story in the order of the files: the `outcome` of a tool, the `rows`
 //! of a file, how `assemble` puts items together to messages, and what `render` appends for a compaction.
 
-mod fields;
-mod item;
 mod outcome;
 mod rows;
 mod assemble;

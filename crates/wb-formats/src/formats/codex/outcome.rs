@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::fields::Fields;
+use super::super::fields::Fields;
 
 /// How results begin that tell a failure without an exit code.
 const FAILURES: [&str; 7] = [

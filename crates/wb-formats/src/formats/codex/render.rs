@@ -1,13 +1,14 @@
 //! What is appended so that a conversation becomes another: a compaction with the whole history that goes on.
 
 use serde_json::{Value, json};
-use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, ENVIRONMENT_TYPE, digest_body};
-use wb_message::{Block, Content, Message};
+use wb_message::markers::ENVIRONMENT_TYPE;
+use wb_message::{Block, Message};
 use wb_record::json::{find, get, set, text};
 use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, View, Wanted};
 use wb_session::iso_ms;
 
-use super::item::Said;
+use super::super::responses_body::{changed_item, new_item, output, user_item};
+use super::super::responses_item::Said;
 use super::rows::{Rows, World};
 
 /// Renders the items of a view; nothing is written.
@@ -104,7 +105,7 @@ impl Source<'_> {
                 Item::New(Message::ToolResult { tool_call_id, content, .. }) => {
                     vec![new_result(tool_call_id, content, &history)?]
                 }
-                Item::New(message) => vec![new_item(message)?],
+                Item::New(message) => vec![new_item(message).map_err(refused)?],
             };
             if let (Item::Same(at), [item]) = (item, of_item.as_slice())
                 && matches!(self.view.messages[*at], Message::CompactionSummary { .. })
@@ -121,22 +122,13 @@ impl Source<'_> {
 
     /// Returns the items of a message with another body; only the value of its body is replaced.
     fn edited(&self, at: usize, body: &[Block]) -> Result<Vec<Vec<u8>>, NotExpressible> {
-        let (key, value) = match &self.view.messages[at] {
-            Message::ToolResult { .. } => ("output", output(body)?),
-            Message::User { .. } => ("content", parts(body, "input_text")?),
-            Message::Assistant { .. } => {
-                return Err(refused(format!("another body for message {at}, an answer")));
-            }
-            _ => return Err(refused(format!("another body for message {at}"))),
-        };
         let mut items = self.items_of(at)?;
         let places = self.view.provenance.of(at);
         let holder = places.iter().position(|place| !place.blocks.is_empty());
         let item = holder.and_then(|holder| items.get_mut(holder));
-        let Some(item) = item.filter(|item| find(item, &[key]).is_some()) else {
-            return Err(refused(format!("another body for message {at}, which has none that is known")));
-        };
-        *item = set(item, key, value.to_string().as_bytes());
+        let Some(item) = item else { return Err(refused(format!("another body for message {at}"))) };
+        let changed = changed_item(item, &self.view.messages[at], body);
+        *item = changed.map_err(|why| refused(format!("another body for message {at}, {why}")))?;
         Ok(items)
     }
 
@@ -233,11 +225,6 @@ fn merge(into: &mut Value, change: Value) {
     }
 }
 
-fn user_item(text: &str) -> Vec<u8> {
-    let content = [json!({"type": "input_text", "text": text})];
-    json!({"type": "message", "role": "user", "content": content}).to_string().into_bytes()
-}
-
 /// Returns a result that no record holds as the item that answers its call among those before it.
 fn new_result(id: &str, body: &[Block], before: &[Vec<u8>]) -> Result<Vec<u8>, NotExpressible> {
     let of_call = |item: &&Vec<u8>| text(item, &["call_id"]).as_deref() == Some(id);
@@ -247,58 +234,9 @@ fn new_result(id: &str, body: &[Block], before: &[Vec<u8>]) -> Result<Vec<u8>, N
         Some(_) => "function_call_output",
         None => return Err(refused("a result without its call")),
     };
-    Ok(json!({"type": kind, "call_id": id, "output": output(body)?}).to_string().into_bytes())
-}
-
-/// Returns a message that no record holds as an item.
-fn new_item(message: &Message) -> Result<Vec<u8>, NotExpressible> {
-    let texts = |content: &Content| match content {
-        Content::Text(text) => parts(&[Block::text(text)], "input_text"),
-        Content::Blocks(blocks) => parts(blocks, "input_text"),
-    };
-    let (role, content) = match message {
-        Message::User { content, .. } => ("user", texts(content)?),
-        Message::Assistant { content, .. } => ("assistant", parts(content, "output_text")?),
-        Message::Custom { custom_type, content }
-            if ["developer", "system"].contains(&custom_type.as_str()) =>
-        {
-            (custom_type.as_str(), texts(content)?)
-        }
-        _ => {
-            let header =
-                if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };
-            let Some(body) = digest_body(message) else {
-                return Err(refused(format!(
-                    "a new message of the kind {}",
-                    wb_message::outline::role(message)
-                )));
-            };
-            return Ok(user_item(&format!("{header}\n{body}")));
-        }
-    };
-    Ok(json!({"type": "message", "role": role, "content": content}).to_string().into_bytes())
-}
-
-/// Returns the body of a result: a text where it is one.
-fn output(body: &[Block]) -> Result<Value, NotExpressible> {
-    match body {
-        [] => Ok(Value::from("")),
-        [Block::Text { text }] => Ok(Value::from(text.as_str())),
-        _ => parts(body, "input_text"),
-    }
-}
-
-/// Returns blocks as parts of a body.
-fn parts(blocks: &[Block], text_type: &str) -> Result<Value, NotExpressible> {
-    let part = |block: &Block| match block {
-        Block::Text { text } => Ok(json!({"type": text_type, "text": text})),
-        Block::Image { media_type, data_base64 } => {
-            let url = format!("data:{media_type};base64,{data_base64}");
-            Ok(json!({"type": "input_image", "image_url": url}))
-        }
-        _ => Err(refused("a new message with more than texts and pictures")),
-    };
-    blocks.iter().map(part).collect()
+    Ok(json!({"type": kind, "call_id": id, "output": output(body).map_err(refused)?})
+        .to_string()
+        .into_bytes())
 }
 
 #[cfg(test)]
@@ -310,28 +248,5 @@ mod tests {
         let mut state = json!({"a": {"b": 1, "c": 2}, "d": [1], "e": 0});
         merge(&mut state, json!({"a": {"b": null, "x": {"y": null, "z": 1}}, "d": [2], "e": {"f": 1}}));
         assert_eq!(state, json!({"a": {"c": 2, "x": {"z": 1}}, "d": [2], "e": {"f": 1}}));
-    }
-
-    #[test]
-    fn what_cannot_be_said_is_refused_by_name() {
-        let call = Message::assistant_blocks(vec![Block::call("c", "f", json!({}))]);
-        for message in [Message::bash("ls", "", None), Message::custom("hint", "x"), call] {
-            assert!(matches!(new_item(&message), Err(NotExpressible::Refused { format: "codex", .. })));
-        }
-    }
-
-    #[test]
-    fn every_digest_is_an_item_of_the_user_with_our_header() {
-        let summary = Message::CompactionSummary { summary: "S".into(), tokens_before: 1 };
-        let branch = Message::BranchSummary { summary: "B".into(), from_id: "x".into() };
-        for (message, expected) in [(summary, DIGEST_HEADER), (branch, BRANCH_HEADER)] {
-            let item = String::from_utf8(new_item(&message).unwrap()).unwrap();
-            assert!(
-                item.starts_with(
-                    r#"{"type":"message","role":"user","content":[{"type":"input_text","text":""#
-                )
-            );
-            assert!(item.contains(expected), "{item}");
-        }
     }
 }

@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 use wb_budget::Usage;
-use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
+use wb_record::{FormatError, Line, Lines, PartReader, Parts, Span};
 use wb_session::parse_iso_ms;
 
-use super::fields::Fields;
+use super::super::fields::Fields;
+use super::super::passed::Passed;
 use super::outcome::failed_call;
 
 /// The types of lines with an envelope that say nothing to a model.
@@ -51,44 +52,6 @@ pub(super) enum Kind {
 pub(super) struct World {
     pub(super) whole: Span,
     pub(super) changes: Vec<Span>,
-}
-
-/// What was passed over.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passed {
-    pub(super) n_ignored: usize,
-    pub(super) n_abandoned: usize,
-    n_unreadable: usize,
-    /// The line of the first that cannot be read.
-    first_unreadable: usize,
-}
-
-impl Passed {
-    /// Counts a line that cannot be read.
-    pub(super) fn unreadable(&mut self, line: usize) {
-        if self.n_unreadable == 0 || line < self.first_unreadable {
-            self.first_unreadable = line;
-        }
-        self.n_unreadable += 1;
-    }
-
-    /// Returns notes of what was passed over here or there.
-    pub(super) fn notes(mut self, other: Self) -> Vec<Note> {
-        for _ in 0..other.n_unreadable {
-            self.unreadable(other.first_unreadable);
-        }
-        let (n_ignored, n_abandoned) =
-            (self.n_ignored + other.n_ignored, self.n_abandoned + other.n_abandoned);
-        let notes = [
-            (
-                self.n_unreadable,
-                Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable },
-            ),
-            (n_ignored, Note::IgnoredLines { n: n_ignored }),
-            (n_abandoned, Note::AbandonedLines { n: n_abandoned }),
-        ];
-        notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()
-    }
 }
 
 /// The lines of a rollout.

@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 use wb_message::markers::{DIGEST_HEADER, ENVIRONMENT_TYPE, OPAQUE_TYPE};
-use wb_message::{Block, Content};
+use wb_message::{Block, Content, Message};
+use wb_record::Span;
 
-use crate::formats::picture::picture;
+use super::draft::Draft;
+use super::fields::{take_text, text_of};
+use super::picture::picture;
 
 /// The custom type of what the host puts in the user's place: skills, notices about subagents and interrupted turns.
 const HOST_TYPE: &str = "meta";
@@ -28,7 +31,7 @@ const HOST_TAGS: [&str; 10] = [
 
 /// What an item is in a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// A part of an answer of the model.
     Answer(Vec<Block>),
     /// What a tool answered.
@@ -47,7 +50,7 @@ pub(super) enum Said {
 
 impl Said {
     /// Reads an item; nothing for what is none.
-    pub(super) fn of(mut item: Value) -> Option<Self> {
+    pub(crate) fn of(mut item: Value) -> Option<Self> {
         let kind = text_of(item.as_object()?.get("type")).to_owned();
         Some(match kind.as_str() {
             "message" | "" if item.get("role").is_some() => message(&mut item),
@@ -66,37 +69,47 @@ impl Said {
         })
     }
 
+    /// Adds it to the messages before it.
+    pub(crate) fn add_to(
+        self,
+        draft: &mut Draft,
+        item: Span,
+        timestamp: i64,
+        result: impl FnOnce(&mut Draft, Span, String, Vec<Block>),
+    ) {
+        let message = match self {
+            Self::Answer(blocks) => return draft.answer(item, blocks),
+            Self::Hidden => return draft.hide(item),
+            Self::Result { call_id, content } => return result(draft, item, call_id, content),
+            Self::User(content) => Message::User { content, timestamp },
+            Self::Shell { command, output, exit_code } => {
+                Message::BashExecution { command, output, exit_code }
+            }
+            Self::Host { kind, content } => Message::custom(kind, content),
+            Self::Summary(summary) => Message::CompactionSummary { summary, tokens_before: 0 },
+        };
+        draft.add(item, message);
+    }
+
     /// Returns whether the user begins a turn with it.
-    pub(super) fn begins_turn(&self) -> bool {
+    pub(crate) fn begins_turn(&self) -> bool {
         matches!(self, Self::User(_))
     }
 
     /// Returns whether the host put it there to tell of itself.
-    pub(super) fn is_of_host(&self) -> bool {
+    pub(crate) fn is_of_host(&self) -> bool {
         matches!(self, Self::Host { .. })
     }
 }
 
 /// Returns the digest in a summary of the host: without the line in which it says where it comes from, and without
 /// the header of a digest of ours.
-pub(super) fn digest_of(summary: &str) -> &str {
+pub(crate) fn digest_of(summary: &str) -> &str {
     let text = match summary.split_once('\n') {
         Some((line, rest)) if line.starts_with(SUMMARY_START) => rest,
         _ => summary,
     };
     text.strip_prefix(DIGEST_HEADER).map_or(text, |body| body.trim_start_matches('\n'))
-}
-
-fn text_of(value: Option<&Value>) -> &str {
-    value.and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Takes a text out of an object.
-fn take_text(from: &mut Value, key: &str) -> Option<String> {
-    match from.get_mut(key).map(Value::take) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
 }
 
 /// Takes the first value that is there and not null.

@@ -1,0 +1,122 @@
+//! Sessions of GitHub Copilot CLI: JSON lines of events, each of which names the one before.
+//!
+//! The story in the order of the files: one `event` and what it is in a conversation, the `rows` of a file, and what
+//! `render` writes.
+
+mod event;
+mod rows;
+mod render;
+
+use wb_message::{ToolRole, ToolVocabulary};
+use wb_record::{
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
+    Seen, Segment, View, Wanted,
+};
+
+use self::rows::Rows;
+
+const NAME: &str = "copilot-cli";
+
+/// The tools of Copilot CLI.
+const VOCABULARY: ToolVocabulary = ToolVocabulary {
+    tools: &[
+        ("view", ToolRole::Read),
+        ("edit", ToolRole::Edit),
+        ("create", ToolRole::Write),
+        ("grep", ToolRole::Search),
+        ("glob", ToolRole::Search),
+        ("bash", ToolRole::Run),
+        ("read_bash", ToolRole::Run),
+        ("write_bash", ToolRole::Run),
+        ("stop_bash", ToolRole::Run),
+        ("shell", ToolRole::Run),
+        ("powershell", ToolRole::Run),
+        ("web_fetch", ToolRole::Fetch),
+        ("web_search", ToolRole::Fetch),
+        ("update_todo", ToolRole::Plan),
+    ],
+    path_keys: &["path"],
+    part_keys: &["view_range"],
+};
+
+/// Sessions of GitHub Copilot CLI (`events.jsonl`).
+///
+/// * What the user said is read as it was sent, with what the host adds. The system text is pinned, and of several the last
+///   counts; the host writes it anew. Its notices are custom messages of type `meta`.
+/// * Results are events of their own and count as failed by their flag. What subagents said is left apart.
+/// * After a compaction of the host its summary goes on with what follows. There is no usage per request in the file.
+///
+/// A digest takes the place of the events that it stands for, as a prompt of the user; after a compaction of the host it is
+/// one of its compactions. Events that hung on one that goes hang on the one before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopilotCli;
+
+impl Format for CopilotCli {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let keys = ["data", "id", "timestamp", "parentId"];
+        let is_event = |it: &Seen| it.r#type.contains('.') && keys.iter().all(|key| it.has(key));
+        if probe.values.iter().any(is_event) { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let rows = Rows::read(parts.as_ref())?;
+        Ok(Box::new(CopilotCliDocument { parts, rows }))
+    }
+}
+
+/// A session of Copilot CLI.
+#[derive(Debug)]
+struct CopilotCliDocument {
+    parts: Box<dyn Parts>,
+    rows: Rows,
+}
+
+impl Document for CopilotCliDocument {
+    fn format(&self) -> &'static dyn Format {
+        &CopilotCli
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let rows = &self.rows;
+        let last = rows.segments().pop().unwrap_or_default();
+        let (draft, passed) = rows.assemble(self.parts.as_ref(), last);
+        let (segment, provenance) = draft.finish();
+        let mut view = View::new(NAME, VOCABULARY);
+        (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        view.model.clone_from(&rows.model);
+        let sidechain = Some(rows.n_sidechain).filter(|n| *n > 0).map(|n| Note::SidechainLines { n });
+        let compacted = rows.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        view.notes = rows.end.notes(passed).into_iter().chain(sidechain).chain(compacted).collect();
+        Ok(view)
+    }
+
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
+        let all = self.rows.segments().into_iter();
+        Ok(all.map(|rows| self.rows.assemble(self.parts.as_ref(), rows).0.finish().0).collect())
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        render::render(self.parts.as_ref(), wanted, self.rows.tokens_before.is_some())
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.rows = Rows::read(self.parts.as_ref())?;
+        Ok(())
+    }
+}

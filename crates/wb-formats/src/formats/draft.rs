@@ -1,0 +1,116 @@
+//! Messages that are put together record by record, each with the records that it was read from.
+
+use std::collections::HashMap;
+
+use wb_budget::Usage;
+use wb_message::{Block, Message};
+use wb_record::{Place, Provenance, Segment, Span, UsageAt};
+
+/// The messages so far.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    messages: Vec<Message>,
+    places: Vec<Vec<Place>>,
+    usage: Vec<UsageAt>,
+    /// The names of the tools that were called, by the id of the call.
+    calls: HashMap<String, String>,
+    /// Places that wait for the first message.
+    waiting: Vec<Place>,
+    n_orphans: usize,
+}
+
+impl Draft {
+    /// Adds a message of one record.
+    pub(crate) fn add(&mut self, record: Span, message: Message) {
+        for (id, name, _) in message.calls() {
+            self.calls.insert(id.to_owned(), name.to_owned());
+        }
+        let place = Place::whole(record, &message);
+        self.messages.push(message);
+        self.places.push(std::mem::take(&mut self.waiting).into_iter().chain([place]).collect());
+    }
+
+    /// Adds a message that the host writes anew each time: it has no place.
+    pub(crate) fn add_apart(&mut self, message: Message) {
+        self.messages.push(message);
+        self.places.push(Vec::new());
+    }
+
+    /// Adds a part to the answer before it, or begins one.
+    pub(crate) fn answer(&mut self, record: Span, blocks: Vec<Block>) {
+        let (Some(Message::Assistant { content, .. }), Some(places)) =
+            (self.messages.last_mut(), self.places.last_mut())
+        else {
+            return self.begin_answer(record, blocks);
+        };
+        for block in &blocks {
+            if let Block::ToolCall { id, name, .. } = block {
+                self.calls.insert(id.clone(), name.clone());
+            }
+        }
+        places.push(place(record, content.len(), blocks.len()));
+        content.extend(blocks);
+    }
+
+    /// Begins an answer, which may have no blocks yet.
+    fn begin_answer(&mut self, record: Span, blocks: Vec<Block>) {
+        let n_blocks = blocks.len();
+        self.add(record, Message::assistant_blocks(blocks));
+        if let Some(place) = self.places.last_mut().and_then(|places| places.last_mut()) {
+            place.blocks = 0..n_blocks;
+        }
+    }
+
+    /// Adds the result of a call; one without a call is not sent, and counted.
+    pub(crate) fn result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
+        match self.calls.get(&call_id).cloned() {
+            Some(tool_name) => {
+                self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
+            }
+            None => self.n_orphans += 1,
+        }
+    }
+
+    /// Adds the result of a call, also one without a call.
+    pub(crate) fn any_result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
+        let tool_name = self.calls.get(&call_id).cloned().unwrap_or_default();
+        self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
+    }
+
+    /// Keeps a record that no model sees beside what stands before it.
+    pub(crate) fn hide(&mut self, record: Span) {
+        let n_blocks = self.messages.last().map_or(0, |message| message.blocks().len());
+        let place = place(record, n_blocks, 0);
+        self.places.last_mut().unwrap_or(&mut self.waiting).push(place);
+    }
+
+    /// Notes what was counted for the request that the last message answers.
+    pub(crate) fn count(&mut self, usage: Usage, model: Option<String>) {
+        let Some(at) = self.messages.len().checked_sub(1) else { return };
+        self.usage.pop_if(|last| last.at == at);
+        self.usage.push(UsageAt { at, usage, model });
+    }
+
+    /// Returns the messages so far.
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Returns how many results without a call were left out.
+    pub(crate) fn n_orphans(&self) -> usize {
+        self.n_orphans
+    }
+
+    /// Returns the messages with what was counted, and where they stand.
+    pub(crate) fn finish(self) -> (Segment, Provenance) {
+        let mut provenance = Provenance::default();
+        for places in self.places {
+            provenance.push(places);
+        }
+        (Segment::new(self.messages, self.usage), provenance)
+    }
+}
+
+fn place(record: Span, start: usize, n_blocks: usize) -> Place {
+    Place { record, blocks: start..start + n_blocks }
+}

@@ -1,0 +1,125 @@
+//! The lines of a session, or its one object, down to the messages that are left of it.
+
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+use wb_record::json::{elements, find};
+use wb_record::{FormatError, Line, Parts, Span};
+
+use super::super::fields::Fields;
+use super::super::log::{LogEnd, span_in, span_of};
+use super::super::passed::Passed;
+
+/// A message that is left.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    id: String,
+    kind: String,
+    pub(super) record: Span,
+    pub(super) line: usize,
+    /// Whether what the host sent before it is what stands before it.
+    pub(super) is_counted: bool,
+}
+
+/// A session, as far as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) live: Vec<Entry>,
+    /// What was left before each time the list was replaced by another.
+    pub(super) before: Vec<Vec<Entry>>,
+    pub(super) model: Option<String>,
+    pub(super) end: LogEnd,
+    /// The messages of a session that is one object; lines have none.
+    pub(super) elements: Option<Vec<Range<usize>>>,
+}
+
+impl Log {
+    pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
+        let mut log = Self::default();
+        if !log.read_object(parts)? {
+            log.end = LogEnd::of_lines(parts, |passed, fields, line| log.record(passed, fields, line))?;
+        }
+        Ok(log)
+    }
+
+    /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
+    fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
+        let mut head = Vec::new();
+        parts.read("", 0..4096, &mut head)?;
+        let is_line = memchr::memchr(b'\n', head.trim_ascii()).is_some_and(|at| {
+            serde_json::from_slice::<IgnoredAny>(head.trim_ascii()[..at].trim_ascii()).is_ok()
+        });
+        if is_line {
+            return Ok(false);
+        }
+        let text = parts.whole("")?;
+        let Some(list) = find(&text, &["messages"]) else { return Ok(false) };
+        let places = elements(&text[list.clone()]).unwrap_or_default();
+        let places: Vec<_> =
+            places.into_iter().map(|it| list.start + it.start..list.start + it.end).collect();
+        let mut passed = Passed::default();
+        for place in &places {
+            let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
+            match Fields::of(&text[place.clone()]) {
+                Some(fields) => self.message(&mut passed, &fields, span_in(0, place), line),
+                None => passed.unreadable(line),
+            }
+        }
+        (self.elements, self.end.passed) = (Some(places), passed);
+        Ok(true)
+    }
+
+    fn record(&mut self, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
+        if let Some(set) = fields.place("$set") {
+            let Some(inner) = Fields::of(&line.bytes[set.clone()]) else { return };
+            if let Some(places) = inner.elements("messages") {
+                let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
+                self.replace(line, places.collect());
+            }
+        } else if let Some(id) = fields.text("$rewindTo") {
+            if let Some(at) = self.live.iter().position(|entry| entry.id == id) {
+                passed.n_abandoned += self.live.len() - at;
+                self.live.truncate(at);
+            }
+        } else if fields.place("sessionId").is_none() {
+            self.message(passed, fields, span_of(line), line.number);
+        }
+    }
+
+    /// Adds a message; one with a known id takes the place of the one before.
+    fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
+        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
+        let (Some(id), Some(kind)) = (text("id"), text("type")) else {
+            passed.n_ignored += 1;
+            return;
+        };
+        self.model = text("model").or(self.model.take());
+        let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
+        match known {
+            Some(entry) => (entry.record, entry.line) = (record, line),
+            None => self.live.push(Entry { id, kind, record, line, is_counted: true }),
+        }
+    }
+
+    /// Replaces the list of messages. What was counted stays true as far as both lists have the same messages.
+    fn replace(&mut self, line: Line<'_>, places: Vec<Range<usize>>) {
+        let old = std::mem::take(&mut self.live);
+        let mut is_same = true;
+        for (nth, place) in places.into_iter().enumerate() {
+            let Some(fields) = Fields::of(&line.bytes[place.clone()]) else { continue };
+            let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
+            let (id, kind) = (text("id"), text("type"));
+            let n_bytes = place.len() as u64;
+            let is_known = |it: &&Entry| it.id == id && it.kind == kind && it.record.len == n_bytes;
+            let before = old.get(nth).filter(|it| is_same && is_known(it));
+            is_same = before.is_some();
+            let is_counted = before.is_some_and(|it| it.is_counted);
+            let record = span_in(line.at, &place);
+            self.live.push(Entry { id, kind, record, line: line.number, is_counted });
+        }
+        let goes_on = is_same && self.live.len() >= old.len();
+        if !old.is_empty() && !goes_on {
+            self.before.push(old);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Sessions of Gemini CLI: JSON lines, or one object as older versions wrote them.
+//!
+//! The story in the order of the files: the `log` down to the messages that are left, and one `record` of it.
+
+mod record;
+mod log;
+
+use serde_json::json;
+use wb_message::markers::{is_cleared, is_synthetic};
+use wb_message::{Message, ToolVocabulary};
+use wb_record::splice::Joint;
+use wb_record::{
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Numbers, Parts, Probe,
+    Provenance, Segment, View, Wanted,
+};
+use wb_session::iso_ms;
+
+use self::log::{Entry, Log};
+use self::record::{RecordWriter, add};
+use super::draft::Draft;
+use super::passed::Passed;
+use super::records::{in_place, records};
+
+const NAME: &str = "gemini-cli";
+
+/// Sessions of Gemini CLI, of all versions.
+///
+/// * A message that is written again takes the place of the one before; what the user went back over is left out. After
+///   `$set` with a list of messages that list goes on.
+/// * A result stands in its call and counts as failed by its status; versions that tell it a second time in the user's
+///   place are read once, since two answers to one call are refused. What the host says of the place where it runs is
+///   pinned ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)). Thoughts are not sent again; notices are for the screen.
+/// * Usage counts as long as no other list took the place of the one that was sent.
+///
+/// A compaction appends a list with a copy of every message that stays, byte for byte. In the one object of older versions
+/// messages are replaced where they stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GeminiCli;
+
+impl Format for GeminiCli {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_header = probe
+            .first()
+            .is_some_and(|first| ["sessionId", "projectHash", "startTime"].iter().all(|key| first.has(key)));
+        if is_header { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let log = Log::read(parts.as_ref())?;
+        Ok(Box::new(GeminiCliDocument { parts, log }))
+    }
+}
+
+/// A session of Gemini CLI.
+#[derive(Debug)]
+struct GeminiCliDocument {
+    parts: Box<dyn Parts>,
+    log: Log,
+}
+
+impl GeminiCliDocument {
+    fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
+        let (mut draft, mut passed) = (Draft::default(), Passed::default());
+        let (mut n_seen, mut is_changed) = (0, false);
+        for Entry { record, line, is_counted, .. } in entries {
+            let bytes = self.parts.bytes(record).unwrap_or_default();
+            // In one object nothing tells what stood there when a request was sent, but what we put there.
+            is_changed |= draft.messages()[n_seen..].iter().any(is_of_a_compaction);
+            n_seen = draft.messages().len();
+            let is_counted = *is_counted && (self.log.elements.is_none() || !is_changed);
+            if !add(&mut draft, &bytes, record.clone(), is_counted) {
+                passed.unreadable(*line);
+            }
+        }
+        passed.n_ignored = draft.n_orphans();
+        let (segment, provenance) = draft.finish();
+        (segment, provenance, passed)
+    }
+}
+
+/// Returns whether a compaction put a message there, or cleared it.
+fn is_of_a_compaction(message: &Message) -> bool {
+    is_synthetic(message) || is_cleared(message.blocks())
+}
+
+impl Document for GeminiCliDocument {
+    fn format(&self) -> &'static dyn Format {
+        &GeminiCli
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let log = &self.log;
+        let (segment, provenance, passed) = self.assemble(&log.live);
+        let mut view = View::new(NAME, ToolVocabulary::UNIVERSAL);
+        (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        view.model.clone_from(&log.model);
+        view.notes = log.end.notes(passed);
+        Ok(view)
+    }
+
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
+        let all = self.log.before.iter().chain([&self.log.live]);
+        Ok(all.map(|entries| self.assemble(entries).0).collect())
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let Wanted { view, stamp, .. } = *wanted;
+        let mut writer = RecordWriter { messages: &view.messages, stamp, ids: Numbers::new(stamp.seed) };
+        let parts = self.parts.as_ref();
+        let records = records(wanted, parts, &mut writer)?;
+        if let Some(elements) = &self.log.elements {
+            let text = parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+            return in_place(view, &text, elements, records, Joint::Comma);
+        }
+        let records = records.into_iter().map(|record| record.bytes(parts));
+        let list = records.collect::<Result<Vec<_>, _>>()?.join(&b","[..]);
+        let start: &[u8] = if self.log.end.is_ended { b"" } else { b"\n" };
+        let updated = json!({ "$set": { "lastUpdated": iso_ms(stamp.now_ms) } }).to_string();
+        let new = [start, b"{\"$set\":{\"messages\":[", &list, b"]}}\n", updated.as_bytes(), b"\n"].concat();
+        Ok(ChangeSet::append("", self.log.end.n_bytes, new))
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.log = Log::read(self.parts.as_ref())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Requests of `generateContent` of Gemini, and lists of contents as they are saved.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use wb_message::block::joined_text;
+use wb_message::{Block, Content, Message};
+use wb_record::json::{elements, find, set, text};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
+
+use super::content_value::{in_users_place, list};
+use super::fields::take_text;
+use super::gemini_part::{Part, parts, parts_of, with_body};
+use super::list_document::open;
+use super::message_list::{Fate, Layout, List, Record, Shape};
+
+/// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the `/chat save` of Gemini
+/// CLI, also under `history`.
+///
+/// Each result is a message of its own; what stands beside it in one content is another. A call without an id is known by
+/// its name and its order, and has a number here. A signature is thinking before its part, and stays with it byte for
+/// byte. The system text is no message here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GeminiContents;
+
+impl Format for GeminiContents {
+    fn name(&self) -> &'static str {
+        "gemini-contents"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::ALL
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let [first] = probe.values.as_slice() else { return Confidence::No };
+        let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
+        let is_content =
+            |it: &Seen| it.has("parts") && matches!(it.role.as_str(), "user" | "model" | "function" | "");
+        let mut contents = list.filter(|it| it.is_list).into_iter().flat_map(Seen::elements).peekable();
+        if contents.peek().is_some() && contents.all(is_content) { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        open(&Self, parts)
+    }
+}
+
+impl Layout for GeminiContents {
+    fn format(&self) -> &'static dyn Format {
+        &Self
+    }
+
+    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+        let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        let is_list = json.trim_ascii_start().starts_with(b"[");
+        let key = if find(json, &["contents"]).is_some() { "contents" } else { "history" };
+        Ok(vec![List::at(text, if is_list { &[] } else { std::slice::from_ref(&key) })?])
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &ContentShape
+    }
+
+    fn complete(&self, json: &[u8], _: &List, view: &mut View) {
+        view.model = text(json, &["model"]).map(|it| it.trim_start_matches("models/").to_owned());
+        number_calls(&mut view.messages);
+    }
+}
+
+/// Gives calls without an id a number, and their results that of the call that they answer.
+fn number_calls(messages: &mut [Message]) {
+    let mut n_calls = 0;
+    let mut open: HashMap<String, std::collections::VecDeque<String>> = HashMap::new();
+    for message in messages {
+        match message {
+            Message::Assistant { content, .. } => {
+                for block in content {
+                    let Block::ToolCall { id, name, .. } = block else { continue };
+                    if id.is_empty() {
+                        n_calls += 1;
+                        *id = format!("call-{n_calls}");
+                        open.entry(name.clone()).or_default().push_back(id.clone());
+                    }
+                }
+            }
+            Message::ToolResult { tool_call_id, tool_name, .. } if tool_call_id.is_empty() => {
+                if let Some(id) = open.get_mut(tool_name).and_then(std::collections::VecDeque::pop_front) {
+                    *tool_call_id = id;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One record per side that speaks.
+#[derive(Clone, Copy, Debug)]
+struct ContentShape;
+
+impl Shape for ContentShape {
+    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+        let mut content: Value = serde_json::from_slice(record)?;
+        let role = take_text(&mut content, "role");
+        let said = parts(content.get_mut("parts").map(Value::take).unwrap_or_default());
+        if role.as_deref() == Some("model") {
+            let blocks = said.into_iter().flat_map(|part| match part {
+                Part::Said(blocks) => blocks,
+                Part::Result { content, .. } => content,
+            });
+            return Ok(Message::assistant_blocks(blocks.collect()).into());
+        }
+        Ok(Record { messages: of_user(said), ..Record::default() })
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        let more = || "a new message with more than texts and pictures".to_owned();
+        let (role, parts) = match message {
+            Message::Assistant { content, .. } => ("model", parts_of(content).ok_or_else(more)?),
+            message => match in_users_place(message)? {
+                Content::Text(text) => ("user", vec![json!({ "text": text })]),
+                Content::Blocks(blocks) => ("user", parts_of(&blocks).ok_or_else(more)?),
+            },
+        };
+        Ok(json!({ "role": role, "parts": parts }).to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        let list_at = find(record, &["parts"]).ok_or("a content without parts")?;
+        let parts = &record[list_at.clone()];
+        let pairs = || messages.iter().zip(fates);
+        let mut results = pairs().filter(|(message, _)| matches!(message, Message::ToolResult { .. }));
+        let said = pairs().find(|(message, _)| !matches!(message, Message::ToolResult { .. }));
+        let mut kept = Vec::new();
+        for place in elements(parts).ok_or("parts that are no list")? {
+            let part = &parts[place];
+            let is_result = find(part, &["functionResponse"]).is_some();
+            match if is_result { results.next() } else { said } {
+                Some((_, Fate::Goes)) => {}
+                Some((Message::ToolResult { is_error, .. }, Fate::Body(body))) => {
+                    if body.iter().any(|block| block.as_text().is_none()) {
+                        return Err("a result with more than texts".to_owned());
+                    }
+                    kept.push(with_body(part, &joined_text(body), *is_error));
+                }
+                Some((_, Fate::Body(_))) => return Err("another body for what is no result".to_owned()),
+                _ => kept.push(part.to_vec()),
+            }
+        }
+        Ok(set(record, "parts", &list(&kept)))
+    }
+}
+
+/// Takes results and what the user says apart: results first.
+fn of_user(parts: Vec<Part>) -> Vec<Message> {
+    let (mut messages, mut said) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Said(blocks) => said.extend(blocks),
+            Part::Result { id, name: tool_name, content, is_error } => {
+                let tool_call_id = id.unwrap_or_default();
+                messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
+            }
+        }
+    }
+    if !said.is_empty() || messages.is_empty() {
+        let said = match said.as_mut_slice() {
+            [Block::Text { text }] => Content::Text(std::mem::take(text)),
+            _ => Content::Blocks(said),
+        };
+        messages.push(Message::user(said));
+    }
+    messages
+}

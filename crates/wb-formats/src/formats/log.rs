@@ -1,0 +1,70 @@
+//! The lines of a log, each an object, read once from its start to its end.
+
+use std::io::Read as _;
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
+
+use super::fields::Fields;
+use super::passed::Passed;
+
+/// What there is to say of the lines.
+#[derive(Debug, Default)]
+pub(crate) struct LogEnd {
+    pub(crate) passed: Passed,
+    /// The last line, if it was cut off while it was written.
+    truncated: Option<usize>,
+    pub(crate) n_bytes: u64,
+    /// Whether a line feed ends the lines.
+    pub(crate) is_ended: bool,
+}
+
+impl LogEnd {
+    /// Reads all lines; what is no object is counted.
+    pub(crate) fn of_lines(
+        parts: &dyn Parts,
+        mut take: impl FnMut(&mut Passed, &Fields<'_>, Line<'_>),
+    ) -> Result<Self, FormatError> {
+        let n_bytes = parts.len("")?.unwrap_or(0);
+        let mut end = Self { n_bytes, is_ended: true, ..Self::default() };
+        let mut lines = Lines::new(PartReader::new(parts, "", 0)?.take(n_bytes));
+        while let Some(line) = lines.next_line()? {
+            end.is_ended = line.is_ended;
+            match Fields::of(line.bytes) {
+                Some(fields) => take(&mut end.passed, &fields, line),
+                None if line.is_truncated() => end.truncated = Some(line.number),
+                None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => end.passed.n_ignored += 1,
+                None => end.passed.unreadable(line.number),
+            }
+        }
+        Ok(end)
+    }
+
+    /// Returns notes of what was passed over here or there.
+    pub(crate) fn notes(&self, other: Passed) -> Vec<Note> {
+        let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
+        truncated.into_iter().chain(self.passed.notes(other)).collect()
+    }
+}
+
+/// Returns the place of a stretch of a line in its file.
+pub(crate) fn span_in(line: u64, within: &Range<usize>) -> Span {
+    Span { at: line + within.start as u64, len: within.len() as u64, ..Span::default() }
+}
+
+/// Returns the place of a line in its file.
+pub(crate) fn span_of(line: Line<'_>) -> Span {
+    span_in(line.at, &(0..line.bytes.len()))
+}
+
+/// Returns where the lines of a text stand that are not blank, each with its line feed.
+pub(crate) fn line_ranges(text: &[u8]) -> Vec<Range<usize>> {
+    let (mut lines, mut all) = (Lines::new(text), Vec::new());
+    while let Ok(Some(line)) = lines.next_line() {
+        let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+        let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at + 1);
+        all.push(start..end);
+    }
+    all
+}

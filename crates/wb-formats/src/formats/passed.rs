@@ -1,0 +1,41 @@
+//! Lines that were passed over while a log was read, and the notes about them.
+
+use wb_record::Note;
+
+/// What was passed over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passed {
+    pub(crate) n_ignored: usize,
+    pub(crate) n_abandoned: usize,
+    n_unreadable: usize,
+    /// The line of the first that cannot be read.
+    first_unreadable: usize,
+}
+
+impl Passed {
+    /// Counts a line that cannot be read.
+    pub(crate) fn unreadable(&mut self, line: usize) {
+        if self.n_unreadable == 0 || line < self.first_unreadable {
+            self.first_unreadable = line;
+        }
+        self.n_unreadable += 1;
+    }
+
+    /// Returns notes of what was passed over here or there.
+    pub(crate) fn notes(mut self, other: Self) -> Vec<Note> {
+        for _ in 0..other.n_unreadable {
+            self.unreadable(other.first_unreadable);
+        }
+        let (n_ignored, n_abandoned) =
+            (self.n_ignored + other.n_ignored, self.n_abandoned + other.n_abandoned);
+        let notes = [
+            (
+                self.n_unreadable,
+                Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable },
+            ),
+            (n_ignored, Note::IgnoredLines { n: n_ignored }),
+            (n_abandoned, Note::AbandonedLines { n: n_abandoned }),
+        ];
+        notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()
+    }
+}

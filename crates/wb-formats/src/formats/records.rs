@@ -1,0 +1,240 @@
+//! The records of a conversation that shall be, from the items of its view: those that stay, those with another body,
+//! and new ones.
+
+use std::ops::Range;
+
+use wb_message::{Block, Message};
+use wb_record::splice::{Joint, Piece, splices};
+use wb_record::{ChangeSet, Item, NotExpressible, Parts, Place, Span, View, Wanted};
+
+/// How a format writes what stands in no record of its own yet.
+pub(crate) trait Writer {
+    /// Returns the name of the format.
+    fn format(&self) -> &'static str;
+
+    /// Returns a message that no record holds as a record.
+    fn new_record(&mut self, message: &Message) -> Result<Vec<u8>, NotExpressible>;
+
+    /// Returns a record with another body of the message `at` in it; `place` is the share of the record in the message.
+    fn with_body(
+        &mut self,
+        record: &[u8],
+        place: &Place,
+        at: usize,
+        body: &[Block],
+    ) -> Result<Vec<u8>, NotExpressible>;
+
+    /// Returns the refusal of a wish.
+    fn refused(&self, why: impl Into<String>) -> NotExpressible {
+        NotExpressible::Refused { format: self.format(), why: why.into() }
+    }
+}
+
+/// A record of the conversation that shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A record of the file, byte for byte.
+    Stays(Span),
+    /// A record of the file that is changed.
+    Changed(Span, Vec<u8>),
+    /// A new record.
+    New(Vec<u8>),
+}
+
+impl Record {
+    fn is_of(&self, span: &Span) -> bool {
+        matches!(self, Self::Stays(own) | Self::Changed(own, _) if own == span)
+    }
+
+    /// Returns the bytes of the record.
+    pub(crate) fn bytes(self, parts: &dyn Parts) -> Result<Vec<u8>, NotExpressible> {
+        match self {
+            Self::Stays(span) => bytes_of(parts, &span),
+            Self::Changed(_, bytes) | Self::New(bytes) => Ok(bytes),
+        }
+    }
+}
+
+/// Returns the bytes of a span.
+pub(crate) fn bytes_of(parts: &dyn Parts, span: &Span) -> Result<Vec<u8>, NotExpressible> {
+    parts.bytes(span).map_err(|error| NotExpressible::Unreadable(error.to_string()))
+}
+
+/// Returns the records of a conversation that shall be, in order; refused where one would be divided.
+pub(crate) fn records(
+    wanted: &Wanted<'_>,
+    parts: &dyn Parts,
+    writer: &mut impl Writer,
+) -> Result<Vec<Record>, NotExpressible> {
+    whole(wanted.view, wanted.items, writer.format())?;
+    let mut records: Vec<Record> = Vec::new();
+    for item in wanted.items {
+        match item {
+            Item::New(message) => records.push(Record::New(writer.new_record(message)?)),
+            Item::Old(span) => records.push(Record::Stays(span.clone())),
+            Item::Same(at) => stay(&mut records, wanted.view, *at),
+            Item::Body(at, body) => {
+                stay(&mut records, wanted.view, *at);
+                edit(&mut records, wanted.view, *at, body, parts, writer)?;
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Refuses items that keep a part of a record alone.
+fn whole(view: &View, items: &[Item<'_>], format: &'static str) -> Result<(), NotExpressible> {
+    let kept = |item: Option<&Item<'_>>| match item {
+        Some(Item::Same(at) | Item::Body(at, _)) => Some(*at),
+        _ => None,
+    };
+    for (nth, item) in items.iter().enumerate() {
+        let Some(at) = kept(Some(item)) else { continue };
+        let before = nth.checked_sub(1).and_then(|nth| kept(items.get(nth)));
+        let after = kept(items.get(nth + 1));
+        let is_cut_off = !view.provenance.is_seam(at) && before.map(|before| before + 1) != Some(at);
+        let is_open = !view.provenance.is_seam(at + 1) && after != Some(at + 1);
+        if is_cut_off || is_open {
+            return Err(NotExpressible::SplitsRecord { format, at });
+        }
+    }
+    Ok(())
+}
+
+fn stay(records: &mut Vec<Record>, view: &View, at: usize) {
+    for place in view.provenance.of(at) {
+        if !records.last().is_some_and(|last| last.is_of(&place.record)) {
+            records.push(Record::Stays(place.record.clone()));
+        }
+    }
+}
+
+/// Gives the records of a message another body; not those that only stand beside it.
+fn edit(
+    records: &mut [Record],
+    view: &View,
+    at: usize,
+    body: &[Block],
+    parts: &dyn Parts,
+    writer: &mut impl Writer,
+) -> Result<(), NotExpressible> {
+    if view.provenance.of(at).is_empty() {
+        return Err(writer.refused(format!("another body for message {at}, which the host writes itself")));
+    }
+    for place in view.provenance.of(at).iter().filter(|place| !place.blocks.is_empty()) {
+        let Some(record) = records.iter_mut().rev().find(|record| record.is_of(&place.record)) else {
+            continue;
+        };
+        let before = match &*record {
+            Record::Changed(_, bytes) => bytes.clone(),
+            _ => bytes_of(parts, &place.record)?,
+        };
+        let after = writer.with_body(&before, place, at, body)?;
+        if after != before {
+            *record = Record::Changed(place.record.clone(), after);
+        }
+    }
+    Ok(())
+}
+
+/// A record of a text that shall be, and its number in the text as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) number: Option<usize>,
+    pub(crate) record: Record,
+}
+
+/// Returns the changes that make the records of a view in a text into others, where they stand.
+///
+/// `all` are the records of the text in their order. Those that the view does not hold stay where they are.
+pub(crate) fn in_place(
+    view: &View,
+    text: &[u8],
+    all: &[Range<usize>],
+    records: Vec<Record>,
+    joint: Joint,
+) -> Result<ChangeSet, NotExpressible> {
+    Ok(spliced(text, all, placed(view, all, records)?, joint))
+}
+
+/// Returns all the records of a text that shall be: those of the view, and the others where they stand. What is new
+/// stands where the first of those stood that it takes the place of.
+pub(crate) fn placed(
+    view: &View,
+    all: &[Range<usize>],
+    records: Vec<Record>,
+) -> Result<Vec<Placed>, NotExpressible> {
+    let mut placing =
+        Placing { all, own: vec![false; all.len()], next: 0, new: Vec::new(), placed: Vec::new() };
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    for number in places.filter_map(|place| number_of(all, &place.record)) {
+        placing.own[number] = true;
+    }
+    for record in records {
+        let (Record::Stays(span) | Record::Changed(span, _)) = &record else {
+            placing.new.push(record);
+            continue;
+        };
+        let gone = || NotExpressible::Refused {
+            format: view.format,
+            why: "what was folded is not in the file any more".to_owned(),
+        };
+        let number = number_of(all, span).ok_or_else(gone)?;
+        placing.up_to(number);
+        placing.placed.push(Placed { number: Some(number), record });
+        placing.next = number + 1;
+    }
+    placing.up_to(all.len());
+    Ok(placing.placed)
+}
+
+/// The records of a text that shall be, up to a place.
+struct Placing<'a> {
+    all: &'a [Range<usize>],
+    /// Which records the view holds.
+    own: Vec<bool>,
+    /// The first record that was not looked at yet.
+    next: usize,
+    /// New records that have no place yet.
+    new: Vec<Record>,
+    placed: Vec<Placed>,
+}
+
+impl Placing<'_> {
+    /// Goes on to a record: those of the view go, the others stay.
+    fn up_to(&mut self, number: usize) {
+        let to = number.max(self.next);
+        let first = (self.next..to).find(|number| self.own[*number]).unwrap_or(to);
+        self.keep(self.next..first);
+        self.placed.extend(self.new.drain(..).map(|record| Placed { number: None, record }));
+        self.keep(first..to);
+        self.next = to;
+    }
+
+    fn keep(&mut self, range: Range<usize>) {
+        for number in range {
+            if self.own[number] {
+                continue;
+            }
+            let Range { start, end } = self.all[number];
+            let span = Span { at: start as u64, len: (end - start) as u64, ..Span::default() };
+            self.placed.push(Placed { number: Some(number), record: Record::Stays(span) });
+        }
+    }
+}
+
+/// Returns the changes that make a text of records into one of others.
+pub(crate) fn spliced(text: &[u8], all: &[Range<usize>], placed: Vec<Placed>, joint: Joint) -> ChangeSet {
+    let piece = |placed: Placed| match placed {
+        Placed { record: Record::Changed(_, bytes) | Record::New(bytes), .. } => Piece::New(bytes),
+        Placed { number, record: Record::Stays(_) } => Piece::Stays(number.unwrap_or(all.len())),
+    };
+    let pieces: Vec<Piece> = placed.into_iter().map(piece).collect();
+    let changes = splices(text, all, &pieces, joint, |_| false);
+    ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() }
+}
+
+fn number_of(all: &[Range<usize>], span: &Span) -> Option<usize> {
+    let start = usize::try_from(span.at).ok()?;
+    all.binary_search_by_key(&start, |range| range.start).ok()
+}
