@@ -72,7 +72,7 @@ fn what_cannot_begin_says_why() {
     let dir = folder();
     for (more, wanted) in [
         (&["--resume"][..], "has no session of this folder"),
-        (&["--model", "oracle:x"], "there is no provider oracle"),
+        (&["--model", "oracle:x"], "there is no provider `oracle`"),
         (&["--model", "openai-compatible:x"], "--base-url http://localhost:11434/v1"),
         (&["--model", "script:none"], "none: "),
     ] {
