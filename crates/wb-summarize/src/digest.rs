@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line, tail};
 
-use crate::labels::{LEFT_OUT, LISTS, TURN};
+use crate::labels::{FIRST, LEFT_OUT, LISTS, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
@@ -160,6 +160,16 @@ impl Sections {
             &mut room.clone(),
             &mut left,
         );
+        let at = Section::Objective as usize;
+        // What the user asked for first stays word for word, if that is half of the room or less.
+        let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
+        take_fitting(
+            &self.entries[at][..first.iter().len()],
+            &mut chosen[at],
+            room / 2,
+            &mut (room / 2),
+            &mut left,
+        );
         let claimed = self.entries.iter().zip(SHARES).filter(|(entries, _)| !entries.is_empty());
         let whole: usize = claimed.map(|(_, percent)| percent).sum();
         for is_rest in [false, true] {
@@ -287,7 +297,8 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
         let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
         return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
     }
-    if !entry.contains('\n') {
+    // What forbids often stands at the end of a request.
+    if !entry.contains('\n') && !entry.starts_with(FIRST) {
         return Cow::Owned(one_line(entry, max_chars - 1));
     }
     if let Some((name, body)) = entry.split_once('\n').filter(|_| entry.starts_with(TURN)) {

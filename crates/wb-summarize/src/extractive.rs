@@ -213,15 +213,15 @@ impl<'a> LocalDigest<'a> {
         self.requests().next().filter(|_| self.facts.has_first())
     }
 
-    /// The first request leads, or the goal in the words of a model; then the newest.
+    /// The first request leads, then the goal in the words of a model, then the newest.
     fn objective(&self, out: &mut Sections, max_chars: usize) {
         let first = self.first_request();
+        if let Some(first) = first {
+            out.add(Section::Objective, labelled_words(FIRST, &first.asked));
+        }
         let mut goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
         if let Some((_, goal)) = goals.next() {
             out.add(Section::Objective, goal.clone());
-        }
-        if let Some(first) = first {
-            out.add(Section::Objective, labelled_words(FIRST, &first.asked));
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
         let others = self.requests().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_start_and_the_end_of_a_long_output_are_kept() {
-        let mut printed = Printed::new(20);
+        let mut printed = Printed::new(MARK_BYTES + 20);
         for n in 0..1_000 {
             printed.take(format!("{n} ").as_bytes());
         }

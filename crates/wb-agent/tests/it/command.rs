@@ -72,8 +72,8 @@ fn what_cannot_begin_says_why() {
     let dir = folder();
     for (more, wanted) in [
         (&["--resume"][..], "has no session of this folder"),
-        (&["--model", "oracle:x"], "there is no provider oracle"),
-        (&["--model", "openai-compatible:x"], "--base-url http://localhost:11434/v1"),
+        (&["--model", "oracle:x"], "there is no provider `oracle`"),
+        (&["--model", "openai-compatible:x"], "name its base URL, such as http://localhost:11434/v1"),
         (&["--model", "script:none"], "none: "),
     ] {
         let output = begin(&dir, more).wait_with_output().unwrap();

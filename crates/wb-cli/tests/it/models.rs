@@ -187,7 +187,7 @@ fn what_cannot_be_asked_is_refused_before_anything_is_sent() {
     let url = server.url();
     for (words, said) in [
         (&["--model", "mistral:x"][..], "there is no provider `mistral`"),
-        (&["--model", "openai:"], "expected a model behind it"),
+        (&["--model", "openai:"], "expected a provider and a model"),
         (&["--model", "openai-compatible:x"], "has no address of its own"),
         (&["--model", "openai:x", "--base-url", "127.0.0.1"], "the base URL is none"),
         (&["--model", "openai:x", "--base-url", &url, "--strategy", "policy"], "writes no digest"),

@@ -11,7 +11,7 @@ use wb_summarize::ThinkingLevel;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
 
-use crate::support::{FORCE, condensed, digest_of, good_reply, model};
+use crate::support::{FORCE, condensed, digest_of, good_reply, model, words_of_model};
 
 fn with_card(context_window: u64, replies: Vec<Script>) -> Arc<ScriptedInvoker> {
     Arc::new(ScriptedInvoker::new(replies).with_card(ModelCard::with_window(context_window)))
@@ -54,7 +54,7 @@ fn a_long_head_is_asked_in_parts_each_with_the_digest_of_those_before() {
     for nth in 0..100 {
         assert!(all.contains(&format!("» you: user {nth} ")), "message {nth} was not sent");
     }
-    assert_eq!(digest_of(&after), good_reply(&format!("part {}", prompts.len() - 1)));
+    assert_eq!(words_of_model(&after), good_reply(&format!("part {}", prompts.len() - 1)));
     let n = prompts.len() as u64;
     assert_eq!(report.usage, Usage { input_tokens: 100 * n, output_tokens: 10 * n, ..Usage::EMPTY });
 }
@@ -123,5 +123,5 @@ fn the_reply_is_capped_in_the_request_and_in_the_result() {
     let cap = invoker.requests()[0].1.max_output_tokens.expect("a cap");
     assert!(cap / 3 * 2 <= 7_464 / 8, "an eighth of the limit and half as much again: {cap}");
     assert!(report.digest_tokens <= 7_464 / 8, "{report}");
-    assert!(digest_of(&after).lines().all(|line| !line.contains("clipped")), "{}", digest_of(&after));
+    assert!(words_of_model(&after).lines().all(|line| !line.contains("clipped")), "{}", digest_of(&after));
 }

@@ -95,6 +95,19 @@ pub(crate) fn digest_of(messages: &[Message]) -> String {
     digests.remove(0).into_owned()
 }
 
+/// Returns the digest of messages without the first request, which every digest tells beside a model's words.
+pub(crate) fn words_of_model(messages: &[Message]) -> String {
+    let digest = digest_of(messages);
+    assert!(digest.starts_with("# Objective\n- First request: "), "{digest}");
+    let mut is_first = false;
+    let mut lines = digest.lines().filter(|line| {
+        is_first = line.starts_with("- First request: ") || (is_first && line.starts_with("  "));
+        !is_first
+    });
+    let words: Vec<&str> = lines.by_ref().collect();
+    words.join("\n")
+}
+
 /// Returns path and body of every file that was given back, in order.
 pub(crate) fn files_of(messages: &[Message]) -> Vec<(&str, &str)> {
     messages.iter().filter_map(restored_file).collect()

@@ -11,6 +11,7 @@ use wb_testkit::script;
 
 use crate::support::{
     AUTO, FORCE, call, condensed, digest_of, files_of, good_reply, keep, lines, model, text_of, window,
+    words_of_model,
 };
 
 fn used(context_tokens: u64) -> CondenseOpts {
@@ -110,7 +111,12 @@ fn wd1_only_a_reply_that_says_something_under_headings_is_a_digest() {
     // Of a reply that was cut off after that the whole lines are taken.
     let reply = Script::stops("# Objective\n- MODEL\n- and the te", StopReason::MaxOutput);
     let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
-    assert_eq!((digest_of(&after).as_str(), report.degraded()), ("# Objective\n- MODEL", None));
+    assert!(
+        words_of_model(&after).starts_with("# Objective\n- MODEL\n# Guardrails"),
+        "{}",
+        digest_of(&after)
+    );
+    assert_eq!(report.degraded(), None);
     // An aborted reply is a cancel: the input comes back.
     let reply = Script::stops(good_reply("MODEL"), StopReason::Aborted);
     let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
@@ -135,7 +141,7 @@ fn wd2_streamed_text_counts_where_the_reply_has_none() {
         let reply = Script::Emit(vec![delta(&good_reply("streamed")), done(end)]);
         let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
         assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
-        assert_eq!(digest_of(&after), good_reply("streamed"));
+        assert_eq!(words_of_model(&after), good_reply("streamed"));
     }
 }
 
@@ -213,7 +219,7 @@ fn wd6_nothing_is_read_after_the_reply_is_done() {
     let reply = Script::Emit(vec![done(&good_reply("x")), late, delta("more")]);
     let (after, report) = condensed(&messages, &Compactor::new().invoke(model(reply)), &FORCE);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
-    assert_eq!(digest_of(&after), good_reply("x"));
+    assert_eq!(words_of_model(&after), good_reply("x"));
 }
 
 /// The wall clock was inside, so that the output differed from run to run.

@@ -15,7 +15,7 @@ use wb_summarize::{ModelInvoker, NoDigest};
 use wb_testkit::{laws, script, script_turns};
 
 use crate::support::{
-    AUTO, FORCE, call, condensed, digest_of, files_of, good_reply, keep, lines, model, window,
+    AUTO, FORCE, call, condensed, digest_of, files_of, good_reply, keep, lines, model, window, words_of_model,
 };
 
 /// A window of 100 000 has a limit of 73 464 tokens under the seed's policy.
@@ -119,7 +119,7 @@ fn wb4_a_reply_of_100_000_characters_is_capped() {
     let (after, report) = condensed(&messages, &Compactor::new().invoke(model(Script::says(reply))), &FORCE);
     assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }));
     assert!(report.digest_tokens <= 2_000, "{report}");
-    assert!(digest_of(&after).starts_with("# Objective\n- x\n"));
+    assert!(words_of_model(&after).starts_with("# Objective\n- x\n"));
 }
 
 /// [R3] A restored file of 400 000 characters: 111 173 → 111 178 tokens.
@@ -197,7 +197,7 @@ fn wb7_no_call_is_paid_for_a_result_that_is_thrown_away() {
     assert_eq!(invoker.requests().len(), 1);
     assert_eq!((after.len(), &after[1]), (2, &big[1]), "one turn becomes one digest, which is lighter");
     let Turn::User { blocks } = &after[0] else { panic!("a digest") };
-    assert!(blocks[0].as_text().is_some_and(|text| text.len() < 500));
+    assert!(blocks[0].as_text().is_some_and(|text| text.len() < 2_000), "{blocks:?}");
 }
 
 /// [S9] The bare condenser takes the same session from 11 152 tokens to 75.
