@@ -60,7 +60,7 @@ fn outcomes(sessions: &[Session], model: &CatalogEntry, window: u64) -> Vec<Vec<
         let names = Names::of(&owned);
         let places = Places::of(&said, &names);
         let course = Course::new(session, model)?;
-        Some(RULES.map(|rule| Outcome::of(rule, &course.run_at(rule, window, &places), model)).into())
+        Some(RULES.map(|rule| Outcome::of(&course.run_at(rule, window, &places), model)).into())
     };
     sessions.iter().filter_map(of_session).collect()
 }

@@ -6,7 +6,6 @@ use wb_replay::{Interval, RULES, Rule, Run};
 /// What a rule made of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    rule: Rule,
     compactions: usize,
     max_prompt_tokens: u64,
     cost: f64,
@@ -14,11 +13,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn of(rule: Rule, run: &Run, model: &CatalogEntry) -> Self {
+    pub(crate) fn of(run: &Run, model: &CatalogEntry) -> Self {
         let spent = &run.spent;
         let (compactions, max_prompt_tokens) = (spent.compactions, spent.max_prompt_tokens);
         let cost = spent.prompt_cost(model);
-        Self { rule, compactions, max_prompt_tokens, cost, lines: run.lines.clone() }
+        Self { compactions, max_prompt_tokens, cost, lines: run.lines.clone() }
     }
 }
 
@@ -75,6 +74,10 @@ fn worst(outcomes: &Outcomes, window: u64, rule: Rule) -> (usize, f64) {
     parts.fold((0, 0.0), |(n, most), part| (n + 1, part.max(most)))
 }
 
+fn row_of(cells: std::fmt::Arguments<'_>) -> String {
+    cells.to_string()
+}
+
 fn percent(part: f64) -> String {
     if part.is_finite() { format!("{:.1}", part * 100.0) } else { "–".to_owned() }
 }
@@ -97,11 +100,11 @@ pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String 
             [total(outcomes, Rule::Weighed), left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)];
         let [weighed, near, any] = parts.map(|cost| percent(cost / at_limit));
         let lines = points(&gains(outcomes, Rule::Weighed));
-        out += &format!(
+        out += &row_of(format_args!(
             "| {} | {window} | {weighed} | {near} | {any} | {lines} | {n} | {} |\n",
             model.card.id,
             percent(most)
-        );
+        ));
     }
     out
 }
@@ -120,14 +123,14 @@ pub(crate) fn of_rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -
         let cost = total(outcomes, rule);
         let n: usize = outcomes.iter().map(|session| of(session, rule).compactions).sum();
         let lines: Vec<_> = outcomes.iter().map(|session| of(session, rule).lines.clone()).collect();
-        out += &format!(
+        out += &row_of(format_args!(
             "| {} | {n} | {cost:.2} | {} | {} | {} | {} |\n",
             rule.name(),
             percent(cost / at_limit),
             percent(mean(&lines)),
             points(&gains(outcomes, rule)),
             percent(worst(outcomes, window, rule).1)
-        );
+        ));
     }
     out
 }
