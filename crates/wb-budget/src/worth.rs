@@ -53,10 +53,13 @@ pub struct Worth {
 }
 
 impl Prospect {
-    /// Returns the size below which nothing is weighed, in tokens: three quarters of the limit. What is removed earlier
-    /// saves more than it costs, but too much of it is needed again (measured: `docs/evaluation/cost.md`).
-    pub fn floor(limit_tokens: u64) -> u64 {
-        limit_tokens - limit_tokens / 4
+    /// Tells whether a compaction is near, so that it is to be weighed: three quarters of the limit are full, and the limit
+    /// will be reached within a tenth of the forecast, or the cache is cold. Earlier ones save more than they cost, but
+    /// too much of what they remove is needed again (measured: `docs/evaluation/cost.md`).
+    pub fn is_near(&self) -> bool {
+        let soon = self.n_requests.saturating_mul(self.growth) / 10;
+        let is_coming = self.is_cold || self.tokens.saturating_add(soon) >= self.limit;
+        is_coming && self.tokens >= self.limit - self.limit / 4
     }
 
     /// Weighs a compaction now against later ones.
@@ -206,6 +209,14 @@ mod tests {
         let [cold, warm] = [true, false].map(|is_cold| Prospect { is_cold, ..known() }.weigh(&ROUND()));
         assert!((cold.never - warm.never - 900.0 * 0.9).abs() < 1e-6);
         assert!((cold.now - warm.now - 100.0 * 0.9).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_compaction_is_near_if_the_limit_is_or_the_cache_is_cold() {
+        let known = Prospect { tokens: 1_600, n_requests: 40, ..known() };
+        assert!(known.is_near() && !Prospect { n_requests: 39, ..known }.is_near());
+        assert!(Prospect { n_requests: 0, is_cold: true, ..known }.is_near());
+        assert!(!Prospect { tokens: 1_499, n_requests: 400, is_cold: true, ..known }.is_near());
     }
 
     #[test]

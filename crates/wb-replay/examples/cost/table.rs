@@ -66,11 +66,17 @@ fn left_one_out(outcomes: &Outcomes, most_lost: f64) -> f64 {
 
 /// Returns how many sessions fit the window as they are, and what the dearest of them costs beside doing nothing.
 fn worst(outcomes: &Outcomes, window: u64, rule: Rule) -> (usize, f64) {
-    let fits = outcomes.iter().filter(|session| {
-        let never = of(session, Rule::Never);
-        never.max_prompt_tokens <= window && never.cost > 0.0
-    });
-    let parts = fits.map(|session| of(session, rule).cost / of(session, Rule::Never).cost);
+    dearest(outcomes, rule, |session| of(session, Rule::Never).max_prompt_tokens <= window)
+}
+
+/// As [`worst`], of the sessions that stay below the engine's limit.
+fn worst_below(outcomes: &Outcomes, rule: Rule) -> (usize, f64) {
+    dearest(outcomes, rule, |session| of(session, Rule::AtLimit).compactions == 0)
+}
+
+fn dearest(outcomes: &Outcomes, rule: Rule, fits: impl Fn(&[Outcome]) -> bool) -> (usize, f64) {
+    let free = outcomes.iter().filter(|session| fits(session) && of(session, Rule::Never).cost > 0.0);
+    let parts = free.map(|session| of(session, rule).cost / of(session, Rule::Never).cost);
     parts.fold((0, 0.0), |(n, most), part| (n + 1, part.max(most)))
 }
 
@@ -91,19 +97,23 @@ fn points(values: &[Vec<f64>]) -> String {
 /// Renders the engine's choice beside the others, one row for each model and window.
 pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
     let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left one out, \
-        one point | left one out, any | lines of weighed | sessions that fit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|\n"
+        one point | left one out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     for (model, window, outcomes) in all {
         let at_limit = total(outcomes, Rule::AtLimit);
         let (n, most) = worst(outcomes, *window, Rule::Weighed);
+        let (_, own) = worst(outcomes, *window, Rule::AtLimit);
+        let (n_below, below) = worst_below(outcomes, Rule::Weighed);
         let parts =
             [total(outcomes, Rule::Weighed), left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)];
         let [weighed, near, any] = parts.map(|cost| percent(cost / at_limit));
         let lines = points(&gains(outcomes, Rule::Weighed));
         out += &row_of(format_args!(
-            "| {} | {window} | {weighed} | {near} | {any} | {lines} | {n} | {} |\n",
+            "| {} | {window} | {weighed} | {near} | {any} | {lines} | {n} | {} | {} | {n_below} | {} |\n",
             model.card.id,
-            percent(most)
+            percent(most),
+            percent(own),
+            percent(below)
         ));
     }
     out
