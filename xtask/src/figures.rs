@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program that measures.
-const WORDS: &str = "run --quiet --release -p wb-replay --example figures --";
-const FILE: &str = "docs/evaluation/retention.md";
-/// The folders of sessions that it can read.
+/// How a program that measures is run, but for its name.
+const WORDS: &str = "run --quiet --release -p wb-replay --example";
+/// The programs that measure, and what is written from each.
+const PROGRAMS: [(&str, &str); 2] =
+    [("figures", "docs/evaluation/retention.md"), ("cost", "docs/evaluation/cost.md")];
+/// The folders of sessions that what is kept is measured on.
 const FOLDERS: [&str; 2] = ["sessions/claude-code", "sessions/pi"];
 
 /// Writes the figures; the words are the folder of the shared data and the date, both of which may be left out.
@@ -19,16 +21,36 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         _ => return Err("usage: cargo xtask figures [FOLDER [DATE]]".to_owned()),
     };
     let shared = folder.or_else(|| std::env::var_os("WB_SHARED").map(PathBuf::from));
-    let folders = folders_of(&root.join(shared.unwrap_or_else(|| "../shared".into())))?;
+    let shared = root.join(shared.unwrap_or_else(|| "../shared".into()));
+    let folders = folders_of(&shared)?;
     let date = date.map_or_else(|| date_of_head(root), Ok)?;
-    let commit = commit_of_head(root, FILE)?;
-    let words = [&date, &commit].map(OsStr::new);
+    for (program, file) in PROGRAMS {
+        // What a moment costs is measured on every session that can be read.
+        let folders = if program == "cost" { all_folders(&shared)? } else { folders.clone() };
+        write(root, (program, file), &date, &folders)?;
+    }
+    Ok(())
+}
+
+fn write(root: &Path, (program, file): (&str, &str), date: &str, folders: &[PathBuf]) -> Result<(), String> {
+    let commit = commit_of_head(root, "docs/evaluation/")?;
+    let words = [program, "--", date, &commit].map(OsStr::new);
     let arguments = words.into_iter().chain(folders.iter().map(|folder| folder.as_os_str()));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let text = output(Command::new(cargo).args(WORDS.split(' ')).args(arguments).current_dir(root))?;
-    std::fs::write(root.join(FILE), text).map_err(|error| format!("{FILE}: {error}"))?;
-    println!("{FILE}: written");
+    std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
+    println!("{file}: written");
     Ok(())
+}
+
+/// Returns every folder of sessions, in order.
+fn all_folders(shared: &Path) -> Result<Vec<PathBuf>, String> {
+    let sessions = shared.join("sessions");
+    let entries = sessions.read_dir().map_err(|error| format!("{}: {error}", sessions.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    Ok(folders)
 }
 
 /// Returns the folders of sessions that are there, or what to do if none is.
@@ -54,7 +76,7 @@ pub(crate) fn commit_of_head(root: &Path, file: &str) -> Result<String, String> 
 }
 
 fn named(commit: &str, changes: &str, file: &str) -> String {
-    let is_other = |line: &str| !line.ends_with(file);
+    let is_other = |line: &str| !line.contains(file);
     if changes.lines().any(is_other) { format!("{commit} with changes") } else { commit.to_owned() }
 }
 
@@ -100,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_commit_with_changes_says_so_but_for_the_figures_themselves() {
-        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n", FILE), "0a1b2c3");
-        assert_eq!(named("0a1b2c3", " M README.md\n", FILE), "0a1b2c3 with changes");
+        assert_eq!(named("0a1b2c3", " M docs/evaluation/retention.md\n", "docs/evaluation/"), "0a1b2c3");
+        assert_eq!(named("0a1b2c3", " M README.md\n", "docs/evaluation/"), "0a1b2c3 with changes");
     }
 }

@@ -119,6 +119,16 @@ impl Budget {
         Self { target, ..self }
     }
 
+    /// Fires above fewer tokens, overhead included, and lands below them as it would below the limit; unchanged where
+    /// that is no less, or there is no window.
+    #[must_use]
+    pub fn firing_above(self, tokens: u64) -> Self {
+        if !self.lands || tokens >= self.limit {
+            return self;
+        }
+        Self { limit: tokens, target: self.target.min(target_below(tokens)), ..self }
+    }
+
     /// Returns whether there is a target that a result must reach. Without a window and a limit there is only a gate.
     pub fn has_target(&self) -> bool {
         self.lands
@@ -229,6 +239,15 @@ mod tests {
         let less = budget.anchored(3_000, 6_000);
         assert_eq!((less.context_tokens(6_000), less.overhead), (3_000, 500));
         assert!(budget.is_over(6_000) && !less.is_over(6_000));
+    }
+
+    #[test]
+    fn a_gate_that_fires_earlier_lands_below_that() {
+        let budget = of(10_000, &AUTO_CONDENSE_POLICY, 0);
+        let early = budget.firing_above(4_000);
+        assert!(early.is_over(4_001) && !early.is_over(4_000) && !budget.is_over(4_001));
+        assert_eq!((early.target, early.tail), (3_500, budget.tail));
+        assert_eq!(budget.firing_above(budget.limit), budget);
     }
 
     #[test]

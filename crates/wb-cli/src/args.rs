@@ -381,6 +381,9 @@ pub(crate) struct Replay {
     /// told in tokens.
     #[arg(long, value_name = "PRICES", value_parser = prices)]
     pub(crate) price: Option<Prices>,
+    /// Take the prices of a model of the catalog, those for long prompts and the life of its cache too; see `wb models`
+    #[arg(long, value_name = "ID", conflicts_with = "price")]
+    pub(crate) model: Option<String>,
     /// Write a page with charts to OUT, one file that needs no other; `-` is standard output
     #[arg(long, value_name = "OUT")]
     pub(crate) html: Option<PathBuf>,

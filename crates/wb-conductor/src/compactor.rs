@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use wb_budget::{
-    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, TokenCounter, TokenHeuristic,
+    AUTO_CONDENSE_POLICY, Budget, BudgetPolicy, ModelCard, PolicyError, Prices, TokenCounter, TokenHeuristic,
 };
 use wb_message::{Conversation, Message, ToolVocabulary};
 use wb_summarize::{Facts, ModelInvoker, Summarizer};
@@ -215,6 +215,11 @@ impl Compactor {
         let mut budget = Budget::resolve(self.card.as_ref(), &self.policy, self.overhead_tokens)?;
         budget.digest = budget.digest.min(self.digest_tokens);
         Ok(budget)
+    }
+
+    /// Returns what the model costs, if its card tells that.
+    pub(crate) fn prices(&self) -> Option<&Prices> {
+        self.card.as_ref()?.prices.as_ref()
     }
 
     /// Returns the summarizer that one compaction asks.

@@ -16,6 +16,7 @@ use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
 use crate::plan::{Plan, Ready};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
+use crate::rate::Rate;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
 
 /// Follows an agent's transcript and compacts it.
@@ -57,6 +58,7 @@ pub struct AgentContext {
     min_savings_ppm: u64,
     /// How many tokens the context held when a digest would have saved too little.
     not_worth_it_at: Option<u64>,
+    rate: Rate,
     /// What was sent last, where a cache is used.
     sent: Option<PromptPrefix>,
     continuation: TruncationState,
@@ -105,6 +107,7 @@ impl AgentContext {
             start_above: None,
             min_savings_ppm: CompactionConfig::default().min_savings_ppm(),
             not_worth_it_at: None,
+            rate: Rate::default(),
             sent: None,
             continuation: TruncationState::default(),
             max_continuations: DEFAULT_MAX_CONTINUATIONS,
@@ -270,14 +273,43 @@ impl AgentContext {
     /// asked for meanwhile is put in, and what is over budget even so is compacted without a model. Nothing waits.
     ///
     /// Two reports come where both were done; who takes them back takes back the last one first.
+    ///
+    /// Where the card tells prices, a context near its limit is compacted before it is over budget if that is
+    /// cheaper until the end of the session; see [`Prospect`](wb_budget::Prospect). The report tells what was weighed.
     pub fn before_request(&mut self, messages: &mut Vec<Message>) -> Vec<CompactionReport> {
         let mut done = Vec::from_iter(self.finish(messages));
-        if self.is_over(messages) {
+        let is_over = self.is_over(messages);
+        self.rate.request(self.tracker.context_tokens());
+        if is_over {
             done.push(self.compact_locally(messages, &CondenseOpts::default()));
+        } else if let Some(report) = self.compact_if_it_pays(messages) {
+            done.push(report);
         } else {
             self.start_if_due(messages);
         }
+        self.rate.sent(self.tracker.context_tokens());
         done
+    }
+
+    /// Says that the provider's cache has outlived its time since the last request, so that the next prompt is written
+    /// to it whole. It counts where the card tells prices.
+    pub fn cache_is_cold(&mut self) {
+        self.rate.is_cold = true;
+    }
+
+    /// Compacts below the limit, if that is cheaper until the end of the session than any later compaction.
+    fn compact_if_it_pays(&mut self, messages: &mut Vec<Message>) -> Option<CompactionReport> {
+        self.compactor.prices()?;
+        let (limit, tokens) = (self.budget().ok()?.limit, self.tracker.context_tokens());
+        if self.task.is_some() || !self.rate.is_due(tokens, limit) {
+            return None;
+        }
+        let opts = CondenseOpts::default();
+        let planned = self.plan_above(messages, &opts, tokens.saturating_sub(1), |_, plan| {
+            let pays = plan.report.worth.is_some_and(|worth| worth.pays_now());
+            pays.then(|| opts.local(plan.held()))
+        });
+        Some(planned.ok()??.apply_tracked(messages, &mut self.tracker))
     }
 
     /// Takes in the answer that the messages end with, and what the provider counted for it.
@@ -379,6 +411,17 @@ impl AgentContext {
         opts: &CondenseOpts,
         then: impl FnOnce(&Compactor, Plan<'_>) -> R,
     ) -> Result<R, Box<CompactionReport>> {
+        self.plan_above(messages, opts, u64::MAX, then)
+    }
+
+    /// Plans with a gate that fires above so many tokens, or above the limit if that is less.
+    fn plan_above<R>(
+        &mut self,
+        messages: &[Message],
+        opts: &CondenseOpts,
+        tokens: u64,
+        then: impl FnOnce(&Compactor, Plan<'_>) -> R,
+    ) -> Result<R, Box<CompactionReport>> {
         self.observe(messages);
         if !self.tracker.knows_from(0, messages) {
             self.rebuild(messages);
@@ -391,9 +434,11 @@ impl AgentContext {
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
+        let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        compactor
-            .plan_within(&view, budget, opts, (anchored, None), Some(&self.facts))
-            .map(|plan| then(compactor, plan))
+        let budget = budget.map(|budget| budget.firing_above(tokens));
+        let plan = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts))?;
+        let worth = compactor.prices().map(|prices| self.rate.weigh(&plan, limit, prices));
+        Ok(then(compactor, plan.weighed(worth)))
     }
 }

@@ -78,6 +78,13 @@ impl<'a> Draft<'a> {
         self.prefix[at + 1] - self.prefix[at]
     }
 
+    /// Returns the weight of the messages before the first one that is changed.
+    pub(crate) fn stable_tokens(&self) -> u64 {
+        let is_kept = |(at, slot): &(usize, &Slot)| matches!(slot, Slot::Kept(origin) if origin == at);
+        let n_stable = self.slots.iter().enumerate().take_while(is_kept).count();
+        self.input.prefix[n_stable]
+    }
+
     /// Returns the index in the input that a place stands for.
     pub(crate) fn origin(&self, at: usize) -> Option<usize> {
         match &self.slots[at] {

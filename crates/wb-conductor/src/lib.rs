@@ -35,6 +35,7 @@ pub mod condenser;
 pub mod host;
 pub mod continuation;
 pub mod prompt_cache;
+mod rate;
 pub mod context;
 pub mod agent_settings;
 

@@ -6,7 +6,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic};
+use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic, Worth};
 use wb_message::markers::{digest_body, is_cleared, restored_file};
 use wb_message::{Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
 use wb_summarize::{
@@ -134,6 +134,16 @@ impl Plan<'_> {
     /// Returns the least that is saved, in tokens.
     pub fn tokens_saved(&self) -> u64 {
         self.draft.input.total_tokens().saturating_sub(self.tokens_at_most())
+    }
+
+    /// Returns the tokens of the transcript before the first message that is changed.
+    pub fn stable_tokens(&self) -> u64 {
+        self.draft.stable_tokens()
+    }
+
+    pub(crate) fn weighed(mut self, worth: Option<Worth>) -> Self {
+        self.report.worth = worth;
+        self
     }
 
     /// Tells whether a digest is to be written that is long enough to ask a model for it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript};
+use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
 use wb_message::{PatchError, Undo};
 use wb_summarize::{Facts, Finding, FindingKind, NoDigest};
 
@@ -114,6 +114,8 @@ pub struct CompactionReport {
     pub refused: Option<String>,
     /// Why the output is not within its target.
     pub irreducible: Option<Irreducible>,
+    /// What the moment was chosen by, where prices are known and a session is followed.
+    pub worth: Option<Worth>,
     /// Whether runs that did not help have opened the breaker, so that no model is asked.
     pub breaker_open: bool,
     /// Why the input came back as it was; none where it was changed.
@@ -180,6 +182,9 @@ impl fmt::Display for CompactionReport {
         }
         if let Some(refused) = &self.refused {
             write!(f, "; {refused}")?;
+        }
+        if let Some(worth) = &self.worth {
+            write!(f, "; weighed: {worth}")?;
         }
         if self.breaker_open {
             f.write_str("; breaker open: no model is asked")?;

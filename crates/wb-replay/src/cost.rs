@@ -4,7 +4,8 @@
 //! before it. The longest part of the prompt, from its start, that is unchanged since the last request is read from the
 //! cache, unless it has fewer than [`MIN_CACHED_TOKENS`]. The rest is written to it, since the next request reads it
 //! again. A prompt below [`MIN_CACHED_TOKENS`] is not cached at all, and is fresh input. A compaction breaks the prefix at
-//! the first message that it changes. The cache never expires. The system prompt and the tools, which files do not hold,
+//! the first message that it changes. Where the life of the cache is known, a prompt that came later than that after
+//! anything was written to the session's file finds it empty; else it never expires. The system prompt and the tools, which files do not hold,
 //! are left out for all strategies alike.
 //!
 //! A strategy compacts before the request that would be above the limit of the engine's budget, without a model and so
@@ -13,12 +14,13 @@
 //! the context that it stands for.
 
 use serde::Serialize;
-use wb_budget::{Usage, estimate_message_tokens};
+use wb_budget::{CatalogEntry, Prices, Usage, estimate_message_tokens};
 use wb_message::{Message, markers};
 
 use crate::message_text::total_size;
 use crate::session::Session;
 use crate::strategy::{Engine, Strategy, mask_in_place};
+use crate::times::idle_ms;
 
 /// Prompts, and unchanged parts of them, below this are not cached by providers, in tokens.
 const MIN_CACHED_TOKENS: u64 = 1024;
@@ -87,6 +89,30 @@ impl Tally {
 }
 
 impl Spent {
+    /// Returns what the prompts cost at the prices of a model, in US dollars; 0 if it tells none.
+    pub fn prompt_cost(&self, model: &CatalogEntry) -> f64 {
+        let free = Prices::default();
+        let output_cost = |point: &Point| model.prices_at(point.prompt_tokens).unwrap_or(&free).output;
+        let mut told = 0;
+        let outputs = self.points.iter().map(|point| {
+            let output_tokens =
+                point.usage.output_tokens - std::mem::replace(&mut told, point.usage.output_tokens);
+            output_tokens as f64 * output_cost(point) / 1e6
+        });
+        self.cost(|tokens| model.prices_at(tokens).unwrap_or(&free)) - outputs.sum::<f64>()
+    }
+
+    /// Returns what was spent in US dollars, each request at the prices of its length.
+    pub(crate) fn cost<'a>(&self, prices_at: impl Fn(u64) -> &'a Prices) -> f64 {
+        let mut paid = Tally::default();
+        let of_request = |point: &Point| {
+            let (prices, before) =
+                (prices_at(point.prompt_tokens), std::mem::replace(&mut paid, point.usage));
+            prices.cost(&point.usage.usage()) - prices.cost(&before.usage())
+        };
+        self.points.iter().map(of_request).sum()
+    }
+
     /// Adds one request.
     fn request(&mut self, prompt_tokens: u64, cached_tokens: u64, output_tokens: u64) {
         let new = prompt_tokens - cached_tokens;
@@ -113,21 +139,38 @@ impl Spent {
 
 /// A context that grows, and what of it the cache holds.
 #[derive(Debug, Default)]
-struct Growing {
-    messages: Vec<Message>,
+pub(crate) struct Growing<'a> {
+    pub(crate) messages: Vec<Message>,
+    clock: Clock<'a>,
+    /// Whether the cache has outlived its time.
+    pub(crate) is_cold: bool,
     /// The weight of each message, in tokens.
     weights: Vec<u64>,
-    tokens: u64,
+    pub(crate) tokens: u64,
     /// How many messages the last request sent and are still the same.
     n_cached: usize,
     cached_tokens: u64,
     /// The sum of the sizes after compactions to another context; see [`crate::size`].
     compacted_size: f64,
-    spent: Spent,
+    pub(crate) spent: Spent,
 }
 
-impl Growing {
-    fn push(&mut self, message: Message) {
+/// When a session was written, and how long a cache lives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock<'a> {
+    times_ms: &'a [i64],
+    life_ms: Option<i64>,
+}
+
+impl<'a> Growing<'a> {
+    pub(crate) fn new(session: &'a Session, life_seconds: Option<u64>) -> Self {
+        let life_ms = life_seconds.and_then(|life| i64::try_from(life.saturating_mul(1000)).ok());
+        Self { clock: Clock { times_ms: &session.times_ms, life_ms }, ..Self::default() }
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        let idle_ms = self.clock.life_ms.and_then(|_| idle_ms(&message, self.clock.times_ms));
+        self.is_cold |= idle_ms > self.clock.life_ms;
         let tokens = estimate_message_tokens(&message);
         self.tokens += tokens;
         self.weights.push(tokens);
@@ -135,7 +178,10 @@ impl Growing {
     }
 
     /// Sends the context; the answer weighs this much.
-    fn request(&mut self, output_tokens: u64) {
+    pub(crate) fn request(&mut self, output_tokens: u64) {
+        if std::mem::take(&mut self.is_cold) {
+            (self.n_cached, self.cached_tokens) = (0, 0);
+        }
         let was_cached = self.cached_tokens >= MIN_CACHED_TOKENS;
         self.spent.request(self.tokens, if was_cached { self.cached_tokens } else { 0 }, output_tokens);
         (self.n_cached, self.cached_tokens) = (self.messages.len(), self.tokens);
@@ -148,6 +194,13 @@ impl Growing {
         self.weights = messages.iter().map(estimate_message_tokens).collect();
         self.messages = messages;
         self.break_cache(n_same);
+    }
+
+    /// Takes in a compaction that left so many messages at the start as they were.
+    pub(crate) fn compacted(&mut self, n_same: usize) {
+        self.weights = self.messages.iter().map(estimate_message_tokens).collect();
+        self.break_cache(n_same);
+        self.spent.compactions += 1;
     }
 
     /// Takes from the cache what comes after so many messages, and adds the weights up anew.
@@ -197,7 +250,7 @@ impl Growing {
     }
 }
 
-fn is_answer(message: &Message) -> bool {
+pub(crate) fn is_answer(message: &Message) -> bool {
     matches!(message, Message::Assistant { .. })
 }
 
@@ -209,9 +262,10 @@ pub(crate) fn spend(
     window: u64,
     engine: &Engine,
     rival_size: Option<f64>,
+    life_seconds: Option<u64>,
 ) -> (Spent, Option<f64>) {
     let (limit, patience) = (engine.limit_tokens(), window / 16);
-    let (mut context, mut ask_above) = (Growing::default(), limit);
+    let (mut context, mut ask_above) = (Growing::new(session, life_seconds), limit);
     for message in session.said() {
         if is_answer(message) {
             if context.tokens > ask_above {
@@ -228,8 +282,8 @@ pub(crate) fn spend(
 }
 
 /// Goes through a session as its agent compacted it.
-pub(crate) fn spend_native(session: &Session) -> Spent {
-    let mut context = Growing::default();
+pub(crate) fn spend_native(session: &Session, life_seconds: Option<u64>) -> Spent {
+    let mut context = Growing::new(session, life_seconds);
     for (at, segment) in session.segments.iter().enumerate() {
         let (left, new) = segment.messages.split_at(segment.n_seen);
         if at > 0 {
@@ -255,7 +309,6 @@ pub(crate) fn spend_native(session: &Session) -> Spent {
 mod tests {
     use super::*;
     use crate::session::Stretch;
-    use wb_budget::Prices;
     use wb_message::ToolVocabulary;
 
     /// A prompt of 3 × 3 600 characters is about 1 000 tokens.
@@ -265,7 +318,7 @@ mod tests {
 
     fn spent(messages: Vec<Message>, strategy: Strategy, window: u64) -> Spent {
         let engine = Engine::new(window, ToolVocabulary::UNIVERSAL);
-        spend(&Session::of("s", messages), strategy, window, &engine, None).0
+        spend(&Session::of("s", messages), strategy, window, &engine, None, None).0
     }
 
     #[test]
@@ -282,6 +335,18 @@ mod tests {
         assert_eq!((spent.requests, spent.compactions, spent.usage), (2, 0, tally));
         assert_eq!(spent.max_prompt_tokens, weights[..3].iter().sum::<u64>());
         assert_eq!(spent.points[0].prompt_tokens, weights[0]);
+    }
+
+    #[test]
+    fn a_prompt_after_the_life_of_the_cache_is_written_whole() {
+        let at = |timestamp| Message::User { content: "x".repeat(7200).into(), timestamp };
+        let messages = vec![at(1_000_000_000_000), Message::assistant("Yes."), at(1_000_000_600_000)];
+        let messages = [messages, vec![Message::assistant("No.")]].concat();
+        let session = Session { times_ms: vec![1_000_000_000_000], ..Session::of("s", messages) };
+        let engine = Engine::new(200_000, ToolVocabulary::UNIVERSAL);
+        let spent = |life| spend(&session, Strategy::Everything, 200_000, &engine, None, life).0.usage;
+        assert!(spent(Some(600)).cached_tokens > 0 && spent(None).cached_tokens > 0);
+        assert_eq!(spent(Some(300)).cached_tokens, 0);
     }
 
     #[test]
@@ -310,7 +375,7 @@ mod tests {
             Stretch { messages: vec![summary.clone(), prompt(1), Message::assistant("No.")], n_seen: 1 },
         ];
         let session = Session { segments, ..Session::of("s", Vec::new()) };
-        let native = spend_native(&session);
+        let native = spend_native(&session, None);
         assert_eq!((native.requests, native.compactions), (3, 1));
         let summary_tokens = estimate_message_tokens(&summary);
         assert_eq!(native.points[2].prompt_tokens, summary_tokens + estimate_message_tokens(&prompt(1)));

@@ -32,9 +32,11 @@ mod message_text;
 mod needs;
 mod kept;
 mod cuts;
+mod times;
 mod session;
 mod strategy;
 mod cost;
+mod rules;
 mod bootstrap;
 mod to_size;
 mod replay;
@@ -53,6 +55,7 @@ pub use needs::{Names, Need};
 pub use replay::{
     CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
 };
+pub use rules::{Course, Places, RULES, Rule, Run};
 pub use session::{Session, Stretch};
 pub use strategy::{STRATEGIES, Strategy};
 pub use to_size::{Forced, digesting};

@@ -1,7 +1,7 @@
 //! A replay: every strategy at the past places of sessions, measured on what came next.
 
 use serde::Serialize;
-use wb_budget::Prices;
+use wb_budget::{CatalogEntry, Prices};
 use wb_message::{Message, markers};
 
 use crate::bootstrap::Interval;
@@ -9,6 +9,7 @@ use crate::cost::{Spent, Tally, spend, spend_native};
 use crate::cuts::CutRule;
 use crate::kept::{Asked, Kept};
 use crate::needs::Names;
+use crate::rules::{Course, RULES};
 use crate::session::{Session, Stretch};
 use crate::strategy::{Engine, RIVALS, STRATEGIES, Strategy, pipeline};
 use crate::to_size::{Forced, digesting};
@@ -31,11 +32,34 @@ pub struct Options {
     pub max_cuts: usize,
     /// What tokens cost; none leaves costs in tokens.
     pub prices: Option<Prices>,
+    /// The model whose prices these are, which may have others for long prompts, and a cache that expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<CatalogEntry>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { windows: vec![32_000, 64_000], n_future: 40, max_cuts: 6, prices: None }
+        Self { windows: vec![32_000, 64_000], n_future: 40, max_cuts: 6, prices: None, model: None }
+    }
+}
+
+impl Options {
+    /// Replays with the prices of a model of the catalog.
+    #[must_use]
+    pub fn of_model(self, model: &CatalogEntry) -> Self {
+        Self { prices: model.card.prices.clone(), model: Some(model.clone()), ..self }
+    }
+
+    /// Returns for how long the cache lives, if that is known.
+    pub(crate) fn life_seconds(&self) -> Option<u64> {
+        self.model.as_ref()?.cache.map(|cache| cache.life_seconds)
+    }
+
+    /// Returns what was spent in US dollars, each request at the price of its length.
+    pub(crate) fn cost(&self, spent: &Spent) -> Option<f64> {
+        let prices = self.prices.as_ref()?;
+        let at = |tokens| self.model.as_ref().and_then(|model| model.prices_at(tokens)).unwrap_or(prices);
+        Some(spent.cost(at))
     }
 }
 
@@ -300,7 +324,7 @@ fn beside_native(asked: &Asked<'_>, left: &[Message], session: &Session) -> Vec<
 
 fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
     let row = |window, strategy, spent: Spent| {
-        let cost = options.prices.as_ref().map(|prices| prices.cost(&spent.usage.usage()));
+        let cost = options.cost(&spent);
         CostRow { window, strategy, spent, cost }
     };
     let mut rows = Vec::new();
@@ -308,14 +332,21 @@ fn costs(session: &Session, options: &Options) -> Vec<CostRow> {
         let engine = Engine::new(window, session.vocabulary);
         let mut rival_size = None;
         for strategy in STRATEGIES {
-            let (spent, mean_size) = spend(session, strategy, window, &engine, rival_size);
+            let (spent, mean_size) =
+                spend(session, strategy, window, &engine, rival_size, options.life_seconds());
             if strategy == STRATEGIES[0] {
                 rival_size = mean_size;
             }
             rows.push(row(Some(window), strategy.name(), spent));
         }
+        if let Some(prices) = &options.prices {
+            let course = Course::at(session, prices, options.life_seconds());
+            rows.extend(
+                RULES.iter().map(|rule| row(Some(window), rule.name(), course.run(*rule, window).spent)),
+            );
+        }
     }
-    rows.push(row(None, NATIVE, spend_native(session)));
+    rows.push(row(None, NATIVE, spend_native(session, options.life_seconds())));
     rows
 }
 

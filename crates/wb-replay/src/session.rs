@@ -1,5 +1,6 @@
 //! A session as it was: its segments between native compactions, and the messages that it would have without any.
 
+use crate::times::times_of;
 use wb_formats::{Document, FormatError};
 use wb_message::{Block, Message, ToolVocabulary, markers};
 use wb_summarize::Facts;
@@ -16,6 +17,8 @@ pub struct Session {
     pub segments: Vec<Stretch>,
     /// How its agent calls its tools.
     pub vocabulary: ToolVocabulary,
+    /// When something was written to its file, in milliseconds since the Unix epoch, in order.
+    pub times_ms: Vec<i64>,
 }
 
 /// What the model saw between two native compactions.
@@ -56,13 +59,15 @@ impl Session {
     ) -> Result<Self, FormatError> {
         let segments = document.segments(conversation)?.into_iter().map(|segment| segment.messages);
         let segments = stretches(segments);
-        Ok(Self { name: name.into(), format: document.format().name(), segments, vocabulary })
+        let times_ms = times_of(document.parts())?;
+        Ok(Self { name: name.into(), format: document.format().name(), segments, vocabulary, times_ms })
     }
 
     /// Builds a session of one segment.
     pub fn of(name: impl Into<String>, messages: Vec<Message>) -> Self {
         let segments = vec![Stretch { messages, n_seen: 0 }];
-        Self { name: name.into(), format: "native", segments, vocabulary: ToolVocabulary::UNIVERSAL }
+        let (vocabulary, times_ms) = (ToolVocabulary::UNIVERSAL, Vec::new());
+        Self { name: name.into(), format: "native", segments, vocabulary, times_ms }
     }
 
     /// Visits what was said in order, as if nothing had ever been compacted.

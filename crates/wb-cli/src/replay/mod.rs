@@ -10,6 +10,7 @@ use serde::Serialize;
 use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
 use crate::args;
+use crate::config::catalog;
 use crate::escape::escaped;
 use crate::input_files::{self, Source};
 use crate::output_file::{check_target, write_whole};
@@ -47,6 +48,11 @@ pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
         n_future: args.future as usize,
         max_cuts: args.max_cuts as usize,
         prices: args.price.clone(),
+        model: None,
+    };
+    let options = match &args.model {
+        Some(id) => of_model(shell, options, id)?,
+        None => options,
     };
     let (reports, skipped) = replay_all(shell, &sources, &options);
     if reports.is_empty() {
@@ -68,6 +74,17 @@ pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
         return shell.print_json(&Replayed { replay: &replay, caveat: CAVEAT, skipped: &skipped });
     }
     shell.print(|page| table::write(page, &replay))
+}
+
+/// Takes the prices of a model of the catalog.
+fn of_model(shell: &Shell, options: Options, id: &str) -> Result<Options, UserError> {
+    let catalog = catalog(shell)?;
+    let hint = "name its prices with --price, or another model; wb models shows them all";
+    let model = catalog.look_up(id).map_err(|error| UserError::new(error.to_string(), hint))?;
+    if model.card.prices.is_none() {
+        return Err(UserError::new(format!("the catalog tells no prices of {id}"), hint));
+    }
+    Ok(options.of_model(model))
 }
 
 /// Why no session was replayed: what is wrong with the only file, if there is one.

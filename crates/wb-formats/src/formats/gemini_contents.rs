@@ -35,8 +35,11 @@ impl Format for GeminiContents {
     fn detect(&self, probe: &Probe) -> Confidence {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
-        let is_content =
-            |it: &Seen| it.has("parts") && matches!(it.role.as_str(), "user" | "model" | "function" | "");
+        // Other lists of parts say what kind each message is.
+        let is_content = |it: &Seen| {
+            let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
+            is_role && it.has("parts") && !it.has("kind")
+        };
         let mut contents = list.filter(|it| it.is_list).into_iter().flat_map(Seen::elements).peekable();
         if contents.peek().is_some() && contents.all(is_content) { Confidence::Sure } else { Confidence::No }
     }

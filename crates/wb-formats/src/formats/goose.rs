@@ -56,7 +56,12 @@ impl Format for Goose {
             let is_list = it.inner.as_deref().is_some_and(|content| content.is_list);
             it.has("role") && it.has("created") && it.has("content") && is_list && it.r#type.is_empty()
         };
-        if probe.values.iter().any(is_line) { Confidence::Sure } else { Confidence::No }
+        let is_header = |it: &Seen| it.has("working_dir") && it.has("message_count");
+        if probe.values.iter().any(is_line) || probe.first().is_some_and(is_header) {
+            Confidence::Sure
+        } else {
+            Confidence::No
+        }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {

@@ -1,0 +1,146 @@
+//! The tables as Markdown.
+
+use wb_budget::CatalogEntry;
+use wb_replay::{Interval, RULES, Rule, Run};
+
+/// What a rule made of one session.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    compactions: usize,
+    max_prompt_tokens: u64,
+    cost: f64,
+    lines: Vec<f64>,
+}
+
+impl Outcome {
+    pub(crate) fn of(run: &Run, model: &CatalogEntry) -> Self {
+        let spent = &run.spent;
+        let (compactions, max_prompt_tokens) = (spent.compactions, spent.max_prompt_tokens);
+        let cost = spent.prompt_cost(model);
+        Self { compactions, max_prompt_tokens, cost, lines: run.lines.clone() }
+    }
+}
+
+/// What every rule made of every session.
+type Outcomes = [Vec<Outcome>];
+
+fn of(session: &[Outcome], rule: Rule) -> &Outcome {
+    // Every session has every rule, in one order.
+    &session[RULES.iter().position(|known| *known == rule).unwrap_or(0)]
+}
+
+fn total(outcomes: &Outcomes, rule: Rule) -> f64 {
+    outcomes.iter().map(|session| of(session, rule).cost).sum()
+}
+
+/// Returns by how much the lines of a rule are above those of the limit, for each session and place.
+fn gains(outcomes: &Outcomes, rule: Rule) -> Vec<Vec<f64>> {
+    let gain = |session: &Vec<Outcome>| {
+        let pairs = of(session, rule).lines.iter().zip(&of(session, Rule::AtLimit).lines);
+        pairs.map(|(one, other)| one - other).collect()
+    };
+    outcomes.iter().map(gain).collect()
+}
+
+fn mean(values: &[Vec<f64>]) -> f64 {
+    let n = values.iter().map(Vec::len).sum::<usize>().max(1);
+    values.iter().flatten().sum::<f64>() / n as f64
+}
+
+/// Returns the rules that need no forecast.
+fn rivals() -> impl Iterator<Item = Rule> {
+    RULES.into_iter().filter(|rule| !matches!(rule, Rule::AtLimit | Rule::Weighed))
+}
+
+/// Adds up what the rule costs that was the cheapest on the other sessions, among those that kept enough there and fit.
+fn left_one_out(outcomes: &Outcomes, most_lost: f64) -> f64 {
+    let cost = |left: usize| {
+        let others = [&outcomes[..left], &outcomes[left + 1..]].concat();
+        let keeps = |rule: &Rule| *rule != Rule::Never && mean(&gains(&others, *rule)) >= -most_lost;
+        let best =
+            rivals().filter(keeps).min_by(|one, two| total(&others, *one).total_cmp(&total(&others, *two)));
+        best.map_or(f64::INFINITY, |rule| of(&outcomes[left], rule).cost)
+    };
+    (0..outcomes.len()).map(cost).sum()
+}
+
+/// Returns how many sessions fit the window as they are, and what the dearest of them costs beside doing nothing.
+fn worst(outcomes: &Outcomes, window: u64, rule: Rule) -> (usize, f64) {
+    dearest(outcomes, rule, |session| of(session, Rule::Never).max_prompt_tokens <= window)
+}
+
+/// As [`worst`], of the sessions that stay below the engine's limit.
+fn worst_below(outcomes: &Outcomes, rule: Rule) -> (usize, f64) {
+    dearest(outcomes, rule, |session| of(session, Rule::AtLimit).compactions == 0)
+}
+
+fn dearest(outcomes: &Outcomes, rule: Rule, fits: impl Fn(&[Outcome]) -> bool) -> (usize, f64) {
+    let free = outcomes.iter().filter(|session| fits(session) && of(session, Rule::Never).cost > 0.0);
+    let parts = free.map(|session| of(session, rule).cost / of(session, Rule::Never).cost);
+    parts.fold((0, 0.0), |(n, most), part| (n + 1, part.max(most)))
+}
+
+fn row_of(cells: std::fmt::Arguments<'_>) -> String {
+    cells.to_string()
+}
+
+fn percent(part: f64) -> String {
+    if part.is_finite() { format!("{:.1}", part * 100.0) } else { "–".to_owned() }
+}
+
+fn points(values: &[Vec<f64>]) -> String {
+    let Some(Interval { mean, range, .. }) = Interval::of(values) else { return "–".to_owned() };
+    let range = range.map(|(low, high)| format!(" ({:+.1} to {:+.1})", low * 100.0, high * 100.0));
+    format!("{:+.1}{}", mean * 100.0, range.unwrap_or_default())
+}
+
+/// Renders the engine's choice beside the others, one row for each model and window.
+pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String {
+    let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left one out, \
+        one point | left one out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
+    for (model, window, outcomes) in all {
+        let at_limit = total(outcomes, Rule::AtLimit);
+        let (n, most) = worst(outcomes, *window, Rule::Weighed);
+        let (_, own) = worst(outcomes, *window, Rule::AtLimit);
+        let (n_below, below) = worst_below(outcomes, Rule::Weighed);
+        let parts =
+            [total(outcomes, Rule::Weighed), left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)];
+        let [weighed, near, any] = parts.map(|cost| percent(cost / at_limit));
+        let lines = points(&gains(outcomes, Rule::Weighed));
+        out += &row_of(format_args!(
+            "| {} | {window} | {weighed} | {near} | {any} | {lines} | {n} | {} | {} | {n_below} | {} |\n",
+            model.card.id,
+            percent(most),
+            percent(own),
+            percent(below)
+        ));
+    }
+    out
+}
+
+/// Renders what every rule costs at the prices of a model in a window.
+pub(crate) fn of_rules(model: &CatalogEntry, window: u64, outcomes: &Outcomes) -> String {
+    let as_of = model.card.prices.as_ref().map_or("", |prices| &prices.as_of);
+    let life = model.cache.map_or_else(String::new, |cache| format!(", cache of {} s", cache.life_seconds));
+    let mut out = format!(
+        "### {}, window of {window}\n\nPrices of {as_of}{life}.\n\n| rule | compacted | $ | % of at-limit | lines % | points | worst \
+         % |\n|---|---:|---:|---:|---:|---:|---:|\n",
+        model.card.id
+    );
+    let at_limit = total(outcomes, Rule::AtLimit);
+    for rule in RULES {
+        let cost = total(outcomes, rule);
+        let n: usize = outcomes.iter().map(|session| of(session, rule).compactions).sum();
+        let lines: Vec<_> = outcomes.iter().map(|session| of(session, rule).lines.clone()).collect();
+        out += &row_of(format_args!(
+            "| {} | {n} | {cost:.2} | {} | {} | {} | {} |\n",
+            rule.name(),
+            percent(cost / at_limit),
+            percent(mean(&lines)),
+            points(&gains(outcomes, rule)),
+            percent(worst(outcomes, window, rule).1)
+        ));
+    }
+    out
+}
