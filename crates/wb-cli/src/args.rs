@@ -19,8 +19,8 @@ use crate::strategy::Strategy;
 ///
 /// Without a command it shows how full the newest sessions on this machine are, and changes nothing.
 ///
-/// Reads sessions of Claude Code, Codex, opencode and pi, and messages as JSON or JSON lines; the format is told from the
-/// content. Works without a key and without a network, unless a model is named.
+/// Reads the sessions of coding agents, logs of evaluations and the bodies of requests: `wb formats` lists them, and the format is
+/// told from the content. Works without a key and without a network, unless a model is named.
 #[derive(Debug, Parser)]
 #[command(name = "wb", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
@@ -63,8 +63,7 @@ pub(crate) enum Command {
     ///
     /// It also says whether the session would be compacted. Of a folder every session file below it is shown on one line.
     ///
-    /// These are read: session files of Claude Code (also the export of the web), Codex and pi, the database and the export of
-    /// opencode, and messages as one JSON array, as {"messages":[…]} or as JSON lines.
+    /// `wb formats` lists what is read.
     Weigh(Weigh),
     /// Shows what a compaction would do
     ///

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
+use wb_budget::Catalog;
 use wb_dialect::{Dialect, Encoded};
 use wb_formats::{View, newest};
 use wb_message::{Block, Message};
@@ -41,7 +42,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     }
     let document = shell.timed("reading", || document(&args.file, Access::Read))?;
     let read = newest(document.as_ref()).and_then(|name| document.view(&name));
-    let view = read.map_err(|error| not_read(&args.file, &error, &[]))?;
+    let view = read.map_err(|error| not_read(&args.file, &error))?;
     let (bytes, lost, violations) = match args.to.dialect() {
         Some(dialect) => request(&view, dialect)?,
         None => (lines(&view)?, lost_in_lines(&view), Vec::new()),
@@ -73,10 +74,16 @@ fn lines(view: &View) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Encodes the messages as the body of a request, which asks for the session's model.
+/// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
 fn request(view: &View, dialect: Dialect) -> Result<(Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>)> {
     let mut encoded = Encoded::of_messages(&view.messages, dialect);
-    if let (Some(model), Some(body)) = (&view.model, encoded.body.as_object_mut()) {
+    let maker = |dialect: &str| dialect.split('-').next().unwrap_or_default().to_owned();
+    let is_of_provider = |model: &&String| {
+        let known = Catalog::built_in().find(model);
+        known.is_some_and(|known| maker(&known.dialect) == maker(dialect.name()))
+    };
+    let model = view.model.as_ref().filter(is_of_provider);
+    if let (Some(model), Some(body)) = (model, encoded.body.as_object_mut()) {
         body.insert("model".to_owned(), model.as_str().into());
     }
     let lost = lost_in_request(view, &encoded);

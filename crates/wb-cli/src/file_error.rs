@@ -8,16 +8,10 @@ use wb_formats::FormatError;
 use wb_record::FileError;
 
 use crate::escape::shell_word;
-use crate::provider_request::provider_request;
 use crate::user_error::{UserError, in_words};
 
 /// How alike a name must be to the one that was typed, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.85;
-
-/// What can be named in the place of a file that is no session.
-const SESSIONS: &str = "a session of Claude Code, Codex, opencode, pi, Cline or kimi CLI, a trajectory of SWE-agent or \
-    mini-swe-agent, OpenHands LLM completions, results of tau-bench, a log of Inspect AI, messages of the AI SDK or of \
-    pydantic-ai, a request to Anthropic Messages or OpenAI Chat, or messages as JSON";
 
 /// Why a file cannot be opened for reading.
 pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
@@ -88,7 +82,7 @@ fn near(path: &Path) -> Option<String> {
 }
 
 /// Why a file that was opened is not read.
-pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserError {
+pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
     let file = path.display().to_string();
     match error {
         FormatError::Io(error) | FormatError::File(FileError::Io { source: error, .. }) => {
@@ -98,13 +92,8 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
             UserError::of_file(file, "the file is empty", "name a session that something was said in")
         }
         FormatError::Unknown { begins } => {
-            let formats = format!("name {SESSIONS}; `wb weigh --help` tells the formats");
-            let (what, hint) = match provider_request(head) {
-                Some(kind) => {
-                    (format!("looks like {kind}"), format!("`wb validate` alone reads such files; {formats}"))
-                }
-                None => (format!("holds no session that is known; it begins with {begins}"), formats),
-            };
+            let what = format!("holds nothing that is known; it begins with {begins}");
+            let hint = "`wb formats` lists what is read: sessions, logs and requests";
             UserError::of_file(file, what, hint).foreign()
         }
         error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
@@ -112,14 +101,14 @@ pub(crate) fn not_read(path: &Path, error: &FormatError, head: &[u8]) -> UserErr
 }
 
 /// Why a file was not opened to be changed, which may be read.
-pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError, head: &[u8]) -> UserError {
+pub(crate) fn not_opened_to_write(path: &Path, error: &FormatError) -> UserError {
     let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     match error {
         FormatError::File(FileError::Io { source, .. }) if denied.contains(&source.kind()) => {
             let hint = "ask its owner, or change its permissions with chmod";
             UserError::of_file(path.display().to_string(), "may not be written", hint)
         }
-        error => not_read(path, error, head),
+        error => not_read(path, error),
     }
 }
 
@@ -172,18 +161,4 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_agent_whose_sessions_are_read_is_named() {
-        let named = SESSIONS.to_lowercase().replace(' ', "-");
-        let agents = wb_formats::FORMATS.map(wb_formats::Format::name);
-        for format in agents.iter().filter(|name| **name != "native") {
-            assert!(named.contains(format), "{format}");
-        }
-    }
 }

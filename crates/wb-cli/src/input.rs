@@ -7,15 +7,17 @@ use std::path::Path;
 use serde_json::Value;
 use wb_dialect::Dialect;
 use wb_formats::FormatError;
-use wb_record::{Access, Document, MemoryParts};
+use wb_record::{Access, Document, Format, MemoryParts, Probe, Seen};
 
 use crate::file_error::not_read;
 use crate::provider_request::dialects_of_request;
 use crate::session::{document, stream};
 use crate::user_error::UserError;
 
-/// The bytes by which a stream is told that is no session.
+/// The bytes by which a log of lines is told.
 const HEAD_BYTES: usize = 1 << 16;
+/// The bytes by which a format is told.
+const PROBE_BYTES: usize = 1 << 20;
 
 /// A session, or the body of a request.
 #[derive(Debug)]
@@ -34,6 +36,9 @@ pub(crate) struct Request {
 
 impl Request {
     fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
+        if is_session(&bytes) {
+            return Err(bytes);
+        }
         let Ok(body) = serde_json::from_slice::<Value>(&bytes) else { return Err(bytes) };
         let dialects = dialects_of_request(&body);
         if dialects.is_empty() { Err(bytes) } else { Ok(Self { bytes, body, dialects }) }
@@ -46,9 +51,19 @@ impl Request {
     }
 }
 
+/// The formats whose files are the bodies of requests.
+const REQUESTS: [&str; 4] = ["anthropic-messages", "openai-chat", "openai-responses", "gemini-contents"];
+
+/// Tells a session from a request that looks alike.
+fn is_session(bytes: &[u8]) -> bool {
+    let values = Seen::all(&bytes[..bytes.len().min(PROBE_BYTES)]);
+    let format = wb_formats::detect(&Probe { values, ..Probe::default() }).map(Format::name);
+    format.is_some_and(|name| name != "native" && !REQUESTS.contains(&name))
+}
+
 /// Reads a file or standard input.
 pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
-    let failed = |error: io::Error| not_read(path, &FormatError::Io(error), &[]);
+    let failed = |error: io::Error| not_read(path, &FormatError::Io(error));
     if let Some(mut stream) = stream(path).map_err(failed)? {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).map_err(failed)?;
@@ -56,9 +71,8 @@ pub(crate) fn input(path: &Path) -> Result<Input, UserError> {
             Ok(request) => Ok(Input::Request(request)),
             // A stream cannot be read again.
             Err(bytes) => {
-                let head = bytes[..bytes.len().min(HEAD_BYTES)].to_vec();
                 let opened = wb_formats::open(Box::new(MemoryParts::of(bytes)));
-                opened.map(Input::Session).map_err(|error| not_read(path, &error, &head))
+                opened.map(Input::Session).map_err(|error| not_read(path, &error))
             }
         };
     }

@@ -104,7 +104,7 @@ fn planned(path: &Path, access: Access) -> Result<Planned, UserError> {
 
 /// Plans the mends of a session: of its messages, so that each format writes them in its own way.
 fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserError> {
-    let failed = |error| not_read(path, &error, &[]);
+    let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
     let dialects = dialects_of(view.format);
@@ -129,7 +129,7 @@ pub(crate) fn mends(messages: &[Message], dialects: &[Dialect]) -> (Patch, Valid
 
 /// Plans the mends of a request: of its body, by the rules of its provider.
 fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
-    let failed = |error| not_read(path, &error, &[]);
+    let failed = |error| not_read(path, &error);
     let Request { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();

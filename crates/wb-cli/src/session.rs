@@ -10,7 +10,7 @@ use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
-use wb_record::{Access, MemoryParts, Probe};
+use wb_record::{Access, MemoryParts};
 use wb_summarize::Facts;
 
 use crate::args::Policy;
@@ -20,9 +20,6 @@ use crate::known_window::{KnownWindow, WindowFrom};
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
-
-/// The bytes by which a file is told that is no session.
-const HEAD_BYTES: u64 = 1 << 16;
 
 /// A session as the commands see it.
 pub(crate) struct Session {
@@ -128,7 +125,7 @@ impl Session {
         let progress = shell.progress_of_bytes(path);
         let read = || {
             let document = document(path, access)?;
-            let failed = |error: FormatError| not_read(path, &error, &[]);
+            let failed = |error: FormatError| not_read(path, &error);
             let conversation = newest(document.as_ref()).map_err(failed)?;
             let opened = document.view(&conversation).map_err(failed)?;
             Ok((document, conversation, opened))
@@ -222,17 +219,15 @@ pub(crate) fn document(path: &Path, access: Access) -> Result<Box<dyn Document>,
         let what = "what comes through a pipe cannot be written in place";
         return Err(UserError::of_file(path.display().to_string(), what, "name the session's own file"));
     }
-    let of_io = |error| not_read(path, &FormatError::Io(error), &[]);
+    let of_io = |error| not_read(path, &FormatError::Io(error));
     let Some(mut stream) = stream(path).map_err(of_io)? else {
         return open_path(path, access).map_err(|error| match access {
-            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error, &head_of(path)),
-            _ => not_read(path, &error, &head_of(path)),
+            Access::Write if File::open(path).is_ok() => not_opened_to_write(path, &error),
+            _ => not_read(path, &error),
         });
     };
     let parts = MemoryParts::read_from(&mut stream).map_err(of_io)?;
-    // An input that fails here fails again when it is read.
-    let head = Probe::of(&parts).map(|probe| probe.head).unwrap_or_default();
-    wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error, &head))
+    wb_formats::open(Box::new(parts)).map_err(|error| not_read(path, &error))
 }
 
 /// Opens standard input or a pipe; nothing if the path is none of them.
@@ -249,17 +244,9 @@ fn is_stream(path: &Path) -> bool {
     path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
-/// Returns the first bytes of a file, by which it is told what it is instead.
-fn head_of(path: &Path) -> Vec<u8> {
-    let mut head = Vec::new();
-    // A file that fails here has failed before.
-    let _ = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    head
-}
-
 /// Reads a session as it was said; `-` is standard input.
 pub(crate) fn past_session(path: &Path) -> Result<wb_replay::Session, UserError> {
     let document = document(path, Access::Read)?;
     let read = wb_replay::Session::read(path.display().to_string(), document.as_ref());
-    read.map_err(|error| not_read(path, &error, &[]))
+    read.map_err(|error| not_read(path, &error))
 }

@@ -57,7 +57,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
         }
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
-            let view = read.map_err(|error| not_read(path, &error, &[]))?;
+            let view = read.map_err(|error| not_read(path, &error))?;
             let dialects = asked(dialects_of(view.format));
             let violations = violations(&view.messages, &dialects);
             (view.format.to_owned(), view.messages.len(), dialects, violations)

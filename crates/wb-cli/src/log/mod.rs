@@ -33,7 +33,7 @@ struct Log {
 impl Log {
     /// Why the session, which was opened, cannot be read to its end.
     fn unreadable(&self, error: &FormatError) -> UserError {
-        not_read(Path::new(&self.file), error, &[])
+        not_read(Path::new(&self.file), error)
     }
 }
 

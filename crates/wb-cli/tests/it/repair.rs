@@ -24,13 +24,17 @@ fn run(words: &[&str], file: &Path) -> Answer {
 fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     let folder = tempfile::tempdir().unwrap();
     // Some calls stand on branches that are left, and nobody misses them.
-    let is_missed = |file: &PathBuf| run(&["doctor"], file).stdout.contains("answers no call");
+    let is_missed = |file: &PathBuf| {
+        let told = run(&["doctor"], file).stdout;
+        told.contains("answers no call") && told.matches('✗').count() == 1
+    };
     let mut tried = (0..60).map(|nth| broken(folder.path(), "\"tool_use\"", nth));
     let file = tried.find(is_missed).unwrap();
     let before = std::fs::read(&file).unwrap();
     let told = run(&["doctor"], &file);
     assert_eq!(told.code, 3, "{}", told.stdout);
-    assert!(told.stdout.contains("answers no call (line "), "{}", told.stdout);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("answers no call (line "), "{words}");
     assert!(told.stdout.contains("wb repair "), "{}", told.stdout);
 
     let shown = run(&["repair"], &file);
@@ -90,9 +94,13 @@ fn a_session_is_written_as_each_provider_takes_it_and_what_is_lost_is_said() {
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         assert!(answer.stderr.contains("lost: records and fields"), "{}", answer.stderr);
         let valid = run(&["validate", "--dialect", target], &out);
-        // The session waits for its user, and so does the request.
+        // The session waits for its user, and so does the request; the turn that is not over was another model's.
         let findings = valid.stdout.lines().skip(2);
-        assert!(findings.clone().all(|line| line.contains("user-last")), "{target}: {}", valid.stdout);
+        assert!(
+            findings.clone().all(|line| line.contains("user-last") || line.contains("thought-signature")),
+            "{target}: {}",
+            valid.stdout
+        );
     }
     let native = folder.path().join("native");
     let words = ["convert", "--to", "native", "-o", native.to_str().unwrap()];

@@ -145,7 +145,7 @@ fn one_message_is_no_messages() {
     wb_formats::write_jsonl(&[Message::user("Hello.")], &mut bytes).unwrap();
     let model = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"model\":\" \"}";
     for (input, heading) in
-        [(&bytes[..], "-  native · 1 message"), (model.as_bytes(), "-  native · 1 message")]
+        [(&bytes[..], "-  native · 1 message"), (model.as_bytes(), "-  openai-chat · 1 message")]
     {
         for verb in ["weigh", "plan", "compare", "audit"] {
             let shown = wb_with(&[verb, "-"], input).stdout;

@@ -51,7 +51,8 @@ fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
         (Done | Cancelled | Dropped, Open | Active) => Some("the task is still open"),
         (Open | Active | Cancelled | Dropped, Done) => Some("the task is done"),
         (Open | Active | Done, Cancelled) => Some("the task was called off"),
-        (Done, Done | Dropped)
+        (Done, Dropped) => Some("the task vanished from the list before it was marked as done"),
+        (Done, Done)
         | (Open | Active, Open | Active | Dropped)
         | (Cancelled | Dropped, Cancelled | Dropped) => None,
     }
