@@ -17,7 +17,7 @@ A scripted model had each agent make nine tool calls in a session of two prompts
 where the agent keeps it, and the agent was told to go on; then `wb` took the compaction back, and it was told so again. The first
 request that the agent sent each time was checked, and in all of them that every call is answered. Each row is of one run.
 
-- command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code --record`
+- command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
 
 const TABLE: &str = "\
