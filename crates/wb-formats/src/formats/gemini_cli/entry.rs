@@ -14,6 +14,8 @@ pub(super) struct Entry {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) record: Span,
+    /// Where it stands in other words that were told since.
+    pub(super) told: Option<Span>,
     pub(super) line: usize,
     /// Whether what the host sent before it is what stands before it.
     pub(super) is_counted: bool,
@@ -30,6 +32,11 @@ impl Entry {
         self.id == other.id && self.kind == other.kind
     }
 
+    /// Returns where the words stand that count.
+    pub(super) fn words(&self) -> &Span {
+        self.told.as_ref().unwrap_or(&self.record)
+    }
+
     fn key(&self) -> (&str, &str) {
         (&self.id, &self.kind)
     }
@@ -38,15 +45,27 @@ impl Entry {
 /// Returns a list that the host has written with the old records of messages that say the same.
 ///
 /// A host that goes on with a session writes all of it again: with another time, and with results in records of their own
-/// that stood in their calls. What says the same is the same, or nobody would know a compaction of ours again.
+/// that stood in their calls. What says the same is the same, or nobody would know a compaction of ours again. So is what
+/// the host says of the place where it runs, whatever that is now.
 pub(super) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
     let known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
     let known_again = |group: &'a [Entry]| {
-        let before = known.get(&group.first()?.key()).copied()?;
-        (messages(before, parts)? == messages(group, parts)?).then_some(before)
+        let before = group.first().and_then(|it| known.get(&it.key()).copied());
+        before.and_then(|before| same(before, group, parts)).unwrap_or_else(|| group.to_vec())
     };
-    groups(new, parts).into_iter().flat_map(|group| known_again(group).unwrap_or(group)).cloned().collect()
+    groups(new, parts).into_iter().flat_map(known_again).collect()
+}
+
+/// Returns the old entries of a group that says the same as they do.
+fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entry>> {
+    let (old, new) = (messages(before, parts)?, messages(group, parts)?);
+    if old == new {
+        return Some(before.to_vec());
+    }
+    let are_of_place = matches!((&old[..], &new[..]), ([Message::Custom { .. }], [Message::Custom { .. }]));
+    let (entry, now) = (before.first()?, group.first()?);
+    are_of_place.then(|| vec![Entry { told: Some(now.record.clone()), ..entry.clone() }])
 }
 
 /// Divides a list into answers with the results that follow them, and what stands alone.
@@ -61,7 +80,7 @@ fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
 fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     let mut draft = Draft::default();
     for entry in group {
-        add(&mut draft, &parts.bytes(&entry.record).ok()?, entry.record.clone(), false);
+        add(&mut draft, &parts.bytes(entry.words()).ok()?, entry.record.clone(), false);
     }
     let timeless = |message: &Message| match message {
         Message::User { content, .. } => Message::User { content: content.clone(), timestamp: 0 },

@@ -90,8 +90,8 @@ impl Log {
         self.model = text("model").or(self.model.take());
         let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
         match known {
-            Some(entry) => (entry.record, entry.line) = (record, line),
-            None => self.live.push(Entry { id, kind, record, line, is_counted: true }),
+            Some(entry) => (entry.record, entry.told, entry.line) = (record, None, line),
+            None => self.live.push(Entry { id, kind, record, told: None, line, is_counted: true }),
         }
     }
 
@@ -128,7 +128,7 @@ fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<Entry> {
         let fields = Fields::of(&line.bytes[place.clone()])?;
         let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
         let (id, kind, record) = (text("id"), text("type"), span_in(line.at, &place));
-        Some(Entry { id, kind, record, line: line.number, is_counted: false })
+        Some(Entry { id, kind, record, told: None, line: line.number, is_counted: false })
     };
     places.into_iter().filter_map(entry).collect()
 }

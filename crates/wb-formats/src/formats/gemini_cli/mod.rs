@@ -74,8 +74,9 @@ impl GeminiCliDocument {
     fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
         let (mut draft, mut passed) = (Draft::default(), Passed::default());
         let (mut n_seen, mut is_changed) = (0, false);
-        for Entry { record, line, is_counted, .. } in entries {
-            let bytes = self.parts.bytes(record).unwrap_or_default();
+        for entry in entries {
+            let Entry { record, line, is_counted, .. } = entry;
+            let bytes = self.parts.bytes(entry.words()).unwrap_or_default();
             // In one object nothing tells what stood there when a request was sent, but what we put there.
             is_changed |= draft.messages()[n_seen..].iter().any(is_of_a_compaction);
             n_seen = draft.messages().len();
