@@ -60,7 +60,8 @@ fn gone_on(list: &[Value]) -> String {
         let results = (!results.is_empty()).then(|| user(id, &results.into()));
         [answer].into_iter().chain(results).collect()
     };
-    let list: Vec<Value> = list.iter().flat_map(said).collect();
+    let is_said = |record: &&Value| record["type"] == "user" || record["type"] == "gemini";
+    let list: Vec<Value> = list.iter().filter(is_said).flat_map(said).collect();
     let set = |list: &[Value]| json!({ "$set": { "messages": list, "lastUpdated": time } });
     format!("{}\n{}\n", set(&list[..1]), set(&list))
 }

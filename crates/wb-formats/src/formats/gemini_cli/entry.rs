@@ -64,27 +64,37 @@ fn same(before: &[Entry], group: &[Entry], parts: &dyn Parts) -> Option<Vec<Entr
         return Some(before.to_vec());
     }
     let are_of_place = matches!((&old[..], &new[..]), ([Message::Custom { .. }], [Message::Custom { .. }]));
-    let (entry, now) = (before.first()?, group.first()?);
-    are_of_place.then(|| vec![Entry { told: Some(now.record.clone()), ..entry.clone() }])
+    let (now, mut before) = (group.first()?, before.to_vec());
+    before.first_mut()?.told = Some(now.record.clone());
+    are_of_place.then_some(before)
 }
 
-/// Divides a list into answers with the results that follow them, and what stands alone.
+/// Divides a list into what was said, each with the results that follow it and with notices for the screen, which the
+/// host does not write again.
 fn groups<'a>(list: &'a [Entry], parts: &dyn Parts) -> Vec<&'a [Entry]> {
-    let is_of_results = |entry: &Entry| {
-        entry.kind == "user" && parts.bytes(&entry.record).is_ok_and(|bytes| is_of_results(&bytes))
+    let follows = |entry: &Entry| match entry.kind.as_str() {
+        "gemini" => false,
+        "user" => parts.bytes(entry.words()).is_ok_and(|bytes| is_of_results(&bytes)),
+        _ => true,
     };
-    list.chunk_by(|_, next| is_of_results(next)).collect()
+    list.chunk_by(|_, next| follows(next)).collect()
 }
 
-/// Returns what a group says, whenever it was said.
+/// Returns what a group says.
 fn messages(group: &[Entry], parts: &dyn Parts) -> Option<Vec<Message>> {
     let mut draft = Draft::default();
     for entry in group {
         add(&mut draft, &parts.bytes(entry.words()).ok()?, entry.record.clone(), false);
     }
-    let timeless = |message: &Message| match message {
-        Message::User { content, .. } => Message::User { content: content.clone(), timestamp: 0 },
-        other => other.clone(),
-    };
-    Some(draft.messages().iter().map(timeless).collect())
+    Some(draft.messages().iter().cloned().map(bare).collect())
+}
+
+/// Returns a message without what the host does not write again: when it was said, and whether a result failed.
+fn bare(mut message: Message) -> Message {
+    match &mut message {
+        Message::User { timestamp, .. } => *timestamp = 0,
+        Message::ToolResult { is_error, .. } => *is_error = false,
+        _ => {}
+    }
+    message
 }
