@@ -68,7 +68,7 @@ impl Log {
                 let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
                 let list = entries(line, places.collect());
                 // The host tells the time with a list, and we tell it behind ours.
-                self.replace(list, inner.place("lastUpdated").map(|_| parts));
+                self.replace(&list, inner.place("lastUpdated").map(|_| parts));
             }
         } else if let Some(id) = fields.text("$rewindTo") {
             if let Some(at) = self.live.iter().position(|entry| entry.id == id) {
@@ -97,9 +97,9 @@ impl Log {
 
     /// Replaces the list of messages by that of a line; the host may have written the old ones in other words. What was
     /// counted stays true as far as both lists have the same messages.
-    fn replace(&mut self, list: Vec<Entry>, of_host: Option<&dyn Parts>) {
+    fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
         let old = self.take();
-        let list = of_host.map_or_else(|| list.clone(), |parts| known_again(&old, &list, parts));
+        let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
         let mut is_same = true;
         for (nth, mut entry) in list.into_iter().enumerate() {
             let before = old.get(nth).filter(|it| is_same && it.is(&entry));
