@@ -34,7 +34,7 @@ pub(crate) use wb::build as build_wb;
 const USAGE: &str = "\
 usage: cargo xtask e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
 
-  HOST      pi, codex, opencode, claude-code, or all: the first three
+  HOST      pi, codex, opencode, claude-code, gemini-cli, or all: the first three
   --wb      tests this wb instead of the one of the checkout
   --only    plays one case alone, such as `by hand`, `ours` or `missing`
   --keep    leaves the folders of the runs: what was sent, what was printed, the sessions

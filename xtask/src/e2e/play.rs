@@ -100,6 +100,10 @@ impl Play<'_> {
         self.outcome.n_summaries += played.n_summaries;
         self.outcome.n_aside += played.n_aside;
         self.outcome.pause_seconds = self.outcome.pause_seconds.max(played.pause.as_secs_f64());
+        if self.host.repeats_outputs {
+            let untouched = played.asked.iter_mut().filter(|asked| validate::no_digest(asked).is_empty());
+            untouched.for_each(|asked| validate::without_repeats(&mut asked.items));
+        }
         self.found(label, played.asked.iter().flat_map(|asked| validate::pairs(&asked.items)));
         Ok(played)
     }

@@ -169,7 +169,7 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
         next_turn(state, dialect, body)
     };
     match reply {
-        Ok(reply) if body["stream"] == true => (200, STREAM, dialect.stream(&reply)),
+        Ok(reply) if dialect.is_streamed(body) => (200, STREAM, dialect.stream(&reply)),
         Ok(_) => refusal(state, format!("{dialect:?}: a request that does not stream")),
         Err(why) => refusal(state, why),
     }

@@ -16,8 +16,11 @@ const TITLE: &str = "\
 A scripted model had each agent make nine tool calls in a session of two prompts, twice two of them at once. `wb` compacted the session
 where the agent keeps it, and the agent was told to go on; then `wb` took the compaction back, and it was told so again. The first
 request that the agent sent each time was checked, and in all of them that every call is answered. Each row is of one run.
+Gemini CLI tells each output twice when it goes on with a session that nobody touched, and that is not counted here. It does not do so
+in a session that `wb` has compacted: the list that is written holds each output once. It then writes the whole list anew, in other
+words; `wb` knows it again and takes its compaction back all the same. Its `--list-sessions` was not run.
 
-- command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code --record`
+- command: `cargo xtask e2e all --record`, and `cargo xtask e2e claude-code gemini-cli --record`
 ";
 
 const TABLE: &str = "\

@@ -85,6 +85,20 @@ pub(crate) fn pairs(items: &[Item]) -> Vec<String> {
     findings
 }
 
+/// Leaves out outputs that are told again before anybody else speaks.
+pub(crate) fn without_repeats(items: &mut Vec<Item>) {
+    let mut told: Vec<Item> = Vec::new();
+    items.retain(|item| {
+        if !matches!(item, Item::Output(..)) {
+            told.clear();
+            return true;
+        }
+        let is_new = !told.contains(item);
+        told.push(item.clone());
+        is_new
+    });
+}
+
 fn unanswered(id: &str) -> String {
     format!("call {id} is not answered")
 }
@@ -359,6 +373,14 @@ pub(super) mod tests {
         let mut items = compacted();
         items.insert(8, call("d"));
         assert_eq!(found(items), ["every call answered once: call d is not answered"]);
+    }
+
+    #[test]
+    fn outputs_that_a_host_tells_again_are_left_out_and_others_stay() {
+        let (call, one, two) = (call("a"), output("a", "one"), output("a", "two"));
+        let mut items = vec![call.clone(), one.clone(), two.clone(), one.clone(), call.clone(), one.clone()];
+        without_repeats(&mut items);
+        assert_eq!(items, [call.clone(), one.clone(), two, call, one]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod claude_code;
 mod codex;
+mod gemini_cli;
 mod opencode;
 mod pi;
 
@@ -34,7 +35,9 @@ pub(crate) struct Host {
     /// How its requests are written.
     pub(crate) dialect: &'static str,
     /// Whether `all` means it.
-    pub(crate) is_free: bool,
+    pub(crate) is_of_all: bool,
+    /// Whether it sends the outputs of old calls twice when it goes on with a session that nobody touched.
+    pub(crate) repeats_outputs: bool,
     /// Writes its settings.
     pub(crate) configure: fn(&Stage, Compacts) -> Result<(), String>,
     /// Says a prompt, in a new session or in the last one.
@@ -97,15 +100,16 @@ pub(crate) enum Session {
 }
 
 /// Every agent.
-pub(crate) const HOSTS: [Host; 4] = [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST];
+pub(crate) const HOSTS: [Host; 5] =
+    [pi::HOST, codex::HOST, opencode::HOST, claude_code::HOST, gemini_cli::HOST];
 
-/// Returns the agents of a word: a name, or `all` that are free software.
+/// Returns the agents of a word: a name, or `all` that our CI runs.
 pub(crate) fn named(word: &str) -> Result<Vec<Host>, String> {
     let found: Vec<Host> =
-        HOSTS.into_iter().filter(|host| host.name == word || word == "all" && host.is_free).collect();
+        HOSTS.into_iter().filter(|host| host.name == word || word == "all" && host.is_of_all).collect();
     if found.is_empty() {
         let names = HOSTS.map(|host| host.name).join(", ");
-        return Err(format!("there is no host `{word}`\nhint: {names}, or all but the last one: all"));
+        return Err(format!("there is no host `{word}`\nhint: {names}, or the first three: all"));
     }
     Ok(found)
 }
@@ -115,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_those_that_are_free() {
+    fn all_are_those_that_our_ci_runs() {
         let names = |word: &str| named(word).map(|hosts| hosts.iter().map(|host| host.name).collect());
         assert_eq!(names("all"), Ok(vec!["pi", "codex", "opencode"]));
         assert_eq!(names("claude-code"), Ok(vec!["claude-code"]));
@@ -124,6 +128,9 @@ mod tests {
     #[test]
     fn a_host_that_is_not_known_is_told_with_those_that_are() {
         let why = named("emacs").unwrap_err();
-        assert!(why.starts_with("there is no host `emacs`\nhint: pi, codex, opencode, claude-code"), "{why}");
+        assert!(
+            why.starts_with("there is no host `emacs`\nhint: pi, codex, opencode, claude-code, gemini-cli"),
+            "{why}"
+        );
     }
 }

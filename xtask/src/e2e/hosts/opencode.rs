@@ -15,7 +15,8 @@ pub(super) const HOST: Host = Host {
     // It looks for this one at each start if it is not there.
     beside: Some("@opencode-ai/plugin"),
     dialect: "Anthropic Messages",
-    is_free: true,
+    is_of_all: true,
+    repeats_outputs: false,
     configure,
     say,
     session,

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod chat;
+mod gemini;
 mod responses;
 
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub(crate) enum Dialect {
     Chat,
     /// Responses of `OpenAI`.
     Responses,
+    /// `streamGenerateContent` of Gemini.
+    Gemini,
 }
 
 /// Whom a part of a request comes from.
@@ -86,6 +89,7 @@ impl Dialect {
             ("/chat/completions", Self::Chat),
             ("/messages", Self::Anthropic),
             ("/responses", Self::Responses),
+            (":streamGenerateContent", Self::Gemini),
         ];
         ends.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
     }
@@ -96,6 +100,7 @@ impl Dialect {
             Self::Anthropic => anthropic::items(body),
             Self::Chat => chat::items(body),
             Self::Responses => responses::items(body),
+            Self::Gemini => gemini::items(body),
         }
     }
 
@@ -105,7 +110,13 @@ impl Dialect {
             Self::Anthropic => anthropic::faults(body),
             Self::Chat => chat::faults(body),
             Self::Responses => Vec::new(),
+            Self::Gemini => gemini::faults(body),
         }
+    }
+
+    /// Returns whether a request asks for a stream; those of Gemini say so with their address.
+    pub(crate) fn is_streamed(self, body: &Value) -> bool {
+        self == Self::Gemini || body["stream"] == true
     }
 
     /// Returns whether every answer has to begin with a thought.
@@ -119,6 +130,7 @@ impl Dialect {
             Self::Anthropic => anthropic::tool,
             Self::Chat => chat::tool,
             Self::Responses => responses::tool,
+            Self::Gemini => return list(&body["tools"]).iter().flat_map(gemini::tools).collect(),
         };
         list(&body["tools"]).iter().map(tool).collect()
     }
@@ -129,6 +141,7 @@ impl Dialect {
             Self::Anthropic => anthropic::events(reply).iter().map(named_event).collect(),
             Self::Chat => chat::events(reply).iter().map(event).chain(["data: [DONE]\n\n".into()]).collect(),
             Self::Responses => responses::events(reply).iter().map(named_event).collect(),
+            Self::Gemini => gemini::events(reply).iter().map(event).collect(),
         }
     }
 }
@@ -144,8 +157,8 @@ impl Reply {
 }
 
 /// Names of tools that run a line, and of their arguments.
-const SHELLS: ([&str; 4], [&str; 2]) =
-    (["bash", "shell", "exec_command", "shell_command"], ["command", "cmd"]);
+const SHELLS: ([&str; 5], [&str; 2]) =
+    (["bash", "shell", "exec_command", "shell_command", "run_shell_command"], ["command", "cmd"]);
 /// Names of tools that read a file, and of their arguments.
 const READERS: ([&str; 2], [&str; 3]) = (["read", "read_file"], ["path", "file_path", "filePath"]);
 
@@ -203,7 +216,7 @@ fn words(content: &Value) -> String {
 fn who(role: &Value) -> Who {
     match role.as_str() {
         Some("user") => Who::User,
-        Some("assistant") => Who::Assistant,
+        Some("assistant" | "model") => Who::Assistant,
         _ => Who::Host,
     }
 }
@@ -229,6 +242,7 @@ mod tests {
         assert_eq!(Dialect::of("/v1/messages?beta=true"), Some(Dialect::Anthropic));
         assert_eq!(Dialect::of("/v1/chat/completions"), Some(Dialect::Chat));
         assert_eq!(Dialect::of("/v1/responses/"), Some(Dialect::Responses));
+        assert_eq!(Dialect::of("/v1beta/models/m:streamGenerateContent?alt=sse"), Some(Dialect::Gemini));
         assert_eq!(Dialect::of("/v1/messages/count_tokens"), None);
     }
 

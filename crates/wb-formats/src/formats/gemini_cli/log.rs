@@ -9,17 +9,7 @@ use wb_record::{FormatError, Line, Parts, Span};
 use super::super::fields::Fields;
 use super::super::log::{LogEnd, span_in, span_of};
 use super::super::passed::Passed;
-
-/// A message that is left.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    id: String,
-    kind: String,
-    pub(super) record: Span,
-    pub(super) line: usize,
-    /// Whether what the host sent before it is what stands before it.
-    pub(super) is_counted: bool,
-}
+use super::entry::{Entry, known_again};
 
 /// A session, as far as it was read.
 #[derive(Debug, Default)]
@@ -37,7 +27,9 @@ impl Log {
     pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut log = Self::default();
         if !log.read_object(parts)? {
-            log.end = LogEnd::of_lines(parts, |passed, fields, line| log.record(passed, fields, line))?;
+            log.end = LogEnd::of_lines(parts, |passed, fields, line| {
+                log.record(parts, passed, fields, line);
+            })?;
         }
         Ok(log)
     }
@@ -69,12 +61,14 @@ impl Log {
         Ok(true)
     }
 
-    fn record(&mut self, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
+    fn record(&mut self, parts: &dyn Parts, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
         if let Some(set) = fields.place("$set") {
             let Some(inner) = Fields::of(&line.bytes[set.clone()]) else { return };
             if let Some(places) = inner.elements("messages") {
                 let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
-                self.replace(line, places.collect());
+                let list = entries(line, places.collect());
+                // The host tells the time with a list, and we tell it behind ours.
+                self.replace(&list, inner.place("lastUpdated").map(|_| parts));
             }
         } else if let Some(id) = fields.text("$rewindTo") {
             if let Some(at) = self.live.iter().position(|entry| entry.id == id) {
@@ -96,30 +90,45 @@ impl Log {
         self.model = text("model").or(self.model.take());
         let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
         match known {
-            Some(entry) => (entry.record, entry.line) = (record, line),
-            None => self.live.push(Entry { id, kind, record, line, is_counted: true }),
+            Some(entry) => (entry.record, entry.told, entry.line) = (record, None, line),
+            None => self.live.push(Entry { id, kind, record, told: None, line, is_counted: true }),
         }
     }
 
-    /// Replaces the list of messages. What was counted stays true as far as both lists have the same messages.
-    fn replace(&mut self, line: Line<'_>, places: Vec<Range<usize>>) {
-        let old = std::mem::take(&mut self.live);
+    /// Replaces the list of messages by that of a line; the host may have written the old ones in other words. What was
+    /// counted stays true as far as both lists have the same messages.
+    fn replace(&mut self, list: &[Entry], of_host: Option<&dyn Parts>) {
+        let old = self.take();
+        let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
         let mut is_same = true;
-        for (nth, place) in places.into_iter().enumerate() {
-            let Some(fields) = Fields::of(&line.bytes[place.clone()]) else { continue };
-            let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
-            let (id, kind) = (text("id"), text("type"));
-            let n_bytes = place.len() as u64;
-            let is_known = |it: &&Entry| it.id == id && it.kind == kind && it.record.len == n_bytes;
-            let before = old.get(nth).filter(|it| is_same && is_known(it));
+        for (nth, mut entry) in list.into_iter().enumerate() {
+            let before = old.get(nth).filter(|it| is_same && it.is(&entry));
             is_same = before.is_some();
-            let is_counted = before.is_some_and(|it| it.is_counted);
-            let record = span_in(line.at, &place);
-            self.live.push(Entry { id, kind, record, line: line.number, is_counted });
+            entry.is_counted = before.is_some_and(|it| it.is_counted);
+            self.live.push(entry);
         }
         let goes_on = is_same && self.live.len() >= old.len();
         if !old.is_empty() && !goes_on {
             self.before.push(old);
         }
     }
+
+    /// Takes the list of messages. A host that goes on with a session may begin it anew before it writes all of it.
+    fn take(&mut self) -> Vec<Entry> {
+        let live = std::mem::take(&mut self.live);
+        let begins =
+            |it: &mut Vec<Entry>| live.len() < it.len() && live.iter().zip(it).all(|(a, b)| a.is_of(b));
+        self.before.pop_if(begins).unwrap_or(live)
+    }
+}
+
+/// Returns the messages of a list in a line.
+fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<Entry> {
+    let entry = |place: Range<usize>| {
+        let fields = Fields::of(&line.bytes[place.clone()])?;
+        let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let (id, kind, record) = (text("id"), text("type"), span_in(line.at, &place));
+        Some(Entry { id, kind, record, told: None, line: line.number, is_counted: false })
+    };
+    places.into_iter().filter_map(entry).collect()
 }

@@ -1,8 +1,9 @@
 //! Sessions of Gemini CLI: JSON lines, or one object as older versions wrote them.
 //!
-//! The story in the order of the files: the `log` down to the messages that are left, and one `record` of it.
+//! The story in the order of the files: the `log` down to the messages that are left, each an `entry`, and one `record` of it.
 
 mod record;
+mod entry;
 mod log;
 
 use serde_json::json;
@@ -15,7 +16,8 @@ use wb_record::{
 };
 use wb_session::iso_ms;
 
-use self::log::{Entry, Log};
+use self::entry::Entry;
+use self::log::Log;
 use self::record::{RecordWriter, add};
 use super::draft::Draft;
 use super::passed::Passed;
@@ -30,6 +32,8 @@ const NAME: &str = "gemini-cli";
 /// * A result stands in its call and counts as failed by its status; versions that tell it a second time in the user's
 ///   place are read once, since two answers to one call are refused. What the host says of the place where it runs is
 ///   pinned ([`ENVIRONMENT_TYPE`](wb_message::markers::ENVIRONMENT_TYPE)). Thoughts are not sent again; notices are for the screen.
+/// * When the host goes on with a session it writes the list again, in other words. Messages that say the same keep the
+///   records that they had.
 /// * Usage counts as long as no other list took the place of the one that was sent.
 ///
 /// A compaction appends a list with a copy of every message that stays, byte for byte. In the one object of older versions
@@ -70,8 +74,9 @@ impl GeminiCliDocument {
     fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
         let (mut draft, mut passed) = (Draft::default(), Passed::default());
         let (mut n_seen, mut is_changed) = (0, false);
-        for Entry { record, line, is_counted, .. } in entries {
-            let bytes = self.parts.bytes(record).unwrap_or_default();
+        for entry in entries {
+            let Entry { record, line, is_counted, .. } = entry;
+            let bytes = self.parts.bytes(entry.words()).unwrap_or_default();
             // In one object nothing tells what stood there when a request was sent, but what we put there.
             is_changed |= draft.messages()[n_seen..].iter().any(is_of_a_compaction);
             n_seen = draft.messages().len();

@@ -31,6 +31,13 @@ pub(super) fn add(draft: &mut Draft, bytes: &[u8], record: Span, is_counted: boo
     true
 }
 
+/// Returns whether a record holds results of calls and nothing else.
+pub(super) fn is_of_results(bytes: &[u8]) -> bool {
+    let content = Fields::of(bytes).and_then(|fields| fields.value("content")).unwrap_or_default();
+    let parts = parts(content);
+    !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Result { .. }))
+}
+
 /// Adds what the user said. Results that stand in the call too are told once.
 fn user(draft: &mut Draft, fields: &Fields<'_>, record: &Span) {
     let timestamp = fields.text("timestamp").and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
