@@ -13,6 +13,7 @@ mod opencode;
 #[cfg(feature = "sqlite")]
 mod opencode_database;
 mod laws;
+mod promises;
 mod gemini_cli;
 mod history;
 mod blocks;
