@@ -24,3 +24,5 @@ mod codex;
 mod sessions;
 mod codex_sessions;
 mod usage;
+mod round_trips;
+mod corrupted;
