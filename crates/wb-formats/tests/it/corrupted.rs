@@ -305,6 +305,7 @@ fn is_sent_blank(view: &View) -> bool {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the counts are what it is run for")]
 fn what_was_broken_is_found_or_put_right_and_mended() {
     let mut all: BTreeMap<(&str, Way), Fates> = BTreeMap::new();
     let mut wrong = Vec::new();

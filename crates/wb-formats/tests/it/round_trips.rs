@@ -40,7 +40,7 @@ impl Round {
             match block {
                 Block::ToolCall { .. } => self.order.push('c'),
                 Block::Text { text } if !text.trim().is_empty() && !self.order.ends_with('t') => {
-                    self.order.push('t')
+                    self.order.push('t');
                 }
                 _ => {}
             }
@@ -92,9 +92,9 @@ fn rounds(messages: &[Message], dialect: Dialect) -> Vec<Round> {
             _ => rounds.push(round),
         }
     }
-    rounds
-        .iter_mut()
-        .for_each(|round| round.results.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1))));
+    for round in &mut rounds {
+        round.results.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    }
     rounds
 }
 
