@@ -135,9 +135,11 @@ fn message(item: &mut Value) -> Said {
 
 /// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by its texts.
 fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
-    let texts: Vec<&str> = content.texts().map(str::trim).collect();
+    // An empty part says nothing, and changes nothing of who speaks.
+    let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
+    let has_others = content.blocks().iter().any(|block| block.as_text().is_none());
     let is_all = |is_so: &dyn Fn(&str) -> bool| {
-        !texts.is_empty() && texts.len() >= content.blocks().len() && texts.iter().all(|text| is_so(text))
+        !texts.is_empty() && !has_others && texts.iter().all(|text| is_so(text))
     };
     let is_noted =
         !kinds.is_empty() && !kinds.iter().any(|kind| kind.starts_with("user") || *kind == "unknown");

@@ -39,7 +39,7 @@ pub(crate) fn holds(parts: &MemoryParts, n_cuts: usize) -> Tried {
 }
 
 /// Writes a patch, reads it again, writes a second one over it, and takes both back.
-fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &mut Tried) {
+pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &mut Tried) {
     let mut document = wb_formats::open(Box::new(before.clone())).unwrap();
     let view = document.view(name).unwrap();
     let Ok(set) = document.render(name, &view, &items(patch, view.messages.len()), &STAMP) else {

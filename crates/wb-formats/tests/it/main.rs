@@ -13,6 +13,7 @@ mod opencode;
 #[cfg(feature = "sqlite")]
 mod opencode_database;
 mod laws;
+mod promises;
 mod gemini_cli;
 mod history;
 mod blocks;
@@ -23,3 +24,5 @@ mod codex;
 mod sessions;
 mod codex_sessions;
 mod usage;
+mod round_trips;
+mod corrupted;

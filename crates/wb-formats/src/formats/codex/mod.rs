@@ -95,6 +95,10 @@ impl Document for CodexDocument {
         &Codex
     }
 
+    fn abilities(&self) -> Abilities {
+        if self.rows.is_bare { Abilities::none(render::BARE) } else { Codex.abilities() }
+    }
+
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let rows = &self.rows;
         let last = rows.segments().pop().unwrap_or_default();

@@ -11,6 +11,9 @@ use super::super::responses_body::{changed_item, new_item, output, user_item};
 use super::super::responses_item::Said;
 use super::rows::{Rows, World};
 
+/// Why a session of the oldest versions is read only.
+pub(super) const BARE: &str = "its lines have no envelope; such a file can hold no compaction";
+
 /// Renders the items of a view; nothing is written.
 pub(super) fn render(
     rows: &Rows,
@@ -19,7 +22,7 @@ pub(super) fn render(
 ) -> Result<ChangeSet, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     if rows.is_bare {
-        return Err(refused("its lines have no envelope; such a file can hold no compaction"));
+        return Err(refused(BARE));
     }
     let source = Source { rows, parts, view };
     let mut lines = Lines::new(rows, stamp);

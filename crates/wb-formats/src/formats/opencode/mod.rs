@@ -183,6 +183,15 @@ impl Document for OpencodeDocument {
         &Opencode
     }
 
+    fn abilities(&self) -> Abilities {
+        let is_reverted =
+            |export: &Export| Log::of(&Source::Export(export)).is_ok_and(|log| log.reverted.is_some());
+        match &self.export {
+            Some(export) if is_reverted(export) => Abilities::none(plan::REVERTED),
+            _ => Opencode.abilities(),
+        }
+    }
+
     fn conversations(&self) -> Result<Vec<String>, FormatError> {
         if self.export.is_some() {
             return Ok(vec![ONLY_CONVERSATION.to_owned()]);

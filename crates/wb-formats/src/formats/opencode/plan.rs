@@ -14,6 +14,9 @@ use super::source::{Piece, Source};
 use super::tool::{Outcome, body, cleared, uncleared};
 use super::write::{Changes, pair};
 
+/// Why nothing is written where the user has gone back.
+pub(super) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
+
 /// Renders items of a view; what was folded is still there, so nothing but pairs of compactions ever goes.
 pub(super) fn render(
     source: &Source<'_>,
@@ -22,7 +25,7 @@ pub(super) fn render(
 ) -> Result<ChangeSet, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     if log.reverted.is_some() {
-        return Err(refused("the user has gone back: the next prompt removes what was written since"));
+        return Err(refused(REVERTED));
     }
     let wish = Wish::of(log, view, items)?;
     let gone = wish.gone(source, log)?;
