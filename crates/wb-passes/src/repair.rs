@@ -1,4 +1,4 @@
-//! Closes the loose ends of a transcript: calls without a result and results without a call.
+//! Closes the loose ends of a transcript: calls without a result, results without a call, and second results.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub const MAX_ORPHAN_BYTES: usize = 2_000;
 /// The most characters of a tool's name in a note, before escapes.
 const MAX_NAME_CHARS: usize = 64;
 
-/// What becomes of a result without an earlier call.
+/// What becomes of a result without an earlier call, and of a second result for one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrphanPolicy {
@@ -34,15 +34,15 @@ pub enum OrphanPolicy {
     Wrap,
 }
 
-/// Answers calls without a result, and drops or wraps results without a call.
+/// Answers calls without a result, and drops or wraps results without a call and second results, which are orphans too.
 ///
 /// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow
 /// it, in the order of the calls. If a call of the same id in the same message has a later answer, it is
 /// answered right after that one, for results of equal ids answer first-in first-out.
 ///
-/// A result that stands too late, after a user message, answers its call anyway and stays where it is; so
-/// does a second result for one call. A user message in which orphans stand next to results that have their call
-/// cannot be taken apart by a patch; these orphans are left and counted.
+/// A result that stands too late, after a user message, answers its call anyway and stays where it is. A user message in
+/// which orphans stand next to results that have their call cannot be taken apart by a patch; these orphans are left and
+/// counted.
 ///
 /// It may make a transcript heavier, so a pipeline runs it as a step of its own kind. Time is linear.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -82,6 +82,16 @@ impl Pass for Repair {
 }
 
 impl Repair {
+    /// Plans the repair of a transcript; nothing where there is nothing to repair.
+    pub fn patch(self, messages: &[Message]) -> Option<Patch> {
+        let edits = self.edits(
+            &messages.iter().collect::<Vec<_>>(),
+            &Pairing::of(messages),
+            &mut Repaired::default(),
+        );
+        (!edits.is_empty()).then(|| Patch::new(edits))
+    }
+
     /// Repairs a transcript in place.
     pub fn repair(self, messages: &mut Vec<Message>) -> Repaired {
         let pairing = Pairing::of(messages);
@@ -108,7 +118,10 @@ impl Repair {
                 _ => edits.push(Edit::Fold { range: place..place, with: vec![answer] }),
             }
         }
-        for results in pairing.orphans().chunk_by(|one, next| one == next) {
+        let repeated = pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result);
+        let mut orphans: Vec<u32> = pairing.orphans().iter().copied().chain(repeated).collect();
+        orphans.sort_unstable();
+        for results in orphans.chunk_by(|one, next| one == next) {
             edits.extend(self.orphan(results[0] as usize, results.len(), messages, done));
         }
         edits

@@ -75,7 +75,7 @@ fn repairs() -> impl Strategy<Value = Repair> {
     })
 }
 
-/// The pairs of a patched transcript among what it kept, by the indices of the input.
+/// The calls of a patched transcript and their first results among what it kept, by the indices of the input.
 fn kept_pairs(messages: &[Message], patch: &Patch, after: &[Message]) -> Vec<(usize, u32, usize)> {
     let origins = patch.origins(messages.len());
     let kept = |at: u32| match origins[at as usize] {
@@ -83,7 +83,7 @@ fn kept_pairs(messages: &[Message], patch: &Patch, after: &[Message]) -> Vec<(us
         Origin::New => None,
     };
     let pairing = Pairing::of(after);
-    let pairs = pairing.pairs().iter();
+    let pairs = pairing.pairs().iter().filter(|pair| !pair.repeated);
     pairs.filter_map(|p| Some((kept(p.call.message)?, p.call.block, kept(p.result)?))).collect()
 }
 
@@ -229,6 +229,15 @@ fn orphans_beside_answers_are_left_and_counted() {
     assert_eq!((done.answered, done.dropped, done.wrapped, done.left), (1, 0, 0, 1));
     assert_eq!(after[1], Message::tool_error("b", "read", INTERRUPTED), "before the user speaks");
     assert_eq!(after[2], messages[1]);
+}
+
+#[test]
+fn a_second_result_goes_or_becomes_a_note_and_the_first_stays() {
+    let messages = script("u a:bash#x t#x! t#x u a");
+    let dropped = repaired(Repair::default(), &messages);
+    assert_eq!(dropped, [&messages[..3], &messages[4..]].concat());
+    let wrapped = repaired(WRAPPED, &messages);
+    assert_eq!((results(&wrapped), visibility(&wrapped[3])), (vec!["x!".to_owned()], Visibility::Internal));
 }
 
 #[test]
