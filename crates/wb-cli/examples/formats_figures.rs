@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{View, newest};
+use wb_formats::{View, dialects_of, newest};
 use wb_message::Message;
 use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
 
@@ -77,7 +77,7 @@ fn read(file: &Path) -> Result<Read, String> {
     let same: Vec<Item<'_>> = (0..view.messages.len()).map(Item::Same).collect();
     let set = document.render(&conversation, &view, &same, &Stamp::default());
     let n_all = refused(&view.messages).len();
-    let own = own_dialects(view.format);
+    let own = dialects_of(view.format);
     let n_own =
         own.iter().map(|dialect| Encoded::next_request(&view.messages, *dialect).validate().len()).sum();
     Ok(Read {
@@ -88,21 +88,6 @@ fn read(file: &Path) -> Result<Read, String> {
         n_found: [n_own, n_all],
         compacted: WINDOWS.map(|window| compacted(document, &conversation, &view, window)),
     })
-}
-
-fn own_dialects(format: &str) -> &'static [Dialect] {
-    match format {
-        "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
-        "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
-        "openai-chat"
-        | "openhands-llm-completions"
-        | "mini-swe-agent"
-        | "swe-agent"
-        | "tau-bench"
-        | "kimi-cli" => &[Dialect::OpenaiChat],
-        _ => &Dialect::ALL,
-    }
 }
 
 type Kinds = BTreeMap<(Dialect, String, String), usize>;

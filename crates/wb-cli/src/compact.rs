@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
+use wb_formats::dialects_of;
 use wb_message::Message;
 use wb_record::{Access, ChangeSet, History, Stamp, What, items};
 
@@ -21,7 +22,7 @@ use crate::show;
 use crate::strategy::Strategy;
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
-use crate::validity::{Validity, dialects_of};
+use crate::validity::Validity;
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]

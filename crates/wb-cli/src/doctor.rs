@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::Violation;
-use wb_formats::Note;
+use wb_formats::{Note, dialects_of};
 use wb_summarize::FindingKind;
 
 use crate::agent_folders::newest_session;
@@ -21,7 +21,7 @@ use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
-use crate::validity::{dialects_of, violations};
+use crate::validity::violations;
 use crate::wrap::Page;
 
 /// A segment with fewer messages of its own was hardly worth the compaction before it.
@@ -88,7 +88,8 @@ fn complaints(session: &Session, path: &Path) -> Vec<Complaint> {
 fn refused(session: &Session, file: &str) -> Vec<Complaint> {
     let (messages, dialects) = (&session.opened.messages, dialects_of(session.opened.format));
     let found = violations(messages, dialects);
-    let left = if found.is_empty() { Vec::new() } else { mends(messages, dialects).1.violations().to_vec() };
+    let left =
+        if found.is_empty() { Vec::new() } else { mends(&session.opened, dialects).1.violations().to_vec() };
     let way = |rule: &str| {
         let is_left = left.iter().any(|violation| violation.rule == rule);
         let command = if is_left { ("compact", " --force") } else { ("repair", "") };

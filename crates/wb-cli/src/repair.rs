@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use wb_dialect::{Dialect, Violation, repair as mend, validate};
-use wb_formats::newest;
-use wb_message::{Message, Patch};
+use wb_formats::{dialects_of, newest};
+use wb_message::Patch;
 use wb_passes::Repair;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{Access, ChangeSet, Document, History, View, What, items, json};
@@ -28,7 +28,7 @@ use crate::style::{BAD, DIM, GOOD};
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
 use crate::validate::lines;
-use crate::validity::{Validity, dialects_of};
+use crate::validity::Validity;
 use crate::wrap::Page;
 
 /// What helps where a format cannot hold a mend.
@@ -109,7 +109,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let view = document.view(&conversation).map_err(failed)?;
     let dialects = dialects_of(view.format);
     let before = Validity::of(&view.messages, dialects);
-    let (mends, after) = mends(&view.messages, dialects);
+    let (mends, after) =
+        if before.is_valid() { (Patch::default(), before.clone()) } else { mends(&view, dialects) };
     let wanted = items(&mends, view.messages.len());
     let rendered = document.render(&conversation, &view, &wanted, &stamp());
     let set = rendered
@@ -120,11 +121,13 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 }
 
 /// Returns what mends messages, and what is refused of them then.
-pub(crate) fn mends(messages: &[Message], dialects: &[Dialect]) -> (Patch, Validity) {
-    let mut mended = messages.to_vec();
-    let undo = Repair { in_flight: true, ..Repair::default() }.repair(&mut mended).undo;
-    let after = Validity::of(&mended, dialects);
-    (undo.map(|undo| Patch::of(&undo, &mended)).unwrap_or_default(), after)
+pub(crate) fn mends(view: &View, dialects: &[Dialect]) -> (Patch, Validity) {
+    let patch = Repair { in_flight: true, ..Repair::default() }.patch(&view.messages);
+    let patch = view.provenance.with_whole_records(patch.unwrap_or_default());
+    let mut mended = view.messages.clone();
+    // A repair keeps the pairs, so it is never refused.
+    let after = patch.clone().apply(&mut mended).map(|_| Validity::of(&mended, dialects));
+    (patch, after.unwrap_or_else(|_| Validity::of(&view.messages, dialects)))
 }
 
 /// Plans the mends of a request: of its body, by the rules of its provider.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::newest;
+use wb_formats::{dialects_of, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -16,7 +16,7 @@ use crate::number::{count, messages};
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
-use crate::validity::{dialects_of, violations};
+use crate::validity::violations;
 use crate::wrap::Page;
 
 /// The answer of `wb validate --json`.

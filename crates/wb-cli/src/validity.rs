@@ -5,18 +5,6 @@ use std::collections::BTreeMap;
 use wb_dialect::{Dialect, Encoded, Violation};
 use wb_message::Message;
 
-/// Returns the dialects in which an agent sends its sessions, or sessions of its format are sent: all where it asks several
-/// providers.
-pub(crate) fn dialects_of(agent: &str) -> &'static [Dialect] {
-    match agent {
-        "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
-        "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "openai-chat" | "mini-swe-agent" | "openhands-llm-completions" | "kimi-cli" => &[Dialect::OpenaiChat],
-        "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
-        _ => &Dialect::ALL,
-    }
-}
-
 /// Returns what providers would refuse of the next request of a session; the violations name its messages.
 pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
     dialects.iter().flat_map(|dialect| Encoded::next_request(messages, *dialect).validate()).collect()
@@ -73,6 +61,7 @@ impl PartialEq for Validity {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use wb_formats::dialects_of;
     use wb_message::Block;
 
     use super::*;

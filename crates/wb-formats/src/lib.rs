@@ -55,9 +55,11 @@
 mod error;
 pub mod formats;
 pub mod detect;
+mod dialects;
 mod table;
 
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
+pub use dialects::dialects_of;
 pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;

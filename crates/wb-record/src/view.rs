@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use wb_budget::Usage;
-use wb_message::{Message, ToolVocabulary};
+use wb_message::{Edit, Message, Patch, ToolVocabulary};
 
 use crate::note::Note;
 use crate::span::Span;
@@ -117,6 +117,36 @@ impl Provenance {
         let (Some(before), false) = (at.checked_sub(1), at >= self.len()) else { return true };
         let before: HashSet<&Span> = self.of(before).iter().map(|place| &place.record).collect();
         !self.of(at).iter().any(|place| before.contains(&place.record))
+    }
+
+    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands before the record.
+    pub fn with_whole_records(&self, patch: Patch) -> Patch {
+        let mut edits: Vec<Edit> = Vec::with_capacity(patch.edits.len());
+        for edit in patch.edits {
+            let at = match &edit {
+                Edit::Fold { range, .. } if range.is_empty() => range.start,
+                _ => {
+                    edits.push(edit);
+                    continue;
+                }
+            };
+            let free = edits.last().map_or(0, end);
+            let seam = (free..=at).rev().find(|at| self.is_seam(*at)).unwrap_or(at);
+            let Edit::Fold { with: new, .. } = edit else { continue };
+            match edits.last_mut() {
+                Some(Edit::Fold { range, with }) if range.end == seam => with.extend(new),
+                _ => edits.push(Edit::Fold { range: seam..seam, with: new }),
+            }
+        }
+        Patch::new(edits)
+    }
+}
+
+/// Returns the first message behind an edit.
+fn end(edit: &Edit) -> usize {
+    match edit {
+        Edit::Body { at, .. } => at + 1,
+        Edit::Fold { range, .. } => range.end,
     }
 }
 

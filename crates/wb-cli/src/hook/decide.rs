@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
-use wb_formats::{FormatError, newest, open, open_path};
+use wb_formats::{FormatError, dialects_of, newest, open, open_path};
 use wb_message::runs;
 use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
 use wb_summarize::{FindingKind, audit};
@@ -15,7 +15,7 @@ use crate::args::Policy;
 use crate::config::{AN_ANSWER_HOLDS, Config};
 use crate::outcome::Outcome;
 use crate::session::{Measure, Session};
-use crate::validity::{Validity, dialects_of};
+use crate::validity::Validity;
 
 /// Tokens of messages that need not become less than three quarters of it.
 const FEW_TOKENS: u64 = 12_000;

@@ -71,6 +71,9 @@ impl Layout for GeminiContents {
     }
 }
 
+/// How the ids begin that calls without one get.
+const NUMBERED: &str = "call-";
+
 /// Gives calls without an id a number, and their results that of the call that they answer.
 fn number_calls(messages: &mut [Message]) {
     let mut n_calls = 0;
@@ -82,7 +85,7 @@ fn number_calls(messages: &mut [Message]) {
                     let Block::ToolCall { id, name, .. } = block else { continue };
                     if id.is_empty() {
                         n_calls += 1;
-                        *id = format!("call-{n_calls}");
+                        *id = format!("{NUMBERED}{n_calls}");
                         open.entry(name.clone()).or_default().push_back(id.clone());
                     }
                 }
@@ -95,6 +98,17 @@ fn number_calls(messages: &mut [Message]) {
             _ => {}
         }
     }
+}
+
+/// Returns a new result as a part; an id that we gave is not told, since its call has none.
+fn response(id: &str, name: &str, text: &str, is_error: bool) -> Value {
+    let key = if is_error { "error" } else { "output" };
+    let mut response = json!({ "name": name, "response": { key: text } });
+    let is_ours = id.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u32>().is_ok());
+    if !is_ours {
+        response["id"] = id.into();
+    }
+    json!({ "functionResponse": response })
 }
 
 /// One record per side that speaks.
@@ -120,6 +134,12 @@ impl Shape for ContentShape {
         let more = || "a new message with more than texts and pictures".to_owned();
         let (role, parts) = match message {
             Message::Assistant { content, .. } => ("model", parts_of(content).ok_or_else(more)?),
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                if content.iter().any(|block| block.as_text().is_none()) {
+                    return Err(more());
+                }
+                ("user", vec![response(tool_call_id, tool_name, &joined_text(content), *is_error)])
+            }
             message => match in_users_place(message)? {
                 Content::Text(text) => ("user", vec![json!({ "text": text })]),
                 Content::Blocks(blocks) => ("user", parts_of(&blocks).ok_or_else(more)?),

@@ -130,6 +130,9 @@ impl Shape for GooseShape {
             Message::Assistant { content, .. } => {
                 ("assistant", content.iter().map(written).collect::<Result<Value, _>>()?)
             }
+            Message::ToolResult { tool_call_id, content, is_error, .. } => {
+                ("user", json!([answer(tool_call_id, content, *is_error)?]))
+            }
             message => match content(&in_users_place(message)?, written)? {
                 Value::String(text) => ("user", json!([{ "type": "text", "text": text }])),
                 parts => ("user", parts),
@@ -142,6 +145,7 @@ impl Shape for GooseShape {
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
         let content = wb_record::json::find(record, &["content"]).ok_or("a line without content")?;
         let parts = &record[content.clone()];
+        let mut results: Vec<_> = messages.iter().zip(fates).collect();
         let mut kept = Vec::new();
         for place in elements(parts).ok_or("a content that is no list")? {
             let part = &parts[place];
@@ -152,7 +156,12 @@ impl Shape for GooseShape {
                 (None, Message::User { .. } | Message::Assistant { .. }) => true,
                 _ => false,
             };
-            let fate = messages.iter().zip(fates).find(|(message, _)| is_of(message)).map(|(_, fate)| *fate);
+            let at = results.iter().position(|(message, _)| is_of(message));
+            // Of two results of one id each is a message of its own.
+            let fate = match at {
+                Some(at) if id.is_some() => Some(*results.remove(at).1),
+                at => at.map(|at| *results[at].1),
+            };
             match fate {
                 Some(Fate::Goes) => {}
                 Some(Fate::Body(body)) if id.is_some() => kept.push(with_body(part, body)?),
@@ -256,6 +265,16 @@ fn with_body(part: &[u8], body: &[Block]) -> Result<Vec<u8>, String> {
     let path: &[&str] =
         if value.starts_with(b"{") { &["toolResult", "value", "content"] } else { &["toolResult", "value"] };
     Ok(set_in(part, path, parts.as_bytes()))
+}
+
+/// Returns a new result as a part.
+fn answer(id: &str, body: &[Block], is_error: bool) -> Result<Value, String> {
+    let result = if is_error {
+        json!({ "status": "error", "error": joined_text(body) })
+    } else {
+        json!({ "status": "success", "value": body.iter().map(written).collect::<Result<Value, _>>()? })
+    };
+    Ok(json!({ "type": "toolResponse", "id": id, "toolResult": result }))
 }
 
 /// Returns a block as a part.

@@ -39,6 +39,11 @@ pub(crate) fn new_item(message: &Message) -> Result<Vec<u8>, String> {
         {
             (custom_type.as_str(), texts(content)?)
         }
+        Message::ToolResult { tool_call_id, content, .. } => {
+            let output = output(content)?;
+            let item = json!({"type": "function_call_output", "call_id": tool_call_id, "output": output});
+            return Ok(item.to_string().into_bytes());
+        }
         _ => {
             let header =
                 if matches!(message, Message::BranchSummary { .. }) { BRANCH_HEADER } else { DIGEST_HEADER };

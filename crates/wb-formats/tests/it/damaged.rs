@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use wb_formats::{Note, segments};
 use wb_message::Message;
 
@@ -37,6 +38,16 @@ fn lines_before_a_cut_are_always_read() {
             let is_noted = opened.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
             let is_cut = !matches!(bytes[end - 1], b'\n' | b'}') && bytes[end] != b'\n';
             assert!(is_noted || !is_cut || bytes[..end].ends_with(b"\n4"), "{name} cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn one_document_that_is_cut_anywhere_is_refused() {
+    let is_document = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
+    for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
+        for end in 1..bytes.trim_ascii_end().len() {
+            assert!(open(&bytes[..end]).is_err(), "{name} cut at {end}");
         }
     }
 }

@@ -105,6 +105,12 @@ impl Writer for EventWriter<'_> {
                 let data = json!({ "messageId": self.ids.uuid(), "content": joined_text(content), "toolRequests": [] });
                 return Ok(self.event("assistant.message", &data));
             }
+            Message::ToolResult { tool_call_id, content, is_error, .. } if content.iter().all(is_text) => {
+                let said = joined_text(content);
+                let (key, told) = if *is_error { ("error", "message") } else { ("result", "content") };
+                let data = json!({ "toolCallId": tool_call_id, "success": !is_error, key: { told: said } });
+                return Ok(self.event("tool.execution_complete", &data));
+            }
             Message::BranchSummary { summary, .. } => format!("{BRANCH_HEADER}\n{summary}"),
             _ => match digest_body(message) {
                 Some(body) => format!("{DIGEST_HEADER}\n{body}"),

@@ -34,18 +34,24 @@ impl Log {
         Ok(log)
     }
 
-    /// Reads a session that is one object, as older versions wrote it; returns whether it is one.
+    /// Reads a session that is one object, as older versions wrote it; returns whether it is one. The half of one is refused,
+    /// since its messages would be taken for none.
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
-        let is_line = memchr::memchr(b'\n', head.trim_ascii()).is_some_and(|at| {
-            serde_json::from_slice::<IgnoredAny>(head.trim_ascii()[..at].trim_ascii()).is_ok()
-        });
+        let start = without_mark(&head).trim_ascii();
+        let is_line = memchr::memchr(b'\n', start)
+            .is_some_and(|at| serde_json::from_slice::<IgnoredAny>(start[..at].trim_ascii()).is_ok());
         if is_line {
             return Ok(false);
         }
         let text = parts.whole("")?;
-        let Some(list) = find(&text, &["messages"]) else { return Ok(false) };
+        let start = text.len() - without_mark(&text).len();
+        let Some(list) = find(&text[start..], &["messages"]) else {
+            let whole = serde_json::from_slice::<IgnoredAny>(&text[start..]);
+            return whole.map(|_| false).map_err(|error| FormatError::of_json(1, &error));
+        };
+        let list = start + list.start..start + list.end;
         let places = elements(&text[list.clone()]).unwrap_or_default();
         let places: Vec<_> =
             places.into_iter().map(|it| list.start + it.start..list.start + it.end).collect();
@@ -131,4 +137,9 @@ fn entries(line: Line<'_>, places: Vec<Range<usize>>) -> Vec<Entry> {
         Some(Entry { id, kind, record, told: None, line: line.number, is_counted: false })
     };
     places.into_iter().filter_map(entry).collect()
+}
+
+/// Returns a text without the mark of its encoding.
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text)
 }

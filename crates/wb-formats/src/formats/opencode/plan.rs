@@ -59,6 +59,11 @@ impl<'a> Wish<'a> {
                     wish.texts.push(text_of(message, wish.texts.is_empty())?);
                     continue;
                 }
+                Item::New(Message::ToolResult { .. }) => {
+                    return Err(refused(
+                        "opencode itself answers a call that was interrupted, when it goes on",
+                    ));
+                }
                 Item::New(_) => return Err(refused("a digest stands in front of all that stays")),
                 Item::Same(at) | Item::Body(at, _) => {
                     kept.insert(*at);
