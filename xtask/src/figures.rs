@@ -1,16 +1,40 @@
 //! `cargo xtask figures`: measures on real sessions what a compaction keeps, and writes that into the documentation.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How a program that measures is run, but for its name.
-const WORDS: &str = "run --quiet --release -p wb-replay --example";
-/// The programs that measure, and what is written from each.
-const PROGRAMS: [(&str, &str); 2] =
-    [("figures", "docs/evaluation/retention.md"), ("cost", "docs/evaluation/cost.md")];
-/// The folders of sessions that what is kept is measured on.
-const FOLDERS: [&str; 2] = ["sessions/claude-code", "sessions/pi"];
+/// A program that measures.
+struct Program {
+    /// The package whose example it is.
+    package: &'static str,
+    example: &'static str,
+    /// What is written from what it prints.
+    file: &'static str,
+    /// The folders of sessions that it reads, in the folder of the shared data; all where none is named.
+    folders: &'static [&'static str],
+}
+
+const PROGRAMS: [Program; 3] = [
+    Program {
+        package: "wb-replay",
+        example: "figures",
+        file: "docs/evaluation/retention.md",
+        folders: &["sessions/claude-code", "sessions/pi"],
+    },
+    Program { package: "wb-replay", example: "cost", file: "docs/evaluation/cost.md", folders: &[] },
+    Program {
+        package: "wb-cli",
+        example: "formats_figures",
+        file: "docs/evaluation/formats.md",
+        folders: &[],
+    },
+];
+/// The folder of all sessions in the folder of the shared data.
+const SESSIONS: &str = "sessions";
+/// A folder beside the sessions that holds none.
+const LICENSES: &str = "LICENSES";
+/// The end of the name of a copy of another file, which is measured once.
+const COPY: &str = ".v3.jsonl";
 
 /// Writes the figures; the words are the folder of the shared data and the date, both of which may be left out.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
@@ -22,50 +46,63 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     };
     let shared = folder.or_else(|| std::env::var_os("WB_SHARED").map(PathBuf::from));
     let shared = root.join(shared.unwrap_or_else(|| "../shared".into()));
-    let folders = folders_of(&shared)?;
     let date = date.map_or_else(|| date_of_head(root), Ok)?;
-    for (program, file) in PROGRAMS {
-        // What a moment costs is measured on every session that can be read.
-        let folders = if program == "cost" { all_folders(&shared)? } else { folders.clone() };
-        write(root, (program, file), &date, &folders)?;
+    PROGRAMS.iter().try_for_each(|program| program.run(root, &date, &program.files(&shared)?))
+}
+
+impl Program {
+    fn run(&self, root: &Path, date: &str, files: &[PathBuf]) -> Result<(), String> {
+        let commit = commit_of_head(root, "docs/evaluation/")?;
+        let words = [
+            "run",
+            "--quiet",
+            "--release",
+            "-p",
+            self.package,
+            "--example",
+            self.example,
+            "--",
+            date,
+            &commit,
+        ];
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let text = output(Command::new(cargo).args(words).args(files).current_dir(root))?;
+        std::fs::write(root.join(self.file), text).map_err(|error| format!("{}: {error}", self.file))?;
+        println!("{}: written", self.file);
+        Ok(())
     }
-    Ok(())
-}
 
-fn write(root: &Path, (program, file): (&str, &str), date: &str, folders: &[PathBuf]) -> Result<(), String> {
-    let commit = commit_of_head(root, "docs/evaluation/")?;
-    let words = [program, "--", date, &commit].map(OsStr::new);
-    let arguments = words.into_iter().chain(folders.iter().map(|folder| folder.as_os_str()));
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let text = output(Command::new(cargo).args(WORDS.split(' ')).args(arguments).current_dir(root))?;
-    std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))?;
-    println!("{file}: written");
-    Ok(())
-}
-
-/// Returns every folder of sessions, in order.
-fn all_folders(shared: &Path) -> Result<Vec<PathBuf>, String> {
-    let sessions = shared.join("sessions");
-    let entries = sessions.read_dir().map_err(|error| format!("{}: {error}", sessions.display()))?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
-    Ok(folders)
-}
-
-/// Returns the folders of sessions that are there, or what to do if none is.
-fn folders_of(shared: &Path) -> Result<Vec<PathBuf>, String> {
-    let folders = FOLDERS.map(|folder| shared.join(folder));
-    let there: Vec<PathBuf> = folders.iter().filter(|folder| folder.is_dir()).cloned().collect();
-    if there.is_empty() {
-        return Err(format!(
-            "there is no {}\nhint: put session files of Claude Code and pi into {} of a folder, and name that folder: cargo xtask \
-             figures FOLDER, or WB_SHARED=FOLDER",
-            folders[0].display(),
-            FOLDERS.join(" and ")
-        ));
+    /// Returns the files that are measured, in order, or what to do if there is none.
+    fn files(&self, shared: &Path) -> Result<Vec<PathBuf>, String> {
+        let folders = if self.folders.is_empty() { &[SESSIONS] } else { self.folders };
+        let mut files = Vec::new();
+        for folder in folders {
+            files_below(&shared.join(folder), &mut files);
+        }
+        // What formats hold is looked at in copies too.
+        files.retain(|file| self.package == "wb-cli" || !file.to_string_lossy().ends_with(COPY));
+        files.sort();
+        if files.is_empty() {
+            return Err(format!(
+                "there is no {}\nhint: put session files of Claude Code and pi into {} of a folder, and name that folder: cargo \
+                 xtask figures FOLDER, or WB_SHARED=FOLDER",
+                shared.join(folders[0]).display(),
+                folders.join(" and ")
+            ));
+        }
+        Ok(files)
     }
-    Ok(there)
+}
+
+fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true if path.ends_with(LICENSES) => {}
+            true => files_below(&path, out),
+            false => out.push(path),
+        }
+    }
 }
 
 /// Returns the last commit, and whether there are changes on top of it beside those of the file that tells it.
@@ -104,7 +141,7 @@ mod tests {
 
     #[test]
     fn sessions_that_are_not_there_are_named_with_what_to_do() {
-        let why = folders_of(Path::new("no such folder")).unwrap_err();
+        let why = PROGRAMS[0].files(Path::new("no such folder")).unwrap_err();
         assert!(
             why.starts_with("there is no no such folder/sessions/claude-code\nhint: put session files"),
             "{why}"
@@ -114,9 +151,13 @@ mod tests {
     #[test]
     fn one_folder_of_sessions_is_enough() {
         let shared = std::env::temp_dir().join(format!("wb-figures-{}", std::process::id()));
-        let pi = shared.join(FOLDERS[1]);
+        let pi = shared.join("sessions/pi");
         std::fs::create_dir_all(&pi).unwrap();
-        assert_eq!(folders_of(&shared), Ok(vec![pi]));
+        for name in ["a.jsonl", "a.v3.jsonl"] {
+            std::fs::write(pi.join(name), "").unwrap();
+        }
+        assert_eq!(PROGRAMS[0].files(&shared), Ok(vec![pi.join("a.jsonl")]));
+        assert_eq!(PROGRAMS[2].files(&shared).unwrap().len(), 2);
         std::fs::remove_dir_all(shared).unwrap();
     }
 

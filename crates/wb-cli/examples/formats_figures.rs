@@ -1,4 +1,4 @@
-//! Reads every file below a folder and prints `docs/evaluation/formats.md`: which format it has, whether the same bytes come
+//! Reads session files and prints `docs/evaluation/formats.md`: which format it has, whether the same bytes come
 //! back, and what providers would refuse before and after compactions.
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
@@ -43,25 +43,19 @@ enum Written {
 }
 
 fn main() {
-    let mut words = std::env::args().skip(1);
-    let (folder, date, commit) = (words.next(), words.next(), words.next());
-    let folder = PathBuf::from(folder.expect("a folder of sessions"));
-    let mut files = Vec::new();
-    files_below(&folder, &mut files);
-    files.sort();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [date, commit, files @ ..] = &words[..] else { panic!("usage: formats_figures DATE COMMIT FILE…") };
+    let files: Vec<&Path> = files.iter().map(Path::new).collect();
+    let folder = common(&files);
     let rows: Vec<Row> = files.iter().map(|file| row(&folder, file)).collect();
-    print!("{}", page(&rows, &date.unwrap_or_default(), &commit.unwrap_or_default()));
+    print!("{}", page(&rows, date, commit));
 }
 
-fn files_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true if path.ends_with("LICENSES") => {}
-            true => files_below(&path, out),
-            false => out.push(path),
-        }
-    }
+/// Returns the folder that all files stand below.
+fn common(files: &[&Path]) -> PathBuf {
+    let parents = files.first().into_iter().flat_map(|file| file.ancestors().skip(1));
+    let mut parents = parents.filter(|folder| files.iter().all(|file| file.starts_with(folder)));
+    parents.next().map(Path::to_path_buf).unwrap_or_default()
 }
 
 fn row(folder: &Path, file: &Path) -> Row {
@@ -139,7 +133,7 @@ fn page(rows: &[Row], date: &str, commit: &str) -> String {
          compaction is written natively into a copy and read again; where the format cannot hold what the default strategy plans, the \
          messages are looked at (*ours*). What is refused is counted by the rules of [`wb-dialect`](../../crates/wb-dialect/src/lib.rs): of \
          the untouched file in its own dialect and in all four, of a compaction what was not refused before, in all four.\n\n- date: {date}\n\
-         - commit: {commit}\n- command: `cargo run -p wb-cli --example formats_figures FOLDER DATE COMMIT`\n\n{} files, {} of them read.\n\n",
+         - commit: {commit}\n- command: `cargo xtask figures`\n\n{} files, {} of them read.\n\n",
         rows.len(),
         read.len()
     );

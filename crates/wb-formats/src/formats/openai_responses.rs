@@ -6,8 +6,8 @@ use wb_message::{Block, Message, ToolVocabulary};
 use wb_record::json::text;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Place,
-    Probe, Seen, Span, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
+    Seen, Span, View, Wanted,
 };
 
 use super::draft::Draft;
@@ -138,13 +138,7 @@ impl Writer for ItemWriter<'_> {
         new_item(message).map_err(|why| self.refused(why))
     }
 
-    fn with_body(
-        &mut self,
-        record: &[u8],
-        _: &Place,
-        at: usize,
-        body: &[Block],
-    ) -> Result<Vec<u8>, NotExpressible> {
+    fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let changed = changed_item(record, &self.messages[at], body);
         changed.map_err(|why| self.refused(format!("another body for message {at}, {why}")))
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wb_message::{Block, Message};
 use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{ChangeSet, Item, NotExpressible, Parts, Place, Span, View, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, View, Wanted};
 
 /// How a format writes what stands in no record of its own yet.
 pub(crate) trait Writer {
@@ -15,14 +15,8 @@ pub(crate) trait Writer {
     /// Returns a message that no record holds as a record.
     fn new_record(&mut self, message: &Message) -> Result<Vec<u8>, NotExpressible>;
 
-    /// Returns a record with another body of the message `at` in it; `place` is the share of the record in the message.
-    fn with_body(
-        &mut self,
-        record: &[u8],
-        place: &Place,
-        at: usize,
-        body: &[Block],
-    ) -> Result<Vec<u8>, NotExpressible>;
+    /// Returns a record with another body of the message `at` in it.
+    fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible>;
 
     /// Returns the refusal of a wish.
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
@@ -129,7 +123,7 @@ fn edit(
             Record::Changed(_, bytes) => bytes.clone(),
             _ => bytes_of(parts, &place.record)?,
         };
-        let after = writer.with_body(&before, place, at, body)?;
+        let after = writer.with_body(&before, at, body)?;
         if after != before {
             *record = Record::Changed(place.record.clone(), after);
         }

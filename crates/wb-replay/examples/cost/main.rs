@@ -2,13 +2,13 @@
 //! documentation.
 //!
 //! ```text
-//! cargo run --release -p wb-replay --example cost -- DATE COMMIT FOLDER…
+//! cargo run --release -p wb-replay --example cost -- DATE COMMIT FILE…
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use wb_budget::{Catalog, CatalogEntry};
@@ -22,17 +22,14 @@ use table::Outcome;
 const MODELS: [&str; 4] = ["claude-sonnet-4-5", "gpt-5.6-sol", "gemini-3.5-flash", "deepseek-v4-pro"];
 /// The windows, in tokens.
 const WINDOWS: [u64; 4] = [32_000, 64_000, 128_000, 200_000];
-/// The end of the name of a copy of another file.
-const COPY: &str = ".v3.jsonl";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [date, commit, folders @ ..] = &words[..] else {
-        eprintln!("usage: cost DATE COMMIT FOLDER…");
+    let [date, commit, files @ ..] = &words[..] else {
+        eprintln!("usage: cost DATE COMMIT FILE…");
         return ExitCode::from(2);
     };
-    let sessions: Vec<Session> =
-        folders.iter().flat_map(|folder| files(Path::new(folder))).filter_map(|path| read(&path)).collect();
+    let sessions: Vec<Session> = files.iter().filter_map(|file| read(Path::new(file))).collect();
     let n_requests: usize = sessions.iter().map(requests).sum();
     println!("{}", include_str!("head.md").replace("DATE", date).replace("COMMIT", commit));
     println!("{} sessions, {n_requests} requests.\n", sessions.len());
@@ -63,15 +60,6 @@ fn outcomes(sessions: &[Session], model: &CatalogEntry, window: u64) -> Vec<Vec<
         Some(RULES.map(|rule| Outcome::of(&course.run_at(rule, window, &places), model)).into())
     };
     sessions.iter().filter_map(of_session).collect()
-}
-
-/// Returns the session files of a folder in order, without copies of others.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.retain(|path| !path.to_string_lossy().ends_with(COPY));
-    files.sort();
-    files
 }
 
 /// Reads a session; what is none that can be read is left out.

@@ -1,13 +1,13 @@
 //! Prints, as Markdown, what each strategy keeps of session files; `cargo xtask figures` writes it into the documentation.
 //!
 //! ```text
-//! cargo run --release -p wb-replay --example figures -- DATE COMMIT FOLDER…
+//! cargo run --release -p wb-replay --example figures -- DATE COMMIT FILE…
 //! ```
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example reads files and prints")]
 
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use wb_record::Access;
@@ -17,22 +17,19 @@ use wb_replay::{CAVEAT, CutRule, Options, Replay, Session, at_sizes, digesting, 
 const PARTS: [f64; 3] = [0.10, 0.15, 0.25];
 /// Where histories are compacted to a part of themselves: sizes that take several hours of work.
 const RULE: CutRule = CutRule { first: 60_000.0, step: 40_000.0, n_future: 40, max_cuts: 6 };
-/// The end of the name of a copy of another file.
-const COPY: &str = ".v3.jsonl";
 
 const HEAD: &str = include_str!("head.md");
 const NOTES: &str = include_str!("notes.md");
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [date, commit, folders @ ..] = &words[..] else {
-        eprintln!("usage: figures DATE COMMIT FOLDER…");
+    let [date, commit, files @ ..] = &words[..] else {
+        eprintln!("usage: figures DATE COMMIT FILE…");
         return ExitCode::from(2);
     };
-    let sessions: Vec<Session> =
-        folders.iter().flat_map(|folder| files(Path::new(folder))).filter_map(|path| read(&path)).collect();
+    let sessions: Vec<Session> = files.iter().filter_map(|file| read(Path::new(file))).collect();
     if sessions.is_empty() {
-        eprintln!("no sessions in {}", folders.join(", "));
+        eprintln!("none of the files is a session");
         return ExitCode::FAILURE;
     }
     print(date, commit, &sessions);
@@ -52,15 +49,6 @@ fn print(date: &str, commit: &str, sessions: &[Session]) {
     println!("{}", tables::costs(&replay));
     println!("{}", tables::sessions(&replay));
     println!("{}\n\n{}", CAVEAT, NOTES.trim_end());
-}
-
-/// Returns the session files of a folder in order, without copies of others.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.retain(|path| !path.to_string_lossy().ends_with(COPY));
-    files.sort();
-    files
 }
 
 /// Reads a session under the name of its folder and its file.

@@ -8,7 +8,7 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in, text};
 use wb_record::splice::Joint;
-use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Place, Stamp, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Stamp, Wanted};
 use wb_session::iso_ms;
 
 use super::super::log::line_ranges;
@@ -121,13 +121,7 @@ impl Writer for EventWriter<'_> {
         Ok(self.event("user.message", &data))
     }
 
-    fn with_body(
-        &mut self,
-        record: &[u8],
-        _: &Place,
-        at: usize,
-        body: &[Block],
-    ) -> Result<Vec<u8>, NotExpressible> {
+    fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let paths: [&[&str]; 2] = match &self.messages[at] {
             Message::ToolResult { .. } => [&["data", "result", "content"], &["data", "error", "message"]],
             Message::User { .. } => [&["data", "transformedContent"], &["data", "content"]],

@@ -5,7 +5,7 @@ use wb_budget::Usage;
 use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::set;
-use wb_record::{NotExpressible, Numbers, Place, Span, Stamp};
+use wb_record::{NotExpressible, Numbers, Span, Stamp};
 use wb_session::{iso_ms, parse_iso_ms};
 
 use super::super::draft::Draft;
@@ -190,13 +190,7 @@ impl Writer for RecordWriter<'_> {
         Ok(json!({ "id": id, "timestamp": time, "type": kind, "content": parts }).to_string().into_bytes())
     }
 
-    fn with_body(
-        &mut self,
-        record: &[u8],
-        _: &Place,
-        at: usize,
-        body: &[Block],
-    ) -> Result<Vec<u8>, NotExpressible> {
+    fn with_body(&mut self, record: &[u8], at: usize, body: &[Block]) -> Result<Vec<u8>, NotExpressible> {
         let Message::ToolResult { tool_call_id, tool_name, is_error, .. } = &self.messages[at] else {
             let key = matches!(self.messages[at], Message::User { .. } | Message::Custom { .. });
             let parts = key.then(|| parts_of(body)).flatten();
