@@ -29,6 +29,19 @@ fn parts(message: &Message) -> Vec<Cow<'_, str>> {
     }
 }
 
+/// Returns the texts of a message in which names are looked for: its [`body`], of calls the texts of their arguments alone.
+pub(crate) fn texts(message: &Message) -> String {
+    let Message::Assistant { content, .. } = message else { return body(message) };
+    let mut all = Vec::new();
+    for block in content {
+        match block {
+            Block::ToolCall { input, .. } => each_text(input, &mut |text| all.push(Cow::Borrowed(text))),
+            block => all.extend(said(block)),
+        }
+    }
+    all.join("\n")
+}
+
 /// Returns the bodies of a context as one text.
 pub(crate) fn context_text(messages: &[Message]) -> String {
     messages.iter().map(body).collect::<Vec<_>>().join("\n")
@@ -62,7 +75,7 @@ fn said(block: &Block) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Returns JSON on one line, with a blank after each comma and colon, so that names in it stand apart.
+/// Returns JSON with a blank after each comma and colon, so that names in it stand apart; texts stand in it as they are.
 pub(crate) fn spaced_json(value: &Value) -> String {
     let mut out = String::new();
     spaced_json_into(&mut out, value);
@@ -87,7 +100,19 @@ fn spaced_json_into(out: &mut String, value: &Value) {
             }
             out.push_str(if map.is_empty() { "{}" } else { "}" });
         }
+        // A text is what a tool gets: with its line breaks, so that its lines are lines.
+        Value::String(text) => out.extend(["\"", text, "\""]),
         plain => json_into(out, plain),
+    }
+}
+
+/// Visits the texts in the arguments of a call; keys are the tool's words, not the model's.
+pub(crate) fn each_text<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(map) => map.values().for_each(|value| each_text(value, visit)),
+        _ => {}
     }
 }
 
@@ -97,11 +122,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_call_is_one_line_with_blanks_between_its_arguments() {
+    fn a_call_has_blanks_between_its_arguments_and_the_lines_of_its_texts() {
         let call =
             Block::call("c", "Edit", json!({"path": "a.rs", "lines": [1, 2], "none": {}, "text": "x\ny"}));
         let message = Message::assistant_blocks(vec![Block::text("I edit."), call]);
-        let said = "I edit.\nEdit {\"path\": \"a.rs\", \"lines\": [1, 2], \"none\": {}, \"text\": \"x\\ny\"}";
+        let said = "I edit.\nEdit {\"path\": \"a.rs\", \"lines\": [1, 2], \"none\": {}, \"text\": \"x\ny\"}";
         assert_eq!(body(&message), said);
     }
 

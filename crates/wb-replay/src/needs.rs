@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use wb_message::Message;
 
-use crate::message_text::{body, size_of_bytes, spaced_json};
+use crate::message_text::{each_text, size, texts};
 use crate::names::{entities, is_space};
 
 /// A line is looked at up to this many characters.
@@ -23,13 +23,14 @@ pub struct Need<'a> {
 #[derive(Debug, Default)]
 pub struct Names {
     bodies: Vec<String>,
+    sizes: Vec<f64>,
     /// Every name once; its place is its number.
     all: Vec<Box<str>>,
     /// For each name the messages that hold it, each with its last line there, ascending.
     held: Vec<Vec<Place>>,
     /// For each message the names that it says.
     said: Vec<Vec<u32>>,
-    /// For each message the names in the arguments of its tool calls.
+    /// For each message the names in the texts of its tool calls' arguments.
     used: Vec<Vec<u32>>,
 }
 
@@ -46,13 +47,15 @@ impl Names {
         let mut names = Self::default();
         let mut ids = HashMap::new();
         for (at, message) in messages.iter().enumerate() {
-            let body = body(message);
+            let body = texts(message);
             let said = names.hold(at, &body, &mut ids);
             names.said.push(said);
-            let inputs: Vec<String> = message.calls().map(|(_, _, input)| spaced_json(input)).collect();
-            let used = names.ids(inputs.iter().flat_map(|input| entities(input)), &mut ids);
+            let mut arguments = Vec::new();
+            message.calls().for_each(|(_, _, input)| each_text(input, &mut |text| arguments.push(text)));
+            let used = names.ids(arguments.into_iter().flat_map(entities), &mut ids);
             names.used.push(used);
             names.bodies.push(body);
+            names.sizes.push(size(message));
         }
         names
     }
@@ -74,7 +77,7 @@ impl Names {
 
     /// Returns the size of each message; see [`crate::size`].
     pub fn sizes(&self) -> Vec<f64> {
-        self.bodies.iter().map(|body| size_of_bytes(body.len())).collect()
+        self.sizes.clone()
     }
 
     fn need(&self, id: u32, cut: usize) -> Option<Need<'_>> {
