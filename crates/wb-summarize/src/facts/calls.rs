@@ -123,29 +123,29 @@ pub(super) fn each_text(value: &Value, found: &mut impl FnMut(&str, bool)) {
     }
 }
 
-/// Writes JSON on one line with blanks between its parts; stops where the line is too long to be kept.
-pub(super) fn write_json(out: &mut String, value: &Value) {
+/// Writes a value on one line with blanks between its parts, and the texts in it as they are; stops where the line is too
+/// long to be kept.
+pub(super) fn write_line(out: &mut String, value: &Value) {
     if out.len() > MOST_LINE_BYTES {
         return;
     }
     match value {
         Value::Object(map) => {
-            out.push('{');
             for (nth, (key, value)) in map.iter().enumerate() {
-                out.extend([if nth > 0 { ", \"" } else { "\"" }, key, "\": "]);
-                write_json(out, value);
+                out.extend([if nth > 0 { ", " } else { "" }, key, ": "]);
+                write_line(out, value);
             }
-            out.push('}');
         }
         Value::Array(items) => {
             out.push('[');
             for (nth, item) in items.iter().enumerate() {
                 out.push_str(if nth > 0 { ", " } else { "" });
-                write_json(out, item);
+                write_line(out, item);
             }
             out.push(']');
         }
         Value::String(text) if text.len() > MOST_LINE_BYTES => out.push_str(head(text, MOST_LINE_BYTES + 1)),
+        Value::String(text) if !text.contains('\n') => out.push_str(text),
         leaf => wb_message::text::json_into(out, leaf),
     }
 }

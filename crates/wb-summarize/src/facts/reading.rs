@@ -8,7 +8,7 @@ use wb_message::pairing::id_key;
 use wb_message::text::{head, one_line};
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_json};
+use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_line};
 use super::doing::push_newest;
 use super::phrases::told;
 use super::turns::Run;
@@ -255,7 +255,7 @@ impl Facts {
     /// Reads a call; of one that changes a file the lines that it writes.
     fn read_call(&mut self, name: &str, input: &Value, changes: bool) {
         let (mut line, mut kept) = (format!("{name} "), None);
-        write_json(&mut line, input);
+        write_line(&mut line, input);
         let mut is_old = false;
         each_text(input, &mut |text, is_key| {
             if is_key {
