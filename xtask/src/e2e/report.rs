@@ -3,6 +3,7 @@
 use super::by_hand;
 use super::cases::{CASES, Case};
 use super::hosts::{HOSTS, Host, Moment};
+use super::informed::{self, INFORMED};
 use super::play::Outcome;
 use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::validate::{COMPACTED, Check, UNDONE};
@@ -44,6 +45,21 @@ const PLUGGED_TABLE: &str = "\
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
+const INFORMED_TITLE: &str = "## With our instructions for its own summary\n\n";
+
+const INFORMED_TEXT: &str = "\
+Nothing of this agent takes a text in the place of the summary that its model writes. `wb install` gives it instructions for that request,
+and a hook that tells, beside the summary, what `wb` knows of the whole session. The window was said to be full in the first prompt; after
+`wb uninstall` it was full once more, and the request for a summary had the agent's own instructions again. Hooks were let run without
+being trusted (`--dangerously-bypass-hook-trust`).
+
+";
+
+const INFORMED_TABLE: &str = "\
+| agent | version | date | commit | network | came of it |
+|---|---|---|---|---|---|
+";
+
 /// When and where a run was.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
@@ -63,10 +79,13 @@ impl Run<'_> {
 
 /// Writes the page: new rows in the place of those of the same agents, the others as they were.
 pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String {
+    let (old, old_informed) = old.split_once(INFORMED_TITLE).unwrap_or((old, ""));
     let (old, old_plugged) = old.split_once(PLUGGED_TITLE).unwrap_or((old, ""));
     let first = |outcomes: &[Outcome]| outcomes.iter().find(|it| it.name == by_hand::NAME).map(came_of);
     let rows = rows(old, all, |host, outcomes| Some(row(host, &first(outcomes)?, run)));
     let plugged = self::rows(old_plugged, all, |host, outcomes| plugged_row(host, outcomes, run));
+    let informed = self::rows(old_informed, all, |host, outcomes| informed_row(host, outcomes, run));
+    let of_informed = format!("- after the summary: {}\n", names(&INFORMED));
     let checks = [("compacted", names(&COMPACTED)), ("taken back", names(&UNDONE))];
     let checks = checks.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
     let of_plugged = [
@@ -75,7 +94,9 @@ pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String
         ("its own way", names(&ITS_OWN)),
     ];
     let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
-    format!("{TITLE}{checks}\n{TABLE}{rows}\n{PLUGGED_TITLE}{PLUGGED}{of_plugged}\n{PLUGGED_TABLE}{plugged}")
+    let first = format!("{TITLE}{checks}\n{TABLE}{rows}\n");
+    let second = format!("{PLUGGED_TITLE}{PLUGGED}{of_plugged}\n{PLUGGED_TABLE}{plugged}\n");
+    format!("{first}{second}{INFORMED_TITLE}{INFORMED_TEXT}{of_informed}\n{INFORMED_TABLE}{informed}")
 }
 
 /// Returns the row of each agent: a new one, or the old one.
@@ -129,6 +150,15 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     Some(format!(
         "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
     ))
+}
+
+/// Writes the row of an agent that our instructions were tried with.
+fn informed_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
+    let came_of = came_of(outcomes.iter().find(|it| it.name == informed::NAME)?);
+    let network = run.network();
+    let Host { name, version, .. } = host;
+    let Run { date, commit, .. } = run;
+    Some(format!("| {name} | {version} | {date} | {commit} | {network} | {came_of} |"))
 }
 
 fn came_of(outcome: &Outcome) -> String {
