@@ -33,10 +33,11 @@ const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
-really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words. In the others
-something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the longest time between an answer of
-the provider and the next request, the tools of the agent included. In all runs outputs stay as they were, nothing but the provider
-listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a message.
+really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words, and takes it back
+later with `wb undo`. In the others something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the
+longest time between an answer of the provider and the next request, the tools of the agent included. In all runs outputs stay as they
+were, nothing but the provider listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a
+message.
 
 ";
 
@@ -91,6 +92,7 @@ pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String
     let of_plugged = [
         ("ours", format!("{}; {}", names(&OURS), names(&TAIL_STAYS))),
         ("asked for", format!("the same, and {} where it is handed over", names(&WISHED))),
+        ("taken back", names(&UNDONE)),
         ("its own way", names(&ITS_OWN)),
     ];
     let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
