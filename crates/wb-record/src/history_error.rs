@@ -67,7 +67,7 @@ impl HistoryError {
     pub fn hint(&self) -> &str {
         match self {
             Self::NothingToUndo => {
-                "`wb log FILE` shows what was done; if the session was moved, the file next to it goes along, which ends in .wb-log"
+                "`wb log FILE` shows what was done; if the session was moved, move the file next to it too that ends in .wb-log"
             }
             Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
                 "`wb log FILE` shows what was done"

@@ -108,6 +108,8 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     let host = Connection::open(&opencode.database).unwrap();
     let part = json!({"type": "compaction", "auto": true, "tail_start_id": tail});
     host.execute("UPDATE part SET data = ?1 WHERE message_id = 'msg_061'", [part.to_string()]).unwrap();
+    let host_says = json!({"type": "text", "text": "Continue if you have next steps.", "synthetic": true});
+    opencode.write(json!({"role": "user", "agent": "build", "model": {}}), &[host_says]);
     opencode.user("And then?");
     let after = opencode.seen();
     assert!(after.len() < 10 && after.concat().contains("elided into this digest"), "{after:?}");
@@ -117,5 +119,8 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     opencode.wb(&["undo", text(&opencode.database), "--even-if-open"], "");
     let undone = opencode.seen();
     assert_eq!(undone[..before.len()], before);
-    assert!(undone.len() == before.len() + 1 && undone.concat().contains("And then?"), "{undone:?}");
+    assert!(undone.len() == before.len() + 2 && undone.concat().contains("And then?"), "{undone:?}");
+    let command = format!("  taken back; do it again: wb redo {}", text(&opencode.database));
+    let shown = opencode.wb(&["log"], "");
+    assert!(shown.lines().any(|line| line == command), "{shown}");
 }
