@@ -51,12 +51,13 @@ pub(crate) fn agent_folders(environment: &Environment) -> Vec<AgentFolder> {
     let claude = environment.claude_config.as_deref().map(|folder| folder.join("projects"));
     let pi = environment.pi_agent.as_deref().map(|folder| folder.join("sessions"));
     let codex = environment.codex_home.as_deref().map(|folder| folder.join("sessions"));
+    let data = environment.data_home.clone().or_else(|| home(".local/share"));
     let known = [
         ("claude-code", claude, OF_CLAUDE),
         ("claude-code", home(".claude/projects"), OF_CLAUDE),
         ("pi", pi.or_else(|| home(".pi/agent/sessions")), ANY),
         ("codex", codex.or_else(|| home(".codex/sessions")), OF_CODEX),
-        ("opencode", home(".local/share/opencode"), OF_OPENCODE),
+        ("opencode", data.map(|folder| folder.join("opencode")), OF_OPENCODE),
     ];
     let mut all: Vec<AgentFolder> = Vec::new();
     for (agent, folder, names) in known {
@@ -138,9 +139,11 @@ mod tests {
             claude_config: Some("/c".into()),
             pi_agent: Some("/p".into()),
             codex_home: Some("/x".into()),
+            data_home: Some("/d".into()),
             ..plain
         };
-        let elsewhere = ["/c/projects", "/home/a/.claude/projects", "/p/sessions", "/x/sessions", opencode];
+        let elsewhere =
+            ["/c/projects", "/home/a/.claude/projects", "/p/sessions", "/x/sessions", "/d/opencode"];
         assert_eq!(names(&moved), elsewhere);
         assert_eq!(names(&Environment::default()), [""; 0]);
     }

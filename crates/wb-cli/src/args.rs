@@ -273,7 +273,7 @@ pub(crate) struct Log {
     /// Session file [default: the compactions that agents asked for]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Show this operation alone: what it hides, what it brought, on which ones it stands, and its digest
+    /// Show this operation alone: what it hides and keeps, what it brought, on which ones it stands, and its digest
     #[arg(value_name = "OPERATION")]
     pub(crate) operation: Option<u64>,
     /// Say what became of a record: a line of FILE, or a row if that is a database

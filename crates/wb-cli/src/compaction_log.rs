@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use wb_record::append_line;
+use wb_record::{Access, History, append_line};
 use wb_session::iso_ms;
 
 use crate::environment::Environment;
@@ -109,15 +109,25 @@ fn commands(entries: &[Entry]) -> Vec<Option<String>> {
     commands
 }
 
-/// Returns the command that takes a compaction back, or tells what was found, where its file is known and still there.
+/// Returns the command that takes a compaction back or does it again, or tells what was found, where its file is known and
+/// still there.
 fn next(entry: &Entry) -> Option<String> {
-    let file = entry.file.as_deref().filter(|file| file.is_file())?;
-    let file = shell_word(file.to_str()?);
+    let path = entry.file.as_deref().filter(|file| file.is_file())?;
+    let file = shell_word(path.to_str()?);
     match entry {
+        Entry { undoable: true, .. } if is_taken_back(path) => {
+            Some(format!("taken back; do it again: wb redo {file}"))
+        }
         Entry { undoable: true, .. } => Some(format!("take it back: wb undo {file}")),
         Entry { findings: 1.., .. } => Some(format!("what was found: wb audit {file}")),
         _ => None,
     }
+}
+
+/// Returns whether all that was done to a session was taken back.
+fn is_taken_back(session: &Path) -> bool {
+    let Ok(history) = History::beside(session, Access::Read) else { return false };
+    history.unsettled().is_none() && history.find(None, false).is_err() && history.find(None, true).is_ok()
 }
 
 fn line(entry: &Entry) -> String {

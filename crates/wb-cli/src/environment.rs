@@ -23,6 +23,8 @@ pub(crate) struct Environment {
     pub(crate) pi_agent: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`, where opencode keeps its settings instead.
     pub(crate) config_home: Option<PathBuf>,
+    /// `XDG_DATA_HOME`, where opencode keeps its sessions instead.
+    pub(crate) data_home: Option<PathBuf>,
     /// `PATH`, where programs are looked for.
     pub(crate) search: Vec<PathBuf>,
     /// The working directory.
@@ -56,6 +58,7 @@ impl Environment {
             gemini_home: folder("GEMINI_CLI_HOME"),
             pi_agent: folder("PI_CODING_AGENT_DIR"),
             config_home: folder("XDG_CONFIG_HOME"),
+            data_home: folder("XDG_DATA_HOME"),
             search: env::var_os("PATH").iter().flat_map(env::split_paths).collect(),
             working: env::current_dir().ok(),
             program: env::current_exe().and_then(|path| path.canonicalize()).ok(),

@@ -107,10 +107,14 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
         (false, true) => "is done again",
         (false, false) => "would be done again; this is a dry run",
     };
-    let how = if changed.exact {
-        "the bytes are those of before"
-    } else {
-        "the agent went on since, so the old messages were written again, with what came since behind them"
+    let how = match (changed.exact, changed.written) {
+        (true, _) => "the bytes are those of before",
+        (_, true) => {
+            "the agent wrote on, so the old messages were written again, with what came since behind them"
+        }
+        _ => {
+            "the agent wrote on, so the old messages would be written again, with what came since behind them"
+        }
     };
     let other = if changed.undone { "redo" } else { "undo" };
     shell.print(|page| {

@@ -34,7 +34,11 @@ impl ByAgent {
             matches!(message, Message::Custom { .. }) || pieces(message).all(|piece| took(&mut left, piece))
         };
         let n = view.messages[at + 1..].iter().take_while(|message| is_known(message)).count();
-        Some(at..at + 1 + n)
+        let known = &view.messages[at..=at + n];
+        // What it says behind all that stays, such as to go on, came since.
+        let is_custom = |message: &&Message| matches!(message, Message::Custom { .. });
+        let n_last = known.iter().rev().take_while(is_custom).count();
+        Some(at..at + 1 + n - n_last)
     }
 }
 
@@ -99,7 +103,9 @@ mod tests {
         let digest = Message::user(format!("{DIGEST_HEADER}\n\n# Objective\n- x"));
         let custom = Message::custom("date", "Today.");
         let mut view = View::new("x", ToolVocabulary::UNIVERSAL);
-        view.messages = vec![custom.clone(), digest, said, custom, call, result, prompt.clone(), prompt];
+        let all =
+            [custom.clone(), digest, said, custom.clone(), call, result, prompt.clone(), custom, prompt];
+        view.messages = all.to_vec();
         assert_eq!(by_agent.messages(&view), Some(1..7));
         view.messages.remove(1);
         assert_eq!(by_agent.messages(&view), None);

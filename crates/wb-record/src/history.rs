@@ -349,7 +349,9 @@ impl History {
             }
         }
         document.refresh()?;
-        if id.is_some_and(|id| Some(id) != self.find(None, false).ok()) {
+        let is_later = |it: &&Operation| it.id > of && it.conversation == *conversation;
+        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
+        if self.operations().filter(is_later).any(stands) {
             return Err(HistoryError::NotAlone { id: of, doing: "undone" });
         }
         let before = document.view(conversation)?;

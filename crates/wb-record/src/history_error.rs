@@ -66,7 +66,10 @@ impl HistoryError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> &str {
         match self {
-            Self::NothingToUndo | Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
+            Self::NothingToUndo => {
+                "`wb log FILE` shows what was done; if the session was moved, move the file next to it too that ends in .wb-log"
+            }
+            Self::NothingToRedo | Self::Unknown { .. } | Self::WrongState { .. } => {
                 "`wb log FILE` shows what was done"
             }
             Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",

@@ -73,7 +73,7 @@ pub use heading::Heading;
 pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
 };
-pub use prompt::build_summary_prompt;
+pub use prompt::{build_summary_prompt, handover_prompt};
 pub use reply::{NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};
 pub use words::user_text::is_request;

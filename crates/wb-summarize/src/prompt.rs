@@ -1,9 +1,10 @@
-//! Puts the prompt together: framing, carried digest, transcript, length, headings.
+//! Puts the prompt together: framing, carried digest, transcript, length, headings; and one for a host's own request.
 
 use wb_message::{Message, text};
 
 use crate::flatten::{flatten_into, neutralise_into};
-use crate::scope::{CondenseScope, KEPT_NOTE, LENGTH_NOTE, SECTION_TEMPLATE};
+use crate::length::words_within;
+use crate::scope::{CONDENSER_BRIEF, CondenseScope, HANDOVER_NOTE, KEPT_NOTE, LENGTH_NOTE, SECTION_TEMPLATE};
 
 /// Builds the user turn for a summarizer from messages as recorded, blocks separated by an empty line.
 ///
@@ -29,9 +30,22 @@ pub(crate) fn frame_prompt(
         safe
     };
     let mut out = head(scope, prior.map(safe).as_deref(), &safe(kept), |out| out.push_str(transcript));
+    ending_into(&mut out, n_words);
+    out
+}
+
+/// Builds the instructions for a host that asks its model for a digest itself, behind the session as it is: they are the
+/// last user turn of that request. There is room for so many tokens.
+pub fn handover_prompt(room_tokens: u64) -> String {
+    let mut out = [CONDENSER_BRIEF, HANDOVER_NOTE, ""].join("\n\n");
+    ending_into(&mut out, words_within(room_tokens));
+    out
+}
+
+/// Writes the length that is wanted and the headings, with which every prompt ends.
+fn ending_into(out: &mut String, n_words: u64) {
     out.push_str(&LENGTH_NOTE.replace("{n_words}", &n_words.to_string()));
     out.extend(["\n\n", SECTION_TEMPLATE]);
-    out
 }
 
 /// Writes all that stands before the headings.

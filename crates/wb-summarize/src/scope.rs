@@ -41,6 +41,9 @@ pub(crate) const LENGTH_NOTE: &str = include_str!("templates/length.md").trim_as
 /// Says what is kept beside a digest; it stands before the block that shows it.
 pub(crate) const KEPT_NOTE: &str = include_str!("templates/kept.md").trim_ascii_end();
 
+/// Says what the material is where a host puts its own request behind a session.
+pub(crate) const HANDOVER_NOTE: &str = include_str!("templates/handover.md").trim_ascii_end();
+
 /// Says what the user wants besides; it stands at the end of a prompt, before the user's words.
 pub(crate) const INSTRUCTIONS_NOTE: &str = include_str!("templates/instructions.md").trim_ascii_end();
 

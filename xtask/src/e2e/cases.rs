@@ -12,7 +12,7 @@ use super::plug_in::{self, StandIn};
 use super::plugged::{self, ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::provider::{Asked, Played};
 use super::script::{self, LAST_PROMPT, NEXT_PROMPT, TAIL_PROMPT, TASK, Turn, WISH};
-use super::validate::{self, Check, Sent};
+use super::validate::{self, Check, Sent, UNDONE};
 use super::wb::Wb;
 
 /// A run.
@@ -32,6 +32,8 @@ enum Step {
     Say(&'static str, Answers),
     /// The user asks for a compaction.
     Compact,
+    /// The user takes it back.
+    Undo,
 }
 
 /// What the model answers.
@@ -69,6 +71,8 @@ pub(crate) const CASES: [Case; 11] = [
             Step::Say(TASK, Answers::Head { is_full: false }),
             Step::Say(TAIL_PROMPT, Answers::Tail { is_full: false }),
             Step::Compact,
+            Step::Say(NEXT_PROMPT, Answers::More),
+            Step::Undo,
             Step::Say(LAST_PROMPT, Answers::More),
         ],
     },
@@ -116,6 +120,7 @@ impl Answers {
 /// What is known of a run so far.
 struct Course<'a> {
     case: &'a Case,
+    wb: &'a Wb,
     plug: Plug,
     first: Option<Asked>,
     /// The beginning of each output, by the id of its call.
@@ -126,6 +131,8 @@ struct Course<'a> {
     is_tail_due: bool,
     /// Whether the user's wish is to be told.
     is_wish_due: bool,
+    /// Whether the compaction was taken back.
+    is_undone: bool,
 }
 
 impl Case {
@@ -136,12 +143,14 @@ impl Case {
         plug_in::stand_in(play.stage, self.stand_in, wb)?;
         let mut course = Course {
             case: self,
+            wb,
             plug,
             first: None,
             outputs: BTreeMap::new(),
             n_compactions: 0,
             is_tail_due: false,
             is_wish_due: false,
+            is_undone: false,
         };
         // Its own way is seen at once by an agent that goes on with it in the same run.
         let n_steps = if self.is_ours() || !plug.is_midway() { self.steps.len() } else { 1 };
@@ -161,11 +170,18 @@ impl Case {
 
 impl Course<'_> {
     fn step(&mut self, play: &mut Play, label: &str, step: &Step) -> Result<(), String> {
-        let Step::Say(prompt, answers) = step else {
-            play.act(label, Vec::new(), (self.plug.compact)(play.stage, WISH))?;
-            self.n_compactions += 1;
-            self.is_wish_due = self.plug.hands_over_words;
-            return Ok(());
+        let (prompt, answers) = match step {
+            Step::Say(prompt, answers) => (prompt, answers),
+            Step::Compact => {
+                play.act(label, Vec::new(), (self.plug.compact)(play.stage, WISH))?;
+                self.n_compactions += 1;
+                self.is_wish_due = self.plug.hands_over_words;
+                return Ok(());
+            }
+            Step::Undo => {
+                self.is_undone = true;
+                return self.wb.undo(play.stage, &(play.host.session)(play.stage)?);
+            }
         };
         let session = if self.first.is_none() { Session::New } else { Session::Last };
         let turns = answers.turns(&play.stage.project(), &self.plug);
@@ -194,6 +210,12 @@ impl Course<'_> {
             let sent = Sent { asked, first, prompt };
             let label = format!("{label}, request {}", at + 1);
             play.found(&label, plugged::outputs(&asked.items, &mut self.outputs));
+            if self.is_undone {
+                // Behind the prompt stands what came since, from the second request on.
+                let undone = if at == 0 { &UNDONE[..] } else { &UNDONE[..4] };
+                play.found(&label, validate::findings(undone, sent));
+                continue;
+            }
             if at < n_before {
                 let early = sent.has_digest().then(|| "the digest is there already".to_owned());
                 play.found(&label, early);

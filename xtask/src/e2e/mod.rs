@@ -19,6 +19,7 @@ mod play;
 mod by_hand;
 mod cases;
 mod plug_in;
+mod informed;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -167,6 +168,9 @@ fn run_host(
         Ok(())
     };
     run(by_hand::NAME, &|play| by_hand::play(play, wb))?;
+    if let Some(full_tokens) = host.informed_at_tokens {
+        run(informed::NAME, &|play| informed::play(play, wb, full_tokens))?;
+    }
     if let Some(plug) = host.plug {
         for case in &cases::CASES {
             run(case.name, &|play| case.play(play, plug, root, wb))?;

@@ -97,7 +97,7 @@ impl Play<'_> {
             return Err(faults.join("\n"));
         }
         self.outcome.n_asked += played.asked.len();
-        self.outcome.n_summaries += played.n_summaries;
+        self.outcome.n_summaries += played.summaries.len();
         self.outcome.n_aside += played.n_aside;
         self.outcome.pause_seconds = self.outcome.pause_seconds.max(played.pause.as_secs_f64());
         if self.host.repeats_outputs {

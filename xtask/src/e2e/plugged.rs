@@ -31,7 +31,8 @@ pub(crate) const ITS_OWN: [Check; 2] = [
 pub(crate) const WISHED: [Check; 1] = [("the user's wish", |sent| sent.tells(WISH))];
 
 impl Sent<'_> {
-    fn tells(&self, words: &str) -> Vec<String> {
+    /// Finds that words are missing.
+    pub(crate) fn tells(&self, words: &str) -> Vec<String> {
         let is_there = texts(&self.asked.items).any(|text| text.contains(words));
         (!is_there).then(|| format!("`{words}` is missing")).into_iter().collect()
     }

@@ -28,8 +28,8 @@ pub(crate) struct Asked {
 pub(crate) struct Played {
     /// The requests of the loop.
     pub(crate) asked: Vec<Asked>,
-    /// How many requests asked for a summary of the session: agents do that to compact their own way.
-    pub(crate) n_summaries: usize,
+    /// The requests for a summary of the session: agents send them to compact their own way.
+    pub(crate) summaries: Vec<String>,
     /// How many other requests declared no tools: titles are asked for without any.
     pub(crate) n_aside: usize,
     /// The longest time between an answer and the next request.
@@ -159,7 +159,7 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
     let items = dialect.items(body);
     state.played.faults.extend(dialect.faults(body));
     let reply = if is_for_summary(&items, &text, dialect.tools(body).is_empty()) {
-        state.played.n_summaries += 1;
+        state.played.summaries.push(text);
         Ok(Reply::to(body, state.n_replies, &aside(NATIVE_SUMMARY), Vec::new()))
     } else if dialect.tools(body).is_empty() {
         state.played.n_aside += 1;
@@ -176,7 +176,11 @@ fn reply(state: &mut State, dialect: Dialect, body: &Value, text: String) -> Ans
 }
 
 /// Words with which agents ask for a summary: in the instructions of a request without tools, or last in one with them.
-const SUMMARY_WORDS: [&str; 2] = ["context summarization", "create a detailed summary of"];
+const SUMMARY_WORDS: [&str; 4] =
+    ["context summarization", "create a detailed summary of", ITS_INSTRUCTIONS, OUR_INSTRUCTIONS];
+/// Words of the instructions that Codex has of its own, and of those that `wb install` gives it.
+pub(crate) const ITS_INSTRUCTIONS: &str = "CONTEXT CHECKPOINT COMPACTION";
+pub(crate) const OUR_INSTRUCTIONS: &str = "and your digest takes its place";
 /// What they are answered.
 pub(crate) const NATIVE_SUMMARY: &str = "The model itself sums up that the marsh was looked at.";
 
@@ -275,8 +279,8 @@ mod tests {
         let mut with_tools = body();
         with_tools["messages"] = json!([{"role": "user", "content": "Now create a detailed summary of it."}]);
         ask(&mut state, &with_tools);
-        let Played { n_summaries, n_aside, .. } = state.played;
-        assert_eq!((n_summaries, n_aside, state.turns.len()), (2, 0, 1));
+        let Played { summaries, n_aside, .. } = state.played;
+        assert_eq!((summaries.len(), n_aside, state.turns.len()), (2, 0, 1));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::by_hand;
 use super::cases::{CASES, Case};
 use super::hosts::{HOSTS, Host, Moment};
+use super::informed::{self, INFORMED};
 use super::play::Outcome;
 use super::plugged::{ITS_OWN, OURS, TAIL_STAYS, WISHED};
 use super::validate::{COMPACTED, Check, UNDONE};
@@ -32,16 +33,32 @@ const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 
 const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
-really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words. In the others
-something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the longest time between an answer of
-the provider and the next request, the tools of the agent included. In all runs outputs stay as they were, nothing but the provider
-listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a message.
+really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words, and takes it back
+later with `wb undo`. In the others something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the
+longest time between an answer of the provider and the next request, the tools of the agent included. In all runs outputs stay as they
+were, nothing but the provider listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a
+message.
 
 ";
 
 const PLUGGED_TABLE: &str = "\
 | agent | version | date | commit | network | ours, asked for | words of the user | its own way, after s | took | came of it |
 |---|---|---|---|---|---|---|---|---|---|
+";
+
+const INFORMED_TITLE: &str = "## With our instructions for its own summary\n\n";
+
+const INFORMED_TEXT: &str = "\
+Nothing of this agent takes a text in the place of the summary that its model writes. `wb install` gives it instructions for that request,
+and a hook that tells, beside the summary, what `wb` knows of the whole session. The window was said to be full in the first prompt; after
+`wb uninstall` it was full once more, and the request for a summary had the agent's own instructions again. Hooks were let run without
+being trusted (`--dangerously-bypass-hook-trust`).
+
+";
+
+const INFORMED_TABLE: &str = "\
+| agent | version | date | commit | network | came of it |
+|---|---|---|---|---|---|
 ";
 
 /// When and where a run was.
@@ -63,19 +80,25 @@ impl Run<'_> {
 
 /// Writes the page: new rows in the place of those of the same agents, the others as they were.
 pub(crate) fn page(old: &str, all: &[(Host, Vec<Outcome>)], run: &Run) -> String {
+    let (old, old_informed) = old.split_once(INFORMED_TITLE).unwrap_or((old, ""));
     let (old, old_plugged) = old.split_once(PLUGGED_TITLE).unwrap_or((old, ""));
     let first = |outcomes: &[Outcome]| outcomes.iter().find(|it| it.name == by_hand::NAME).map(came_of);
     let rows = rows(old, all, |host, outcomes| Some(row(host, &first(outcomes)?, run)));
     let plugged = self::rows(old_plugged, all, |host, outcomes| plugged_row(host, outcomes, run));
+    let informed = self::rows(old_informed, all, |host, outcomes| informed_row(host, outcomes, run));
+    let of_informed = format!("- after the summary: {}\n", names(&INFORMED));
     let checks = [("compacted", names(&COMPACTED)), ("taken back", names(&UNDONE))];
     let checks = checks.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
     let of_plugged = [
         ("ours", format!("{}; {}", names(&OURS), names(&TAIL_STAYS))),
         ("asked for", format!("the same, and {} where it is handed over", names(&WISHED))),
+        ("taken back", names(&UNDONE)),
         ("its own way", names(&ITS_OWN)),
     ];
     let of_plugged = of_plugged.map(|(when, checks)| format!("- {when}: {checks}\n")).concat();
-    format!("{TITLE}{checks}\n{TABLE}{rows}\n{PLUGGED_TITLE}{PLUGGED}{of_plugged}\n{PLUGGED_TABLE}{plugged}")
+    let first = format!("{TITLE}{checks}\n{TABLE}{rows}\n");
+    let second = format!("{PLUGGED_TITLE}{PLUGGED}{of_plugged}\n{PLUGGED_TABLE}{plugged}\n");
+    format!("{first}{second}{INFORMED_TITLE}{INFORMED_TEXT}{of_informed}\n{INFORMED_TABLE}{informed}")
 }
 
 /// Returns the row of each agent: a new one, or the old one.
@@ -129,6 +152,15 @@ fn plugged_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
     Some(format!(
         "| {name} | {version} | {date} | {commit} | {network} | {ours} | {words} | {own} | {took:.0} s | {found} |"
     ))
+}
+
+/// Writes the row of an agent that our instructions were tried with.
+fn informed_row(host: &Host, outcomes: &[Outcome], run: &Run) -> Option<String> {
+    let came_of = came_of(outcomes.iter().find(|it| it.name == informed::NAME)?);
+    let network = run.network();
+    let Host { name, version, .. } = host;
+    let Run { date, commit, .. } = run;
+    Some(format!("| {name} | {version} | {date} | {commit} | {network} | {came_of} |"))
 }
 
 fn came_of(outcome: &Outcome) -> String {

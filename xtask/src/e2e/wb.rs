@@ -1,5 +1,6 @@
 //! What is asked of `wb`: to compact a session in its own file, and to take that back.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,9 +33,14 @@ impl Wb {
         self.run(stage, "undo", &["undo", "--even-if-open"], file)
     }
 
-    fn run(&self, stage: &Stage, label: &str, words: &[&str], file: &Path) -> Result<(), String> {
+    /// Puts it into an agent, or takes it out again, as its user would.
+    pub(crate) fn put(&self, stage: &Stage, word: &str, host: &str) -> Result<(), String> {
+        self.run(stage, word, &[word], host)
+    }
+
+    fn run(&self, stage: &Stage, label: &str, words: &[&str], last: impl AsRef<OsStr>) -> Result<(), String> {
         let mut command = stage.command(&self.program);
-        command.args(words).arg(file);
+        command.args(words).arg(last);
         stage.run(&format!("wb-{label}"), command).map(|_| ())
     }
 }

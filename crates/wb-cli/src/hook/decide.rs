@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
@@ -63,8 +64,8 @@ fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
 fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Decided {
     let cut = match &request.keep_from {
         None => None,
-        Some(place) => match index_of(place, opened.0.as_ref(), &opened.2) {
-            Some(at) => Some(at),
+        Some(place) => match messages_at(place, opened.0.as_ref(), &opened.2) {
+            Some(at) => Some(at.start),
             None => return Answer::pass("the message that stays first is not there").into(),
         },
     };
@@ -108,16 +109,21 @@ fn window_that_is_full(session: &Session) -> u64 {
     context_tokens.max(limit as u64) + session.policy.reserve_tokens
 }
 
-/// Returns the index of a message that a host names by a number or by the id of its record.
-pub(super) fn index_of(place: &Place, document: &dyn Document, view: &View) -> Option<usize> {
-    match place {
-        Place::Index(at) => Some((*at).min(view.messages.len())),
-        Place::Id(id) => (0..view.messages.len()).rev().find(|at| {
-            let records = view.provenance.of(*at).iter().map(|place| &place.record);
-            let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
-            bytes.any(|bytes| ID_KEYS.iter().any(|key| json::text(&bytes, key).as_deref() == Some(id)))
-        }),
-    }
+/// Returns the messages that a host names by a number or by the id of their record: an answer and its results may be of one.
+pub(super) fn messages_at(place: &Place, document: &dyn Document, view: &View) -> Option<Range<usize>> {
+    let n_messages = view.messages.len();
+    let id = match place {
+        Place::Index(at) => return Some((*at).min(n_messages)..(*at).saturating_add(1).min(n_messages)),
+        Place::Id(id) => id,
+    };
+    let is_of = |at: &usize| {
+        let records = view.provenance.of(*at).iter().map(|place| &place.record);
+        let mut bytes = records.filter_map(|record| document.parts().bytes(record).ok());
+        bytes.any(|bytes| ID_KEYS.iter().any(|key| json::text(&bytes, key).as_deref() == Some(id)))
+    };
+    let last = (0..n_messages).rev().find(is_of)?;
+    let n_before = (0..last).rev().take_while(is_of).count();
+    Some(last - n_before..last + 1)
 }
 
 /// Where hosts keep the id of a record.

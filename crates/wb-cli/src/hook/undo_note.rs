@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use wb_formats::{newest, open_path};
-use wb_record::{Access, ByAgent, History, Stamp};
+use wb_record::{Access, ByAgent, History, ONLY_CONVERSATION, Stamp};
 
-use super::decide::index_of;
+use super::decide::messages_at;
 use super::protocol::{Answer, Place, Request, Source};
 use crate::agent_folders::agent_folders;
 use crate::clock;
@@ -15,13 +15,19 @@ use crate::environment::Environment;
 pub(crate) fn note(request: &Request<'_>, path: &Path, answer: &Answer, by_agent: ByAgent) -> Option<()> {
     let mut document = open_path(path, Access::Read).ok()?;
     let conversation = match document.conversations().ok()? {
-        several if several.len() > 1 => request.session_id.clone().filter(|id| several.contains(id))?,
+        named if named != [ONLY_CONVERSATION] => {
+            request.session_id.clone().filter(|id| named.contains(id))?
+        }
         _ => newest(document.as_ref()).ok()?,
     };
-    let view = document.view(&conversation).ok()?;
+    let mut view = document.view(&conversation).ok()?;
     // What the agent has not written yet would be missing after an undo.
     let newest = Place::Id(request.newest_record.clone()?);
-    index_of(&newest, document.as_ref(), &view)?;
+    let newest = messages_at(&newest, document.as_ref(), &view)?;
+    if let Source::Content(_) = request.session {
+        // What stands behind it already is the agent's own request for the compaction, which goes with it.
+        view.messages.truncate(newest.end);
+    }
     let report = answer.report?;
     let stamp = Stamp {
         tokens_before: report.tokens_before,
@@ -33,8 +39,8 @@ pub(crate) fn note(request: &Request<'_>, path: &Path, answer: &Answer, by_agent
     history.leave_to_agent(document.as_mut(), &conversation, &view, by_agent, &stamp).ok()
 }
 
-/// Returns the session's file: the one that is told, or that of the session by which Claude Code says that it runs this
-/// program.
+/// Returns the session's file: the one that is told, the database of opencode, or that of the session by which Claude Code
+/// says that it runs this program.
 pub(super) fn session_file(request: &Request<'_>, environment: &Environment) -> Option<PathBuf> {
     if let Some(path) = &request.session_file {
         return Some(path.clone());
@@ -42,10 +48,18 @@ pub(super) fn session_file(request: &Request<'_>, environment: &Environment) -> 
     if let Source::Path(path) = &request.session {
         return Some(path.clone());
     }
-    let ids =
-        environment.claude_sessions.as_deref().filter(|_| request.host.as_deref() == Some("claude-code"))?;
-    let names: Vec<String> = ids.split(',').map(|id| format!("{}.jsonl", id.trim())).collect();
-    let folders = agent_folders(environment).into_iter().filter(|folder| folder.agent == "claude-code");
+    let host = request.host.as_deref()?;
+    let names: Vec<String> = match host {
+        "claude-code" => environment
+            .claude_sessions
+            .as_deref()?
+            .split(',')
+            .map(|id| format!("{}.jsonl", id.trim()))
+            .collect(),
+        "opencode" => vec!["opencode.db".to_owned()],
+        _ => return None,
+    };
+    let folders = agent_folders(environment).into_iter().filter(|folder| folder.agent == host);
     let mut found = folders.flat_map(|folder| folder.sessions()).map(|found| found.path);
     found.find(|path| {
         path.file_name().is_some_and(|name| names.iter().any(|it| *it == *name.to_string_lossy()))

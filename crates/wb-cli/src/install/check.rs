@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::change::read;
+use super::compact_prompt;
 use super::hooks;
 use super::hosts::{self, Host};
 use super::place::{Place, found, is_program};
@@ -57,7 +58,11 @@ pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
     for place in places.into_iter().flatten() {
-        let looked = [plug_in(host, &place, environment), hooks_of(host, &place, environment)];
+        let looked = [
+            plug_in(host, &place, environment),
+            hooks_of(host, &place, environment),
+            prompt_of(host, &place),
+        ];
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
         found_here.extend(new.collect::<Vec<_>>());
     }
@@ -142,6 +147,17 @@ fn hooks_of(host: &Host, place: &Place, environment: &Environment) -> Option<Fou
         problems.push(how.to_owned());
     }
     Some(Found { wb: Some(first), problems, ..found }.judged(environment))
+}
+
+fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
+    let found = Found::new(place.prompt(host)?, place);
+    let text = read(place, &found.file).ok()?.filter(|text| compact_prompt::is_there(text))?;
+    let of_user = match compact_prompt::of_user(&text) {
+        Ok(key) => key.map(|key| format!("you wrote a {key} beside that of wb: install it again")),
+        Err(why) => Some(format!("{why}: repair it")),
+    };
+    let problems: Vec<String> = compact_prompt::problem(&text).into_iter().chain(of_user).collect();
+    Some(Found { live: problems.is_empty(), problems, ..found })
 }
 
 /// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.

@@ -26,6 +26,8 @@ pub(super) struct Host {
     pub(super) files: &'static [Embedded],
     /// The file for hooks, for all that the user does and for a project.
     pub(super) hooks: Option<[&'static str; 2]>,
+    /// The settings that take instructions for the summary that its model writes, if there are any.
+    pub(super) prompt: Option<&'static str>,
     /// What the hooks are for.
     pub(super) events: &'static [Event],
     /// The settings that may switch it off, the user's and those of a project.
@@ -45,6 +47,7 @@ pub(super) const HOSTS: [Host; 5] = [
         project: Some(".claude"),
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
+        prompt: None,
         events: OF_CLAUDE_CODE,
         settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
         effect: "Claude Code now compacts by wb, without a request to a model.",
@@ -59,6 +62,7 @@ pub(super) const HOSTS: [Host; 5] = [
         project: Some(".codex"),
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
+        prompt: Some("config.toml"),
         events: OF_CODEX,
         settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
@@ -73,6 +77,7 @@ pub(super) const HOSTS: [Host; 5] = [
         project: None,
         files: &plug_in::OF_GEMINI_CLI,
         hooks: None,
+        prompt: None,
         events: &[],
         settings: [&["settings.json"], &[".gemini/settings.json"]],
         effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one. \
@@ -88,6 +93,7 @@ pub(super) const HOSTS: [Host; 5] = [
         project: Some(".opencode"),
         files: &plug_in::OF_OPENCODE,
         hooks: None,
+        prompt: None,
         events: &[],
         settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
         effect: "opencode now stores the summary of wb; it still sends its own request for one.",
@@ -102,6 +108,7 @@ pub(super) const HOSTS: [Host; 5] = [
         project: Some(".pi"),
         files: &plug_in::OF_PI,
         hooks: None,
+        prompt: None,
         events: &[],
         settings: [&["settings.json"], &[".pi/settings.json"]],
         effect: "pi now compacts by wb, without a request to a model.",

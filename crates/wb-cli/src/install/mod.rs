@@ -3,6 +3,7 @@
 mod json_edit;
 mod hooks;
 mod plug_in;
+mod compact_prompt;
 mod hosts;
 mod place;
 mod change;
@@ -64,7 +65,7 @@ fn planned(
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
-        Some(path) => plan::hooks(host, &path, place, program)?,
+        Some(path) => plan::hooks(host, &path, [place, &Place::of(host, environment, false)?], program)?,
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program)?,
     };
@@ -85,7 +86,8 @@ fn note_others(
     note: impl Fn(String, &str) -> String,
 ) {
     let found = check(host, environment).found.into_iter();
-    let others = found.filter(|it| it.ours && plan.changes.iter().all(|change| change.path != it.file));
+    let others =
+        found.filter(|it| it.wb.is_some() && plan.changes.iter().all(|change| change.path != it.file));
     let flag = |is_project| if is_project { " --project" } else { "" };
     let notes: Vec<String> = others.map(|it| note(environment.tilde(&it.file), flag(it.project))).collect();
     plan.notes.extend(notes);

@@ -38,6 +38,11 @@ impl Place {
     pub(super) fn hooks(&self, host: &Host) -> Option<PathBuf> {
         Some(self.file(host.hooks?[usize::from(self.is_project)]))
     }
+
+    /// Returns the settings that hold instructions for a summary, if the agent takes any.
+    pub(super) fn prompt(&self, host: &Host) -> Option<PathBuf> {
+        Some(self.file(host.prompt?))
+    }
 }
 
 fn no_project(host: &Host) -> UserError {

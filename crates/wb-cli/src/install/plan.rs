@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::change::{Change, copy_of, read};
+use super::compact_prompt;
 use super::hooks;
 use super::hosts::Host;
 use super::place::Place;
@@ -12,6 +13,9 @@ use crate::user_error::UserError;
 /// What comes of hooks.
 const OF_HOOKS: &str = "Its model still writes the summary, and wb adds what that may have left out. To let wb compact a session \
     between two runs: wb compact FILE --in-place";
+/// What comes of hooks and of instructions.
+const OF_BOTH: &str = "Its model still writes the summary, by the instructions of wb, and wb adds what that may have left out. To let \
+    wb compact a session between two runs: wb compact FILE --in-place";
 
 /// Changes in their order.
 #[derive(Debug)]
@@ -53,22 +57,75 @@ fn foreign(path: &Path) -> UserError {
     UserError::of_file(path.display().to_string(), "is there already, and not from wb", hint)
 }
 
-/// Plans hooks in the settings of an agent.
-pub(super) fn hooks(host: &Host, path: &Path, place: &Place, program: &str) -> Result<Plan, UserError> {
+/// Plans hooks in the settings of an agent, and instructions where it takes them. What the user has settled for all
+/// projects is in the second place.
+pub(super) fn hooks(
+    host: &Host,
+    path: &Path,
+    [place, user]: [&Place; 2],
+    program: &str,
+) -> Result<Plan, UserError> {
     if hooks::known_again(program).is_none() {
         let what = "hooks know wb by its name, and this program has another one";
         return Err(UserError::of_file(program, what, "name it wb, in whatever folder"));
     }
+    let mut plan = Plan { changes: Vec::new(), notes: Vec::new(), effect: OF_HOOKS };
+    if let Some(path) = place.prompt(host) {
+        with_prompt(host, &path, [place, user], &mut plan)?;
+    }
     let before = read(place, path)?;
-    let text = before.clone().unwrap_or_else(|| "{}\n".to_owned());
-    let after = hooks::with(&text, host.events, program).map_err(|why| broken(path, why))?;
+    let text = before.as_deref().unwrap_or("{}\n");
+    let after = hooks::with(text, host.events, program).map_err(|why| broken(path, why))?;
+    let is_first = hooks::programs(text).is_empty();
+    plan.changes.extend(settled(path, place, before, after, is_first)?);
+    Ok(plan)
+}
+
+/// Plans instructions; those of the user stay, and ours go where they are beside them.
+fn with_prompt(
+    host: &Host,
+    path: &Path,
+    [place, user]: [&Place; 2],
+    plan: &mut Plan,
+) -> Result<(), UserError> {
+    let before = read(place, path)?;
+    let text = before.clone().unwrap_or_default();
+    let of_user = |path: &Path, text: &str| {
+        let key = compact_prompt::of_user(text).map_err(|why| broken(path, why))?;
+        Ok::<_, UserError>(key.map(|key| (path.to_owned(), key)))
+    };
+    let elsewhere = user.prompt(host).filter(|it| it != path);
+    let elsewhere =
+        elsewhere.map(|path| of_user(&path, &read(user, &path)?.unwrap_or_default())).transpose()?;
+    let Some((file, key)) = of_user(path, &text)?.or(elsewhere.flatten()) else {
+        plan.effect = OF_BOTH;
+        let is_first = !compact_prompt::is_there(&text);
+        plan.changes.extend(settled(path, place, before, compact_prompt::with(&text), is_first)?);
+        return Ok(());
+    };
+    plan.notes.push(format!("{} has a {key} of yours, which stays; that of wb is left out", file.display()));
+    if compact_prompt::is_there(&text) {
+        let after = Some(compact_prompt::without(&text));
+        plan.changes.push(Change { path: path.to_owned(), before, after });
+    }
+    Ok(())
+}
+
+/// Changes settings, and copies them before the first time.
+fn settled(
+    path: &Path,
+    place: &Place,
+    before: Option<String>,
+    after: String,
+    is_first: bool,
+) -> Result<Vec<Change>, UserError> {
     let mut changes = Vec::new();
-    if let Some(text) = before.as_ref().filter(|text| hooks::programs(text).is_empty()) {
+    if let Some(text) = before.clone().filter(|_| is_first) {
         let copy = copy_of(path);
-        changes.push(Change { before: read(place, &copy)?, after: Some(text.clone()), path: copy });
+        changes.push(Change { before: read(place, &copy)?, after: Some(text), path: copy });
     }
     changes.push(Change { path: path.to_owned(), before, after: Some(after) });
-    Ok(Plan { changes, notes: Vec::new(), effect: OF_HOOKS })
+    Ok(changes)
 }
 
 fn broken(path: &Path, why: String) -> UserError {
@@ -91,11 +148,21 @@ pub(super) fn uninstall(host: &Host, place: &Place) -> Result<Plan, UserError> {
     {
         plan.notes.push(format!("{} is not from wb, and stays", first.display()));
     }
+    if let Some(path) = place.prompt(host) {
+        without_prompt(&path, place, &mut plan)?;
+    }
     if let Some(path) = place.hooks(host) {
         without_hooks(host, &path, place, &mut plan)?;
     }
     plan.changes.retain(Change::is_one);
     Ok(plan)
+}
+
+fn without_prompt(path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
+    let Some(text) = read(place, path)?.filter(|text| compact_prompt::is_there(text)) else { return Ok(()) };
+    let less = compact_prompt::without(&text);
+    let is_of = |old: &str| *old == less;
+    taken_out(path, place, plan, &text, &less, is_of, "")
 }
 
 fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Result<(), UserError> {
@@ -105,15 +172,29 @@ fn without_hooks(host: &Host, path: &Path, place: &Place, plan: &mut Plan) -> Re
         return hooks::broken(&text).map_or(Ok(()), |why| Err(broken(path, why)));
     };
     let less = hooks::without(&text).map_err(|why| broken(path, why))?;
+    let is_of =
+        |old: &str| *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == text);
+    taken_out(path, place, plan, &text, &less, is_of, "{}")
+}
+
+/// Plans to write settings with less in them: those of the copy, if the change of ours made them of it; none at all, if we
+/// made the file and nothing is left in it.
+fn taken_out(
+    path: &Path,
+    place: &Place,
+    plan: &mut Plan,
+    text: &str,
+    less: &str,
+    is_of: impl Fn(&str) -> bool,
+    nothing: &str,
+) -> Result<(), UserError> {
     let copy = copy_of(path);
     let kept = read(place, &copy)?;
-    let is_all = kept.as_ref().is_some_and(|old| {
-        *old == less || hooks::with(old, host.events, &program).is_ok_and(|with| with == text)
-    });
-    let after = if is_all { kept.clone() } else { Some(less) };
-    let is_empty = kept.is_none() && after.as_ref().is_some_and(|text| text.split_whitespace().eq(["{}"]));
-    let after = after.filter(|_| !is_empty);
-    plan.changes.push(Change { path: path.to_owned(), before: Some(text), after });
+    let is_all = kept.as_deref().is_some_and(is_of);
+    let after = if is_all { kept.as_deref() } else { Some(less) };
+    let is_empty = kept.is_none() && less.split_whitespace().eq(nothing.split_whitespace());
+    let after = after.filter(|_| !is_empty).map(str::to_owned);
+    plan.changes.push(Change { path: path.to_owned(), before: Some(text.to_owned()), after });
     if is_all {
         plan.changes.push(Change { path: copy, before: kept, after: None });
     } else if kept.is_some() {

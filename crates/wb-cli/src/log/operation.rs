@@ -1,11 +1,12 @@
-//! `wb log FILE OPERATION`: one operation, what it hides and what it brought.
+//! `wb log FILE OPERATION`: one operation, what it hides and keeps, and what it brought.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
 use wb_message::text::one_line;
-use wb_record::{Blocks, HistoryError, Kept, Section};
+use wb_record::{Blocks, CompactionBlock, HistoryError, Kept, Section};
 
 use super::record_names::{RecordName, RecordNames};
 use super::{Log, Row};
@@ -23,6 +24,8 @@ struct Shown {
     #[serde(flatten)]
     row: Row,
     hides: Records,
+    /// What the model saw before it and goes on to see.
+    keeps: Records,
     brought: Records,
     /// The operations that it stands on: it hides what they brought.
     stands_on: Vec<u64>,
@@ -56,6 +59,7 @@ pub(super) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
     let shown = Shown {
         file: log.file.clone(),
         row: Row::of(operation, &log.history),
+        keeps: block.map(|block| Records::of(&kept(block), &names)).unwrap_or_default(),
         hides: block.map(|block| Records::of(&block.covers, &names)).unwrap_or_default(),
         brought: block.map(|block| Records::of(&block.brought, &names)).unwrap_or_default(),
         stands_on: block.map(|block| block.parents.clone()).unwrap_or_default(),
@@ -65,6 +69,12 @@ pub(super) fn show(shell: &Shell, log: &Log, id: u64) -> Result<()> {
         return shell.print_json(&shown);
     }
     shell.print(|page| people(page, &shown))
+}
+
+/// Returns the records of the view before that are not covered.
+fn kept<'h>(block: &CompactionBlock<'h>) -> Vec<&'h Kept> {
+    let covered: HashSet<&Kept> = block.covers.iter().copied().collect();
+    block.operation.before.iter().filter(|record| !covered.contains(record)).collect()
 }
 
 impl Records {
@@ -105,6 +115,7 @@ fn people(page: &mut Page<'_>, shown: &Shown) -> io::Result<()> {
         return Ok(());
     }
     page.fact("hides", &shown.hides.in_words())?;
+    page.fact("keeps", &shown.keeps.in_words())?;
     page.fact("brought", &shown.brought.in_words())?;
     let below: Vec<String> = shown.stands_on.iter().map(|id| format!("operation {id}")).collect();
     page.fact("stands on", if below.is_empty() { "no other".to_owned() } else { below.join(", ") }.as_str())?;

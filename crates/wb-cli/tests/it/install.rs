@@ -81,8 +81,57 @@ fn settings_that_cannot_be_read_are_refused_and_stay_as_they_are() {
         assert!(error.contains("hooks.json"), "{error}");
     }
     let home = Home::new();
+    home.lay(".codex/config.toml", "model =\n");
+    let error = home.refused("install codex");
+    assert!(error.contains("config.toml"), "{error}");
+    let home = Home::new();
     home.lay(".codex/hooks.json", "{\"command\": \"/x/wb hook\", }");
     home.refused("uninstall codex");
+}
+
+#[test]
+fn instructions_of_the_user_for_the_summary_of_codex_stay_and_ours_are_left_out() {
+    for key in ["compact_prompt", "experimental_compact_prompt_file"] {
+        for scope in scopes("codex") {
+            let home = Home::new();
+            let mine = format!("{key} = \"mine\"\n");
+            home.lay(".codex/config.toml", &mine);
+            let told = home.done(&format!("install codex{scope}"));
+            let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(&format!("has a {key} of yours, which stays")), "{told}");
+            assert_eq!(home.text(".codex/config.toml"), mine);
+            assert!(!home.path("project/.codex/config.toml").exists());
+            home.done(&format!("uninstall codex{scope}"));
+            assert_eq!(home.text(".codex/config.toml"), mine);
+        }
+    }
+}
+
+#[test]
+fn instructions_that_the_user_writes_later_take_the_place_of_ours() {
+    let home = Home::new();
+    home.done("install codex");
+    let with = home.text(".codex/config.toml");
+    home.lay(".codex/config.toml", &format!("{with}compact_prompt = \"mine\"\n"));
+    let checked = home.run("install --check codex").stdout;
+    assert!(checked.contains("you wrote a compact_prompt beside that of wb"), "{checked}");
+    home.done("install codex");
+    assert_eq!(home.text(".codex/config.toml"), "compact_prompt = \"mine\"\n");
+}
+
+#[test]
+fn what_codex_wrote_into_its_settings_since_stays() {
+    for before in ["", "model = \"x\"\n"] {
+        let home = Home::new();
+        if !before.is_empty() {
+            home.lay(".codex/config.toml", before);
+        }
+        home.done("install codex");
+        let noted = "\n[hooks.state.x]\ntrusted_hash = \"y\"\n";
+        home.lay(".codex/config.toml", &(home.text(".codex/config.toml") + noted));
+        home.done("uninstall codex");
+        assert_eq!(home.text(".codex/config.toml"), format!("{before}{noted}"));
+    }
 }
 
 #[test]

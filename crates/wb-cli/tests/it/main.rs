@@ -13,6 +13,7 @@ mod screens;
 mod hints;
 mod in_place;
 mod hook;
+mod hook_opencode;
 mod log;
 mod model_cards;
 #[cfg(feature = "models")]

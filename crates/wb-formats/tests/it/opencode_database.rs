@@ -8,7 +8,9 @@ use wb_formats::formats::opencode::open_database;
 use wb_formats::{Document, Note};
 use wb_message::{Edit, Message, Patch, markers};
 use wb_record::Access;
-use wb_record::{Change, ChangeSet, CommitError, Item, MemoryParts, Parts, Stamp, WriteError, items};
+use wb_record::{
+    Change, ChangeSet, CommitError, History, Item, MemoryParts, Parts, Stamp, Undone, What, WriteError, items,
+};
 
 use crate::laws;
 use crate::support::{files_of, fixture, open, shared};
@@ -230,6 +232,32 @@ fn a_pair_that_the_program_changed_is_removed_as_it_is() {
     let expected = Database::of(&["opencode/session.json"]);
     go_on(&expected.host(), STAMP.now_ms + 5_000);
     assert_eq!(database.rows(), expected.rows());
+}
+
+#[test]
+fn compactions_of_two_sessions_are_taken_back_in_any_order() {
+    let database = Database::of(&["opencode/session.json", "opencode/session.json"]);
+    let other = "ses_4f0a";
+    let mut document = database.open(Access::Write);
+    let mut history = History::open(Box::new(MemoryParts::default())).unwrap();
+    let before = [SESSION, other].map(|name| laws::said(&document.view(name).unwrap().messages));
+    for (seed, name) in [(1, SESSION), (2, other)] {
+        let stamp = Stamp { seed, ..STAMP };
+        let view = document.view(name).unwrap();
+        let cut = (2..view.messages.len()).find(|at| view.provenance.is_seam(*at)).unwrap();
+        let fold = Patch::new(vec![Edit::Fold { range: 0..cut, with: vec![digest("D")] }]);
+        let set = document.render(name, &view, &items(&fold, view.messages.len()), &stamp).unwrap();
+        history.change(What::Compact, document.as_mut(), name, &view, &set, &stamp).unwrap();
+    }
+    // So that the bytes of before cannot come back.
+    let changed =
+        "UPDATE message SET time_updated = time_updated + 1 WHERE session_id = ?1 AND time_created = ?2";
+    database.host().execute(changed, params![SESSION, STAMP.now_ms]).unwrap();
+    document.refresh().unwrap();
+    assert_eq!(history.undo(document.as_mut(), Some(1), &STAMP).unwrap(), (1, Undone::ByAppending));
+    assert_eq!(laws::said(&document.view(SESSION).unwrap().messages), before[0]);
+    assert_eq!(history.undo(document.as_mut(), None, &STAMP).unwrap(), (2, Undone::Exactly));
+    assert_eq!(laws::said(&document.view(other).unwrap().messages), before[1]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{
     CONDENSER_BRIEF, CondenseScope, Cost, DigestRequest, Emission, Flattener, InvokeError, NoDigest, Reply,
     StopReason, StreamOptions, SummarizeDeps, Summarizer, ThinkingLevel, build_summary_prompt,
-    carried_digest, condense_scope, flatten_transcript, local_digest, summarize,
+    carried_digest, condense_scope, flatten_transcript, handover_prompt, local_digest, summarize,
 };
 use wb_testkit::script;
 
@@ -51,6 +51,11 @@ fn local(messages: &[Message], max_tokens: u64) -> String {
     let deps = SummarizeDeps { max_tokens: Some(max_tokens), ..SummarizeDeps::default() };
     let message = block_on(summarize(messages, deps)).message;
     digest_body(&message).expect("a digest").into_owned()
+}
+
+#[test]
+fn the_prompt_behind_a_session_that_a_host_sends_itself() {
+    insta::assert_snapshot!(handover_prompt(2_000));
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    informed_at_tokens: None,
     plug: Some(Plug {
         files: &[
             ("claude-code/.claude-plugin/plugin.json", ".claude/wb-compact/.claude-plugin/plugin.json"),

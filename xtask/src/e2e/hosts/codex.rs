@@ -4,7 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::super::stage::{Stage, only_file};
-use super::{Compacts, Host, MODEL, PROVIDER, Session, WINDOW_TOKENS};
+use super::{Compacts, Host, MODEL, PROVIDER, SMALL_WINDOW_TOKENS, Session, WINDOW_TOKENS};
+
+/// Tokens above which it compacts, and those of a request that has more.
+const LIMIT_TOKENS: usize = 40_000;
+const FULL_TOKENS: usize = 50_000;
 
 pub(super) const HOST: Host = Host {
     name: "codex",
@@ -17,17 +21,23 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
-    // Its hooks take no text; what they can do comes later.
+    informed_at_tokens: Some(FULL_TOKENS),
+    // Nothing of it takes a text in the place of its summary.
     plug: None,
 };
 
-fn configure(stage: &Stage, _: Compacts) -> Result<(), String> {
+fn configure(stage: &Stage, compacts: Compacts) -> Result<(), String> {
+    let (window, limit) = match compacts {
+        Compacts::Itself => (SMALL_WINDOW_TOKENS, LIMIT_TOKENS),
+        Compacts::ByHand => (WINDOW_TOKENS, WINDOW_TOKENS),
+    };
     let (address, project) = (stage.address(), stage.project());
     let project = project.display();
     let settings = format!(
         r#"model = "{MODEL}"
 model_provider = "{PROVIDER}"
-model_context_window = {WINDOW_TOKENS}
+model_context_window = {window}
+model_auto_compact_token_limit = {limit}
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
 web_search = "disabled"
@@ -57,7 +67,8 @@ fn say(stage: &Stage, prompt: &str, session: Session) -> Command {
     codex
         .env("CODEX_HOME", stage.home().join(".codex"))
         .envs([("SCRIPTED_KEY", "none"), ("RUST_LOG", "warn")]);
-    codex.args(["exec", "--skip-git-repo-check"]);
+    // It has no screen on which hooks could be trusted.
+    codex.args(["exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"]);
     if session == Session::Last {
         codex.args(["resume", "--last"]);
     }

@@ -22,6 +22,7 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    informed_at_tokens: None,
     // What its plug-in does is told in docs/evaluation/other-hosts.md.
     plug: None,
 };

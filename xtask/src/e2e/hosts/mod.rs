@@ -44,6 +44,8 @@ pub(crate) struct Host {
     pub(crate) say: fn(&Stage, &str, Session) -> Command,
     /// Finds the file of its session.
     pub(crate) session: fn(&Stage) -> Result<PathBuf, String>,
+    /// Tokens with which its window is so full that its model writes a summary, if `wb install` gives instructions for that.
+    pub(crate) informed_at_tokens: Option<usize>,
     /// How our plug-in gets into it, if there is one.
     pub(crate) plug: Option<Plug>,
 }

@@ -20,6 +20,7 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    informed_at_tokens: None,
     plug: Some(Plug {
         files: &[("opencode/wb-compact.ts", ".config/opencode/plugins/wb-compact.ts")],
         // It keeps nothing free but the room for an answer.

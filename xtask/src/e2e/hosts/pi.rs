@@ -25,6 +25,7 @@ pub(super) const HOST: Host = Host {
     configure,
     say,
     session,
+    informed_at_tokens: None,
     plug: Some(Plug {
         files: &[("pi/wb-compact.ts", ".pi/agent/extensions/wb-compact.ts")],
         full_tokens: FULL_TOKENS,

@@ -1,0 +1,56 @@
+//! An agent whose model writes the summary: it is given our instructions for that, and what `wb` knows stands beside it.
+
+use super::hosts::{Compacts, Session};
+use super::play::Play;
+use super::plug_in;
+use super::plugged::ITS_OWN;
+use super::provider::{ITS_INSTRUCTIONS, OUR_INSTRUCTIONS, Played};
+use super::script::{self, TAIL_PROMPT, TASK, Turn};
+use super::validate::{self, COMPACTED, Check, Sent};
+use super::wb::Wb;
+
+/// The name of this case.
+pub(crate) const NAME: &str = "informed";
+
+/// What our words beside a summary begin with.
+const FACTS: &str = "Collected from the whole session:";
+
+/// What holds for the request after a summary for which our instructions were given.
+pub(crate) const INFORMED: [Check; 3] = {
+    let ([digest, ..], [_, summary]) = (COMPACTED, ITS_OWN);
+    [summary, ("what wb knows beside it", |sent| sent.tells(FACTS)), digest]
+};
+
+/// Plays it: `wb` is installed, the window is full; it is taken out again, and the window is full once more.
+pub(crate) fn play(play: &mut Play, wb: &Wb, full_tokens: usize) -> Result<(), String> {
+    let project = play.stage.project();
+    let full = |turns| script::filled(turns, full_tokens, true);
+    (play.host.configure)(play.stage, Compacts::Itself)?;
+    wb.put(play.stage, "install", play.host.name)?;
+    let first = (TASK, full(script::head(&project)), Session::New);
+    let played = say(play, "1-installed", first, [OUR_INSTRUCTIONS, ITS_INSTRUCTIONS])?;
+    let asked = played.asked.last().zip(played.asked.first());
+    let (asked, first) = asked.ok_or("the agent asked nothing")?;
+    play.found("1-installed", validate::findings(&INFORMED, Sent { asked, first, prompt: TASK }));
+    wb.put(play.stage, "uninstall", play.host.name)?;
+    let second = (TAIL_PROMPT, full(script::tail(&project)), Session::Last);
+    say(play, "2-taken-out", second, [ITS_INSTRUCTIONS, OUR_INSTRUCTIONS])?;
+    play.found("afterwards", plug_in::told_words(play.stage));
+    Ok(())
+}
+
+/// Says a prompt; the one request for a summary holds some words, and others not.
+fn say(
+    play: &mut Play,
+    label: &str,
+    (prompt, turns, session): (&str, Vec<Turn>, Session),
+    [held, missing]: [&str; 2],
+) -> Result<Played, String> {
+    let played = play.say(label, prompt, turns, session)?;
+    let is_right = |text: &String| text.contains(held) && !text.contains(missing);
+    let n_right = played.summaries.iter().filter(|text| is_right(text)).count();
+    let n_all = played.summaries.len();
+    let finding = format!("{n_all} requests for a summary, {n_right} of them with `{held}` alone");
+    play.found(label, ((n_all, n_right) != (1, 1)).then_some(finding));
+    Ok(played)
+}
