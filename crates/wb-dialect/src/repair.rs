@@ -32,11 +32,13 @@ pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     let mut mended = Vec::new();
     // A mend can leave something for a rule that stands before it; two rounds are enough for all that are known.
     for _ in 0..MAX_ROUNDS {
-        let before = mended.len();
+        let (n_before, before) = (mended.len(), request.clone());
         for rule in RULES.iter().filter(|rule| rule.source(dialect).is_some()) {
             mended.extend(mend(rule, request, dialect));
         }
-        if mended.len() == before {
+        if *request == before {
+            // Of what is no call at all, one mend takes back the other.
+            mended.truncate(n_before);
             break;
         }
     }

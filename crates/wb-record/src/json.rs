@@ -31,6 +31,7 @@ pub struct Member {
 pub fn members(object: &[u8]) -> Option<Vec<Member>> {
     let mut text = serde_json::Deserializer::from_slice(object);
     let values = text.deserialize_map(Members).ok()?;
+    text.end().ok()?;
     let mut from = object.iter().position(|byte| *byte == b'{')? + 1;
     let mut all = Vec::with_capacity(values.len());
     for (key, value) in values {
@@ -46,6 +47,7 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
 pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
     let mut text = serde_json::Deserializer::from_slice(array);
     let values = text.deserialize_seq(Elements).ok()?;
+    text.end().ok()?;
     values.into_iter().map(|value| place_in(array, value)).collect()
 }
 
