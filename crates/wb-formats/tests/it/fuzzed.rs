@@ -89,10 +89,19 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
     let contents = json!([{ "role": "user", "parts": [{ "text": "Look." }] }, model]);
     let by_the_user =
         json!([{ "role": "user", "parts": [{ "functionCall": { "name": "ls", "id": "c1" } }] }]);
+    let call = |id: &str| json!({ "functionCall": { "name": "ls", "args": {}, "id": id } });
+    let result = |id: &str| json!({ "functionResponse": { "name": "ls", "response": {}, "id": id } });
+    let twice_by_the_user = json!([
+        { "role": "user", "parts": [{ "text": "Look." }] },
+        { "parts": [call("c1"), { "text": "Both." }, call("c1"), call("c2")] },
+        { "role": "user", "parts": [result("c1"), result("c2")] },
+        { "role": "model", "parts": [{ "text": "Done." }] },
+    ]);
     let in_a_list = json!([{ "role": "assistant", "content": null, "tool_calls": [[{}]] }]);
     for (dialect, key, messages) in [
         (Dialect::Gemini, "contents", contents),
         (Dialect::Gemini, "contents", by_the_user),
+        (Dialect::Gemini, "contents", twice_by_the_user),
         (Dialect::OpenaiChat, "messages", in_a_list),
     ] {
         let mut body = json!({ key: messages });
