@@ -113,7 +113,9 @@ impl Shape for GooseShape {
             raw_list(fields.content).into_iter().filter_map(|part| value(part.get())).filter_map(part);
         let created = fields.created.0.and_then(|it| i64::try_from(it).ok()).unwrap_or(0);
         Ok(match fields.role.as_str() {
-            Some("user") => Record { messages: of_user(parts, created * 1000), ..Record::default() },
+            Some("user") => {
+                Record { messages: of_user(parts, created.saturating_mul(1000)), ..Record::default() }
+            }
             Some("assistant") => {
                 let blocks = parts.filter_map(|part| match part {
                     Part::Said(block) => Some(block),

@@ -84,6 +84,24 @@ fn a_second_result_does_not_come_back_when_its_call_is_folded() {
 }
 
 #[test]
+fn times_beyond_all_time_are_read() {
+    let info = |id: &str, role: &str| json!({ "id": id, "role": role, "time": { "created": 1e300 }, "tokens": { "input": 5, "output": 1 } });
+    let state = json!({ "status": "completed", "input": {}, "output": "a", "time": { "compacted": 1e300 } });
+    let tool = json!([{ "id": "p1", "type": "tool", "tool": "ls", "callID": "c1", "state": state }]);
+    let said = json!([{ "id": "p2", "type": "text", "text": "Look." }]);
+    let messages = json!([
+        { "info": info("m1", "user"), "parts": said },
+        { "info": info("m2", "assistant"), "parts": tool },
+        { "info": info("m3", "assistant"), "parts": said },
+    ]);
+    let export = json!({ "info": { "id": "s", "directory": "/w" }, "messages": messages });
+    assert_eq!(open(export.to_string().as_bytes()).unwrap().messages.len(), 4);
+    let text = json!([{ "type": "text", "text": "Look." }]);
+    let line = json!({ "role": "user", "created": i64::MAX, "content": text });
+    assert_eq!(open(&lines(&[line])).unwrap().messages.len(), 1);
+}
+
+#[test]
 fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
     let model = json!({ "role": "model", "parts": [{ "functionCall": "a.rs" }] });
     let contents = json!([{ "role": "user", "parts": [{ "text": "Look." }] }, model]);
