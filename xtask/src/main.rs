@@ -16,6 +16,7 @@ mod schema;
 mod figures;
 mod weight;
 mod estimators;
+mod fuzz;
 mod e2e;
 mod integrations;
 mod sdk;
@@ -37,6 +38,9 @@ usage: cargo xtask <command>
           measures what compactions keep of the sessions in FOLDER, or in WB_SHARED, and writes it into docs/evaluation
   fit-estimators FOLDER [DATE]
           fits the estimators of tokens on the sessions in FOLDER, and writes their weights and docs/evaluation/estimators.md
+  fuzz [TARGET] [--minutes N]
+          gives any bytes to what takes files of others, ten minutes for each of read, compact, validate and repair, and
+          writes docs/evaluation/fuzz.md; needs a nightly toolchain and cargo-fuzz
   integrations
           types of the plug-ins in integrations/, held against the agents' own; needs npm
   layers  dependencies between the crates point downwards, and those outwards are on the list
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),
+        ["fuzz", ref words @ ..] => fuzz::run(&root, words),
         ["integrations"] => integrations::run(&root),
         ["sdk", ref words @ ..] => sdk::run(&root, words),
         ["schema"] => schema::run(&root),

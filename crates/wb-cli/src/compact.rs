@@ -1,6 +1,5 @@
 //! `wb compact`: a session is compacted and written in its own format.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,11 +10,11 @@ use wb_record::{Access, ChangeSet, History, Stamp, What, items};
 
 use crate::args::Compact;
 use crate::clock;
-use crate::copy::{copy_with, refuse_database};
+use crate::copy::{Copy, copy_with, refuse_database};
 use crate::json::Compacted;
 use crate::model::Model;
 use crate::outcome::Outcome;
-use crate::output_file::{check_target, write_whole};
+use crate::output_file::{check_target, write_out};
 use crate::session::Session;
 use crate::shell::Shell;
 use crate::show;
@@ -74,7 +73,10 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let set = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
     let written = match &args.out {
         _ if args.dry_run => None,
-        Some(out) => Some(shell.timed("writing", || write_out(&session, &set, ours.as_deref(), out, args))?),
+        Some(out) => {
+            let copy = copy(&session, &set, ours.as_deref())?;
+            Some(shell.timed("writing", || write_elsewhere(&copy, out, args))?)
+        }
         None if is_in_place && !set.is_empty() => {
             Some(shell.timed("writing", || write_in_place(&mut session, &set, &expected, &stamp, args))?)
         }
@@ -149,31 +151,18 @@ fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> 
     ))
 }
 
-/// Writes the session with the changes to another place, or messages of our own where its format is not written.
-fn write_out(
-    session: &Session,
-    set: &ChangeSet,
-    ours: Option<&[Message]>,
-    out: &Path,
-    args: &Compact,
-) -> Result<Written> {
-    let bytes = match ours {
-        Some(messages) => {
-            let mut bytes = Vec::new();
-            wb_formats::write_jsonl(messages, &mut bytes)?;
-            bytes
-        }
-        None => copy_with(&session.file, session.document.as_ref(), set)?,
-    };
-    let n_bytes = bytes.len();
-    if out == Path::new("-") {
-        let mut raw = io::stdout().lock();
-        raw.write_all(&bytes)?;
-        raw.flush()?;
-    } else {
-        write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?;
-    }
-    Ok(Written { operation: None, bytes: n_bytes })
+/// Returns the session with the changes, or messages of our own where its format is not written.
+fn copy<'a>(session: &'a Session, set: &'a ChangeSet, ours: Option<&[Message]>) -> Result<Copy<'a>> {
+    let Some(messages) = ours else { return Ok(copy_with(&session.file, session.document.as_ref(), set)?) };
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(messages, &mut bytes)?;
+    Ok(Copy::Whole(bytes))
+}
+
+/// Writes to another place.
+fn write_elsewhere(copy: &Copy<'_>, out: &Path, args: &Compact) -> Result<Written> {
+    write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
+    Ok(Written { operation: None, bytes: usize::try_from(copy.len()).unwrap_or(usize::MAX) })
 }
 
 /// Writes the changes into the session, and takes them back should they read otherwise than planned.

@@ -1,6 +1,8 @@
 //! The whole of a session with changes in it, for another file.
 
-use wb_record::{ChangeSet, Document, MemoryParts, ONLY_CONVERSATION, Parts};
+use std::io::{self, Read, Write};
+
+use wb_record::{Change, ChangeSet, Document, MemoryParts, ONLY_CONVERSATION, PartReader, Parts};
 
 use crate::user_error::UserError;
 
@@ -13,13 +15,57 @@ pub(crate) fn refuse_database(file: &str, document: &dyn Document) -> Result<(),
     Err(no_copy(file, "is a database, of which no copy is written".to_owned()))
 }
 
-/// Returns the bytes of a session after changes; the session stays as it is.
-pub(crate) fn copy_with(file: &str, document: &dyn Document, set: &ChangeSet) -> Result<Vec<u8>, UserError> {
+/// A session after changes, to be written elsewhere; the session stays as it is.
+pub(crate) enum Copy<'a> {
+    /// Its first bytes, which are read piece by piece, and what stands behind them.
+    Longer(&'a dyn Document, u64, &'a [u8]),
+    /// All of it.
+    Whole(Vec<u8>),
+}
+
+impl Copy<'_> {
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Longer(_, len, new) => len + new.len() as u64,
+            Self::Whole(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Writes all of it.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Longer(document, len, new) => {
+                let mut old = PartReader::new(document.parts(), ONLY_CONVERSATION, 0)?.take(*len);
+                if io::copy(&mut old, out)? < *len {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                out.write_all(new)
+            }
+            Self::Whole(bytes) => out.write_all(bytes),
+        }
+    }
+}
+
+/// Returns a session after changes.
+pub(crate) fn copy_with<'a>(
+    file: &str,
+    document: &'a dyn Document,
+    set: &'a ChangeSet,
+) -> Result<Copy<'a>, UserError> {
     refuse_database(file, document)?;
-    let bytes = document.parts().whole("").map_err(|error| no_copy(file, error.to_string()))?;
+    let failed = |what: String| no_copy(file, what);
+    let len = document.parts().len(ONLY_CONVERSATION).map_err(|error| failed(error.to_string()))?;
+    let len = len.unwrap_or(0);
+    match &set.changes[..] {
+        [] => return Ok(Copy::Longer(document, len, &[])),
+        [(_, Change::Append { at, new })] if *at == len => return Ok(Copy::Longer(document, len, &new.0)),
+        _ => {}
+    }
+    let bytes = document.parts().whole(ONLY_CONVERSATION).map_err(|error| failed(error.to_string()))?;
     let mut copy = MemoryParts::of(bytes);
-    copy.commit(set).map_err(|error| no_copy(file, error.to_string()))?;
-    copy.whole("").map_err(|error| no_copy(file, error.to_string()))
+    copy.commit(set).map_err(|error| failed(error.to_string()))?;
+    Ok(Copy::Whole(copy.0.remove(ONLY_CONVERSATION).unwrap_or_default()))
 }
 
 fn no_copy(file: &str, what: String) -> UserError {

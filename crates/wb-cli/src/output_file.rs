@@ -21,6 +21,21 @@ pub(crate) fn write_whole(
         .map_err(|error| not_file_written(path, &error))
 }
 
+/// Writes a whole file or nothing, as [`write_whole`] does; `-` is standard output.
+pub(crate) fn write_out(
+    path: &Path,
+    session: &Path,
+    overwrite: bool,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    if path != Path::new("-") {
+        return Ok(write_whole(path, Some(session), overwrite, content)?);
+    }
+    let mut raw = io::stdout().lock();
+    content(&mut raw)?;
+    Ok(raw.flush()?)
+}
+
 /// Refuses a name that could not be written, and the sessions that are read, before there is anything to write.
 pub(crate) fn check_target<'a>(
     path: &Path,

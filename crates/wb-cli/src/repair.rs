@@ -21,7 +21,7 @@ use crate::exit_code::Exit;
 use crate::file_error::not_read;
 use crate::input::{Input, Request, input};
 use crate::number::count;
-use crate::output_file::{check_target, write_whole};
+use crate::output_file::{check_target, write_out};
 use crate::session::document;
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD};
@@ -73,7 +73,10 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     let file = args.file.display().to_string();
     let (mut operation, changed) = (None, !planned.set.is_empty());
     match &args.out {
-        Some(out) => write_out(&file, &planned, out, args)?,
+        Some(out) => {
+            let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
+            write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
+        }
         None if args.in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
     }
@@ -181,16 +184,6 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
         .collect();
     let changes = splices(text, &records, &pieces, Joint::Comma, |_| false);
     Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
-}
-
-fn write_out(file: &str, planned: &Planned, out: &Path, args: &args::Repair) -> Result<()> {
-    let bytes = copy_with(file, planned.document.as_ref(), &planned.set)?;
-    if out == Path::new("-") {
-        let mut raw = io::stdout().lock();
-        raw.write_all(&bytes)?;
-        return Ok(raw.flush()?);
-    }
-    Ok(write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?)
 }
 
 fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Result<u64, UserError> {

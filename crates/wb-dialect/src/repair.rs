@@ -31,12 +31,15 @@ use crate::violation::Violation;
 pub fn repair(request: &mut Value, dialect: Dialect) -> Vec<Violation> {
     let mut mended = Vec::new();
     // A mend can leave something for a rule that stands before it; two rounds are enough for all that are known.
-    for _ in 0..MAX_ROUNDS {
-        let before = mended.len();
+    let mut rounds: Vec<(usize, Value)> = Vec::new();
+    while rounds.len() < MAX_ROUNDS {
+        rounds.push((mended.len(), request.clone()));
         for rule in RULES.iter().filter(|rule| rule.source(dialect).is_some()) {
             mended.extend(mend(rule, request, dialect));
         }
-        if mended.len() == before {
+        // Of what is no call at all, one mend takes back the other.
+        if let Some((n_before, _)) = rounds.iter().find(|(_, before)| before == request) {
+            mended.truncate(*n_before);
             break;
         }
     }

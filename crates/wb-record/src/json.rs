@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 /// Where a member of an object stands in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct Member<'a> {
     /// The key, without escapes.
-    pub key: String,
+    pub key: Cow<'a, str>,
     /// The first byte of the key, its quotation mark.
     pub start: usize,
     /// The value.
@@ -28,16 +28,17 @@ pub struct Member {
 /// let members = wb_record::json::members(text.as_bytes()).unwrap();
 /// assert_eq!((members[1].key.as_str(), &text[members[1].value.clone()]), ("b", "[2]"));
 /// ```
-pub fn members(object: &[u8]) -> Option<Vec<Member>> {
+pub fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
     let mut text = serde_json::Deserializer::from_slice(object);
     let values = text.deserialize_map(Members).ok()?;
+    text.end().ok()?;
     let mut from = object.iter().position(|byte| *byte == b'{')? + 1;
     let mut all = Vec::with_capacity(values.len());
     for (key, value) in values {
         let start = from + object.get(from..)?.iter().position(|byte| *byte == b'"')?;
         let value = place_in(object, value)?;
         from = value.end;
-        all.push(Member { key: key.into_owned(), start, value });
+        all.push(Member { key, start, value });
     }
     Some(all)
 }
@@ -46,6 +47,7 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
 pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
     let mut text = serde_json::Deserializer::from_slice(array);
     let values = text.deserialize_seq(Elements).ok()?;
+    text.end().ok()?;
     values.into_iter().map(|value| place_in(array, value)).collect()
 }
 

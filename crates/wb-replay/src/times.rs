@@ -4,7 +4,7 @@ use std::io;
 
 use memchr::memmem;
 use wb_message::Message;
-use wb_record::Parts;
+use wb_record::{Lines, PartReader, Parts};
 use wb_session::parse_iso_ms;
 
 /// Under these keys agents write the time of a record, as text or in milliseconds.
@@ -20,7 +20,10 @@ const BESIDE_MS: i64 = 2_000;
 pub(crate) fn times_of(parts: &dyn Parts) -> io::Result<Vec<i64>> {
     let mut times = Vec::new();
     for part in parts.list("")? {
-        times.extend(times_in(&parts.whole(&part)?));
+        let mut lines = Lines::new(PartReader::new(parts, &part, 0)?);
+        while let Some(line) = lines.next_line()? {
+            times.extend(times_in(line.bytes));
+        }
     }
     times.sort_unstable();
     Ok(times)

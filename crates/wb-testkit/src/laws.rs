@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::mem::discriminant;
 
 use wb_message::markers::{is_pinned, is_synthetic};
-use wb_message::{Block, Edit, Message, Origin, Pairing, Patch};
+use wb_message::{Block, Edit, Message, Origin, Pairing, Patch, markers};
 
 use crate::show::{difference, report};
 
@@ -230,6 +230,28 @@ fn numbered_pairs(messages: &[Message]) -> impl Iterator<Item = (usize, usize, u
         let nth = before.iter().filter(|block| matches!(block, Block::ToolCall { .. })).count();
         (call, nth, pair.result as usize)
     })
+}
+
+/// Returns what messages say to a model; how a format marks a digest and when it was written are its own affair.
+pub fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
+    let each = |message: &Message| match markers::digest_body(message) {
+        Some(body) => ("digest".to_owned(), vec![Block::text(body.trim())]),
+        None => (role(message), message.blocks().to_vec()),
+    };
+    messages.iter().map(each).collect()
+}
+
+fn role(message: &Message) -> String {
+    match message {
+        Message::User { .. } => "user".to_owned(),
+        Message::Assistant { .. } => "assistant".to_owned(),
+        Message::ToolResult { tool_call_id, tool_name, is_error, .. } => {
+            format!("result {tool_call_id} {tool_name} {is_error}")
+        }
+        Message::BashExecution { command, .. } => format!("shell {command}"),
+        Message::Custom { custom_type, .. } => format!("custom {custom_type}"),
+        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digest".to_owned(),
+    }
 }
 
 #[cfg(test)]

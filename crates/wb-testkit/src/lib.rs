@@ -69,6 +69,7 @@ pub mod vectors;
 pub mod shared;
 pub mod session_rows;
 pub mod workload;
+pub mod logs;
 pub mod three_level;
 pub mod loopback;
 

@@ -135,9 +135,10 @@ fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
 pub(super) fn programs(text: &str) -> Vec<(String, usize, String)> {
     let Some(hooks) = find(text.as_bytes(), &["hooks"]) else { return Vec::new() };
     let events = members(&text.as_bytes()[hooks.clone()]).unwrap_or_default();
-    let of_event = |event: wb_record::json::Member| {
+    let of_event = |event: wb_record::json::Member<'_>| {
         let list = hooks.start + event.value.start..hooks.start + event.value.end;
-        ours_in(text, &list).into_iter().map(move |(at, _, program)| (event.key.clone(), at, program))
+        let key = event.key.into_owned();
+        ours_in(text, &list).into_iter().map(move |(at, _, program)| (key.clone(), at, program))
     };
     events.into_iter().flat_map(of_event).collect()
 }

@@ -1,7 +1,7 @@
 //! Real sessions as their providers get them: untouched, compacted, and compacted again and again.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures::executor::block_on;
 use wb_budget::ModelCard;
@@ -9,7 +9,8 @@ use wb_conductor::{Compactor, CondenseOpts, compact_in_place};
 use wb_dialect::{Dialect, Encoded, Violation, repair, validate};
 use wb_formats::View;
 use wb_message::{Block, Message};
-use wb_testkit::shared::shared_files;
+use wb_testkit::logs::{LOGS, write_log};
+use wb_testkit::shared::{bytes_of, shared_files};
 
 const FOLDERS: [&str; 4] = ["sessions/claude-code", "sessions/codex", "sessions/opencode", "sessions/pi"];
 /// Sessions of ours, so that there is something to look at everywhere.
@@ -28,6 +29,32 @@ fn sessions() -> Vec<(String, View)> {
     let ours = std::fs::read_dir(OURS).unwrap().map(|entry| entry.unwrap().path());
     let shared = FOLDERS.iter().flat_map(|folder| shared_files(folder));
     ours.chain(shared).map(|path| open(&path)).collect()
+}
+
+/// Sessions that are compacted again and again have at least so many bytes, or so many messages.
+const LARGE: (usize, usize) = (200_000, 100);
+
+/// The turns of a composed log, which is large too.
+const TURNS: usize = 60;
+
+/// Returns every large session, of any format, and a composed one of each format of lines.
+fn large() -> Vec<(String, View)> {
+    let composed = LOGS.into_iter().map(|format| {
+        let mut log = Vec::new();
+        write_log(format, TURNS, &mut log).unwrap();
+        (format!("composed {format}"), log)
+    });
+    let is_folder = |path: &PathBuf| path.is_dir() && !path.ends_with("LICENSES");
+    let folders = shared_files("sessions").into_iter().filter(is_folder);
+    let files = folders
+        .flat_map(|folder| shared_files(&format!("sessions/{}", folder.file_name().unwrap().display())));
+    let real = files.map(|path| (path.display().to_string(), bytes_of(&path)));
+    let read = |(name, bytes): (String, Vec<u8>)| {
+        let view = wb_formats::read(&mut &*bytes).ok()?;
+        let is_large = bytes.len() >= LARGE.0 || view.messages.len() >= LARGE.1;
+        is_large.then_some((name, view))
+    };
+    composed.chain(real).filter_map(read).collect()
 }
 
 fn violations(messages: &[Message]) -> Vec<Violation> {
@@ -97,8 +124,11 @@ fn compacted_sessions_have_no_finding_that_they_had_not_before() {
 
 #[test]
 fn after_fifty_compactions_in_a_row_there_is_no_new_finding_either() {
-    let large = sessions().into_iter().filter(|(_, view)| view.messages.len() >= 100);
-    for ((name, view), window) in large.zip([32_000, 8_000].into_iter().cycle()) {
+    let large = large();
+    for format in LOGS {
+        assert!(large.iter().any(|(_, view)| view.format == format), "no session of {format}");
+    }
+    for ((name, view), window) in large.into_iter().zip([32_000, 8_000].into_iter().cycle()) {
         let (mut messages, mut done) = (Vec::new(), 0);
         for nth in 1..=50 {
             let end = whole_turn(&view.messages, view.messages.len() * nth / 50);

@@ -11,7 +11,7 @@ use wb_record::json::{Member, elements, members};
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     text: &'a [u8],
-    all: Vec<Member>,
+    all: Vec<Member<'a>>,
 }
 
 impl<'a> Fields<'a> {

@@ -113,7 +113,9 @@ impl Shape for GooseShape {
             raw_list(fields.content).into_iter().filter_map(|part| value(part.get())).filter_map(part);
         let created = fields.created.0.and_then(|it| i64::try_from(it).ok()).unwrap_or(0);
         Ok(match fields.role.as_str() {
-            Some("user") => Record { messages: of_user(parts, created * 1000), ..Record::default() },
+            Some("user") => {
+                Record { messages: of_user(parts, created.saturating_mul(1000)), ..Record::default() }
+            }
             Some("assistant") => {
                 let blocks = parts.filter_map(|part| match part {
                     Part::Said(block) => Some(block),
@@ -145,28 +147,21 @@ impl Shape for GooseShape {
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
         let content = wb_record::json::find(record, &["content"]).ok_or("a line without content")?;
         let parts = &record[content.clone()];
-        let mut results: Vec<_> = messages.iter().zip(fates).collect();
+        let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
+        let (results, said): (Vec<_>, Vec<_>) =
+            messages.iter().zip(fates).partition(|(message, _)| is_result(message));
+        let (mut results, said) = (results.into_iter(), said.first());
         let mut kept = Vec::new();
         for place in elements(parts).ok_or("a content that is no list")? {
-            let part = &parts[place];
-            let id = value(&String::from_utf8_lossy(part)).filter(|it| it.get("toolResult").is_some());
-            let id = id.and_then(|mut it| take_text(&mut it, "id"));
-            let is_of = |message: &Message| match (&id, message) {
-                (Some(id), Message::ToolResult { tool_call_id, .. }) => tool_call_id == id,
-                (None, Message::User { .. } | Message::Assistant { .. }) => true,
-                _ => false,
-            };
-            let at = results.iter().position(|(message, _)| is_of(message));
-            // Of two results of one id each is a message of its own.
-            let fate = match at {
-                Some(at) if id.is_some() => Some(*results.remove(at).1),
-                at => at.map(|at| *results[at].1),
-            };
-            match fate {
+            let bytes = &parts[place];
+            let read = value(&String::from_utf8_lossy(bytes)).and_then(part);
+            let is_result = matches!(read, Some(Part::Result { .. }));
+            let fate = if is_result { results.next() } else { said.copied() };
+            match fate.map(|(_, fate)| *fate) {
                 Some(Fate::Goes) => {}
-                Some(Fate::Body(body)) if id.is_some() => kept.push(with_body(part, body)?),
+                Some(Fate::Body(body)) if is_result => kept.push(with_body(bytes, body)?),
                 Some(Fate::Body(_)) => return Err("another body for what is no result".to_owned()),
-                Some(Fate::Stays) | None => kept.push(part.to_vec()),
+                Some(Fate::Stays) | None => kept.push(bytes.to_vec()),
             }
         }
         Ok([&record[..content.start], &list(&kept), &record[content.end..]].concat())

@@ -88,7 +88,7 @@ fn attach(sample: &[u8], view: &mut View) {
     let read =
         |place: std::ops::Range<usize>| json_text::text(std::str::from_utf8(&attachments[place]).ok()?);
     let texts: HashMap<String, String> =
-        all.into_iter().filter_map(|member| Some((member.key, read(member.value)?))).collect();
+        all.into_iter().filter_map(|member| Some((member.key.into_owned(), read(member.value)?))).collect();
     let resolve = |text: &mut String| {
         let attached = text.strip_prefix(ATTACHMENT).and_then(|name| texts.get(name));
         if let Some(attached) = attached {

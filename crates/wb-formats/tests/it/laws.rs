@@ -7,6 +7,7 @@ use std::path::Path;
 use wb_message::{Block, Edit, Message, Pairing, Patch, markers, runs};
 use wb_record::{ChangeSet, Document, Item, MemoryParts, ONLY_CONVERSATION, Parts, Stamp, View, items};
 
+pub(crate) use wb_testkit::laws::said;
 use wb_testkit::shared::bytes_of;
 
 use crate::support::FIXTURES;
@@ -70,28 +71,6 @@ fn applied(patch: &Patch, mut messages: Vec<Message>) -> Vec<Message> {
 fn copy(parts: &dyn Parts) -> MemoryParts {
     let names = parts.list("").unwrap();
     MemoryParts(names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect())
-}
-
-/// Returns what messages say to a model; how a format marks a digest and when it was written are its own affair.
-pub(crate) fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
-    let each = |message: &Message| match markers::digest_body(message) {
-        Some(body) => ("digest".to_owned(), vec![Block::text(body.trim())]),
-        None => (role(message), message.blocks().to_vec()),
-    };
-    messages.iter().map(each).collect()
-}
-
-fn role(message: &Message) -> String {
-    match message {
-        Message::User { .. } => "user".to_owned(),
-        Message::Assistant { .. } => "assistant".to_owned(),
-        Message::ToolResult { tool_call_id, tool_name, is_error, .. } => {
-            format!("result {tool_call_id} {tool_name} {is_error}")
-        }
-        Message::BashExecution { command, .. } => format!("shell {command}"),
-        Message::Custom { custom_type, .. } => format!("custom {custom_type}"),
-        Message::BranchSummary { .. } | Message::CompactionSummary { .. } => "digest".to_owned(),
-    }
 }
 
 /// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.

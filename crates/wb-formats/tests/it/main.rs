@@ -20,6 +20,7 @@ mod blocks;
 mod claude_code;
 mod claude_sessions;
 mod damaged;
+mod fuzzed;
 mod codex;
 mod sessions;
 mod codex_sessions;

@@ -66,7 +66,8 @@ struct Draft<'a> {
     cleared: HashSet<String>,
     model: Option<&'a str>,
     tokens_before: u64,
-    n_repeated: usize,
+    /// Where the lines begin that hold a second result of a call, which is not sent.
+    repeated: Vec<u64>,
     n_failures: usize,
 }
 
@@ -149,7 +150,7 @@ impl<'a> Draft<'a> {
         let tool_name = call.as_ref().map(|call| call.tool.clone()).unwrap_or_default();
         let result = Message::ToolResult { tool_call_id, tool_name, content, is_error };
         match call {
-            _ if is_repeated => self.n_repeated += 1,
+            _ if is_repeated => self.repeated.push(row.span().at),
             None => self.push_single(row, result),
             Some(call) => {
                 call.is_answered = true;
@@ -170,7 +171,7 @@ impl<'a> Draft<'a> {
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let notes = [
             counted(live.n_abandoned, Note::AbandonedLines { n: live.n_abandoned }),
-            counted(self.n_repeated, Note::RepeatedResults { n: self.n_repeated }),
+            counted(self.repeated.len(), Note::RepeatedResults { n: self.repeated.len() }),
             counted(self.n_failures, Note::FailureMessages { n: self.n_failures }),
             live.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before }),
             counted(n_cleared, Note::ClearedResults { n: n_cleared }),
@@ -185,9 +186,13 @@ impl<'a> Draft<'a> {
     fn finish(mut self) -> (Segment, Provenance) {
         let (mut messages, mut usage) = (Vec::new(), Vec::new());
         let mut provenance = Provenance::default();
+        let repeated: HashSet<u64> = self.repeated.drain(..).collect();
         for slot in std::mem::take(&mut self.slots) {
             match slot {
                 Slot::Single(message, place) => {
+                    if repeated.contains(&place.record.at) {
+                        provenance.alter(messages.len());
+                    }
                     messages.push(message);
                     provenance.push([place]);
                 }
@@ -196,7 +201,7 @@ impl<'a> Draft<'a> {
                     messages.push(Message::assistant_blocks(blocks));
                     provenance.push(places);
                     for (mut result, place) in results {
-                        if self.clear(&mut result) {
+                        if self.clear(&mut result) || repeated.contains(&place.record.at) {
                             provenance.alter(messages.len());
                         }
                         messages.push(result);

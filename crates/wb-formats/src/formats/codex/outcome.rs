@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use wb_record::Line;
 
 use super::super::fields::Fields;
 
@@ -67,8 +68,23 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 
 fn is_failed_output(item: &Fields<'_>) -> bool {
     let body = item.inner("output");
-    let text = item.text("output").or_else(|| body.as_ref()?.text("content"));
+    let text =
+        item.get("output").and_then(head).or_else(|| Some(body.as_ref()?.text("content")?.into_owned()));
     text.is_some_and(|text| is_failure(&text)) || body.is_some_and(|body| body.is("success", "false"))
+}
+
+/// Reads the lines of a string among which the exit code stands; all of one that may be JSON in a string.
+fn head(json: &[u8]) -> Option<String> {
+    let (mut end, mut n_lines) = (1, 0);
+    while n_lines < MAX_HEAD_LINES && !json.starts_with(b"\"{") {
+        let Some(found) = json.get(end..).and_then(|rest| memchr::memchr(b'\\', rest)) else { break };
+        n_lines += usize::from(json.get(end + found + 1) == Some(&b'n'));
+        end += found + 2;
+    }
+    if n_lines < MAX_HEAD_LINES {
+        return Line::alone(1, json).parse().ok();
+    }
+    Line::alone(1, &[json.get(..end)?, b"\""].concat()).parse().ok()
 }
 
 #[cfg(test)]
@@ -92,6 +108,22 @@ mod tests {
         ] {
             assert_eq!(is_failure(text), is_failed, "{text}");
         }
+    }
+
+    #[test]
+    fn of_a_long_result_only_the_lines_with_the_code_are_read() {
+        let long = "a \\ line\n".repeat(100);
+        for (text, is_failed) in [
+            (format!("Chunk ID: a\nExit code: 1\nOutput:\n{long}"), true),
+            (format!("\\n\nExit code: 1\n{long}"), true),
+            (format!("{long}Exit code: 1\n"), false),
+        ] {
+            let json = Value::from(text.as_str()).to_string();
+            let head = head(json.as_bytes()).unwrap();
+            assert_eq!((is_failure(&head), is_failure(&text)), (is_failed, is_failed), "{text:.40}");
+            assert!(head.lines().count() <= MAX_HEAD_LINES && text.starts_with(&head));
+        }
+        assert_eq!((head(b"[]"), head(b"\"a\\").is_some()), (None, false));
     }
 
     #[test]

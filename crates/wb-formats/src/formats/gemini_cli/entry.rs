@@ -49,9 +49,10 @@ impl Entry {
 /// the host says of the place where it runs, whatever that is now.
 pub(super) fn known_again<'a>(old: &'a [Entry], new: &'a [Entry], parts: &dyn Parts) -> Vec<Entry> {
     let keyed = |group: &'a [Entry]| Some((group.first()?.key(), group));
-    let known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
+    let mut known: HashMap<_, _> = groups(old, parts).into_iter().filter_map(keyed).collect();
     let known_again = |group: &'a [Entry]| {
-        let before = group.first().and_then(|it| known.get(&it.key()).copied());
+        // One record is not two messages, though a list may hold one twice.
+        let before = group.first().and_then(|it| known.remove(&it.key()));
         before.and_then(|before| same(before, group, parts)).unwrap_or_else(|| group.to_vec())
     };
     groups(new, parts).into_iter().flat_map(known_again).collect()

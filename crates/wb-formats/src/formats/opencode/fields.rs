@@ -8,7 +8,7 @@ use wb_record::json::{Member, members};
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     json: &'a [u8],
-    members: Vec<Member>,
+    members: Vec<Member<'a>>,
 }
 
 impl<'a> Fields<'a> {

@@ -122,7 +122,7 @@ impl Export {
 }
 
 /// Returns where the values of an object stand that is in a text.
-fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member>> {
+fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member<'_>>> {
     let mut all = members(&text[object.clone()])?;
     for member in &mut all {
         member.value = object.start + member.value.start..object.start + member.value.end;
@@ -130,7 +130,7 @@ fn places(text: &[u8], object: Range<usize>) -> Option<Vec<Member>> {
     Some(all)
 }
 
-fn named(members: &[Member], key: &str) -> Range<usize> {
+fn named(members: &[Member<'_>], key: &str) -> Range<usize> {
     members.iter().rfind(|member| member.key == key).map(|member| member.value.clone()).unwrap_or_default()
 }
 

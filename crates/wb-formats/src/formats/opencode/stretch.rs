@@ -26,7 +26,7 @@ pub(super) fn stretches(log: &Log, epoch: &Range<usize>) -> Vec<Stretch> {
     for (at, request) in requests.iter().enumerate() {
         let (now, next) = (log.heads[*request].created, requests.get(at + 1));
         let until = next.map_or(i64::MAX, |next| log.heads[*next].created);
-        let is_cleared = |(of, since): &(usize, i64)| of < request && (now + 1..=until).contains(since);
+        let is_cleared = |(of, since): &(usize, i64)| of < request && now < *since && *since <= until;
         if clearings.iter().any(is_cleared) {
             let end = next.copied().unwrap_or(epoch.end);
             all.push(Stretch { counted: start..end, end, until: now });

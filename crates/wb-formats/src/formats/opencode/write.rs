@@ -224,7 +224,8 @@ impl Layout {
             let names = parts.list(&prefix).map_err(|error| unreadable(&error))?;
             let row = names.iter().find_map(|name| parts.whole(name).ok());
             let members = row.as_deref().and_then(wb_record::json::members).unwrap_or_default();
-            Ok::<_, NotExpressible>((names, members.into_iter().map(|member| member.key).collect::<Vec<_>>()))
+            let keys = members.into_iter().map(|member| member.key.into_owned()).collect::<Vec<_>>();
+            Ok::<_, NotExpressible>((names, keys))
         };
         let (messages, message) = columns(format!("{MESSAGE}/{session}/"))?;
         for name in &messages {

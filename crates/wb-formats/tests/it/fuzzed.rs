@@ -1,0 +1,132 @@
+//! What any bytes have shown: a test for each finding of `cargo xtask fuzz`, by hand.
+
+use serde_json::{Value, json};
+use wb_dialect::{Dialect, repair, validate};
+use wb_message::{Message, markers};
+use wb_record::{Document, Item, MemoryParts, Note, Stamp, View};
+use wb_testkit::laws::said;
+
+use crate::support::{claude::lines, of_parts, open};
+
+/// Keeps some messages behind a digest, writes that, and returns what is seen then.
+fn kept_behind_a_digest(document: &mut dyn Document, view: &View, kept: &[usize]) -> Vec<Message> {
+    let digest = Message::user(format!("{}\nAll of it.", markers::DIGEST_HEADER));
+    let items: Vec<Item<'_>> =
+        [Item::New(&digest)].into_iter().chain(kept.iter().map(|at| Item::Same(*at))).collect();
+    let set = document.render("", view, &items, &Stamp::default()).unwrap();
+    document.commit(&set).unwrap();
+    document.view("").unwrap().messages
+}
+
+/// Checks that behind a digest just these messages are seen.
+fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let now = kept_behind_a_digest(document.as_mut(), &view, kept);
+    let planned: Vec<Message> = kept.iter().map(|at| view.messages[*at].clone()).collect();
+    assert_eq!(said(&now[1..]), said(&planned));
+}
+
+fn gemini(messages: &[Value]) -> Vec<u8> {
+    let header = json!({ "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z" });
+    [lines(&[header]), lines(messages)].concat()
+}
+
+fn gemini_user(id: &str, text: &str) -> Value {
+    json!({ "id": id, "timestamp": "2026-01-01T00:00:01.000Z", "type": "user", "content": [{ "text": text }] })
+}
+
+#[test]
+fn a_line_that_goes_on_behind_its_object_is_not_read() {
+    let torn = format!("{}{}", gemini_user("u2", "two"), "]}\n").into_bytes();
+    let bytes = [gemini(&[gemini_user("u1", "one")]), torn, lines(&[gemini_user("u3", "three")])].concat();
+    let view = open(&bytes).unwrap();
+    assert_eq!(view.messages.len(), 2);
+    assert!(matches!(view.notes[..], [Note::UnreadableRecords { n: 1, line: 3 }]), "{:?}", view.notes);
+    is_written_as_planned(bytes, &[1]);
+}
+
+#[test]
+fn a_message_that_stands_twice_in_a_list_is_written_twice() {
+    let once = gemini_user("u1", "one");
+    let list = json!({ "$set": { "messages": [once, once], "lastUpdated": "2026-01-01T00:00:02.000Z" } });
+    is_written_as_planned(gemini(&[once, list, gemini_user("u2", "two")]), &[0, 1, 2]);
+}
+
+#[test]
+fn a_result_whose_id_is_no_text_goes_alone() {
+    let response = |id: Value| json!({ "type": "toolResponse", "id": id, "toolResult": { "status": "success", "value": [] } });
+    let text = json!({ "type": "text", "text": "And hurry." });
+    let line = |content: Value| json!({ "role": "user", "created": 1, "content": content });
+    let bytes = lines(&[
+        line(json!([{ "type": "text", "text": "Look." }])),
+        line(json!([response(json!([])), text])),
+    ]);
+    is_written_as_planned(bytes, &[2]);
+}
+
+#[test]
+fn a_second_result_does_not_come_back_when_its_call_is_folded() {
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": id, "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
+    let result = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
+    let both = json!([result, { "type": "text", "text": "and b.rs?" }]);
+    let bytes = lines(&[
+        line("u1", Value::Null, "user", json!("look")),
+        line("a1", json!("u1"), "assistant", call),
+        line("u2", json!("a1"), "user", json!([result])),
+        line("u3", json!("u2"), "user", both),
+    ]);
+    is_written_as_planned(bytes, &[3]);
+}
+
+#[test]
+fn times_beyond_all_time_are_read() {
+    let info = |id: &str, role: &str| json!({ "id": id, "role": role, "time": { "created": 1e300 }, "tokens": { "input": 5, "output": 1 } });
+    let state = json!({ "status": "completed", "input": {}, "output": "a", "time": { "compacted": 1e300 } });
+    let tool = json!([{ "id": "p1", "type": "tool", "tool": "ls", "callID": "c1", "state": state }]);
+    let said = json!([{ "id": "p2", "type": "text", "text": "Look." }]);
+    let messages = json!([
+        { "info": info("m1", "user"), "parts": said },
+        { "info": info("m2", "assistant"), "parts": tool },
+        { "info": info("m3", "assistant"), "parts": said },
+    ]);
+    let export = json!({ "info": { "id": "s", "directory": "/w" }, "messages": messages });
+    assert_eq!(open(export.to_string().as_bytes()).unwrap().messages.len(), 4);
+    let text = json!([{ "type": "text", "text": "Look." }]);
+    let line = json!({ "role": "user", "created": i64::MAX, "content": text });
+    assert_eq!(open(&lines(&[line])).unwrap().messages.len(), 1);
+}
+
+#[test]
+fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
+    let model = json!({ "role": "model", "parts": [{ "functionCall": "a.rs" }] });
+    let contents = json!([{ "role": "user", "parts": [{ "text": "Look." }] }, model]);
+    let by_the_user =
+        json!([{ "role": "user", "parts": [{ "functionCall": { "name": "ls", "id": "c1" } }] }]);
+    let call = |id: &str| json!({ "functionCall": { "name": "ls", "args": {}, "id": id } });
+    let result = |id: &str| json!({ "functionResponse": { "name": "ls", "response": {}, "id": id } });
+    let twice_by_the_user = json!([
+        { "role": "user", "parts": [{ "text": "Look." }] },
+        { "parts": [call("c1"), { "text": "Both." }, call("c1"), call("c2")] },
+        { "role": "user", "parts": [result("c1"), result("c2")] },
+        { "role": "model", "parts": [{ "text": "Done." }] },
+    ]);
+    let in_a_list = json!([{ "role": "assistant", "content": null, "tool_calls": [[{}]] }]);
+    for (dialect, key, messages) in [
+        (Dialect::Gemini, "contents", contents),
+        (Dialect::Gemini, "contents", by_the_user),
+        (Dialect::Gemini, "contents", twice_by_the_user),
+        (Dialect::OpenaiChat, "messages", in_a_list),
+    ] {
+        let mut body = json!({ key: messages });
+        let n_before = validate(&body, dialect).len();
+        repair(&mut body, dialect);
+        let once = body.clone();
+        assert_eq!((repair(&mut body, dialect), &body), (Vec::new(), &once));
+        assert!(validate(&body, dialect).len() <= n_before);
+    }
+}

@@ -1,0 +1,137 @@
+//! Bytes changed as the JSON that they are: values removed, repeated, replaced by others of the same file or by odd ones.
+
+use libfuzzer_sys::fuzzer_mutate;
+use serde_json::{Value, json};
+
+/// Changes the input in place and returns its new size: every other time as JSON, else as libFuzzer does it.
+pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
+    let mut chance = Chance(u64::from(seed) | 1 << 40);
+    if chance.below(2) == 0 {
+        return fuzzer_mutate(data, size, max_size);
+    }
+    match as_json(&data[..size], &mut chance) {
+        Some(new) if new.len() <= max_size && new != data[..size] => {
+            data[..new.len()].copy_from_slice(&new);
+            new.len()
+        }
+        _ => fuzzer_mutate(data, size, max_size),
+    }
+}
+
+/// Changes one document, or one to three of its lines; nothing if there is no JSON.
+fn as_json(bytes: &[u8], chance: &mut Chance) -> Option<Vec<u8>> {
+    if let Ok(mut whole) = serde_json::from_slice::<Value>(bytes) {
+        change(&mut whole, chance);
+        return serde_json::to_vec(&whole).ok();
+    }
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let n_changes = 1 + chance.below(3);
+    for _ in 0..n_changes {
+        let (at, other) = (chance.below(lines.len()), chance.below(lines.len().max(1)));
+        match chance.below(6) {
+            0 if lines.len() > 1 => drop(lines.remove(at)),
+            1 => lines.insert(other, lines.get(at)?.clone()),
+            2 => lines.swap(at, other),
+            _ => {
+                let mut value: Value = serde_json::from_slice(lines.get(at)?).ok()?;
+                change(&mut value, chance);
+                lines[at] = format!("{value}\n").into_bytes();
+            }
+        }
+    }
+    Some(lines.concat())
+}
+
+/// Changes one value, chosen by chance, of all that are in it.
+fn change(whole: &mut Value, chance: &mut Chance) {
+    let n_values = count(whole);
+    let (from, to) = (chance.below(n_values), chance.below(n_values));
+    let other = if chance.below(2) == 0 { nth(whole, from).clone() } else { odd(chance) };
+    let target = nth(whole, to);
+    let way = chance.below(5);
+    match target {
+        Value::Array(list) if !list.is_empty() && way < 3 => {
+            let (at, from) = (chance.below(list.len()), chance.below(list.len()));
+            match way {
+                0 => drop(list.remove(at)),
+                1 => list.insert(at, list[from].clone()),
+                _ => list.swap(at, from),
+            }
+        }
+        Value::Object(map) if !map.is_empty() && way < 2 => {
+            let key = map.keys().nth(chance.below(map.len())).cloned().unwrap_or_default();
+            match way {
+                0 => drop(map.shift_remove(&key)),
+                _ => drop(map.insert(key, other)),
+            }
+        }
+        target => *target = other,
+    }
+}
+
+fn odd(chance: &mut Chance) -> Value {
+    let all = [
+        json!(null),
+        json!(""),
+        json!(" "),
+        json!(0),
+        json!(-1),
+        json!(u64::MAX),
+        json!(1e300),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!("call_1"),
+        json!("user"),
+        json!("assistant"),
+        json!("tool"),
+        json!([{}]),
+        json!("é😀\u{0}"),
+        json!("2026-01-01T00:00:00.000Z"),
+        json!("x".repeat(5000)),
+        json!([[[]]]),
+        json!({ "type": "text", "text": "" }),
+    ];
+    all[chance.below(all.len())].clone()
+}
+
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(list) => list.iter().map(count).sum(),
+        Value::Object(map) => map.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// Returns the value of this number, counted from the root in the order of the text.
+fn nth(value: &mut Value, mut n: usize) -> &mut Value {
+    if n == 0 || !(value.is_array() || value.is_object()) {
+        return value;
+    }
+    n -= 1;
+    let children: Vec<&mut Value> = match value {
+        Value::Array(list) => list.iter_mut().collect(),
+        Value::Object(map) => map.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    for child in children {
+        let here = count(child);
+        if n < here {
+            return nth(child, n);
+        }
+        n -= here;
+    }
+    unreachable!("counted before")
+}
+
+/// Numbers by chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).unwrap_or(0) % n.max(1)
+    }
+}
