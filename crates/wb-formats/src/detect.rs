@@ -18,12 +18,12 @@ use crate::formats::{
     codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, gemini_contents::GeminiContents,
     goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
     openai_chat::OpenaiChat, openai_responses::OpenaiResponses, opencode::Opencode,
-    openhands_completions::OpenhandsCompletions, pi::Pi, pydantic_ai::PydanticAi, swe_agent::SweAgent,
-    tau_bench::TauBench,
+    openhands_completions::OpenhandsCompletions, openhands_events::OpenhandsEvents, pi::Pi,
+    pydantic_ai::PydanticAi, swe_agent::SweAgent, tau_bench::TauBench,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 21] = [
+pub const FORMATS: [&dyn Format; 22] = [
     &Pi,
     &ClaudeCode,
     &Codex,
@@ -35,6 +35,7 @@ pub const FORMATS: [&dyn Format; 21] = [
     &OpenaiResponses,
     &MiniSweAgent,
     &OpenhandsCompletions,
+    &OpenhandsEvents,
     &Cline,
     &KimiCli,
     &SweAgent,

@@ -18,6 +18,7 @@
 //! | [`OpenaiResponses`] | request body, list of items | an encrypted summary is pinned | none |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
 //! | [`OpenhandsCompletions`] | log of one request and its answer | none | of the answer |
+//! | [`OpenhandsEvents`] | list of events, runs with a `history` | summary, forgotten events | per answer |
 //! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
 //! | [`KimiCli`] | `context.jsonl` | as they stand | per answer |
 //! | [`SweAgent`] | trajectory | none | none |
@@ -75,6 +76,7 @@ pub use formats::openai_chat::OpenaiChat;
 pub use formats::openai_responses::OpenaiResponses;
 pub use formats::opencode::Opencode;
 pub use formats::openhands_completions::OpenhandsCompletions;
+pub use formats::openhands_events::OpenhandsEvents;
 pub use formats::pi::Pi;
 pub use formats::pydantic_ai::PydanticAi;
 pub use formats::swe_agent::SweAgent;

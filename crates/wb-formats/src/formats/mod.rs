@@ -23,6 +23,7 @@ pub mod openai_chat;
 pub mod anthropic_messages;
 pub mod mini_swe_agent;
 pub mod openhands_completions;
+pub mod openhands_events;
 pub mod cline;
 pub mod kimi_cli;
 pub mod swe_agent;

@@ -96,7 +96,7 @@ fn role(message: &Message) -> String {
 
 /// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
 fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
-    let able = document.format().abilities();
+    let able = document.abilities();
     let pairing = Pairing::of(&view.messages);
     let n = view.messages.len();
     let pinned = (0..n).find(|at| markers::is_pinned(&view.messages[*at]));

@@ -61,6 +61,8 @@ fixtures![
     "anthropic-messages/compacted.json",
     "mini-swe-agent/run.traj.json",
     "openhands-llm-completions/step.json",
+    "openhands-events/events.json",
+    "openhands-events/runs.jsonl",
     "cline/session.messages.json",
     "kimi-cli/context.jsonl",
     "swe-agent/run.traj",
