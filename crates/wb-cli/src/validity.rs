@@ -11,9 +11,12 @@ pub(crate) fn dialects_of(agent: &str) -> &'static [Dialect] {
     match agent {
         "claude-code" | "anthropic-messages" | "cline" => &[Dialect::Anthropic],
         "codex" | "openai-responses" => &[Dialect::OpenaiResponses],
-        "openai-chat" | "mini-swe-agent" | "openhands-llm-completions" | "openhands-events" | "kimi-cli" => {
-            &[Dialect::OpenaiChat]
-        }
+        "openai-chat"
+        | "mini-swe-agent"
+        | "openhands-llm-completions"
+        | "openhands-events"
+        | "kimi-cli"
+        | "kimi-code" => &[Dialect::OpenaiChat],
         "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
         _ => &Dialect::ALL,
     }

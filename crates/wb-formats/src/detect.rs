@@ -16,14 +16,14 @@ use crate::formats::opencode;
 use crate::formats::{
     ai_sdk::AiSdk, anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, cline::Cline,
     codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, gemini_contents::GeminiContents,
-    goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
-    openai_chat::OpenaiChat, openai_responses::OpenaiResponses, opencode::Opencode,
-    openhands_completions::OpenhandsCompletions, openhands_events::OpenhandsEvents, pi::Pi,
-    pydantic_ai::PydanticAi, swe_agent::SweAgent, tau_bench::TauBench,
+    goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli, kimi_code::KimiCode,
+    mini_swe_agent::MiniSweAgent, native::Native, openai_chat::OpenaiChat, openai_responses::OpenaiResponses,
+    opencode::Opencode, openhands_completions::OpenhandsCompletions, openhands_events::OpenhandsEvents,
+    pi::Pi, pydantic_ai::PydanticAi, swe_agent::SweAgent, tau_bench::TauBench,
 };
 
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 22] = [
+pub const FORMATS: [&dyn Format; 23] = [
     &Pi,
     &ClaudeCode,
     &Codex,
@@ -38,6 +38,7 @@ pub const FORMATS: [&dyn Format; 22] = [
     &OpenhandsEvents,
     &Cline,
     &KimiCli,
+    &KimiCode,
     &SweAgent,
     &TauBench,
     &InspectAi,

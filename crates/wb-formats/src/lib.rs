@@ -21,6 +21,7 @@
 //! | [`OpenhandsEvents`] | list of events, runs with a `history` | summary, forgotten events | per answer |
 //! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
 //! | [`KimiCli`] | `context.jsonl` | as they stand | per answer |
+//! | [`KimiCode`] | wire log | summary with what it kept | per answer |
 //! | [`SweAgent`] | trajectory | none | none |
 //! | [`TauBench`] | results of tau-bench and tau2-bench | none | per answer in tau2-bench |
 //! | [`InspectAi`] | evaluation log | none | per answer |
@@ -70,6 +71,7 @@ pub use formats::gemini_contents::GeminiContents;
 pub use formats::goose::Goose;
 pub use formats::inspect_ai::InspectAi;
 pub use formats::kimi_cli::KimiCli;
+pub use formats::kimi_code::KimiCode;
 pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;

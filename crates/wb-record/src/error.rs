@@ -74,7 +74,7 @@ impl FormatError {
                  JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
                  (a request body with a list as its \"input\", or that list), \
                  mini-swe-agent and swe-agent (trajectory), \
-                 openhands-llm-completions (log), openhands-events (a list of them, or JSONL of runs with a \"history\"), cline (messages.json), kimi-cli (context.jsonl), tau-bench (results), inspect-ai (log), \
+                 openhands-llm-completions (log), openhands-events (a list of them, or JSONL of runs with a \"history\"), cline (messages.json), kimi-cli (context.jsonl), kimi-code (wire.jsonl), tau-bench (results), inspect-ai (log), \
                  ai-sdk and pydantic-ai (list of messages), \
                  openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
                  (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"

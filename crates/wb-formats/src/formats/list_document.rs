@@ -14,6 +14,7 @@ use wb_record::{
     Provenance, Span, Stamp, UsageAt, View, Wanted,
 };
 
+use super::appended::message_of;
 use super::message_list::{Fate, Layout, List, Record};
 
 /// Records that are read sooner than another thread begins.
@@ -364,12 +365,5 @@ impl Render<'_> {
 
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
         NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
-    }
-}
-
-fn message_of(item: &Item<'_>) -> Option<usize> {
-    match item {
-        Item::Same(at) | Item::Body(at, _) => Some(*at),
-        Item::Old(_) | Item::New(_) => None,
     }
 }

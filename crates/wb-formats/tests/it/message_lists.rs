@@ -50,6 +50,11 @@ fn counts_of_kimi_cli_stand_between_messages() {
 }
 
 #[test]
+fn a_log_of_kimi_code_is_the_history_that_it_builds() {
+    assert_snapshot!(shown("kimi-code/wire.jsonl"));
+}
+
+#[test]
 fn a_trajectory_of_swe_agent_has_results_by_the_ids_of_their_calls() {
     assert_snapshot!(shown("swe-agent/run.traj"));
 }

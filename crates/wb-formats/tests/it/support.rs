@@ -65,6 +65,7 @@ fixtures![
     "openhands-events/runs.jsonl",
     "cline/session.messages.json",
     "kimi-cli/context.jsonl",
+    "kimi-code/wire.jsonl",
     "swe-agent/run.traj",
     "tau-bench/runs.json",
     "tau-bench/simulations.json",
