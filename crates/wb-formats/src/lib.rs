@@ -15,11 +15,13 @@
 //! | [`CopilotCli`] | `events.jsonl` | summary | none |
 //! | [`Goose`] | session JSONL until 1.9 | what the model does not see any more is left out | none |
 //! | [`GeminiContents`] | request body, list of contents | as they stand | none |
+//! | [`QwenCode`] | session JSONL | contents that stand for older ones | per answer |
 //! | [`OpenaiResponses`] | request body, list of items | an encrypted summary is pinned | none |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
 //! | [`OpenhandsCompletions`] | log of one request and its answer | none | of the answer |
 //! | [`OpenhandsEvents`] | list of events, runs with a `history` | summary, forgotten events | per answer |
 //! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
+//! | [`Droid`] | session JSONL | not known | none |
 //! | [`KimiCli`] | `context.jsonl` | as they stand | per answer |
 //! | [`KimiCode`] | wire log | summary with what it kept | per answer |
 //! | [`SweAgent`] | trajectory | none | none |
@@ -66,6 +68,7 @@ pub use formats::claude_code::ClaudeCode;
 pub use formats::cline::Cline;
 pub use formats::codex::{self, Codex};
 pub use formats::copilot_cli::CopilotCli;
+pub use formats::droid::Droid;
 pub use formats::gemini_cli::GeminiCli;
 pub use formats::gemini_contents::GeminiContents;
 pub use formats::goose::Goose;
@@ -81,6 +84,7 @@ pub use formats::openhands_completions::OpenhandsCompletions;
 pub use formats::openhands_events::OpenhandsEvents;
 pub use formats::pi::Pi;
 pub use formats::pydantic_ai::PydanticAi;
+pub use formats::qwen_code::QwenCode;
 pub use formats::swe_agent::SweAgent;
 pub use formats::tau_bench::TauBench;
 pub use table::formats_table;

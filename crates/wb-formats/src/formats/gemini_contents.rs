@@ -72,7 +72,7 @@ impl Layout for GeminiContents {
 }
 
 /// Gives calls without an id a number, and their results that of the call that they answer.
-fn number_calls(messages: &mut [Message]) {
+pub(super) fn number_calls(messages: &mut [Message]) {
     let mut n_calls = 0;
     let mut open: HashMap<String, std::collections::VecDeque<String>> = HashMap::new();
     for message in messages {
@@ -99,7 +99,7 @@ fn number_calls(messages: &mut [Message]) {
 
 /// One record per side that speaks.
 #[derive(Clone, Copy, Debug)]
-struct ContentShape;
+pub(super) struct ContentShape;
 
 impl Shape for ContentShape {
     fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {

@@ -55,6 +55,18 @@ fn a_log_of_kimi_code_is_the_history_that_it_builds() {
 }
 
 #[test]
+fn a_session_of_qwen_code_is_its_newest_way_after_its_last_compression() {
+    assert_snapshot!(shown("qwen-code/session.jsonl"));
+}
+
+#[test]
+fn a_session_of_droid_is_read_and_never_written() {
+    assert_snapshot!(shown("droid/session.jsonl"));
+    let document = of_parts(MemoryParts::of(fixture("droid/session.jsonl")));
+    assert!(!document.abilities().fold_head.is_there());
+}
+
+#[test]
 fn a_trajectory_of_swe_agent_has_results_by_the_ids_of_their_calls() {
     assert_snapshot!(shown("swe-agent/run.traj"));
 }

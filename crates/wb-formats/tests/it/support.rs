@@ -53,6 +53,8 @@ fixtures![
     "gemini-contents/body.json",
     "gemini-contents/saved.json",
     "gemini-contents/array.json",
+    "qwen-code/session.jsonl",
+    "droid/session.jsonl",
     "openai-responses/body.json",
     "openai-responses/array.json",
     "openai-chat/body.json",
