@@ -58,9 +58,11 @@
 
 mod error;
 pub mod formats;
+mod created;
 pub mod detect;
 mod table;
 
+pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;

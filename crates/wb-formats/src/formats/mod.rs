@@ -9,7 +9,7 @@ mod gemini_part;
 mod loose;
 mod json_text;
 mod picture;
-mod content_value;
+pub(crate) mod content_value;
 mod responses_item;
 mod responses_body;
 mod appended;
