@@ -20,6 +20,8 @@ struct Row {
     file: String,
     n_bytes: u64,
     read: Result<Read, String>,
+    /// What it is instead of a session, where that can be told.
+    kind: Option<&'static str>,
 }
 
 struct Read {
@@ -60,7 +62,30 @@ fn common(files: &[&Path]) -> PathBuf {
 
 fn row(folder: &Path, file: &Path) -> Row {
     let name = file.strip_prefix(folder).unwrap_or(file).display().to_string();
-    Row { file: name, n_bytes: file.metadata().map_or(0, |it| it.len()), read: read(file) }
+    let read = read(file);
+    let kind = if read.is_err() { kind(file) } else { None };
+    Row { file: name, n_bytes: file.metadata().map_or(0, |it| it.len()), read, kind }
+}
+
+/// Tells what a file is instead of a session.
+fn kind(file: &Path) -> Option<&'static str> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    if text.starts_with("interactions:") {
+        return Some("no session: HTTP requests to a provider and its answers, as YAML");
+    }
+    if first.starts_with("{\"type\":\"message_start\"") {
+        return Some("no session: the answer of a provider as it streamed, without its request");
+    }
+    if first.starts_with("{\"messages_display\"") {
+        return Some("no session: each line is one text, in which calls have neither names nor arguments");
+    }
+    if first.starts_with("{\"method\":\"generateContentStream\"") {
+        return Some("no session: answers of a provider for a test, without their requests");
+    }
+    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let is_answer = value["object"] == "response" || value["type"] == "message" && value["usage"].is_object();
+    is_answer.then_some("no session: the answer of a provider, without its request")
 }
 
 fn read(file: &Path) -> Result<Read, String> {
@@ -161,7 +186,7 @@ fn page(rows: &[Row], date: &str, commit: &str) -> String {
     }
     page.push_str("\n## Not read\n\n| file | why |\n|---|---|\n");
     for row in unknown {
-        let why = row.read.as_ref().err().map_or("", String::as_str);
+        let why = row.kind.or(row.read.as_ref().err().map(String::as_str)).unwrap_or_default();
         let _ = writeln!(page, "| {} | {} |", row.file, why.replace('|', "\\|").replace('\n', " "));
     }
     page

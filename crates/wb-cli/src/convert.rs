@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde_json::Value;
 use wb_budget::Catalog;
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{View, newest};
-use wb_message::{Block, Message};
-use wb_record::Access;
+use wb_formats::{Agent, View, newest};
+use wb_message::{Block, Message, Pairing};
+use wb_record::{Access, MemoryParts, Parts};
 
 use crate::args::Convert;
+use crate::clock;
 use crate::file_error::not_read;
 use crate::number::count;
 use crate::output_file::{check_target, write_whole};
@@ -43,9 +44,10 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     let document = shell.timed("reading", || document(&args.file, Access::Read))?;
     let read = newest(document.as_ref()).and_then(|name| document.view(&name));
     let view = read.map_err(|error| not_read(&args.file, &error))?;
-    let (bytes, lost, violations) = match args.to.dialect() {
-        Some(dialect) => request(&view, dialect)?,
-        None => (lines(&view)?, lost_in_lines(&view), Vec::new()),
+    let (bytes, lost, violations) = match (args.to.agent(), args.to.dialect()) {
+        (Some(agent), _) => session(shell, &view, agent)?,
+        (None, Some(dialect)) => request(&view, dialect)?,
+        (None, None) => (lines(&view)?, lost_in_lines(&view), Vec::new()),
     };
     let out = args.out.as_deref().filter(|out| *out != Path::new("-"));
     let converted = Converted {
@@ -72,6 +74,37 @@ fn lines(view: &View) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     wb_formats::write_jsonl(&view.messages, &mut bytes)?;
     Ok(bytes)
+}
+
+/// Writes the messages as a new session of an agent, which worked in the present folder.
+fn session(
+    shell: &Shell,
+    view: &View,
+    agent: Agent,
+) -> Result<(Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>)> {
+    let folder = shell.environment.working.as_deref().unwrap_or(Path::new("/"));
+    let set = agent.create(&view.messages, &folder.display().to_string(), &clock::stamp())?;
+    let mut parts = MemoryParts::default();
+    parts.commit(&set)?;
+    let encoded = agent.dialect().map(|dialect| Encoded::of_messages(&view.messages, dialect));
+    let lost = encoded.as_ref().map_or_else(|| lost_in_lines(view), |encoded| lost_in_request(view, encoded));
+    // A session waits for its user, whom a request must have at its end.
+    let next = agent.dialect().map(|dialect| Encoded::next_request(&view.messages, dialect));
+    let violations = next.map_or_else(Vec::new, |next| next.validate());
+    Ok((parts.whole("")?, lost.into_iter().chain(lost_in_session(view)).collect(), violations))
+}
+
+/// Says what a new session of another agent does not hold beside that.
+fn lost_in_session(view: &View) -> Vec<String> {
+    let n_system = view.messages.iter().take_while(|message| wb_message::markers::is_pinned(message)).count();
+    let n_orphans = Pairing::of(&view.messages).orphans().len();
+    let system = count(n_system, "system text", "system texts") + ": the agent has its own";
+    let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
+    [(n_system, system), (n_orphans, orphans)]
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(_, told)| told)
+        .collect()
 }
 
 /// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use wb_dialect::Dialect;
+use wb_formats::Agent;
 
 /// A format that is written from messages alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,13 +17,29 @@ pub(crate) enum Target {
     OpenaiResponses,
     /// A request to Gemini's `generateContent`
     Gemini,
+    /// A new session of Claude Code
+    ClaudeCode,
+    /// A new session of Codex
+    Codex,
+    /// A new session of pi
+    Pi,
 }
 
 impl Target {
-    /// Returns whose request it is; none for messages of our own.
+    /// Returns whose session it is; none for requests and messages of our own.
+    pub(crate) fn agent(self) -> Option<Agent> {
+        match self {
+            Self::ClaudeCode => Some(Agent::ClaudeCode),
+            Self::Codex => Some(Agent::Codex),
+            Self::Pi => Some(Agent::Pi),
+            _ => None,
+        }
+    }
+
+    /// Returns whose request it is; none for sessions and messages of our own.
     pub(crate) fn dialect(self) -> Option<Dialect> {
         match self {
-            Self::Native => None,
+            Self::Native | Self::ClaudeCode | Self::Codex | Self::Pi => None,
             Self::Anthropic => Some(Dialect::Anthropic),
             Self::Openai => Some(Dialect::OpenaiChat),
             Self::OpenaiResponses => Some(Dialect::OpenaiResponses),

@@ -15,15 +15,21 @@ use wb_record::{Span, sqlite::MAGIC};
 use crate::formats::opencode;
 use crate::formats::{
     ai_sdk::AiSdk, anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, cline::Cline,
-    codex::Codex, copilot_cli::CopilotCli, gemini_cli::GeminiCli, gemini_contents::GeminiContents,
-    goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli, mini_swe_agent::MiniSweAgent, native::Native,
-    openai_chat::OpenaiChat, openai_responses::OpenaiResponses, opencode::Opencode,
-    openhands_completions::OpenhandsCompletions, pi::Pi, pydantic_ai::PydanticAi, swe_agent::SweAgent,
-    tau_bench::TauBench,
+    codex::Codex, copilot_cli::CopilotCli, droid::Droid, gemini_cli::GeminiCli,
+    gemini_contents::GeminiContents, goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli,
+    kimi_code::KimiCode, mini_swe_agent::MiniSweAgent, native::Native, openai_chat::OpenaiChat,
+    openai_responses::OpenaiResponses, opencode::Opencode, openhands_completions::OpenhandsCompletions,
+    openhands_events::OpenhandsEvents, pi::Pi, pydantic_ai::PydanticAi, qwen_code::QwenCode,
+    swe_agent::SweAgent, tau_bench::TauBench,
 };
 
+/// How a zip archive begins.
+const ZIP: &[u8] = b"PK\x03\x04";
+const ZIPPED: &str = "a zip archive, such as an .eval log of Inspect, is not read as it is";
+const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log dump FILE.eval > FILE.json";
+
 /// The formats that are read, the most particular first.
-pub const FORMATS: [&dyn Format; 21] = [
+pub const FORMATS: [&dyn Format; 25] = [
     &Pi,
     &ClaudeCode,
     &Codex,
@@ -32,11 +38,15 @@ pub const FORMATS: [&dyn Format; 21] = [
     &CopilotCli,
     &Goose,
     &GeminiContents,
+    &QwenCode,
     &OpenaiResponses,
     &MiniSweAgent,
     &OpenhandsCompletions,
+    &OpenhandsEvents,
     &Cline,
+    &Droid,
     &KimiCli,
+    &KimiCode,
     &SweAgent,
     &TauBench,
     &InspectAi,
@@ -106,6 +116,9 @@ fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
     let visible = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     if visible.is_empty() {
         return Err(FormatError::Empty);
+    }
+    if visible.starts_with(ZIP) {
+        return Err(FormatError::Log { line: None, what: ZIPPED.to_owned(), hint: UNZIP.to_owned() });
     }
     detect(probe).ok_or_else(|| {
         let line = &visible[..memchr(b'\n', visible).unwrap_or(visible.len()).min(400)];

@@ -15,11 +15,15 @@
 //! | [`CopilotCli`] | `events.jsonl` | summary | none |
 //! | [`Goose`] | session JSONL until 1.9 | what the model does not see any more is left out | none |
 //! | [`GeminiContents`] | request body, list of contents | as they stand | none |
+//! | [`QwenCode`] | session JSONL | contents that stand for older ones | per answer |
 //! | [`OpenaiResponses`] | request body, list of items | an encrypted summary is pinned | none |
 //! | [`MiniSweAgent`] | trajectory of version 1.1 | none | per answer |
 //! | [`OpenhandsCompletions`] | log of one request and its answer | none | of the answer |
+//! | [`OpenhandsEvents`] | list of events, runs with a `history` | summary, forgotten events | per answer |
 //! | [`Cline`] | `messages.json` of its SDK | digest | per answer |
+//! | [`Droid`] | session JSONL | not known | none |
 //! | [`KimiCli`] | `context.jsonl` | as they stand | per answer |
+//! | [`KimiCode`] | wire log | summary with what it kept | per answer |
 //! | [`SweAgent`] | trajectory | none | none |
 //! | [`TauBench`] | results of tau-bench and tau2-bench | none | per answer in tau2-bench |
 //! | [`InspectAi`] | evaluation log | none | per answer |
@@ -54,10 +58,12 @@
 
 mod error;
 pub mod formats;
+mod created;
 pub mod detect;
 mod dialects;
 mod table;
 
+pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
 pub use dialects::dialects_of;
 pub use formats::ai_sdk::AiSdk;
@@ -66,19 +72,23 @@ pub use formats::claude_code::ClaudeCode;
 pub use formats::cline::Cline;
 pub use formats::codex::{self, Codex};
 pub use formats::copilot_cli::CopilotCli;
+pub use formats::droid::Droid;
 pub use formats::gemini_cli::GeminiCli;
 pub use formats::gemini_contents::GeminiContents;
 pub use formats::goose::Goose;
 pub use formats::inspect_ai::InspectAi;
 pub use formats::kimi_cli::KimiCli;
+pub use formats::kimi_code::KimiCode;
 pub use formats::mini_swe_agent::MiniSweAgent;
 pub use formats::native::{Native, write_jsonl};
 pub use formats::openai_chat::OpenaiChat;
 pub use formats::openai_responses::OpenaiResponses;
 pub use formats::opencode::Opencode;
 pub use formats::openhands_completions::OpenhandsCompletions;
+pub use formats::openhands_events::OpenhandsEvents;
 pub use formats::pi::Pi;
 pub use formats::pydantic_ai::PydanticAi;
+pub use formats::qwen_code::QwenCode;
 pub use formats::swe_agent::SweAgent;
 pub use formats::tau_bench::TauBench;
 pub use table::formats_table;

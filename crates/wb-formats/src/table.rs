@@ -6,6 +6,14 @@ use wb_record::Ability;
 
 use crate::detect::FORMATS;
 
+/// What the page says of new sessions.
+const NEW_SESSIONS: &str = "
+`wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any format. Texts, calls, results,
+failures and their order are there again when `wb` opens it; system texts and counts are not, nor, but for pi, thoughts that the provider did not sign. No
+agent was asked yet whether it goes on with one. There is none for opencode, whose sessions are rows of a database that it makes itself, nor for agents
+of which only the reading is known.
+";
+
 /// Returns the page on what can be written in each format: a table, and the reasons below it.
 pub fn formats_table() -> String {
     let mut page = String::from(
@@ -31,5 +39,8 @@ pub fn formats_table() -> String {
             let _ = writeln!(reasons, "- `{}`, {what}: {why}", format.name());
         }
     }
-    if reasons.is_empty() { page } else { format!("{page}\nWhat cannot be written, and why:\n\n{reasons}") }
+    if !reasons.is_empty() {
+        page = format!("{page}\nWhat cannot be written, and why:\n\n{reasons}");
+    }
+    page + NEW_SESSIONS
 }

@@ -70,11 +70,11 @@ impl FormatError {
             Self::Empty | Self::Unknown { .. } => {
                 "formats that are read: claude-code (session JSONL, or a web export with \"loglines\"), codex (rollout \
                  JSONL), pi (session JSONL), opencode (its database, or the JSON of \"opencode export\"), \
-                 gemini-cli (session JSONL or JSON), copilot-cli (events JSONL), goose (session \
+                 gemini-cli (session JSONL or JSON), qwen-code (session JSONL), copilot-cli (events JSONL), goose (session \
                  JSONL until 1.9), gemini-contents (a request body with \"contents\", or the array of them), openai-responses \
                  (a request body with a list as its \"input\", or that list), \
                  mini-swe-agent and swe-agent (trajectory), \
-                 openhands-llm-completions (log), cline (messages.json), kimi-cli (context.jsonl), tau-bench (results), inspect-ai (log), \
+                 openhands-llm-completions (log), openhands-events (a list of them, or JSONL of runs with a \"history\"), cline (messages.json), droid (session JSONL), kimi-cli (context.jsonl), kimi-code (wire.jsonl), tau-bench (results), inspect-ai (log), \
                  ai-sdk and pydantic-ai (list of messages), \
                  openai-chat and anthropic-messages (a request body with \"messages\", or the array of them), native \
                  (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"

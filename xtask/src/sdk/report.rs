@@ -24,12 +24,12 @@ strictly against its own types. No provider was asked: that ours is as strict as
 ";
 
 const COLUMNS: &str = "\
-| dialect | untouched | compacted | made | examples taken | taken after a repair | refused by the server | refused by the SDK | wrong on purpose | refused, and not known to our rules |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| dialect | untouched | converted | compacted | made | examples taken | taken after a repair | refused by the server | refused by the SDK | wrong on purpose | refused, and not known to our rules |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 const NOTES: &str = "
-- *untouched*, *compacted*: our fixtures as they are and after `wb compact --force`. What our own rules refuse of an untouched one is sent
+- *untouched*, *compacted*: our fixtures as they are and after `wb compact --force`. *converted*: each as `wb convert` writes it. What our own rules refuse of an untouched one is sent
   all the same and has to be refused, and is then sent repaired.
 - *made*: requests with a system text, tools, reasoning, pictures and a result that failed.
 - *examples*: each rule of `wb-dialect` by what passes, what fails and what that is mended to; the second is refused, the others are taken.
@@ -72,7 +72,8 @@ impl Sent {
         let of = |kind: &str| self.counts.get(&format!("{dialect}/{kind}")).copied().unwrap_or(0);
         let taken = of("example, passing") + of("example, repaired");
         let kinds = ["repaired", "refused by the server", "refused by the SDK", "spoiled", "known"].map(of);
-        let cells = [of("untouched"), of("compacted"), of("made"), taken].into_iter().chain(kinds);
+        let cells =
+            [of("untouched"), of("converted"), of("compacted"), of("made"), taken].into_iter().chain(kinds);
         let cells: Vec<String> = cells.map(|n| n.to_string()).collect();
         format!("| {dialect} | {} |\n", cells.join(" | "))
     }
@@ -102,7 +103,7 @@ mod tests {
         let sent = Sent { versions: [("openai".to_owned(), "1".to_owned())].into(), counts };
         let old = format!("# Old\n\n{BY_HAND}\nIt ran.\n");
         let page = page(&old, &sent, &Requests::default(), ("2026-01-02", "0a1b2c3"));
-        assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 1 | 2 | 0 |\n"), "{page}");
+        assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2 | 0 |\n"), "{page}");
         assert!(page.contains("2026-01-02, commit 0a1b2c3: openai 1"), "{page}");
         assert!(page.ends_with(&format!("{BY_HAND}\nIt ran.\n")), "{page}");
         assert_eq!((sent.n_sent(), sent.n_refused()), (3, 3));

@@ -1,10 +1,10 @@
-//! What is sent: our fixtures as they are and compacted, a request with everything in it, and the examples of the rules.
+//! What is sent: our fixtures as they are, compacted, and as `wb convert` writes them, a request with everything in it, and the examples of the rules.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded, encode, repair};
+use wb_dialect::{Dialect, Encoded, encode, repair, validate};
 use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
 
 /// The folders of sessions that `wb` reads.
@@ -51,6 +51,9 @@ impl Requests {
         let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
         self.n_sessions += 1;
         self.lines.extend(of_session(&name, "untouched", &messages));
+        for dialect in Dialect::ALL {
+            self.lines.extend(asked(&name, dialect, "converted", convert(wb, file, dialect)?));
+        }
         let out = scratch.join(name.replace(['/', '\\'], "_"));
         if compact(wb, file, &out)? {
             let messages = self::messages(&out).ok_or(format!("{name}: its compaction cannot be read"))?;
@@ -71,7 +74,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     for path in paths {
         if path.is_dir() {
             found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|kind| kind == "json" || kind == "jsonl") {
+        } else if path.extension().is_some_and(|kind| kind == "json" || kind == "jsonl" || kind == "traj") {
             found.push(path);
         }
     }
@@ -92,18 +95,31 @@ fn compact(wb: &Path, file: &Path, out: &Path) -> Result<bool, String> {
     Ok(status.success())
 }
 
-/// A session in each dialect. What our own rules refuse is sent all the same, to be refused there too, and then mended.
+/// Returns what `wb convert` writes of a session.
+fn convert(wb: &Path, file: &Path, dialect: Dialect) -> Result<Value, String> {
+    let mut command = Command::new(wb);
+    command.args(["convert", "--to", dialect.name()]).arg(file).stdin(Stdio::null());
+    let output = command.output().map_err(|error| format!("{}: {error}", wb.display()))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{command:?}: {error}"))
+}
+
+/// A session in each dialect.
 fn of_session(name: &str, kind: &str, messages: &[Message]) -> Vec<Value> {
-    let mut lines = Vec::new();
+    let body = |dialect| Encoded::next_request(messages, dialect).body;
+    Dialect::ALL.into_iter().flat_map(|dialect| asked(name, dialect, kind, body(dialect))).collect()
+}
+
+/// One request. What our own rules refuse is sent all the same, to be refused there too, and then mended.
+fn asked(name: &str, dialect: Dialect, kind: &str, mut body: Value) -> Vec<Value> {
     // A session of which nothing is left asks nothing.
-    let encoded = Dialect::ALL.map(|dialect| Encoded::next_request(messages, dialect));
-    for mut encoded in encoded.into_iter().filter(|encoded| asks(&encoded.body, encoded.dialect)) {
-        let is_refused = !encoded.validate().is_empty();
-        lines.push(line(name, encoded.dialect, kind, &encoded.body, is_refused));
-        if is_refused {
-            repair(&mut encoded.body, encoded.dialect);
-            lines.push(line(name, encoded.dialect, "repaired", &encoded.body, false));
-        }
+    if !asks(&body, dialect) {
+        return Vec::new();
+    }
+    let is_refused = !validate(&body, dialect).is_empty();
+    let mut lines = vec![line(name, dialect, kind, &body, is_refused)];
+    if is_refused {
+        repair(&mut body, dialect);
+        lines.push(line(name, dialect, "repaired", &body, false));
     }
     lines
 }

@@ -109,6 +109,21 @@ fn a_session_is_written_as_each_provider_takes_it_and_what_is_lost_is_said() {
 }
 
 #[test]
+fn a_session_becomes_a_new_one_of_another_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    for target in ["claude-code", "codex", "pi"] {
+        let out = folder.path().join(format!("{target}.jsonl"));
+        let words = ["convert", "--to", target, "-o", out.to_str().unwrap()];
+        let answer = wb(&[&words[..], &["fixtures/sessions/flaky-checkout.jsonl"]].concat());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        assert!(answer.stderr.contains("lost: records and fields"), "{}", answer.stderr);
+        let valid = run(&["validate"], &out);
+        assert!(valid.stdout.contains(&format!("  {target} · ")), "{}", valid.stdout);
+        assert_eq!(valid.code, 0, "{}", valid.stdout);
+    }
+}
+
+#[test]
 fn every_format_is_listed_and_what_it_cannot_hold_has_a_reason() {
     let answer = wb(&["formats", "--json"]);
     let known: Value = serde_json::from_str(&answer.stdout).unwrap();

@@ -201,7 +201,7 @@ struct Part<'a> {
 }
 
 /// Reads a part of a body; what we have no block for becomes a text with its JSON.
-fn part(json: &RawValue) -> Option<Block> {
+pub(super) fn part(json: &RawValue) -> Option<Block> {
     let known = serde_json::from_str::<Part<'_>>(json.get()).ok().and_then(known_part);
     known.or_else(|| Some(Block::text(text(json.get()).unwrap_or_else(|| compact(json.get())))))
 }

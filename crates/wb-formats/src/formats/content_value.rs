@@ -68,7 +68,7 @@ pub(super) fn list(values: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Returns what a message says that stands in the user's place: the user's own, or a digest with its header.
-pub(super) fn in_users_place(message: &Message) -> Result<Content, String> {
+pub(crate) fn in_users_place(message: &Message) -> Result<Content, String> {
     if let Message::User { content, .. } = message {
         return Ok(content.clone());
     }

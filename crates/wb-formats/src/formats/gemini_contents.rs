@@ -75,7 +75,7 @@ impl Layout for GeminiContents {
 const NUMBERED: &str = "call-";
 
 /// Gives calls without an id a number, and their results that of the call that they answer.
-fn number_calls(messages: &mut [Message]) {
+pub(super) fn number_calls(messages: &mut [Message]) {
     let mut n_calls = 0;
     let mut open: HashMap<String, std::collections::VecDeque<String>> = HashMap::new();
     for message in messages {
@@ -113,7 +113,7 @@ fn response(id: &str, name: &str, text: &str, is_error: bool) -> Value {
 
 /// One record per side that speaks.
 #[derive(Clone, Copy, Debug)]
-struct ContentShape;
+pub(super) struct ContentShape;
 
 impl Shape for ContentShape {
     fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {

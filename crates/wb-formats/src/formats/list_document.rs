@@ -14,6 +14,7 @@ use wb_record::{
     Provenance, Span, Stamp, UsageAt, View, Wanted,
 };
 
+use super::appended::message_of;
 use super::message_list::{Fate, Layout, List, Record};
 
 /// Records that are read sooner than another thread begins.
@@ -261,6 +262,14 @@ struct Render<'a> {
 impl Render<'_> {
     fn changes(&self) -> Result<Vec<Change>, NotExpressible> {
         let pieces = self.pieces()?;
+        let bytes_of = |piece| match piece {
+            &Piece::Stays(at) => &self.text[self.list.records[at].clone()],
+            Piece::New(bytes) => bytes.as_slice(),
+        };
+        let records: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
+        if let Some(line) = self.layout.snapshot(self.text, &records, self.wanted.stamp) {
+            return Ok(vec![appended(self.text, &line)]);
+        }
         let seen: HashSet<usize> =
             (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
         let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
@@ -364,12 +373,5 @@ impl Render<'_> {
 
     fn refused(&self, why: impl Into<String>) -> NotExpressible {
         NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
-    }
-}
-
-fn message_of(item: &Item<'_>) -> Option<usize> {
-    match item {
-        Item::Same(at) | Item::Body(at, _) => Some(*at),
-        Item::Old(_) | Item::New(_) => None,
     }
 }

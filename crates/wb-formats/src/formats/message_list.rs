@@ -40,6 +40,11 @@ pub(super) trait Layout: Send + Sync + Debug {
         false
     }
 
+    /// Returns a line that holds all the records of a list that shall be, where that is added and nothing is replaced.
+    fn snapshot(&self, _text: &[u8], _records: &[&[u8]], _stamp: &Stamp) -> Option<String> {
+        None
+    }
+
     /// Returns a line that is added behind all others after every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None

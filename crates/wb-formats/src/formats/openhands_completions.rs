@@ -9,7 +9,8 @@ use super::json_text::body_of;
 use super::list_document::open;
 use super::message_list::{Layout, List, Shape};
 
-const VOCABULARY: ToolVocabulary = ToolVocabulary {
+/// The tools of `OpenHands`.
+pub(super) const VOCABULARY: ToolVocabulary = ToolVocabulary {
     tools: &[
         ("execute_bash", ToolRole::Run),
         ("terminal", ToolRole::Run),

@@ -75,10 +75,13 @@ fn copy(parts: &dyn Parts) -> MemoryParts {
 
 /// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.
 fn patches(document: &dyn Document, view: &View, n_cuts: usize, tried: &mut Tried) -> Vec<Patch> {
-    let able = document.format().abilities();
+    let able = document.abilities();
     let pairing = Pairing::of(&view.messages);
     let n = view.messages.len();
-    let pinned = (0..n).find(|at| markers::is_pinned(&view.messages[*at]));
+    // What the host writes anew each time stands in no record, and in nobody's way.
+    let is_in_way =
+        |at: &usize| markers::is_pinned(&view.messages[*at]) && !view.provenance.of(*at).is_empty();
+    let pinned = (0..n).find(is_in_way);
     let end = pinned.filter(|_| !able.fold_inside.is_there()).unwrap_or(n);
     let is_cut = |at: &usize| *at <= end && pairing.is_legal(*at) && view.provenance.is_seam(*at);
     let is_cut = |at: &usize| is_cut(at) && !going(view, *at).is_empty();

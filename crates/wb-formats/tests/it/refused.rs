@@ -47,6 +47,12 @@ fn an_empty_file_and_a_file_that_is_no_transcript_list_the_formats() {
 }
 
 #[test]
+fn a_zipped_log_of_inspect_is_refused_with_the_command_that_unpacks_it() {
+    let error = open(b"PK\x03\x04\x14\0").unwrap_err();
+    assert!(error.to_string().contains(".eval") && error.hint().contains("inspect log dump"), "{error}");
+}
+
+#[test]
 fn the_format_is_told_by_the_content() {
     for (name, bytes) in FIXTURES {
         let format = detect(bytes).unwrap().name();

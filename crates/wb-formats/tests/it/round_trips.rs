@@ -7,8 +7,10 @@
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, Encoded};
+use wb_formats::Agent;
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message, Pairing};
+use wb_record::{MemoryParts, Parts, Stamp};
 
 use crate::support::{FIXTURES, open};
 
@@ -196,4 +198,50 @@ fn every_session_says_the_same_after_it_went_through_a_request_of_each_provider(
     }
     assert!(lost.is_empty(), "{n_kept} kept, {} not:\n{}", lost.len(), lost.join("\n"));
     assert!(n_kept > 200, "only {n_kept}");
+}
+
+/// Returns what is otherwise after a session was written anew for an agent and opened again.
+fn difference_as(messages: &[Message], agent: Agent) -> Option<String> {
+    let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };
+    let set = match agent.create(messages, "/w", &stamp) {
+        Ok(set) => set,
+        Err(error) => return Some(error.to_string()),
+    };
+    let mut parts = MemoryParts::default();
+    parts.commit(&set).unwrap();
+    let again = match open(&parts.whole("").unwrap()) {
+        Ok(again) => again,
+        Err(error) => return Some(error.to_string()),
+    };
+    assert_eq!((again.format, again.usage.len()), (agent.format().name(), 0));
+    // Failures are told by texts where the provider has no flag.
+    let dialect = agent.dialect().unwrap_or(Dialect::Anthropic);
+    let (mut before, after) = (rounds(behind_system(messages), dialect), rounds(&again.messages, dialect));
+    // A result that answers no call is left out.
+    for round in &mut before {
+        round.results.retain(|(call, ..)| call.is_some());
+    }
+    before.retain(|round| !round.is_empty());
+    let at = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
+    (before != after)
+        .then(|| format!("round {at}\n    was {:?}\n    is  {:?}", before.get(at), after.get(at)))
+}
+
+#[test]
+fn every_session_says_the_same_after_it_was_written_anew_for_another_agent() {
+    let (mut lost, mut n_kept) = (Vec::new(), 0);
+    for (file, bytes) in FIXTURES {
+        let Ok(view) = open(bytes) else { continue };
+        if view.messages.is_empty() {
+            continue;
+        }
+        for agent in Agent::ALL {
+            match difference_as(&view.messages, agent) {
+                None => n_kept += 1,
+                Some(what) => lost.push(format!("{file} as {agent:?}: {what}")),
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{n_kept} kept, {} not:\n{}", lost.len(), lost.join("\n"));
+    assert!(n_kept > 150, "only {n_kept}");
 }

@@ -173,8 +173,11 @@ fn the_last_segment_is_what_is_opened() {
 }
 
 /// Files that have another format than their folder: `OpenClaw` writes like pi, and the oldest trajectories of
-/// mini-swe-agent are bare lists of chat messages.
-const OF_OTHERS: [(&str, &str); 4] = [
+/// mini-swe-agent are bare lists of chat messages; Kimi Code came after kimi-cli.
+const OF_OTHERS: [(&str, &str); 7] = [
+    ("jazzyalex-agent-sessions__droid_session_store_large.jsonl", "droid"),
+    ("jazzyalex-agent-sessions__qwen_system_telemetry.jsonl", "qwen-code"),
+    ("jazzyalex-agent-sessions__assistant_tools.jsonl", "kimi-code"),
     ("jazzyalex-agent-sessions__copilot_small.jsonl", "copilot-cli"),
     ("jazzyalex-agent-sessions__openclaw_large.jsonl", "pi"),
     ("SWE-agent-mini-swe-agent__github_issue.traj.json", "openai-chat"),

@@ -1,0 +1,190 @@
+//! Wire logs of Kimi Code: JSON lines of what was appended to a history, and what became of it.
+//!
+//! The story in the order of the files: the `history` that a log builds, and here what is written.
+
+mod history;
+
+use serde_json::{Value, json};
+use wb_message::block::joined_text;
+use wb_message::markers::{DIGEST_HEADER, digest_body};
+use wb_message::{Block, ToolRole, ToolVocabulary};
+use wb_record::json::set_in;
+use wb_record::{
+    Abilities, Ability, Bytes, Change, ChangeSet, Confidence, Document, Format, FormatError, Item,
+    NotExpressible, Note, Parts, Probe, Seen, Segment, View, Wanted,
+};
+
+use self::history::History;
+use super::appended::{changed_results, kept, place_of, refused};
+use super::passed::Passed;
+
+const NAME: &str = "kimi-code";
+
+/// The tools of Kimi Code.
+const VOCABULARY: ToolVocabulary = ToolVocabulary {
+    tools: &[
+        ("Read", ToolRole::Read),
+        ("ReadMediaFile", ToolRole::Read),
+        ("Glob", ToolRole::Search),
+        ("Grep", ToolRole::Search),
+        ("Write", ToolRole::Write),
+        ("Edit", ToolRole::Edit),
+        ("Bash", ToolRole::Run),
+        ("WebSearch", ToolRole::Fetch),
+        ("FetchURL", ToolRole::Fetch),
+        ("TodoList", ToolRole::Plan),
+    ],
+    path_keys: &["path"],
+    part_keys: &["line_offset", "n_lines"],
+};
+
+/// Wire logs of Kimi Code (`wire.jsonl`), which came after kimi-cli.
+///
+/// * The parts and calls of a step are one answer. What the host says in the user's place is a custom message of type
+///   `meta`; the system prompt is pinned, and the host sends it anew.
+/// * After a compaction the newest prompts of the user stand in front of the summary, as many as the log says; where the
+///   agent shortened one or noted a gap between them, it is not shown. What was cleared or taken back is left out.
+/// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it. Bodies of results are
+///   replaced where they stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KimiCode;
+
+impl Format for KimiCode {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            fold_inside: Ability::No("a compaction of Kimi Code stands for the oldest messages alone"),
+            insert: Ability::No("Kimi Code puts nothing between its summary and the messages that stay"),
+            ..Abilities::ALL
+        }
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        let is_header = |it: &Seen| it.r#type == "metadata" && it.has("protocol_version");
+        let is_record = |it: &Seen| it.r#type.starts_with("context.a") && it.has("time");
+        if probe.first().is_some_and(is_header) || probe.values.iter().any(is_record) {
+            Confidence::Sure
+        } else {
+            Confidence::No
+        }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let history = History::read(parts.as_ref())?;
+        Ok(Box::new(KimiCodeDocument { parts, history }))
+    }
+}
+
+/// A wire log of Kimi Code.
+#[derive(Debug)]
+struct KimiCodeDocument {
+    parts: Box<dyn Parts>,
+    history: History,
+}
+
+impl Document for KimiCodeDocument {
+    fn format(&self) -> &'static dyn Format {
+        &KimiCode
+    }
+
+    fn view(&self, _: &str) -> Result<View, FormatError> {
+        let history = &self.history;
+        let draft = history.assemble(&history.entries, self.parts.as_ref());
+        let mut passed = Passed::default();
+        passed.n_ignored = draft.n_orphans();
+        let (segment, provenance) = draft.finish();
+        let mut view = View::new(NAME, VOCABULARY);
+        (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        view.model.clone_from(&history.model);
+        let compacted = history.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        view.notes = history.end.notes(passed).into_iter().chain(compacted).collect();
+        Ok(view)
+    }
+
+    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
+        let all = self.history.before.iter().chain([&self.history.entries]);
+        Ok(all.map(|entries| self.history.assemble(entries, self.parts.as_ref()).finish().0).collect())
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let text = self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let mut bodies = changed_results(&text, wanted, with_body)?;
+        bodies.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+        let spliced = bodies.into_iter().map(|(place, new)| Change::Splice {
+            at: place.start as u64,
+            old: Bytes(text[place].to_vec()),
+            new: Bytes(new),
+        });
+        // What is added at the end is said first: it moves no place of what is replaced.
+        let start = if self.history.end.is_ended { "" } else { "\n" };
+        let added = self.compaction(wanted)?.map(|line| Change::Append {
+            at: text.len() as u64,
+            new: Bytes(format!("{start}{line}\n").into_bytes()),
+        });
+        let changes = added.into_iter().chain(spliced);
+        Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.history = History::read(self.parts.as_ref())?;
+        Ok(())
+    }
+}
+
+impl KimiCodeDocument {
+    /// Returns the line by which a digest stands for the oldest messages; nothing if all of them stay.
+    fn compaction(&self, wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
+        let Wanted { view, items, stamp, .. } = *wanted;
+        let kept = kept(wanted)?;
+        let mut new = items.iter().enumerate().filter_map(|(at, item)| match item {
+            Item::New(message) => Some((at, *message)),
+            _ => None,
+        });
+        let digest = new.next();
+        // The system prompt is in no line.
+        let n_apart = (0..view.messages.len()).take_while(|at| view.provenance.of(*at).is_empty()).count();
+        let n = view.messages.len();
+        let Some((at, digest)) = digest else {
+            return if kept.len() == n { Ok(None) } else { Err(refused(wanted, "no digest for what goes")) };
+        };
+        let n_tail = kept.len().saturating_sub(n_apart);
+        let is_tail = kept.iter().copied().eq((0..n_apart).chain(n - n_tail..n));
+        if new.next().is_some() || at != n_apart || !is_tail {
+            return Err(refused(wanted, "more than one digest in front of the messages that stay"));
+        }
+        let summary =
+            digest_body(digest).ok_or_else(|| refused(wanted, "a new message that is no digest"))?;
+        let first = (n_tail > 0).then(|| place_of(wanted, n - n_tail)).flatten();
+        let is_first = |records: &[wb_record::Span]| {
+            first.as_ref().is_some_and(|first| records.iter().any(|it| it.at == first.start as u64))
+        };
+        let entries = &self.history.entries;
+        let count = entries.iter().position(|entry| is_first(&entry.records)).unwrap_or(entries.len());
+        Ok(Some(json!({
+            "type": "context.apply_compaction",
+            "summary": summary,
+            "contextSummary": format!("{DIGEST_HEADER}\n{summary}"),
+            "compactedCount": count,
+            "tokensBefore": stamp.tokens_before,
+            "tokensAfter": stamp.tokens_after,
+            "time": stamp.now_ms,
+        })))
+    }
+}
+
+/// Returns the line of a result with another body.
+fn with_body(record: &[u8], body: &[Block]) -> Vec<u8> {
+    let said = Value::from(joined_text(body)).to_string();
+    set_in(record, &["event", "result", "output"], said.as_bytes())
+}

@@ -1,0 +1,215 @@
+//! Events of `OpenHands`: what its agent did and what it observed, as a list, or as the `history` of runs.
+//!
+//! The story in the order of the files: one `event` and what it is in a conversation, and what is written.
+
+mod event;
+mod render;
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use wb_message::Message;
+use wb_record::json::{elements, text};
+use wb_record::{
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
+    Probe, Seen, Segment, View, Wanted,
+};
+
+use self::event::{Condensation, Event};
+use super::draft::Draft;
+use super::json_text::body_of;
+use super::log::LogEnd;
+use super::message_list::List;
+use super::openhands_completions::VOCABULARY;
+use super::passed::Passed;
+
+const NAME: &str = "openhands-events";
+/// Why older events are not written.
+const UNNUMBERED: &str = "events of this old version have no numbers, by which others could be forgotten";
+
+/// Events of `OpenHands`: an array of them (a trajectory), or JSON lines of runs with a `history`, each a conversation.
+///
+/// * Calls are those of the answer that an action was made of; several actions can be of one answer. A result failed by its
+///   kind or its flag. Before actions named their calls, what was said and observed were texts, and are here.
+/// * Events that a condensation forgot are left out, and its summary stands where it says. Newer versions send the first
+///   prompt again where it was forgotten; it is not shown. What the agent recalls from its files is not in the events.
+/// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
+///   has no lines about its command.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenhandsEvents;
+
+impl Format for OpenhandsEvents {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn abilities(&self) -> Abilities {
+        let insert = Ability::No("OpenHands puts nothing but its summary among the events that stay");
+        Abilities { insert, ..Abilities::ALL }
+    }
+
+    fn detect(&self, probe: &Probe) -> Confidence {
+        // Logs of other agents have both in one record, or a role; version 1 of OpenHands has a kind.
+        let is_other =
+            |it: &Seen| it.has("role") || it.has("kind") || it.has("action") == it.has("observation");
+        let is_one = |it: &Seen| {
+            !is_other(it) && ["args", "extras", "thought", "content"].iter().any(|key| it.has(key))
+        };
+        let is_event = |it: &Seen| is_one(it) || it.elements().any(is_one);
+        let is_run = |it: &Seen| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
+        let Some(first) = probe.first() else { return Confidence::No };
+        let is_list = first.is_list && probe.values.len() == 1 && first.elements().any(is_event);
+        if is_list || first.has("history") && is_run(first) { Confidence::Sure } else { Confidence::No }
+    }
+
+    fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
+        let mut document =
+            EventsDocument { parts, text: Vec::new(), runs: Vec::new(), end: LogEnd::default() };
+        document.refresh()?;
+        Ok(Box::new(document))
+    }
+}
+
+/// Events of one or more runs.
+#[derive(Debug)]
+struct EventsDocument {
+    parts: Box<dyn Parts>,
+    text: Vec<u8>,
+    runs: Vec<List>,
+    end: LogEnd,
+}
+
+impl Document for EventsDocument {
+    fn format(&self) -> &'static dyn Format {
+        &OpenhandsEvents
+    }
+
+    fn abilities(&self) -> Abilities {
+        let is_numbered = |run: &List| self.events(run).iter().all(|event| event.id().is_some());
+        let able = OpenhandsEvents.abilities();
+        if self.runs.iter().all(is_numbered) { able } else { Abilities::none(UNNUMBERED) }
+    }
+
+    fn conversations(&self) -> Result<Vec<String>, FormatError> {
+        Ok(self.runs.iter().map(|run| run.name.clone()).collect())
+    }
+
+    fn view(&self, conversation: &str) -> Result<View, FormatError> {
+        let run = self.run(conversation)?;
+        let events = self.events(run);
+        let n_ignored = run.records.len() - events.len();
+        let model = events.iter().rev().find_map(Event::model);
+        let is_condensed = events.iter().any(|event| event.condensation().is_some());
+        let draft = assemble(events);
+        let mut passed = Passed::default();
+        passed.n_ignored = n_ignored + draft.n_orphans();
+        let (segment, provenance) = draft.finish();
+        let mut view = View::new(NAME, VOCABULARY);
+        view.model = model;
+        (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
+        let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: 0 });
+        view.notes = self.end.notes(passed).into_iter().chain(condensed).collect();
+        Ok(view)
+    }
+
+    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
+        let run = self.run(conversation)?;
+        let events = self.events(run);
+        let ends = (0..events.len()).filter(|at| events[*at].condensation().is_some()).chain([events.len()]);
+        let until = |end: usize| self.events(run).into_iter().take(end).collect();
+        Ok(ends.map(|end| assemble(until(end)).finish().0).collect())
+    }
+
+    fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        let run = self.run(wanted.conversation);
+        let run = run.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        render::render(&self.text, run, &self.events(run), wanted)
+    }
+
+    fn parts(&self) -> &dyn Parts {
+        self.parts.as_ref()
+    }
+
+    fn parts_mut(&mut self) -> &mut dyn Parts {
+        self.parts.as_mut()
+    }
+
+    fn refresh(&mut self) -> Result<(), FormatError> {
+        self.text = self.parts.whole("")?;
+        (self.runs, self.end) = runs(self.parts.as_ref(), &self.text)?;
+        Ok(())
+    }
+}
+
+impl EventsDocument {
+    fn run(&self, conversation: &str) -> Result<&List, FormatError> {
+        self.runs.iter().find(|run| run.name == conversation).ok_or(FormatError::Empty)
+    }
+
+    fn events(&self, run: &List) -> Vec<Event<'_>> {
+        run.records.iter().filter_map(|place| Event::of(&self.text, place)).collect()
+    }
+}
+
+/// Returns the runs of a text: an array of events is one, and so is each line with a history.
+fn runs(parts: &dyn Parts, whole: &[u8]) -> Result<(Vec<List>, LogEnd), FormatError> {
+    let (_, json) = body_of(whole);
+    if json.starts_with(b"[") {
+        let list = List::of_array(whole, json)?;
+        let records = list.records.iter().flat_map(|place| flat(whole, place)).collect();
+        return Ok((vec![List { records, ..list }], LogEnd::default()));
+    }
+    let mut runs: Vec<List> = Vec::new();
+    let end = LogEnd::of_lines(parts, |_, fields, line| {
+        let Some(history) = fields.elements("history") else { return };
+        let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+        let at = |place: Range<usize>| flat(whole, &(start + place.start..start + place.end));
+        let issue = fields.inner("issue").and_then(|issue| issue.number("number"));
+        let name = text(line.bytes, &["instance_id"]).or_else(|| issue.map(|number| number.to_string()));
+        let mut name = name.unwrap_or_else(|| line.number.to_string());
+        if runs.iter().any(|run| run.name == name) {
+            name = format!("{name}/{}", line.number);
+        }
+        let records = history.into_iter().flat_map(at).collect();
+        runs.push(List { name, records, joint: wb_record::splice::Joint::Comma, behind: None });
+    })?;
+    Ok((runs, end))
+}
+
+/// Returns the place of an event, or those of a pair of them.
+fn flat(whole: &[u8], place: &Range<usize>) -> Vec<Range<usize>> {
+    let value = &whole[place.clone()];
+    let pair = value.starts_with(b"[").then(|| elements(value)).flatten();
+    let at = |inner: Range<usize>| place.start + inner.start..place.start + inner.end;
+    pair.map_or_else(|| vec![place.clone()], |pair| pair.into_iter().map(at).collect())
+}
+
+/// Puts a conversation together as condensations leave it.
+fn assemble(events: Vec<Event<'_>>) -> Draft {
+    let (mut draft, mut answers, mut n_kept) = (Draft::default(), HashSet::new(), 0);
+    let condensations: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
+    let last = events.iter().rposition(|event| event.condensation().is_some());
+    let mut summary = summary(&events);
+    for (at, event) in events.into_iter().enumerate() {
+        let is_forgotten = event.id().is_some_and(|id| condensations.iter().any(|it| it.forgets(id)));
+        if is_forgotten || !event.is_counted() {
+            continue;
+        }
+        if let Some((message, _, record)) = summary.take_if(|(_, offset, _)| *offset <= n_kept) {
+            draft.add(record, message);
+        }
+        n_kept += 1;
+        event.add(&mut draft, &mut answers, last.is_none_or(|last| last < at));
+    }
+    if let Some((message, _, record)) = summary {
+        draft.add(record, message);
+    }
+    draft
+}
+
+/// Returns the summary that is in force, how many events stand before it, and where it stands.
+fn summary(events: &[Event<'_>]) -> Option<(Message, usize, wb_record::Span)> {
+    let of = |event: &Event<'_>| Some((event.condensation()?.summary?, event.record.clone()));
+    let ((summary, offset), record) = events.iter().rev().find_map(of)?;
+    Some((Message::CompactionSummary { summary, tokens_before: 0 }, offset, record))
+}

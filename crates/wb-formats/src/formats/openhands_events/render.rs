@@ -1,0 +1,123 @@
+//! What is written so that a conversation becomes another: a condensation behind the events, and other bodies.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use serde_json::{Value, json};
+use wb_message::block::joined_text;
+use wb_message::markers::digest_body;
+use wb_message::{Block, Message};
+use wb_record::json::{find, set, set_in};
+use wb_record::splice::{Piece, splices};
+use wb_record::{ChangeSet, Item, NotExpressible, Wanted};
+use wb_session::iso_ms;
+
+use super::super::appended::{changed_results, kept, message_of, place_of, refused};
+use super::super::message_list::List;
+use super::UNNUMBERED;
+use super::event::{Condensation, Event};
+
+/// Renders the items of a view; nothing is written.
+pub(super) fn render(
+    text: &[u8],
+    run: &List,
+    events: &[Event<'_>],
+    wanted: &Wanted<'_>,
+) -> Result<ChangeSet, NotExpressible> {
+    let bodies: HashMap<_, _> = changed_results(text, wanted, with_body)?.into_iter().collect();
+    let piece = |(number, place): (usize, &Range<usize>)| {
+        bodies.get(place).map_or(Piece::Stays(number), |body| Piece::New(body.clone()))
+    };
+    let mut pieces: Vec<Piece> = run.records.iter().enumerate().map(piece).collect();
+    let condensation = condensation(events, wanted)?;
+    pieces.extend(condensation.map(|event| Piece::New(event.to_string().into_bytes())));
+    let changes = splices(text, &run.records, &pieces, run.joint, |_| false);
+    Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
+}
+
+/// Returns an observation with another body, about which nothing is added.
+fn with_body(record: &[u8], body: &[Block]) -> Vec<u8> {
+    let said = Value::from(joined_text(body)).to_string();
+    let record = set(record, "content", said.as_bytes());
+    let about: [(&[&str], &[u8]); 2] =
+        [(&["extras", "metadata"], b"{}"), (&["extras", "command_id"], b"null")];
+    let blank = |record: Vec<u8>, (path, blank): &(&[&str], &[u8])| match find(&record, path) {
+        Some(_) => set_in(&record, path, blank),
+        None => record,
+    };
+    about.iter().fold(record, blank)
+}
+
+/// Returns the event by which messages are forgotten and a digest stands for them; nothing if all of them stay.
+fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
+    let Wanted { view, items, stamp, .. } = *wanted;
+    let kept = kept(wanted)?;
+    let is_new = |item: &Item<'_>| matches!(item, Item::New(_));
+    if kept.len() == view.messages.len() && !items.iter().any(is_new) {
+        return Ok(None);
+    }
+    let (forgotten, digest) = (forgotten(events, wanted, &kept)?, digest(wanted, &kept)?);
+    // The digest stands before the first event of what follows it.
+    let next = digest.as_ref().and_then(|(at, _)| items[at + 1..].iter().find_map(message_of));
+    let next = next.and_then(|at| place_of(wanted, at)).map(|place| place.start as u64);
+    let before: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
+    let counts = |event: &&Event<'_>| {
+        let is_forgotten =
+            event.id().is_some_and(|id| forgotten.contains(&id) || before.iter().any(|it| it.forgets(id)));
+        event.is_counted() && !is_forgotten && next.is_none_or(|next| event.record.at < next)
+    };
+    let offset = digest.as_ref().map(|_| events.iter().filter(counts).count());
+    let summary = digest.map(|(_, summary)| summary);
+    let id = events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1));
+    Ok(Some(json!({
+        "id": id,
+        "timestamp": iso_ms(stamp.now_ms).trim_end_matches('Z'),
+        "source": "agent",
+        "message": summary.as_ref().map(|text| format!("Summary: {text}")).unwrap_or_default(),
+        "action": "condensation",
+        "args": { "forgotten_event_ids": forgotten, "summary": summary, "summary_offset": offset },
+    })))
+}
+
+/// Returns the numbers of the events of the messages that go.
+fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Result<Vec<u64>, NotExpressible> {
+    let messages = &wanted.view.messages;
+    let goes = |at: &usize| kept.binary_search(at).is_err() && !is_summary(&messages[*at]);
+    let records = (0..messages.len()).filter(goes).flat_map(|at| wanted.view.provenance.of(at));
+    let records: HashSet<u64> = records.map(|place| place.record.at).collect();
+    let gone = events.iter().filter(|event| records.contains(&event.record.at));
+    gone.map(|event| event.id().ok_or_else(|| refused(wanted, UNNUMBERED))).collect()
+}
+
+/// Returns the digest that shall be, and its place among the items: a new one, or the summary that stays.
+fn digest(wanted: &Wanted<'_>, kept: &[usize]) -> Result<Option<(usize, String)>, NotExpressible> {
+    let messages = &wanted.view.messages;
+    let had = messages.iter().position(is_summary);
+    let mut all =
+        wanted.items.iter().enumerate().filter_map(|(at, item)| Some((at, summary_of(item, messages)?)));
+    let (first, second) = (all.next(), all.next());
+    match (first, second) {
+        (_, Some(_)) => Err(refused(wanted, "more than one summary")),
+        (None, None) if had.is_some_and(|at| kept.binary_search(&at).is_err()) => {
+            Err(refused(wanted, "no digest in the place of a summary"))
+        }
+        (first, None) => first
+            .map(|(at, message)| {
+                let summary =
+                    digest_body(message).ok_or_else(|| refused(wanted, "a new message that is no digest"))?;
+                Ok((at, summary.into_owned()))
+            })
+            .transpose(),
+    }
+}
+
+fn summary_of<'a>(item: &Item<'a>, messages: &'a [Message]) -> Option<&'a Message> {
+    match item {
+        Item::New(message) => Some(message),
+        item => message_of(item).map(|at| &messages[at]).filter(|message| is_summary(message)),
+    }
+}
+
+fn is_summary(message: &Message) -> bool {
+    matches!(message, Message::CompactionSummary { .. })
+}
