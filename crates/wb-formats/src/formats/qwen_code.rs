@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 use wb_budget::Usage;
-use wb_message::{ToolRole, ToolVocabulary};
+use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
@@ -105,7 +105,8 @@ impl Layout for QwenCode {
             view.model = model.clone().or(view.model.take());
             let usage = fields.inner("usageMetadata").and_then(|counted| usage(&counted));
             let message = find_in(text, &line, &["message"]).and_then(|it| at.get(&(it.start as u64)));
-            if let (Some(usage), Some(at), true) = (usage, message, fields.is("type", "\"assistant\"")) {
+            let is_answer = |at: &&usize| matches!(view.messages[**at], Message::Assistant { .. });
+            if let (Some(usage), Some(at)) = (usage, message.filter(is_answer)) {
                 view.usage.push(UsageAt { at: *at, usage, model });
             }
         }

@@ -56,8 +56,9 @@ const REPEATED: &str = "result-repeated";
 const NOT_MENDED: &str = "call-repeated";
 
 /// The files that cannot hold every mend, and why.
-const NOT_WRITTEN: [(&str, &str); 5] = [
+const NOT_WRITTEN: [(&str, &str); 6] = [
     ("claude-code/unlinked.json", "a web export is read only"),
+    ("droid/session.jsonl", "sessions of Droid are read only"),
     ("codex/bare.jsonl", "lines without an envelope can hold nothing new"),
     ("opencode/session.json", "opencode itself answers the call at the end when it goes on"),
     ("opencode/failures.json", "opencode itself answers the call at the end when it goes on"),

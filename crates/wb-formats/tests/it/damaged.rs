@@ -8,10 +8,11 @@ use wb_message::Message;
 
 use crate::support::{FIXTURES, open};
 
-fn try_all(bytes: &[u8]) {
+fn try_all(name: &str, bytes: &[u8]) {
     if let Ok(opened) = open(bytes) {
         for request in opened.usage {
-            assert!(matches!(opened.messages[request.at], Message::Assistant { .. }));
+            let at = request.at;
+            assert!(matches!(opened.messages[at], Message::Assistant { .. }), "{name}: {at} is no answer");
         }
     }
     if let Ok(segments) = segments(&mut &*bytes) {
@@ -21,9 +22,9 @@ fn try_all(bytes: &[u8]) {
 
 #[test]
 fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
-    for (_, bytes) in FIXTURES {
+    for (name, bytes) in FIXTURES {
         for end in 0..bytes.len() {
-            try_all(&bytes[..end]);
+            try_all(name, &bytes[..end]);
         }
     }
 }
@@ -54,27 +55,27 @@ fn one_document_that_is_cut_anywhere_is_refused() {
 
 #[test]
 fn a_file_with_a_byte_changed_is_opened_or_refused() {
-    for (_, bytes) in FIXTURES {
+    for (name, bytes) in FIXTURES {
         for at in 0..bytes.len() {
             let mut bytes = bytes.to_vec();
             bytes[at] = [b'"', b'}', b'[', b'\n', b'9', b',', 0xFF][at % 7];
-            try_all(&bytes);
+            try_all(name, &bytes);
         }
     }
 }
 
 #[test]
 fn lines_in_any_order_are_opened_or_refused() {
-    for (_, bytes) in FIXTURES {
+    for (name, bytes) in FIXTURES {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for from in 0..lines.len() {
             let mut rotated = lines.clone();
             rotated.rotate_left(from);
-            try_all(&rotated.concat());
+            try_all(name, &rotated.concat());
             rotated.reverse();
-            try_all(&rotated.concat());
+            try_all(name, &rotated.concat());
             rotated.remove(0);
-            try_all(&rotated.concat());
+            try_all(name, &rotated.concat());
         }
     }
 }
