@@ -34,7 +34,7 @@ const PLUGGED_TITLE: &str = "## With our plug-in\n\n";
 const PLUGGED: &str = "\
 The agent compacts by itself, and our plug-in asks `wb hook`. In the case *ours* the window is said to be full in the second prompt and
 really is in the third, each prompt in a process of its own; in *asked for* the user asks for a compaction with words, and takes it back
-later with `wb undo`. In the others something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the
+later with `wb undo`, in the rows of 2026-11-23 and later. In the others something else stands where `wb` should be, and the agent has to do it its own way. Seconds are the
 longest time between an answer of the provider and the next request, the tools of the agent included. In all runs outputs stay as they
 were, nothing but the provider listens on a port, requests keep the order that the dialect demands, and no log of `wb` holds words of a
 message.
