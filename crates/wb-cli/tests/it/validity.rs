@@ -48,7 +48,7 @@ fn large() -> Vec<(String, View)> {
     let folders = shared_files("sessions").into_iter().filter(is_folder);
     let files = folders
         .flat_map(|folder| shared_files(&format!("sessions/{}", folder.file_name().unwrap().display())));
-    let large = |(name, bytes): (String, Vec<u8>)| {
+    let real = files.map(|path| (path.display().to_string(), bytes_of(&path)));
     let large = |(name, bytes): (String, Vec<u8>)| {
         let view = wb_formats::read(&mut &*bytes).ok()?;
         let is_large = bytes.len() >= LARGE.0 || view.messages.len() >= LARGE.1;
