@@ -137,7 +137,7 @@ fn line(entry: &Entry) -> String {
         ("replace", _) => format!("{} -> {} tokens", grouped(*tokens_before), grouped(*tokens_after)),
         ("pass", Some(why)) => format!("left to itself: {why}"),
         ("pass", None) => "left to itself".to_owned(),
-        ("told", _) => "told facts beside its own summary".to_owned(),
+        ("told", _) => "told facts beside its own summary, nothing to take back".to_owned(),
         ("audited", _) => "its own summary was audited".to_owned(),
         (other, _) => other.to_owned(),
     };

@@ -65,6 +65,11 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     let failed = |error| not_changed(&file, &error);
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (mut document, mut history) = open_with_history(&args.file, access)?;
+    history.look(document.as_ref()).map_err(failed)?;
+    if history.unsettled().is_none() {
+        // Nobody waits for an agent where there is nothing to do.
+        history.find(args.operation, !undone).map_err(failed)?;
+    }
     if !args.dry_run {
         if !args.even_if_open {
             refuse_while_in_use(&args.file, document.as_ref(), &history, "")?;
