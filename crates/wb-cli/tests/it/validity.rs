@@ -49,12 +49,12 @@ fn large() -> Vec<(String, View)> {
     let files = folders
         .flat_map(|folder| shared_files(&format!("sessions/{}", folder.file_name().unwrap().display())));
     let real = files.map(|path| (path.display().to_string(), bytes_of(&path)));
-    let large = |(name, bytes): (String, Vec<u8>)| {
+    let opened = |(name, bytes): (String, Vec<u8>)| {
         let view = wb_formats::read(&mut &*bytes).ok()?;
         let is_large = bytes.len() >= LARGE.0 || view.messages.len() >= LARGE.1;
         is_large.then_some((name, view))
     };
-    composed.chain(real).filter_map(large).collect()
+    composed.chain(real).filter_map(opened).collect()
 }
 
 fn violations(messages: &[Message]) -> Vec<Violation> {

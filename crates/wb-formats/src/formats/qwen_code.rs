@@ -106,8 +106,7 @@ impl Layout for QwenCode {
             view.model = model.clone().or(view.model.take());
             let usage = fields.inner("usageMetadata").and_then(|counted| usage(&counted));
             let message = find_in(text, &line, &["message"]).and_then(|it| at.get(&(it.start as u64)));
-            let is_answer = |at: &&usize| matches!(view.messages[**at], Message::Assistant { .. });
-            if let (Some(usage), Some(at)) = (usage, message.filter(is_answer)) {
+            if let (Some(usage), Some(at)) = (usage, message) {
                 view.usage.push(UsageAt { at: *at, usage, model });
             }
         }
