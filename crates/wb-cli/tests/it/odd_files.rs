@@ -129,6 +129,9 @@ fn only_who_can_write_elsewhere_is_told_to() {
         ),
         "{hint}"
     );
+    assert_eq!(odd.compact().code, 0);
+    let by_another = [odd.bytes(), b"{}\n".to_vec()].concat();
+    fs::write(odd.path("s.jsonl"), by_another).unwrap();
     let (error, hint) = odd.told(&odd.run("undo", "s.jsonl", &[]));
     assert_eq!(error, "s.jsonl: was written to in the last ten seconds");
     let first = "wait ten seconds and try again, or stop the agent";

@@ -54,8 +54,8 @@ const BYTES_PER_NAME: u64 = 2_000;
 const LINE_ENDS: usize = 4;
 /// Names that are put in order together.
 const RANKED_AT_ONCE: usize = 384;
-/// Bytes of text for each name, at which the text is cleaned up.
-const TEXT_PER_NAME: usize = 96;
+/// Bytes of text for each name, at twice which it is cleaned up; for the most names that is just under a power of two.
+const TEXT_PER_NAME: usize = 80;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
