@@ -26,7 +26,7 @@ pub struct Member<'a> {
 /// ```
 /// let text = r#"{"a": 1, "b": [2]}"#;
 /// let members = wb_record::json::members(text.as_bytes()).unwrap();
-/// assert_eq!((members[1].key.as_str(), &text[members[1].value.clone()]), ("b", "[2]"));
+/// assert_eq!((members[1].key.as_ref(), &text[members[1].value.clone()]), ("b", "[2]"));
 /// ```
 pub fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
     let mut text = serde_json::Deserializer::from_slice(object);
