@@ -45,6 +45,8 @@ const MOST_WEIGHT: f64 = 1e100;
 const LINE_BYTES: usize = 2_000;
 /// Longer lines are data: of these the name alone is kept.
 pub(crate) const MOST_LINE_BYTES: usize = 240;
+/// Bytes that a line costs besides its own: the break before it, and now and then what it came from.
+const LINE_FRAME: u16 = 20;
 /// Names that are kept of a short transcript, and of any.
 const LEAST_NAMES: usize = 512;
 const MOST_NAMES: usize = 1_536;
@@ -107,6 +109,18 @@ pub struct Named<'a> {
 impl Mention {
     fn place(&self) -> (u32, u16) {
         (self.message, self.source)
+    }
+
+    /// Returns what its line costs; a line that is too long costs as much as the longest one that is not.
+    fn line_bytes(&self) -> f64 {
+        let n_bytes = if self.line.1 == 0 { length(MOST_LINE_BYTES) } else { self.line.1 };
+        f64::from(n_bytes.saturating_add(LINE_FRAME))
+    }
+
+    /// Returns what it is worth beside a line of so many bytes: its score over the root of its own bytes, both squared and
+    /// multiplied out. The root was chosen by measurement (docs/evaluation/retention.md).
+    fn worth(&self, bytes_of_other: f64) -> f64 {
+        self.score * self.score * bytes_of_other
     }
 }
 
@@ -338,11 +352,12 @@ impl Mentions {
         self.kept.iter().map(|mention| self.named(mention))
     }
 
-    /// Returns the names, the one that is needed most likely first.
+    /// Returns the names, the one first whose line is needed most likely for what it costs.
     pub fn ranked(&self) -> impl Iterator<Item = Named<'_>> {
         let by_rank = |one: &&Mention, other: &&Mention| {
             let newest = other.place().cmp(&one.place());
-            other.score.total_cmp(&one.score).then(newest).then(one.name.0.cmp(&other.name.0))
+            let worth = other.worth(one.line_bytes()).total_cmp(&one.worth(other.line_bytes()));
+            worth.then(newest).then(one.name.0.cmp(&other.name.0))
         };
         let mut order: Vec<&Mention> = self.kept.iter().collect();
         let (mut next, mut n_sorted) = (0, 0);
