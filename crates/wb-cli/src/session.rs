@@ -10,7 +10,7 @@ use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
-use wb_record::{Access, MemoryParts};
+use wb_record::{Access, MemoryParts, Note};
 use wb_summarize::Facts;
 
 use crate::args::Policy;
@@ -155,7 +155,10 @@ impl Session {
 
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
-        let whole = messages.iter().any(is_synthetic).then(|| self.past()).flatten();
+        // The digest of some agents cannot be read, or is no message of its own.
+        let is_compacted = |note: &Note| matches!(note, Note::CompactionApplied { .. });
+        let is_later = messages.iter().any(is_synthetic) || self.opened.notes.iter().any(is_compacted);
+        let whole = is_later.then(|| self.past()).flatten();
         whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
     }
 

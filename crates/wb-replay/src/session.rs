@@ -98,13 +98,17 @@ fn stretches(segments: impl Iterator<Item = Vec<Message>>) -> Vec<Stretch> {
 }
 
 /// Returns how many messages are the digest of earlier ones or were kept: the longest run behind the digest with which
-/// what was said before ends. A call that was in flight then may be gone with its message.
+/// what was said before ends. A call that was in flight then may be gone with its message. An agent whose digest cannot be
+/// read keeps chosen messages instead, from anywhere.
 fn n_seen(messages: &[Message], before: &[Stretch]) -> usize {
     let n_synthetic = n_synthetic(messages);
     let rest = &messages[n_synthetic..];
     let said: Vec<&Message> = before.iter().flat_map(Stretch::new_messages).collect();
     let in_flight = usize::from(said.last().is_some_and(|last| last.calls().next().is_some()));
-    n_synthetic + n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest))
+    let n_last = n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest));
+    let is_said = |new: &&Message| markers::is_pinned(new) || said.iter().any(|old| is_same(old, new));
+    let n_chosen = if n_synthetic == 0 { rest.iter().take_while(is_said).count() } else { 0 };
+    n_synthetic + n_last.max(n_chosen)
 }
 
 /// Returns the length of the longest run with which `said` ends and `rest` begins.
@@ -126,6 +130,8 @@ fn is_same(old: &Message, new: &Message) -> bool {
             (Message::ToolResult { .. }, Message::ToolResult { .. }) => {
                 old.answered_ids().eq(new.answered_ids()) && is_cleared()
             }
+            // A copy of a prompt may have lost its time.
+            (Message::User { content: old, .. }, Message::User { content: new, .. }) => old == new,
             (Message::Assistant { .. }, Message::Assistant { .. }) => {
                 let without_calls = old.blocks().iter().filter(|it| !matches!(it, Block::ToolCall { .. }));
                 without_calls.eq(new.blocks())
@@ -156,6 +162,16 @@ mod tests {
         let said: Vec<Message> = session.said().cloned().collect();
         assert_eq!(said, [first, second[3..].to_vec()].concat());
         assert_eq!(session.n_native(), 1);
+    }
+
+    #[test]
+    fn chosen_messages_that_an_agent_kept_without_a_digest_were_seen_before() {
+        let first =
+            [vec![Message::user("one")], step("a").into(), vec![Message::user("two")], step("b").into()];
+        let system = Message::custom("developer", "Be brief.");
+        let second = [Message::user("two"), Message::user("one"), system, Message::user("three")];
+        let segments = stretches([first.concat(), second.to_vec()].into_iter());
+        assert_eq!(segments[1].n_seen, 3);
     }
 
     #[test]
