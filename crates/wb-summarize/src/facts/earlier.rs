@@ -6,6 +6,7 @@ use wb_message::pairing::id_key;
 
 use super::doing::{MOST_GIT, push_newest};
 use super::files::Change;
+use super::ledger::checks_of;
 use super::turns::unindented;
 use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
@@ -222,7 +223,7 @@ impl Facts {
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
             let command = Command::of(what);
             let subjects = [command.subject(), command.part().unwrap_or(by_tool)];
-            self.failures.failed(subjects, what, why.split(" | "), Vec::new(), at);
+            self.failures.failed(subjects, what, why.split(" | "), checks_of(&command), at);
         } else if let Some(done) = entry.strip_prefix(GIT) {
             for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
                 push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);

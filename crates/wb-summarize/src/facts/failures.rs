@@ -97,6 +97,14 @@ impl Failures {
         });
     }
 
+    /// Notes that the agent has ended its turn: what it went on from before that it has found a way round, or told; what
+    /// git did not take it has not.
+    pub(crate) fn replied(&mut self) {
+        const TO_GIT: [&str; 4] = ["git push", "git commit", "git merge", "git rebase"];
+        let is_of_git = |known: &Failure| TO_GIT.iter().any(|verb| known.what.contains(verb));
+        self.open.retain(|known| known.stays() || known.n_since == 0 || is_of_git(known));
+    }
+
     /// Notes that checks of these kinds ended well.
     pub(crate) fn checked(&mut self, checks: &[Deed]) {
         self.open
@@ -135,6 +143,26 @@ mod tests {
         check(&[("cargo test one", 1), ("cargo test two", 0)], &["cargo test one"]);
         check(&[("cargo test one", 1), ("cargo test", 0)], &[]);
         check(&[("cargo test one", 1), ("cargo test", 1)], &["cargo test"]);
+    }
+
+    #[test]
+    fn what_the_agent_went_on_from_is_not_open_behind_its_reply() {
+        let run = |command: &str, code| Message::BashExecution {
+            command: command.to_owned(),
+            output: if code == 0 { "done" } else { "error: no" }.to_owned(),
+            exit_code: Some(code),
+        };
+        let open = |messages: &[Message]| -> Vec<String> {
+            let facts = Facts::of(messages, &ToolVocabulary::default());
+            facts.failures().newest().map(|failure| failure.what.clone()).collect()
+        };
+        let edited =
+            [run("gh pr edit 3", 1), run("gh api pulls/3", 0), run("cargo test", 1), run("git push", 1)];
+        assert_eq!(open(&edited), ["git push", "cargo test", "gh pr edit 3"]);
+        let reply = [run("ls", 0), Message::assistant("The text is changed, a test fails.")];
+        assert_eq!(open(&[&edited[..], &reply].concat()), ["git push", "cargo test"]);
+        let last = [run("gh pr edit 3", 1), Message::assistant("It cannot be edited.")];
+        assert_eq!(open(&last), ["gh pr edit 3"]);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Facts {
         };
         for found in constraints(words).into_iter().filter(holds) {
             let forbids = found.kind == Kind::Forbids;
-            let passing = is_passing(&found);
+            let passing = is_passing(&found, is_first);
             self.keep_constraint(Constraint { text: found.text.to_owned(), forbids, passing, at });
         }
     }
@@ -208,6 +208,7 @@ impl Facts {
         for text in content.iter().filter_map(Block::as_text).filter(|text| is_end && !text.trim().is_empty())
         {
             self.turns.current().says(text, at);
+            self.failures.replied();
         }
         for block in content.iter().rev() {
             match block {
@@ -355,8 +356,9 @@ impl Facts {
     }
 }
 
-/// Tells of what is said of the step at hand: a correction, or a demand without a word that makes a rule of it.
-fn is_passing(found: &words::constraints::Constraint<'_>) -> bool {
+/// Tells of what is said of the step at hand: a correction, a demand that no word makes a rule or that points to one thing,
+/// and, but for the first words, what is forbidden behind the demand whose step it is about.
+fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> bool {
     const LASTING: [&str; 15] = [
         "always",
         "never",
@@ -377,10 +379,27 @@ fn is_passing(found: &words::constraints::Constraint<'_>) -> bool {
     let is_lasting = || plain_words(found.text).any(|it| LASTING.contains(&it.to_lowercase().as_str()));
     match found.kind {
         Kind::Corrects => true,
-        Kind::Requires => found.text.is_ascii() && !is_lasting(),
+        Kind::Requires => found.text.is_ascii() && (!is_lasting() || points_back(found.text)),
         Kind::Prefers => found.text.ends_with('?'),
-        Kind::Forbids => false,
+        Kind::Forbids => !is_first && !is_lasting() && demands_before(found.text),
     }
+}
+
+/// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step".
+fn points_back(text: &str) -> bool {
+    const MODALS: [&str; 6] = ["must", "needs", "need", "should", "has", "have"];
+    const BACK: [&str; 6] = ["it", "this", "that", "these", "those", "they"];
+    let words: Vec<String> = plain_words(text).map(str::to_lowercase).collect();
+    let is_back = |word: &String| BACK.contains(&word.as_str());
+    let modal = words.iter().position(|word| MODALS.contains(&word.as_str()));
+    modal
+        .is_some_and(|modal| words[..modal].last().is_some_and(is_back) || words.first().is_some_and(is_back))
+}
+
+/// Tells whether what a sentence forbids comes behind a clause that forbids nothing: "make it dimmer, don't touch the theme".
+fn demands_before(text: &str) -> bool {
+    let first = text.split_once(", ").map(|(first, _)| first);
+    first.is_some_and(|first| constraints(first).iter().all(|it| it.kind != Kind::Forbids))
 }
 
 /// Tells of a user who takes the last words back: "you can undo that, it was the log".
@@ -399,11 +418,13 @@ fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
     if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
         return true;
     }
-    if starts("then ") && found.kind != Kind::Forbids {
+    // What is skipped is an item of the list at hand.
+    let skips = || found.text.split(", ").any(|clause| clause.starts_with("skip "));
+    if starts("then ") && found.kind != Kind::Forbids || skips() {
         return true;
     }
-    // What the user thinks is no rule.
-    if found.kind != Kind::Forbids && found.text.to_lowercase().contains("i think") {
+    // What the user thinks is no rule, unless of what the agent is to do.
+    if (found.kind != Kind::Forbids || !has("you")) && found.text.to_lowercase().contains("i think") {
         return true;
     }
     found.kind == Kind::Corrects && (found.text.ends_with('?') || is_short() || has("revert") || has("undo"))

@@ -240,6 +240,35 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
 }
 
 #[test]
+fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
+    let mut talk = vec![Message::user("Port it, but don't touch the schema."), Message::assistant("Ported.")];
+    for said in [
+        "write the plan to docs/plan.md, it needs to cover all the parts",
+        "this plan must name any file that is necessary",
+        "should be dimmer, don't modify the theme, look into the footer",
+        "skip 5 and 7 and do the rest",
+        "i think the list doesn't hold that every line must not be wider than the screen",
+        "never log, it is slow",
+        "every list must stay within the screen",
+        "make it blue, but never touch the footer",
+    ] {
+        talk.extend([Message::user(said), Message::assistant("Done.")]);
+    }
+    for n in 0..8 {
+        talk.extend([Message::user(format!("Now part {n} of the list.")), Message::assistant("Done.")]);
+    }
+    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let rules: Vec<_> = facts.constraints().map(|it| it.text.as_str()).collect();
+    let expected = [
+        "Port it, but don't touch the schema.",
+        "never log, it is slow",
+        "every list must stay within the screen",
+        "make it blue, but never touch the footer",
+    ];
+    assert_eq!(rules, expected);
+}
+
+#[test]
 fn what_the_user_takes_back_is_no_rule() {
     let talk = [
         Message::user("Port the theme. Never log."),

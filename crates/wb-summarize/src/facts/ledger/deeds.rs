@@ -275,6 +275,12 @@ struct Checks {
     perhaps: bool,
 }
 
+/// Returns what a command checks, as far as it says so.
+pub(crate) fn checks_of(command: &Command<'_>) -> Vec<Deed> {
+    let known = checks(&command.acts().collect::<Vec<_>>(), "").known;
+    CHECKS.into_iter().filter(|deed| known[*deed as usize]).collect()
+}
+
 fn checks(acts: &[&Step], output: &str) -> Checks {
     let mut checks = Checks::default();
     for step in acts {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use wb_message::text::head;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-pub(crate) use self::deeds::{Deed, Deeds, Ends};
+pub(crate) use self::deeds::{Deed, Deeds, Ends, checks_of};
 use self::known::Known;
 use self::said::{Assent, Said};
 use super::calls::each_text;
