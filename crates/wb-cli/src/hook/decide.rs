@@ -7,6 +7,7 @@ use std::ops::Range;
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
 use wb_formats::{FormatError, dialects_of, newest, open, open_path};
+use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
 use wb_summarize::{FindingKind, audit};
@@ -99,14 +100,16 @@ fn dialects(host: Option<&str>, format: &str) -> &'static [Dialect] {
 }
 
 /// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where
-/// much of it is no message, or it is small, it is larger, so that half of the messages have room, and more of few.
+/// much of it stays anyway, or it is small, it is larger, so that half of what can go has room, and more of little.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
-    let Measure { context_tokens, overhead_tokens, .. } = session.measure;
-    let said = context_tokens.saturating_sub(overhead_tokens);
-    let room = overhead_tokens + (said / 2).max((said / 4 * 3).min(FEW_TOKENS));
+    let Measure { context_tokens, overhead_tokens, counter, .. } = &session.measure;
+    let pinned = session.opened.messages.iter().filter(|message| is_pinned(message));
+    let stays = overhead_tokens + pinned.map(|message| counter.message(message)).sum::<u64>();
+    let said = context_tokens.saturating_sub(stays);
+    let room = stays + (said / 2).max((said / 4 * 3).min(FEW_TOKENS));
     let limit = room as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;
-    context_tokens.max(limit as u64) + session.policy.reserve_tokens
+    (*context_tokens).max(limit as u64) + session.policy.reserve_tokens
 }
 
 /// Returns the messages that a host names by a number or by the id of their record: an answer and its results may be of one.

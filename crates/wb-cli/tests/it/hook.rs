@@ -74,6 +74,19 @@ fn older_messages_become_a_digest_and_the_others_stay() {
 }
 
 #[test]
+fn what_stays_anyway_takes_no_room_from_the_digest() {
+    let home = tempfile::tempdir().unwrap();
+    let digest_tokens = |messages: Value| {
+        let answer = ask(home.path(), &json!({"version": 1, "session": {"messages": messages}}));
+        answer["report"]["digest_tokens"].as_u64().unwrap_or_else(|| panic!("{answer}"))
+    };
+    let plain = messages(40);
+    let rules = json!({"role": "custom", "customType": "developer", "content": "You are careful. ".repeat(5_000)});
+    let led: Vec<Value> = std::iter::once(rules).chain(plain.as_array().unwrap().clone()).collect();
+    assert!(digest_tokens(json!(led)) >= digest_tokens(plain));
+}
+
+#[test]
 fn a_host_that_makes_its_own_cut_gets_a_digest_of_what_stands_before_it() {
     let home = tempfile::tempdir().unwrap();
     for (place, kept) in [(json!(100), json!([{"start": 100, "end": 120}])), (json!(1_000_000), json!([]))] {
