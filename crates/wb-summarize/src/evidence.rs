@@ -8,7 +8,7 @@ use wb_message::pairing::{KeyHasher, id_key};
 use crate::digest::Section;
 use crate::facts::mentions::{Mentions, Named};
 use crate::facts::names::names;
-use crate::labels::{BETWEEN_NAMES, GAP, NAMES, SEEN};
+use crate::labels::{BETWEEN_NAMES, EXCERPTS, GAP, NAMES, SEEN};
 use crate::scope::heading_at;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.
@@ -32,7 +32,7 @@ pub(crate) fn without_evidence(digest: &str) -> String {
     let mut is_evidence = false;
     let stays = |line: &&str| {
         let continues = is_evidence && (line.starts_with("  ") || line.is_empty());
-        is_evidence = continues || [SEEN, NAMES].iter().any(|label| line.starts_with(label));
+        is_evidence = continues || [EXCERPTS, SEEN, NAMES].iter().any(|label| line.starts_with(label));
         !is_evidence
     };
     digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")
@@ -50,7 +50,7 @@ pub(crate) fn evidence(
     let mut choice = Choice {
         told,
         names_told: names(told).into_iter().map(id_key).collect(),
-        left: max_bytes.saturating_sub(for_names),
+        left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
         sources: HashSet::new(),
         known: Keys::default(),
@@ -137,6 +137,9 @@ impl<'a> Choice<'a> {
     fn written(mut self, mentions: &Mentions) -> String {
         self.lines.sort_by_key(|named| (named.place(), std::cmp::Reverse(named.from_end)));
         let (mut out, mut before) = (String::new(), None::<&Named<'_>>);
+        if !self.lines.is_empty() {
+            out.extend(["\n", EXCERPTS]);
+        }
         for named in &self.lines {
             let line = named.line.unwrap_or_default();
             if named.is_call() {

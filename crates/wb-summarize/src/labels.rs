@@ -29,6 +29,9 @@ pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";
 /// How the entry begins that counts the constraints that found no room.
 pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";
+/// Says, above the entries that hold lines, what the lines are.
+pub(crate) const EXCERPTS: &str =
+    "- Single lines as they were last shown; others are left out, and some may have changed since:";
 /// How an entry begins that holds lines of a tool, a file or a speaker.
 pub(crate) const SEEN: &str = "- Seen last in ";
 /// Stands before a line of a source that has others between it and the one above.

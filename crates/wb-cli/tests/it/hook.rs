@@ -81,7 +81,8 @@ fn what_stays_anyway_takes_no_room_from_the_digest() {
         answer["report"]["digest_tokens"].as_u64().unwrap_or_else(|| panic!("{answer}"))
     };
     let plain = messages(40);
-    let rules = json!({"role": "custom", "customType": "developer", "content": "You are careful. ".repeat(5_000)});
+    let rules =
+        json!({"role": "custom", "customType": "developer", "content": "You are careful. ".repeat(5_000)});
     let led: Vec<Value> = std::iter::once(rules).chain(plain.as_array().unwrap().clone()).collect();
     assert!(digest_tokens(json!(led)) >= digest_tokens(plain));
 }

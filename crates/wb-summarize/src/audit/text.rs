@@ -5,7 +5,7 @@ use std::ops::Range;
 use wb_message::markers::CLIP_MARK;
 
 use crate::heading::Heading;
-use crate::labels::{ACTIVE, EARLIER, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
+use crate::labels::{ACTIVE, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
 use crate::scope::heading_at;
 use crate::words::sentences::{ends_fence, fence};
 
@@ -108,7 +108,8 @@ const HEADINGS: [(&str, Topic); 38] = [
 /// Longer lines are no headings, in bytes.
 const HEADING_BYTES: usize = 70;
 /// How entries of our own digests begin, and what they hold.
-const ENTRIES: [(&str, Topic); 9] = [
+const ENTRIES: [(&str, Topic); 10] = [
+    (EXCERPTS, Topic::Shown),
     (SEEN, Topic::Shown),
     (NAMES, Topic::Shown),
     (FIRST, Topic::Quoted),

@@ -12,8 +12,8 @@ use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
-    ACTIVE, ALL_DONE, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, TURN,
-    UNRESOLVED, elided_total, request_text,
+    ACTIVE, ALL_DONE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT,
+    TURN, UNRESOLVED, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -30,13 +30,14 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 12] = [
+    const LABELS: [&str; 13] = [
         TURN,
         MODIFIED,
         ACTIVE,
         UNRESOLVED,
         GIT,
         SINCE_COMMIT,
+        EXCERPTS,
         SEEN,
         NAMES,
         READ,
@@ -248,7 +249,7 @@ impl Facts {
                 }
                 None => self.mentions.read_argument(seen, seen, &mut None),
             }
-        } else if elided_total(entry).is_none() && !entry.starts_with(NAMES) {
+        } else if !is_own(entry) {
             self.keep(Section::Carryover, entry);
         }
     }

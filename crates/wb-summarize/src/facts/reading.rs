@@ -323,8 +323,10 @@ impl Facts {
         let output = content.iter().find_map(Block::as_text).unwrap_or_default();
         let role = vocabulary.role(tool_name);
         let changes = matches!(role, Some(ToolRole::Edit | ToolRole::Write));
-        // The list of tasks is told as such, and that a change was made as a change.
-        let says_nothing = role == Some(ToolRole::Plan) || changes && !is_error && !output.contains('\n');
+        // The list of tasks is told as such, that a change was made as a change, and what the user refused as that.
+        let says_nothing = role == Some(ToolRole::Plan)
+            || changes && !is_error && !output.contains('\n')
+            || is_error && is_rejection(output);
         for text in content.iter().rev().filter_map(Block::as_text) {
             if says_nothing {
                 self.mentions.read_names(text, By::Tool);
@@ -421,6 +423,9 @@ fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
     // What is skipped is an item of the list at hand.
     let skips = || found.text.split(", ").any(|clause| clause.starts_with("skip "));
     if starts("then ") && found.kind != Kind::Forbids || skips() {
+        return true;
+    }
+    if found.kind != Kind::Forbids && found.text.contains("would be great") {
         return true;
     }
     // What the user thinks is no rule, unless of what the agent is to do.
