@@ -8,7 +8,7 @@ use wb_message::pairing::{KeyHasher, id_key};
 use crate::digest::Section;
 use crate::facts::mentions::{Mentions, Named};
 use crate::facts::names::names;
-use crate::labels::{BETWEEN_NAMES, EXCERPTS, GAP, NAMES, SEEN};
+use crate::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, GAP, NAMES, SEEN};
 use crate::scope::heading_at;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.
@@ -32,7 +32,8 @@ pub(crate) fn without_evidence(digest: &str) -> String {
     let mut is_evidence = false;
     let stays = |line: &&str| {
         let continues = is_evidence && (line.starts_with("  ") || line.is_empty());
-        is_evidence = continues || [EXCERPTS, SEEN, NAMES].iter().any(|label| line.starts_with(label));
+        is_evidence =
+            continues || [EXCERPTS, SEEN, CALLED, NAMES].iter().any(|label| line.starts_with(label));
         !is_evidence
     };
     digest.split('\n').filter(stays).collect::<Vec<_>>().join("\n")
@@ -116,7 +117,7 @@ impl<'a> Choice<'a> {
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
         let source = match named.is_call() {
-            true => SEEN.len(),
+            true => CALLED.len(),
             false if self.sources.contains(&named.place()) => GAP.len(),
             false => SEEN.len() + mentions.label_of(&named).len() + 2,
         };
@@ -143,7 +144,7 @@ impl<'a> Choice<'a> {
         for named in &self.lines {
             let line = named.line.unwrap_or_default();
             if named.is_call() {
-                out.extend(["\n", SEEN, line]);
+                out.extend(["\n", CALLED, line]);
                 continue;
             }
             let above = before.filter(|before| before.place() == named.place());

@@ -34,6 +34,8 @@ pub(crate) const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";
 /// How an entry begins that holds lines of a tool, a file or a speaker.
 pub(crate) const SEEN: &str = "- Seen last in ";
+/// How an entry begins that tells a call as a whole, and not what it showed.
+pub(crate) const CALLED: &str = "- Called: ";
 /// Stands before a line of a source that has others between it and the one above.
 pub(crate) const GAP: &str = "…";
 /// How entries begin that are lists, and what separates their items.

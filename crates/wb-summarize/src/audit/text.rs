@@ -5,7 +5,9 @@ use std::ops::Range;
 use wb_message::markers::CLIP_MARK;
 
 use crate::heading::Heading;
-use crate::labels::{ACTIVE, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED};
+use crate::labels::{
+    ACTIVE, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED,
+};
 use crate::scope::heading_at;
 use crate::words::sentences::{ends_fence, fence};
 
@@ -108,7 +110,8 @@ const HEADINGS: [(&str, Topic); 38] = [
 /// Longer lines are no headings, in bytes.
 const HEADING_BYTES: usize = 70;
 /// How entries of our own digests begin, and what they hold.
-const ENTRIES: [(&str, Topic); 10] = [
+const ENTRIES: [(&str, Topic); 11] = [
+    (CALLED, Topic::Shown),
     (EXCERPTS, Topic::Shown),
     (SEEN, Topic::Shown),
     (NAMES, Topic::Shown),

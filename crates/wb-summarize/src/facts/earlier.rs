@@ -12,8 +12,8 @@ use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
-    ACTIVE, ALL_DONE, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT,
-    TURN, UNRESOLVED, elided_total, request_text,
+    ACTIVE, ALL_DONE, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN,
+    SINCE_COMMIT, TURN, UNRESOLVED, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -30,7 +30,7 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 13] = [
+    const LABELS: [&str; 14] = [
         TURN,
         MODIFIED,
         ACTIVE,
@@ -39,6 +39,7 @@ fn is_own(entry: &str) -> bool {
         SINCE_COMMIT,
         EXCERPTS,
         SEEN,
+        CALLED,
         NAMES,
         READ,
         LEFT_OUT,
@@ -239,7 +240,7 @@ impl Facts {
             for path in paths.split(", ").collect::<Vec<_>>().into_iter().rev() {
                 self.files.read(path, at);
             }
-        } else if let Some(seen) = entry.strip_prefix(SEEN) {
+        } else if let Some(seen) = [SEEN, CALLED].iter().find_map(|label| entry.strip_prefix(label)) {
             self.mentions.begin_source(at, *n_sources);
             *n_sources = n_sources.saturating_add(1);
             match seen.split_once(":\n") {
