@@ -18,8 +18,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    pub(crate) fn of(bytes: &[u8; STEP]) -> Self {
-        let all = u64::from_le_bytes(*bytes);
+    pub(crate) fn of(bytes: [u8; STEP]) -> Self {
+        let all = u64::from_le_bytes(bytes);
         Self { low: all & !HIGH, ascii: !all & HIGH }
     }
 
@@ -55,7 +55,7 @@ mod tests {
             let mut bytes = *b"a-z\x00\xFFAZ9";
             for at in 0..STEP {
                 let old = std::mem::replace(&mut bytes[at], byte);
-                let marks = Step::of(&bytes).is_in(b'.', b'9');
+                let marks = Step::of(bytes).is_in(b'.', b'9');
                 for (nth, byte) in bytes.iter().enumerate() {
                     assert_eq!(
                         marks >> (8 * nth + 7) & 1 == 1,
@@ -64,7 +64,7 @@ mod tests {
                     );
                 }
                 let n_letters = bytes.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-                assert_eq!(Step::of(&bytes).n_letters(), n_letters, "{bytes:?}");
+                assert_eq!(Step::of(bytes).n_letters(), n_letters, "{bytes:?}");
                 bytes[at] = old;
             }
         }

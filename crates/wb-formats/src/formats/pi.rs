@@ -193,7 +193,7 @@ impl PiDocument {
             Item::Same(at) => context.entries.get(*at),
             _ => None,
         });
-        let start = path.iter().rposition(|entry| is_old(entry)).map_or(0, |at| at + 1);
+        let start = path.iter().rposition(is_old).map_or(0, |at| at + 1);
         let end = since.and_then(|id| path.iter().rposition(|entry| entry.id == *id)).unwrap_or(path.len());
         let is_edit = |entry: &Node| entry.tag == EntryTag::ContextEdit;
         let written = path.get(start..end).unwrap_or_default();

@@ -153,31 +153,31 @@ impl<'de> Visitor<'de> for AnyPart {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Block, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(seq)).map(unknown)
+        Value::deserialize(SeqAccessDeserializer::new(seq)).map(|part| unknown(&part))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Block, E> {
-        Ok(unknown(text.into()))
+        Ok(unknown(&text.into()))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Block, E> {
-        Ok(unknown(value.into()))
+        Ok(unknown(&value.into()))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Block, E> {
-        Ok(unknown(number.into()))
+        Ok(unknown(&number.into()))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Block, E> {
-        Ok(unknown(number.into()))
+        Ok(unknown(&number.into()))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Block, E> {
-        Ok(unknown(number.into()))
+        Ok(unknown(&number.into()))
     }
 
     fn visit_unit<E>(self) -> Result<Block, E> {
-        Ok(unknown(Value::Null))
+        Ok(unknown(&Value::Null))
     }
 }
 
@@ -186,7 +186,7 @@ impl<'de> Visitor<'de> for AnyPart {
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Turns a part into a text with its JSON.
-fn unknown(part: Value) -> Block {
+fn unknown(part: &Value) -> Block {
     Block::text(part.to_string())
 }
 
@@ -217,7 +217,7 @@ fn block(mut members: Vec<(Key<'_>, Value)>) -> Block {
         if let (Some(place), Some(kind)) = (part.get_mut("type"), kind) {
             *place = kind;
         }
-        unknown(Value::Object(part))
+        unknown(&Value::Object(part))
     })
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
 fn next_telling(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        if let Some(n) = first(telling(step)) {
+        if let Some(n) = first(telling(*step)) {
             return Some(at + n);
         }
         at += step.len();
@@ -46,7 +46,7 @@ fn next_telling(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Marks the bytes that tell of a name; a dot, a slash and the digits follow each other.
-fn telling(step: &[u8; STEP]) -> u64 {
+fn telling(step: [u8; STEP]) -> u64 {
     let step = Step::of(step);
     step.is_in(b'.', b'9') | step.is_in(b'A', b'Z') | step.is_in(b'_', b'_')
 }
@@ -221,7 +221,7 @@ mod tests {
     fn bytes_that_tell_of_a_name_are_those_of_the_classes() {
         for byte in 0..=u8::MAX {
             let is_telling = CLASSES[usize::from(byte)] & TELLING != 0;
-            assert_eq!(telling(&[byte; STEP]) != 0, is_telling, "{byte}");
+            assert_eq!(telling([byte; STEP]) != 0, is_telling, "{byte}");
         }
     }
 
