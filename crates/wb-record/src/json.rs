@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use serde::Deserializer as _;
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use memchr::memchr;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Where a member of an object stands in its text.
@@ -29,17 +29,31 @@ pub struct Member<'a> {
 /// assert_eq!((members[1].key.as_ref(), &text[members[1].value.clone()]), ("b", "[2]"));
 /// ```
 pub fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
-    let mut text = serde_json::Deserializer::from_slice(object);
-    let values = text.deserialize_map(Members).ok()?;
+    members_of(std::str::from_utf8(object).ok()?)
+}
+
+/// Returns the members of an object whose text is known to be UTF-8.
+pub fn members_of(object: &str) -> Option<Vec<Member<'_>>> {
+    Some(read_members(Members { text: object, within: "", inner: None })?.0)
+}
+
+/// Returns the members of an object, and those of the object under one of its keys, in one reading; without the latter
+/// where no object stands there. Their places are places in the inner object.
+pub fn members_within<'de>(
+    object: &'de str,
+    key: &str,
+) -> Option<(Vec<Member<'de>>, Option<Vec<Member<'de>>>)> {
+    let mut inner = None;
+    let outer = read_members(Members { text: object, within: key, inner: Some(&mut inner) });
+    // Something else may stand there than an object.
+    let outer = outer.map(|(all, _)| (all, inner));
+    outer.or_else(|| members_of(object).map(|all| (all, None)))
+}
+
+fn read_members<'de>(members: Members<'de, '_>) -> Option<(Vec<Member<'de>>, usize)> {
+    let mut text = serde_json::Deserializer::from_str(members.text);
+    let all = members.deserialize(&mut text).ok()?;
     text.end().ok()?;
-    let mut from = object.iter().position(|byte| *byte == b'{')? + 1;
-    let mut all = Vec::with_capacity(values.len());
-    for (key, value) in values {
-        let start = from + object.get(from..)?.iter().position(|byte| *byte == b'"')?;
-        let value = place_in(object, value)?;
-        from = value.end;
-        all.push(Member { key, start, value });
-    }
     Some(all)
 }
 
@@ -53,12 +67,16 @@ pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
 
 /// Returns the place of a value by the keys that lead to it; of several members with one key it is the last.
 pub fn find(object: &[u8], path: &[&str]) -> Option<Range<usize>> {
+    find_in(std::str::from_utf8(object).ok()?, path)
+}
+
+fn find_in(object: &str, path: &[&str]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
-    let found = members(object)?.into_iter().rfind(|member| member.key == *first)?.value;
+    let found = members_of(object)?.into_iter().rfind(|member| member.key == *first)?.value;
     if rest.is_empty() {
         return Some(found);
     }
-    let inner = find(&object[found.clone()], rest)?;
+    let inner = find_in(&object[found.clone()], rest)?;
     Some(found.start + inner.start..found.start + inner.end)
 }
 
@@ -119,23 +137,58 @@ pub fn place_in(text: &[u8], part: &str) -> Option<Range<usize>> {
     (end <= text.len()).then_some(start..end)
 }
 
-struct Members;
+/// Notes where members stand in the text that they are read from.
+struct Members<'de, 'k> {
+    /// The text from the start of the object on.
+    text: &'de str,
+    /// The key of the object in it whose members are noted too.
+    within: &'k str,
+    inner: Option<&'k mut Option<Vec<Member<'de>>>>,
+}
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(Cow<'de, str>, &'de str)>;
+impl<'de> DeserializeSeed<'de> for Members<'de, '_> {
+    type Value = (Vec<Member<'de>>, usize);
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members<'de, '_> {
+    /// The members, and where the object ends.
+    type Value = (Vec<Member<'de>>, usize);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
+        let Self { text, within, mut inner } = self;
+        // Between two members no quotation mark stands, and between a key and an object no other bracket.
+        let next = |byte, from: usize| from + memchr(byte, &text.as_bytes()[from..]).unwrap_or_default();
+        let (mut all, mut from) = (Vec::with_capacity(FEW), next(b'{', 0) + 1);
         while let Some(Key(key)) = map.next_key()? {
-            all.push((key, map.next_value::<&RawValue>()?.get()));
+            let start = next(b'"', from);
+            let value = match inner.as_deref_mut().filter(|_| key == within) {
+                Some(inner) => {
+                    let at = next(b'{', start);
+                    let members = Members { text: &text[at..], within: "", inner: None };
+                    let (members, len) = map.next_value_seed(members)?;
+                    *inner = Some(members);
+                    Some(at..at + len)
+                }
+                None => place_in(text.as_bytes(), map.next_value::<&RawValue>()?.get()),
+            };
+            let value = value.ok_or_else(|| A::Error::custom("a value that stands elsewhere"))?;
+            from = value.end;
+            all.push(Member { key, start, value });
         }
-        Ok(all)
+        Ok((all, next(b'}', from) + 1))
     }
 }
+
+/// The members that most objects have at most.
+const FEW: usize = 8;
 
 /// A key, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
@@ -204,6 +257,31 @@ mod tests {
             assert_eq!(after, expected);
             let gone: serde_json::Value = serde_json::from_slice(&remove(OBJECT.as_bytes(), key)).unwrap();
             assert_eq!(gone.as_object().unwrap().len(), 4 - usize::from(key != "new"));
+        }
+    }
+
+    #[test]
+    fn the_members_of_an_object_and_of_one_in_it_are_those_of_two_readings() {
+        for text in [
+            OBJECT,
+            r#"{"a":{}}"#,
+            r#" {"x":[{}], "a" : { "k" : "}" , "l":{"m":1} } } "#,
+            r#"{"a":7,"b":{"c":1}}"#,
+            r#"{"a":"{","b":1}"#,
+            r#"{"a":{"b":1},"a":null}"#,
+            r#"{"a":{"b":1},"a":{"c":2}}"#,
+            r#"{"\u0061":{"b":"\ud83d"}}"#,
+            "{}",
+        ] {
+            let (outer, inner) = members_within(text, "a").unwrap();
+            assert_eq!(Some(&outer), members_of(text).as_ref(), "{text}");
+            let place = outer.iter().rfind(|member| member.key == "a").map(|member| member.value.clone());
+            let alone = place.and_then(|place| members_of(&text[place]));
+            assert!(inner.is_none() || inner == alone, "{text}");
+            assert_eq!(inner.is_some(), alone.is_some(), "{text}");
+        }
+        for cut in (0..OBJECT.len()).filter(|at| OBJECT.is_char_boundary(*at)) {
+            assert_eq!(members_within(&OBJECT[..cut], "a"), None);
         }
     }
 

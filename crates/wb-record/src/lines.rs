@@ -3,15 +3,19 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
+use memchr::memchr;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// Reads lines into one buffer that is used again, skipping blank ones and a byte order mark.
+/// Reads lines, skipping blank ones and a byte order mark. A line that its input holds as a whole is not copied.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
+    /// The bytes of the line that was read last, where it stands in the buffer of the input; 0 if it does not.
+    n_in_place: usize,
+    /// That line where the input held a part of it at a time.
     buffer: Vec<u8>,
     number: usize,
-    /// Where the line in the buffer begins.
+    /// Where that line begins.
     start: u64,
 }
 
@@ -31,7 +35,7 @@ pub struct Line<'a> {
 impl<R: BufRead> Lines<R> {
     /// Starts at the beginning of an input.
     pub fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), number: 0, start: 0 }
+        Self { input, n_in_place: 0, buffer: Vec::new(), number: 0, start: 0 }
     }
 
     /// Returns the number of the line that was read last; 0 before the first.
@@ -42,19 +46,42 @@ impl<R: BufRead> Lines<R> {
     /// Reads on to the next line that is not blank; nothing at the end of the input.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
-            self.start += self.buffer.len() as u64;
+            self.start += (self.n_in_place + self.buffer.len()) as u64;
+            self.input.consume(std::mem::take(&mut self.n_in_place));
             self.buffer.clear();
-            if self.input.read_until(b'\n', &mut self.buffer)? == 0 {
+            self.n_in_place = self.n_in_next_line()?;
+            if self.n_in_place == 0 && self.input.read_until(b'\n', &mut self.buffer)? == 0 {
                 return Ok(None);
             }
             self.number += 1;
-            if !trimmed(&self.buffer, self.number).is_empty() {
+            let number = self.number;
+            if !trimmed(self.whole_line()?, number).is_empty() {
                 break;
             }
         }
-        let bytes = trimmed(&self.buffer, self.number);
-        let at = self.start + (bytes.as_ptr().addr() - self.buffer.as_ptr().addr()) as u64;
-        Ok(Some(Line { number: self.number, at, bytes, is_ended: self.buffer.ends_with(b"\n") }))
+        let (number, start) = (self.number, self.start);
+        let line = self.whole_line()?;
+        let bytes = trimmed(line, number);
+        let at = start + (bytes.as_ptr().addr() - line.as_ptr().addr()) as u64;
+        Ok(Some(Line { number, at, bytes, is_ended: line.ends_with(b"\n") }))
+    }
+
+    /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it does not.
+    fn n_in_next_line(&mut self) -> io::Result<usize> {
+        match self.input.fill_buf() {
+            Ok(held) => Ok(memchr(b'\n', held).map_or(0, |at| at + 1)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the line that was read last, with its line feed.
+    fn whole_line(&mut self) -> io::Result<&[u8]> {
+        if self.n_in_place == 0 {
+            return Ok(&self.buffer);
+        }
+        // What the input held stays until it is consumed.
+        Ok(self.input.fill_buf()?.get(..self.n_in_place).unwrap_or_default())
     }
 }
 
@@ -112,7 +139,7 @@ pub fn mended(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 fn next_backslash(bytes: &[u8], from: usize) -> Option<usize> {
-    Some(from + bytes.get(from..)?.iter().position(|byte| *byte == b'\\')?)
+    Some(from + memchr(b'\\', bytes.get(from..)?)?)
 }
 
 /// Returns the code unit of the `\uXXXX` at this place.
@@ -143,6 +170,20 @@ mod tests {
     fn blank_lines_and_a_byte_order_mark_are_skipped_but_counted() {
         let seen = numbers_and_texts(b"\xEF\xBB\xBF\n  \r\n{}\r\n\n 1");
         assert_eq!(seen, [(3, "{}".to_owned(), true), (5, "1".to_owned(), false)]);
+    }
+
+    #[test]
+    fn a_line_is_the_same_whether_its_input_holds_all_of_it_or_a_part() {
+        let text = b"{\"a\":1}\n\n  [2]\r\n3";
+        for n_held in 1..=text.len() {
+            let mut lines = Lines::new(io::BufReader::with_capacity(n_held, &text[..]));
+            let mut all = Vec::new();
+            while let Some(line) = lines.next_line().unwrap() {
+                all.push((line.number, line.at, line.bytes.to_vec(), line.is_ended));
+            }
+            let expected = [(1, 0, &b"{\"a\":1}"[..], true), (3, 11, b"[2]", true), (4, 16, b"3", false)];
+            assert_eq!(all, expected.map(|(n, at, bytes, is_ended)| (n, at, bytes.to_vec(), is_ended)));
+        }
     }
 
     #[test]

@@ -60,14 +60,18 @@ pub trait Parts: Send + Sync + Debug {
 
 const _: fn(&dyn Parts) = |_| ();
 
-/// Reads a part from a place on, in chunks, up to where the part ended when it was asked for.
+/// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or where it is held in
+/// memory as it stands.
 #[derive(Debug)]
 pub struct PartReader<'a> {
     parts: &'a dyn Parts,
     part: &'a str,
+    /// The bytes to read, where they are held in memory.
+    held: Option<&'a [u8]>,
+    /// What is not in the chunk yet.
     rest: Range<u64>,
     chunk: Vec<u8>,
-    /// How much of the chunk was read.
+    /// How much was read of the chunk, or of what is held.
     used: usize,
 }
 
@@ -78,7 +82,9 @@ impl<'a> PartReader<'a> {
     /// Starts at a byte of a part.
     pub fn new(parts: &'a dyn Parts, part: &'a str, from: u64) -> io::Result<Self> {
         let end = parts.len(part)?.unwrap_or(0);
-        Ok(Self { parts, part, rest: from.min(end)..end, chunk: Vec::new(), used: 0 })
+        let rest = from.min(end)..end;
+        let held = parts.held(part).map(|bytes| piece(bytes, rest.clone()));
+        Ok(Self { parts, part, held, rest, chunk: Vec::new(), used: 0 })
     }
 }
 
@@ -92,6 +98,9 @@ impl Read for PartReader<'_> {
 
 impl BufRead for PartReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if let Some(held) = self.held {
+            return Ok(&held[self.used..]);
+        }
         if self.used == self.chunk.len() {
             self.used = 0;
             self.chunk.clear();

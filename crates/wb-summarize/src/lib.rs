@@ -22,6 +22,7 @@
 //! assert_eq!(summary.covered_count, 2);
 //! ```
 
+mod bytes;
 mod shell;
 mod outcome;
 pub mod words;

@@ -1,6 +1,9 @@
 //! Messages as Chat Completions has them, and as the many agents store them that go by it.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_budget::Usage;
@@ -11,7 +14,7 @@ use wb_record::json::{elements, get, remove, set, set_in};
 
 use super::content_value::{changed, content, in_users_place, list, raw_list, result};
 use super::json_text::{arguments, compact, text};
-use super::loose::{Count, Text};
+use super::loose::{Count, Hoped, Key, Text, hoped};
 use super::message_list::{Fate, Record, Shape};
 use super::picture::{image_url, picture};
 
@@ -61,12 +64,12 @@ impl Shape for ChatShape {
 struct Fields<'a> {
     #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function_call: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "hoped")]
+    content: Body<'a>,
+    #[serde(borrow, deserialize_with = "hoped")]
+    tool_calls: Calls<'a>,
+    #[serde(borrow, deserialize_with = "hoped")]
+    function_call: Call<'a>,
     #[serde(borrow)]
     tool_call_id: Text<'a>,
     #[serde(borrow)]
@@ -94,10 +97,12 @@ fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_slice(record)?;
     let role = fields.role.as_str().unwrap_or_default();
     let message = match role {
-        "user" => Message::user(body(fields.content)),
+        "user" => Message::user(fields.content.into_content()),
         "assistant" => Message::assistant_blocks(answer(fields)),
         "tool" | "function" => answered(fields),
-        role if SYSTEM_ROLES.contains(&role) => Message::custom(role, body(fields.content)),
+        role if SYSTEM_ROLES.contains(&role) => {
+            Message::custom(role.to_owned(), fields.content.into_content())
+        }
         _ => return Ok(Record::default()),
     };
     Ok(message.into())
@@ -111,11 +116,11 @@ fn answer(fields: Fields<'_>) -> Vec<Block> {
             (thinking != Block::Thinking { text: String::new(), signature: None }).then_some(thinking),
         );
     }
-    blocks.extend(blocks_of(fields.content));
+    blocks.extend(fields.content.into_blocks());
     blocks.extend(fields.refusal.0.filter(|text| !text.is_empty()).map(Block::text));
-    blocks.extend(raw_list(fields.tool_calls).into_iter().filter_map(call));
     // The oldest way to call has one call without an id; its name answers for it.
-    blocks.extend(fields.function_call.and_then(call));
+    let calls = fields.tool_calls.0.into_iter().chain([fields.function_call]);
+    blocks.extend(calls.filter_map(Call::into_block));
     blocks
 }
 
@@ -126,52 +131,157 @@ fn answered(fields: Fields<'_>) -> Message {
     Message::ToolResult {
         tool_call_id: ids.into_iter().flatten().next().unwrap_or_default().into_owned(),
         tool_name: fields.name.0.or(fields.function.0).unwrap_or_default().into_owned(),
-        content: blocks_of(fields.content),
+        content: fields.content.into_blocks(),
         is_error,
     }
 }
 
-fn call(call: &RawValue) -> Option<Block> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Call<'a> {
-        #[serde(borrow)]
-        id: Text<'a>,
-        #[serde(borrow)]
-        name: Text<'a>,
-        #[serde(borrow)]
-        function: Option<&'a RawValue>,
-        #[serde(borrow)]
-        arguments: Option<&'a RawValue>,
-    }
-    let outer: Call<'_> = serde_json::from_str(call.get()).ok()?;
-    let inner: Option<Call<'_>> =
-        outer.function.and_then(|function| serde_json::from_str(function.get()).ok());
-    let named = outer.function.and_then(|function| text(function.get()));
-    let (name, json) = match inner {
-        Some(inner) => (inner.name.into_string(), inner.arguments),
-        None => {
-            (named.unwrap_or_else(|| outer.name.0.clone().unwrap_or_default().into_owned()), outer.arguments)
+/// A call, or nothing that is one.
+#[derive(Default)]
+struct Call<'a> {
+    is_object: bool,
+    id: Text<'a>,
+    name: Text<'a>,
+    function: Option<Box<Function<'a>>>,
+    arguments: Option<&'a RawValue>,
+}
+
+/// The function that is called: an object, or its name.
+#[derive(Default)]
+struct Function<'a> {
+    is_object: bool,
+    name: Text<'a>,
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Default)]
+struct Calls<'a>(Vec<Call<'a>>);
+
+impl<'de> Hoped<'de> for Calls<'de> {
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut calls = Vec::new();
+        while let Some(call) = list.next_element()? {
+            calls.push(call);
         }
-    };
-    let id = outer.id.0.map_or_else(|| name.clone(), std::borrow::Cow::into_owned);
-    Some(Block::ToolCall { id, name, input: json.map_or_else(|| json!({}), |json| arguments(json.get())) })
+        Ok(Self(calls))
+    }
 }
 
-/// Returns a body as it stands.
-fn body(content: Option<&RawValue>) -> Content {
-    let Some(json) = content else { return Content::Text(String::new()) };
-    text(json.get()).map_or_else(|| Content::Blocks(blocks_of(content)), Content::Text)
+impl<'de> Hoped<'de> for Call<'de> {
+    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        let mut call = Self { is_object: true, ..Self::default() };
+        while let Some(Key(key)) = object.next_key()? {
+            match &*key {
+                "id" => call.id = object.next_value()?,
+                "name" => call.name = object.next_value()?,
+                "function" => call.function = Some(object.next_value()?),
+                "arguments" => call.arguments = object.next_value()?,
+                _ => _ = object.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(call)
+    }
 }
 
-/// Returns the blocks of a body: of a text one, of an empty text none.
-fn blocks_of(content: Option<&RawValue>) -> Vec<Block> {
-    let Some(json) = content else { return Vec::new() };
-    match text(json.get()) {
-        Some(text) if text.is_empty() => Vec::new(),
-        Some(text) => vec![Block::Text { text }],
-        None if json.get().starts_with('[') => raw_list(content).into_iter().filter_map(part).collect(),
-        None => vec![Block::text(compact(json.get()))],
+impl<'de> Hoped<'de> for Function<'de> {
+    fn of_text(text: Cow<'de, str>) -> Self {
+        Self { name: Text(Some(text)), ..Self::default() }
+    }
+
+    fn of_object<A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
+        let Call { name, arguments, .. } = Call::of_object(object)?;
+        Ok(Self { is_object: true, name, arguments })
+    }
+}
+
+impl<'de> Deserialize<'de> for Call<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        hoped(from)
+    }
+}
+
+impl<'de> Deserialize<'de> for Function<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        hoped(from)
+    }
+}
+
+impl Call<'_> {
+    fn into_block(self) -> Option<Block> {
+        let function = self.function.unwrap_or_default();
+        let (name, json) = match function.name {
+            name if function.is_object => (name.into_string(), function.arguments),
+            name => (name.0.or(self.name.0).unwrap_or_default().into_owned(), self.arguments),
+        };
+        let id = self.id.0.map_or_else(|| name.clone(), Cow::into_owned);
+        let input = json.map_or_else(|| json!({}), |json| arguments(json.get()));
+        self.is_object.then_some(Block::ToolCall { id, name, input })
+    }
+}
+
+/// A body: nothing, a text, the parts of a list, or other JSON.
+#[derive(Default)]
+enum Body<'a> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Parts(Vec<&'a RawValue>),
+    Other(String),
+}
+
+impl<'de> Hoped<'de> for Body<'de> {
+    fn of_text(text: Cow<'de, str>) -> Self {
+        Self::Text(text)
+    }
+
+    fn of_flag(flag: bool) -> Self {
+        Self::Other(flag.to_string())
+    }
+
+    fn of_number(number: u64) -> Self {
+        Self::Other(number.to_string())
+    }
+
+    fn of_other(value: Value) -> Self {
+        Self::Other(value.to_string())
+    }
+
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = list.next_element()? {
+            parts.push(part);
+        }
+        Ok(Self::Parts(parts))
+    }
+
+    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        let mut members = Vec::new();
+        while let Some((Key(key), value)) = object.next_entry::<_, &RawValue>()? {
+            members.push(format!("{}:{}", Value::from(key), value.get()));
+        }
+        Ok(Self::Other(compact(&format!("{{{}}}", members.join(",")))))
+    }
+}
+
+impl Body<'_> {
+    /// Returns a body as it stands.
+    fn into_content(self) -> Content {
+        match self {
+            Self::None => Content::Text(String::new()),
+            Self::Text(text) => Content::Text(text.into_owned()),
+            body => Content::Blocks(body.into_blocks()),
+        }
+    }
+
+    /// Returns the blocks of a body: of a text one, of an empty text none.
+    fn into_blocks(self) -> Vec<Block> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Text(text) if text.is_empty() => Vec::new(),
+            Self::Text(text) => vec![Block::text(text)],
+            Self::Parts(parts) => parts.into_iter().filter_map(part).collect(),
+            Self::Other(json) => vec![Block::text(json)],
+        }
     }
 }
 
@@ -213,7 +323,7 @@ fn known_part(part: Part<'_>) -> Option<Block> {
         "refusal" => read(part.refusal).map(Block::text),
         "think" | "thinking" | "reasoning" => {
             let text = read(part.think).or_else(|| read(part.thinking)).or_else(|| read(part.reasoning));
-            let signature = part.signature.0.or(part.encrypted.0).map(std::borrow::Cow::into_owned);
+            let signature = part.signature.0.or(part.encrypted.0).map(Cow::into_owned);
             Some(Block::Thinking { text: text.unwrap_or_default(), signature })
         }
         "image_url" => {

@@ -5,20 +5,37 @@ use std::ops::Range;
 
 use serde_json::Value;
 use wb_record::Line;
-use wb_record::json::{Member, elements, members};
+use wb_record::json::{Member, elements, members_of, members_within};
 
 /// The members of an object, found once.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
-    text: &'a [u8],
+    text: &'a str,
     all: Vec<Member<'a>>,
+    /// An object in it that was read with it: where it stands, and its members.
+    known: Option<(Range<usize>, Vec<Member<'a>>)>,
 }
 
 impl<'a> Fields<'a> {
     /// Finds the members; nothing for what is no whole object.
     pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
         // The error about a long string would cost more than all else.
-        text.starts_with(b"{").then(|| members(text)).flatten().map(|all| Self { text, all })
+        if text.starts_with(b"{") { Self::of_text(std::str::from_utf8(text).ok()?) } else { None }
+    }
+
+    /// Finds the members in text that is known to be UTF-8.
+    fn of_text(text: &'a str) -> Option<Self> {
+        let all = text.starts_with('{').then(|| members_of(text)).flatten()?;
+        Some(Self { text, all, known: None })
+    }
+
+    /// Finds the members, and in the same reading those of the object under a key, if there is one.
+    pub(crate) fn with_inner(text: &'a [u8], key: &str) -> Option<Self> {
+        let text = text.starts_with(b"{").then(|| std::str::from_utf8(text).ok()).flatten()?;
+        let (all, inner) = members_within(text, key)?;
+        let fields = Self { text, all, known: None };
+        let known = fields.place(key).zip(inner);
+        Some(Self { known, ..fields })
     }
 
     /// Returns where a value stands in the text.
@@ -28,16 +45,24 @@ impl<'a> Fields<'a> {
 
     /// Returns the JSON of a value.
     pub(crate) fn get(&self, key: &str) -> Option<&'a [u8]> {
-        self.place(key).map(|place| &self.text[place])
+        self.json(key).map(str::as_bytes)
+    }
+
+    fn json(&self, key: &str) -> Option<&'a str> {
+        self.text.get(self.place(key)?)
     }
 
     /// Returns a string.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
         #[derive(serde::Deserialize)]
         struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-        let json = self.get(key)?;
-        let text = serde_json::from_slice(json).ok().map(|Text(text)| text);
-        text.or_else(|| Line::alone(1, json).parse().ok().map(Cow::Owned))
+        let json = self.json(key)?;
+        let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+            return Some(Cow::Borrowed(inner));
+        }
+        let text = serde_json::from_str(json).ok().map(|Text(text)| text);
+        text.or_else(|| Line::alone(1, json.as_bytes()).parse().ok().map(Cow::Owned))
     }
 
     /// Returns a value of any kind; half of a surrogate pair becomes U+FFFD.
@@ -45,9 +70,15 @@ impl<'a> Fields<'a> {
         value(self.get(key)?)
     }
 
+    /// Takes the object that was read with this one.
+    pub(crate) fn take_known(&mut self, place: &Range<usize>) -> Option<Self> {
+        let (_, all) = self.known.take_if(|(known, _)| known == place)?;
+        Some(Self { text: &self.text[place.clone()], all, known: None })
+    }
+
     /// Returns a whole number.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
-        serde_json::from_slice(self.get(key)?).ok()
+        serde_json::from_str(self.json(key)?).ok()
     }
 
     /// Returns whether a value is this very literal.
@@ -58,13 +89,23 @@ impl<'a> Fields<'a> {
     /// Returns where the elements of a list stand in the text.
     pub(crate) fn elements(&self, key: &str) -> Option<Vec<Range<usize>>> {
         let list = self.place(key)?;
-        let within = elements(&self.text[list.clone()])?;
+        let within = elements(self.text[list.clone()].as_bytes())?;
         Some(within.into_iter().map(|it| list.start + it.start..list.start + it.end).collect())
     }
 
     /// Returns an object in this one.
     pub(crate) fn inner(&self, key: &str) -> Option<Self> {
-        Fields::of(self.get(key)?)
+        self.inner_at(self.place(key)?)
+    }
+
+    /// Returns the object at a place in the text.
+    pub(crate) fn inner_at(&self, place: Range<usize>) -> Option<Self> {
+        match &self.known {
+            Some((known, all)) if *known == place => {
+                Some(Self { text: &self.text[place], all: all.clone(), known: None })
+            }
+            _ => Self::of_text(self.text.get(place)?),
+        }
     }
 }
 
@@ -96,6 +137,8 @@ mod tests {
         assert_eq!((fields.number("a"), fields.text("b").as_deref()), (Some(2), Some("xé")));
         assert!(fields.inner("c").unwrap().is("d", "true") && !fields.is("d", "true"));
         assert_eq!((fields.text("a"), fields.number("b"), fields.place("x")), (None, None, None));
+        let both = Fields::with_inner(br#"{"c":{"d":[7]}}"#, "c").unwrap();
+        assert_eq!((both.place("c"), both.inner("c").unwrap().get("d")), (Some(5..14), Some(&b"[7]"[..])));
         assert!(fields.inner("a").is_none() && Fields::of(b"[]").is_none() && Fields::of(b"{").is_none());
     }
 }

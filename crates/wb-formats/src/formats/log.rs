@@ -21,9 +21,10 @@ pub(crate) struct LogEnd {
 }
 
 impl LogEnd {
-    /// Reads all lines; what is no object is counted.
+    /// Reads all lines, each with the members of the object under a key; what is no object is counted.
     pub(crate) fn of_lines(
         parts: &dyn Parts,
+        inner: &str,
         mut take: impl FnMut(&mut Passed, &Fields<'_>, Line<'_>),
     ) -> Result<Self, FormatError> {
         let n_bytes = parts.len("")?.unwrap_or(0);
@@ -31,7 +32,7 @@ impl LogEnd {
         let mut lines = Lines::new(PartReader::new(parts, "", 0)?.take(n_bytes));
         while let Some(line) = lines.next_line()? {
             end.is_ended = line.is_ended;
-            match Fields::of(line.bytes) {
+            match Fields::with_inner(line.bytes, inner) {
                 Some(fields) => take(&mut end.passed, &fields, line),
                 None if line.is_truncated() => end.truncated = Some(line.number),
                 None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => end.passed.n_ignored += 1,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 /// A string; borrowed where it has no escapes.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ impl Text<'_> {
 }
 
 /// What becomes of a value; of a kind that is not hoped for the default.
-trait Hoped<'de>: Default {
+pub(super) trait Hoped<'de>: Default {
     fn of_text(_: Cow<'de, str>) -> Self {
         Self::default()
     }
@@ -42,7 +43,28 @@ trait Hoped<'de>: Default {
     fn of_number(_: u64) -> Self {
         Self::default()
     }
+
+    fn of_other(_: Value) -> Self {
+        Self::default()
+    }
+
+    fn of_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        IgnoredAny.visit_seq(list).map(|_| Self::default())
+    }
+
+    fn of_object<A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
+        IgnoredAny.visit_map(object).map(|_| Self::default())
+    }
 }
+
+/// Reads a value of any kind.
+pub(super) fn hoped<'de, T: Hoped<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_any(Any(PhantomData))
+}
+
+/// A key; borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl<'de> Hoped<'de> for Text<'de> {
     fn of_text(text: Cow<'de, str>) -> Self {
@@ -64,19 +86,19 @@ impl Hoped<'_> for Count {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any::<Text<'de>>(PhantomData))
+        hoped(from)
     }
 }
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any(PhantomData))
+        hoped(from)
     }
 }
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any(PhantomData))
+        hoped(from)
     }
 }
 
@@ -105,26 +127,24 @@ impl<'de, T: Hoped<'de>> Visitor<'de> for Any<T> {
         Ok(T::of_number(number))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
-        Ok(T::default())
+    fn visit_i64<E>(self, number: i64) -> Result<T, E> {
+        Ok(T::of_other(number.into()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
-        Ok(T::default())
+    fn visit_f64<E>(self, number: f64) -> Result<T, E> {
+        Ok(T::of_other(number.into()))
     }
 
     fn visit_unit<E>(self) -> Result<T, E> {
         Ok(T::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(T::default())
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::of_list(list)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(T::default())
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<T, A::Error> {
+        T::of_object(object)
     }
 }
 

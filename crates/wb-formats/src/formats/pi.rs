@@ -1,23 +1,21 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
-use std::collections::HashMap;
-
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, PartReader, Parts, Place, Probe, Seen, Segment, Span, Stamp, UsageAt, View, Wanted,
+    Note, Parts, Place, Probe, Seen, Segment, Span, Stamp, UsageAt, View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, Entry, EntryId, EntryKind, EntryTag, IdSource, LogNote, Replacement,
-    Session, SessionError, SessionLog, build_context,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Replacement,
+    Session, SessionError,
 };
 
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
 ///
-/// The conversation is the path to the last entry; see [`build_context`] for what of it the model sees. Usage is
+/// The conversation is the path to the last entry; see [`Session::context`] for what of it the model sees. Usage is
 /// given for the requests that were made with this very context, which are those after the last compaction.
 ///
 /// A compaction is an entry of pi's own. Another body for a result is an edit, which pi obeys since its version 0.87;
@@ -46,8 +44,8 @@ impl Format for Pi {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let (log, lines) = read(parts.as_ref())?;
-        Ok(Box::new(PiDocument { parts, log, lines }))
+        let (session, lines, truncated) = read(parts.as_ref())?;
+        Ok(Box::new(PiDocument { parts, session, lines, truncated }))
     }
 }
 
@@ -55,19 +53,27 @@ impl Format for Pi {
 #[derive(Debug)]
 struct PiDocument {
     parts: Box<dyn Parts>,
-    log: SessionLog,
-    /// Where each line stands, by its number.
-    lines: HashMap<usize, Span>,
+    /// The lines as they are; what one of them says is read when it is asked for.
+    session: Session,
+    /// Where each line stands that is not blank, with its number, in their order.
+    lines: Vec<(usize, Span)>,
+    /// The last of them, if it was cut off while it was written.
+    truncated: Option<usize>,
 }
 
-fn read(parts: &dyn Parts) -> Result<(SessionLog, HashMap<usize, Span>), FormatError> {
-    let input = || PartReader::new(parts, "", 0);
-    let log = SessionLog::read(input()?).map_err(of_log)?;
-    let (mut lines, mut spans) = (Lines::new(input()?), HashMap::new());
+/// What a file says.
+type Contents = (Session, Vec<(usize, Span)>, Option<usize>);
+
+fn read(parts: &dyn Parts) -> Result<Contents, FormatError> {
+    let (text, mut spans, mut truncated) = (parts.whole("")?, Vec::new(), None);
+    let mut lines = Lines::new(text.as_slice());
     while let Some(line) = lines.next_line()? {
-        spans.insert(line.number, Span { part: String::new(), at: line.at, len: line.bytes.len() as u64 });
+        spans.push((line.number, Span { at: line.at, len: line.bytes.len() as u64, ..Span::default() }));
+        truncated = line.is_truncated().then_some(line.number);
     }
-    Ok((log, spans))
+    let store = Box::new(MemoryStore::of_lines(&text));
+    // Nothing is written through it, so that it needs no ids.
+    Ok((Session::open(store, IdSource::new(0)).map_err(of_log)?, spans, truncated))
 }
 
 impl Document for PiDocument {
@@ -76,14 +82,14 @@ impl Document for PiDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let log = &self.log;
+        let session = &self.session;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
-        view.notes = notes(log);
-        let context = build_context(log, log.leaf()).map_err(of_log)?;
+        let (context, unread) = session.context_and_notes(session.leaf()).map_err(of_log)?;
+        view.notes = self.notes(&unread);
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
             view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
         }
-        view.model = context.model.clone().or_else(|| log.header().model_id.clone());
+        view.model = context.model.clone().or_else(|| session.header().model_id.clone());
         for (entry, message) in context.entries.iter().zip(&context.messages) {
             view.provenance.push(self.place(entry, message));
         }
@@ -92,11 +98,13 @@ impl Document for PiDocument {
         Ok(view)
     }
 
+    /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
     fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let leaves = self.log.segment_ends(self.log.leaf()).map_err(of_log)?;
-        let at =
-            |leaf: &Option<EntryId>| build_context(&self.log, leaf.as_ref()).map(segment).map_err(of_log);
-        leaves.iter().map(at).collect()
+        let path = self.session.path().map_err(of_log)?;
+        let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());
+        let ends = (0..path.len()).filter(|at| path[*at].tag == EntryTag::Compaction).map(before);
+        let at = |leaf: Option<EntryId>| self.session.context(leaf.as_ref()).map(segment).map_err(of_log);
+        ends.chain([self.session.leaf().cloned()]).map(at).collect()
     }
 
     /// Appends a compaction, then edits; to take them back, the branch without them.
@@ -107,7 +115,7 @@ impl Document for PiDocument {
         let mut session = Session::open(store, IdSource::new(stamp.seed)).map_err(refused)?;
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
             let (first, last) = self.written_between(items)?;
-            session.take_back(first, last, stamp.now_ms).map_err(refused)?;
+            session.take_back(&first, &last, stamp.now_ms).map_err(refused)?;
         } else {
             for kind in self.entries(view, items, stamp)? {
                 session.append(&kind, stamp.now_ms).map_err(refused)?;
@@ -129,15 +137,43 @@ impl Document for PiDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        (self.log, self.lines) = read(self.parts.as_ref())?;
+        (self.session, self.lines, self.truncated) = read(self.parts.as_ref())?;
         Ok(())
     }
 }
 
 impl PiDocument {
     fn place(&self, entry: &EntryId, message: &Message) -> Option<Place> {
-        let record = self.lines.get(&self.log.entry(entry)?.line)?.clone();
+        let record = self.record(self.session.tree().node(entry)?.line)?.clone();
         Some(Place::whole(record, message))
+    }
+
+    /// Returns where a line stands.
+    fn record(&self, line: usize) -> Option<&Span> {
+        let at = self.lines.binary_search_by_key(&line, |(number, _)| *number).ok()?;
+        Some(&self.lines[at].1)
+    }
+
+    fn context(&self) -> Result<Context, NotExpressible> {
+        self.session.context(self.session.leaf()).map_err(refused)
+    }
+
+    /// Returns what there is to say of lines that were passed over: of any that are no entry, and of those that the model
+    /// would see.
+    fn notes(&self, unread: &[LogNote]) -> Vec<Note> {
+        let of_line = |note: &LogNote| match note {
+            LogNote::BadLine { line, .. } => Some(*line),
+            _ => None,
+        };
+        let bad = self.session.notes().iter().chain(unread).filter_map(of_line);
+        let bad: Vec<usize> = bad.filter(|line| Some(*line) != self.truncated).collect();
+        let unreadable = bad.iter().min().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
+        let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
+        let newer = self.session.notes().iter().find_map(|note| match note {
+            LogNote::NewerVersion { version } => Some(Note::NewerVersion { version: *version }),
+            _ => None,
+        });
+        unreadable.into_iter().chain(newer).chain(truncated).collect()
     }
 
     fn text(&self) -> Result<Vec<u8>, NotExpressible> {
@@ -146,29 +182,29 @@ impl PiDocument {
 
     /// Returns the first and the last entry that one step wrote after the old records of the items and before the
     /// messages that came since: a compaction and the edits next to it, or edits alone, all of one time.
-    fn written_between(&self, items: &[Item<'_>]) -> Result<(&EntryId, &EntryId), NotExpressible> {
-        let context = build_context(&self.log, self.log.leaf()).map_err(refused)?;
-        let path = self.log.path(self.log.leaf()).map_err(refused)?;
-        let is_old = |entry: &Entry| {
-            let span = self.lines.get(&entry.line);
+    fn written_between(&self, items: &[Item<'_>]) -> Result<(EntryId, EntryId), NotExpressible> {
+        let context = self.context()?;
+        let path = self.session.path().map_err(refused)?;
+        let is_old = |entry: &Node| {
+            let span = self.record(entry.line);
             items.iter().any(|item| matches!(item, Item::Old(old) if Some(old) == span))
         };
         let since = items.iter().find_map(|item| match item {
             Item::Same(at) => context.entries.get(*at),
             _ => None,
         });
-        let start = path.iter().rposition(|entry| is_old(entry)).map_or(0, |at| at + 1);
+        let start = path.iter().rposition(is_old).map_or(0, |at| at + 1);
         let end = since.and_then(|id| path.iter().rposition(|entry| entry.id == *id)).unwrap_or(path.len());
-        let is_edit = |entry: &&Entry| entry.kind.tag() == EntryTag::ContextEdit;
+        let is_edit = |entry: &Node| entry.tag == EntryTag::ContextEdit;
         let written = path.get(start..end).unwrap_or_default();
-        let compaction = written.iter().rposition(|entry| entry.kind.tag() == EntryTag::Compaction);
+        let compaction = written.iter().rposition(|entry| entry.tag == EntryTag::Compaction);
         let at = compaction.or_else(|| written.iter().rposition(is_edit));
         let at = at.ok_or_else(|| refused(SessionError::NothingToUndo))?;
-        let is_of_step = |entry: &&&Entry| is_edit(entry) && entry.timestamp == written[at].timestamp;
+        let is_of_step = |entry: &&Node| is_edit(entry) && entry.timestamp == written[at].timestamp;
         let n_after = written[at + 1..].iter().take_while(is_of_step).count();
         let is_alone = compaction.is_none();
         let n_before = written[..at].iter().rev().take_while(|entry| is_alone && is_of_step(entry)).count();
-        Ok((&written[at - n_before].id, &written[at + n_after].id))
+        Ok((written[at - n_before].id.clone(), written[at + n_after].id.clone()))
     }
 
     /// Returns the entries that make the view into the items.
@@ -178,7 +214,7 @@ impl PiDocument {
         items: &[Item<'_>],
         stamp: &Stamp,
     ) -> Result<Vec<EntryKind>, NotExpressible> {
-        let context = build_context(&self.log, self.log.leaf()).map_err(refused)?;
+        let context = self.context()?;
         let (digest, kept) = match items {
             [Item::New(digest), kept @ ..] => (Some(*digest), kept),
             kept => (None, kept),
@@ -243,22 +279,4 @@ fn segment(context: Context) -> Segment {
     let current = context.requests.into_iter().filter(|request| request.is_current);
     let usage = current.map(|it| UsageAt { at: it.at, usage: it.usage, model: it.model }).collect();
     Segment::new(context.messages, usage)
-}
-
-fn notes(log: &SessionLog) -> Vec<Note> {
-    let bad: Vec<usize> = log
-        .notes()
-        .iter()
-        .filter_map(|note| match note {
-            LogNote::BadLine { line, .. } => Some(*line),
-            _ => None,
-        })
-        .collect();
-    let unreadable = bad.first().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
-    let others = log.notes().iter().filter_map(|note| match *note {
-        LogNote::TruncatedLastLine { line } => Some(Note::TruncatedLastLine { line }),
-        LogNote::NewerVersion { version } => Some(Note::NewerVersion { version }),
-        _ => None,
-    });
-    unreadable.into_iter().chain(others).collect()
 }

@@ -7,38 +7,54 @@
 //! with its JSON.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Map;
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message};
 
-use super::lenient::{blocks, content, count, exit_code, no_content, or_default, timestamp, tokens};
-use super::{CustomMessage, EntryKind, EntryTag, Logged, Request, StopReason};
+use super::lenient::{Tokens, content, count, exit_code, no_content, or_default, timestamp};
+use super::{EntryKind, EntryTag, Logged, Request, StopReason};
 use crate::error::SessionError;
 use crate::id::EntryId;
 use wb_record::lines::Line;
 
-/// What every line has; ids are missing in files of version 1.
+/// What every line has, and what it says if it is a message; ids are missing in files of version 1.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Envelope {
+pub(crate) struct Envelope<M> {
     pub(crate) r#type: String,
     pub(crate) id: Option<EntryId>,
     pub(crate) parent_id: Option<EntryId>,
     #[serde(default, deserialize_with = "timestamp")]
     pub(crate) timestamp: i64,
+    message: Option<M>,
+}
+
+/// The place of an entry, what it says, and what is wrong where only its place can be read.
+pub(crate) type Read = (Envelope<IgnoredAny>, EntryKind, Option<String>);
+
+/// Reads an entry; a message in one go.
+pub(crate) fn read(line: Line<'_>) -> Result<Read, SessionError> {
+    let of_json = |error| SessionError::of_json(line.number, &error);
+    let Ok(whole) = line.parse::<Envelope<PiMessage>>() else {
+        let place: Envelope<IgnoredAny> = line.parse().map_err(of_json)?;
+        let (kind, bad) = read_kind_or_nothing(line, EntryTag::of(&place.r#type, None), place.timestamp);
+        return Ok((place, kind, bad));
+    };
+    let Envelope { r#type, id, parent_id, timestamp, message } = whole;
+    let (kind, bad) = match (EntryTag::of(&r#type, None), message) {
+        (EntryTag::Message, Some(message)) => or_nothing(said(line, message, timestamp).map_err(of_json)),
+        (tag, _) => read_kind_or_nothing(line, tag, timestamp),
+    };
+    Ok((Envelope { r#type, id, parent_id, timestamp, message: None }, kind, bad))
 }
 
 /// Reads what an entry of a kind says from its line; `timestamp` is the entry's own.
 pub(crate) fn read_kind(line: Line<'_>, tag: EntryTag, timestamp: i64) -> Result<EntryKind, SessionError> {
     let kind = match tag {
-        EntryTag::Answer | EntryTag::Message => match line.parse::<MessageLine>() {
-            Ok(read) => match read.message.into_logged(timestamp) {
-                Some(logged) => Ok(EntryKind::Message(logged)),
-                None => line.parse().map(EntryKind::Other),
-            },
-            Err(error) => Err(error),
-        },
+        EntryTag::Answer | EntryTag::Message => {
+            line.parse().and_then(|MessageLine { message }| said(line, message, timestamp))
+        }
         EntryTag::ModelChange => or_other(line, EntryKind::ModelChange),
         EntryTag::ThinkingLevelChange => or_other(line, EntryKind::ThinkingLevelChange),
         EntryTag::Compaction => line.parse().map(EntryKind::Compaction),
@@ -59,7 +75,11 @@ pub(crate) fn read_kind_or_nothing(
     tag: EntryTag,
     timestamp: i64,
 ) -> (EntryKind, Option<String>) {
-    match read_kind(line, tag, timestamp) {
+    or_nothing(read_kind(line, tag, timestamp))
+}
+
+fn or_nothing(kind: Result<EntryKind, SessionError>) -> (EntryKind, Option<String>) {
+    match kind {
         Ok(kind) => (kind, None),
         Err(error) => (EntryKind::Other(Map::new()), Some(error.what())),
     }
@@ -78,80 +98,98 @@ struct MessageLine {
     message: PiMessage,
 }
 
-/// The forms of a message in pi's files.
+/// Returns what a line with a message says; one of a role that is not known stays what it is.
+fn said(line: Line<'_>, message: PiMessage, timestamp: i64) -> Result<EntryKind, serde_json::Error> {
+    match message.into_logged(timestamp) {
+        Some(logged) => Ok(EntryKind::Message(logged)),
+        None => line.parse().map(EntryKind::Other),
+    }
+}
+
+/// Who speaks in a message of pi's files.
 #[derive(Deserialize)]
-#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum PiMessage {
-    User {
-        #[serde(default = "no_content", deserialize_with = "content")]
-        content: Content,
-        #[serde(default, deserialize_with = "timestamp")]
-        timestamp: i64,
-    },
-    Assistant {
-        #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
-        api: Option<String>,
-        provider: Option<String>,
-        model: Option<String>,
-        usage: Option<PiUsage>,
-        #[serde(default, deserialize_with = "or_default")]
-        stop_reason: StopReason,
-        error_message: Option<String>,
-    },
-    ToolResult {
-        #[serde(default, deserialize_with = "or_default")]
-        tool_call_id: String,
-        #[serde(default, deserialize_with = "or_default")]
-        tool_name: String,
-        #[serde(default, deserialize_with = "blocks")]
-        content: Vec<Block>,
-        #[serde(default, deserialize_with = "or_default")]
-        is_error: bool,
-    },
-    BashExecution {
-        #[serde(default, deserialize_with = "or_default")]
-        command: String,
-        #[serde(default, deserialize_with = "or_default")]
-        output: String,
-        #[serde(default, deserialize_with = "exit_code")]
-        exit_code: Option<i32>,
-        #[serde(default, deserialize_with = "or_default")]
-        exclude_from_context: bool,
-    },
+#[serde(rename_all = "camelCase")]
+enum Role {
+    User,
+    Assistant,
+    ToolResult,
+    BashExecution,
     #[serde(alias = "hookMessage")]
-    Custom(CustomMessage),
+    Custom,
     #[serde(other)]
     Other,
+}
+
+/// A message in pi's files: the members of all roles side by side, since a role may stand behind them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PiMessage {
+    role: Role,
+    #[serde(default = "no_content", deserialize_with = "content")]
+    content: Content,
+    #[serde(default, deserialize_with = "timestamp")]
+    timestamp: i64,
+    api: Option<String>,
+    provider: Option<String>,
+    model: Option<String>,
+    usage: Option<PiUsage>,
+    #[serde(default, deserialize_with = "or_default")]
+    stop_reason: StopReason,
+    error_message: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    tool_call_id: String,
+    #[serde(default, deserialize_with = "or_default")]
+    tool_name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    is_error: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    command: String,
+    #[serde(default, deserialize_with = "or_default")]
+    output: String,
+    #[serde(default, deserialize_with = "exit_code")]
+    exit_code: Option<i32>,
+    #[serde(default, deserialize_with = "or_default")]
+    exclude_from_context: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    custom_type: String,
 }
 
 impl PiMessage {
     /// Returns the message in our own form, nothing for a role that is not known.
     fn into_logged(self, entry_timestamp: i64) -> Option<Logged> {
+        let Self { role, content, timestamp, api, provider, model, stop_reason, error_message, .. } = self;
         let (mut request, mut is_excluded) = (None, false);
-        let message = match self {
-            Self::User { content, timestamp } => {
+        let message = match role {
+            Role::User => {
                 let timestamp = if timestamp == 0 { entry_timestamp } else { timestamp };
                 Message::User { content, timestamp }
             }
-            Self::Assistant { content, api, provider, model, usage, stop_reason, error_message } => {
-                let usage = usage.map(PiUsage::into_usage);
+            Role::Assistant => {
+                let usage = self.usage.map(PiUsage::into_usage);
                 request = Some(Request { api, provider, model, usage, stop_reason });
-                Message::Assistant { content, error_message }
+                Message::Assistant { content: blocks(content), error_message }
             }
-            Self::ToolResult { tool_call_id, tool_name, content, is_error } => {
-                Message::ToolResult { tool_call_id, tool_name, content, is_error }
+            Role::ToolResult => {
+                let Self { tool_call_id, tool_name, is_error, .. } = self;
+                Message::ToolResult { tool_call_id, tool_name, content: blocks(content), is_error }
             }
-            Self::BashExecution { command, output, exit_code, exclude_from_context } => {
+            Role::BashExecution => {
+                let Self { command, output, exit_code, exclude_from_context, .. } = self;
                 is_excluded = exclude_from_context;
                 Message::BashExecution { command, output, exit_code }
             }
-            Self::Custom(CustomMessage { custom_type, content, .. }) => {
-                Message::Custom { custom_type, content }
-            }
-            Self::Other => return None,
+            Role::Custom => Message::Custom { custom_type: self.custom_type, content },
+            Role::Other => return None,
         };
         Some(Logged { message, request, is_excluded })
+    }
+}
+
+/// Returns the blocks of a body, a text as one.
+fn blocks(content: Content) -> Vec<Block> {
+    match content {
+        Content::Text(text) => vec![Block::Text { text }],
+        Content::Blocks(blocks) => blocks,
     }
 }
 
@@ -163,8 +201,8 @@ struct PiUsage {
     input: u64,
     #[serde(deserialize_with = "count")]
     output: u64,
-    cache_read: Option<Value>,
-    cache_write: Option<Value>,
+    cache_read: Option<Tokens>,
+    cache_write: Option<Tokens>,
 }
 
 impl PiUsage {
@@ -172,8 +210,8 @@ impl PiUsage {
         Usage {
             input_tokens: self.input,
             output_tokens: self.output,
-            cache_read_tokens: self.cache_read.as_ref().map(tokens),
-            cache_write_tokens: self.cache_write.as_ref().map(tokens),
+            cache_read_tokens: self.cache_read.map(|tokens| tokens.0),
+            cache_write_tokens: self.cache_write.map(|tokens| tokens.0),
         }
     }
 }

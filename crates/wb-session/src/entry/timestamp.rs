@@ -11,10 +11,8 @@
 /// assert_eq!(wb_session::parse_iso_ms("yesterday"), None);
 /// ```
 pub fn parse_iso_ms(text: &str) -> Option<i64> {
-    let (date, clock) = match text.split_once(['T', 't', ' ']) {
-        Some((date, clock)) => (date, clock),
-        None => (text, "00:00:00"),
-    };
+    let between = text.bytes().position(|byte| matches!(byte, b'T' | b't' | b' '));
+    let (date, clock) = between.map_or((text, "00:00:00"), |at| (&text[..at], &text[at + 1..]));
     let (clock, offset_ms) = split_zone(clock)?;
     Some(days(date)? * 86_400_000 + clock_ms(clock)? - offset_ms)
 }
@@ -85,8 +83,9 @@ fn clock_ms(clock: &str) -> Option<i64> {
     if hours > 24 || minutes > 59 || seconds > 60 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let padded: String = fraction.chars().chain("000".chars()).take(3).collect();
-    Some(((hours * 60 + minutes) * 60 + seconds) * 1000 + number(&padded, 3)?)
+    let digits = fraction.bytes().chain(*b"000").take(3);
+    let ms = digits.fold(0, |ms, digit| ms * 10 + i64::from(digit - b'0'));
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1000 + ms)
 }
 
 /// Cuts the zone off a clock time and returns how far it is ahead of UTC.
@@ -106,7 +105,9 @@ fn split_zone(clock: &str) -> Option<(&str, i64)> {
 /// Reads exactly `n_digits` decimal digits, at most nine.
 fn number(text: &str, n_digits: usize) -> Option<i64> {
     let is_number = text.len() == n_digits && (1..=9).contains(&n_digits);
-    if is_number && text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+    let value = |byte: u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
+    let add = |number: i64, byte: u8| Some(number * 10 + value(byte)?);
+    if is_number { text.bytes().try_fold(0, add) } else { None }
 }
 
 #[cfg(test)]

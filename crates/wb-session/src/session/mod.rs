@@ -128,14 +128,23 @@ impl Session {
 
     /// Reads the entry at a place of the tree, by way of a buffer.
     pub(crate) fn read(&self, at: usize, buffer: &mut Vec<u8>) -> Result<Entry, SessionError> {
+        Ok(self.read_with_fault(at, buffer)?.0)
+    }
+
+    /// Reads an entry, with what is wrong where only its place can be read.
+    fn read_with_fault(
+        &self,
+        at: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(Entry, Option<String>), SessionError> {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
-        let (mut kind, _) = decode::read_kind_or_nothing(line, tag, timestamp);
+        let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
         }
-        Ok(Entry { id, parent_id, timestamp, line: number, kind })
+        Ok((Entry { id, parent_id, timestamp, line: number, kind }, bad))
     }
 
     /// Builds the context at a leaf as [`build_context`](crate::build_context) does, and reads no more for it than
@@ -144,6 +153,13 @@ impl Session {
     /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
     /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
+        self.context_and_notes(leaf).map(|(context, _)| context)
+    }
+
+    /// Builds the context at a leaf, with a note for each entry that it would show if more of it than its place could be
+    /// read.
+    pub fn context_and_notes(&self, leaf: Option<&EntryId>) -> Result<(Context, Vec<LogNote>), SessionError> {
+        let mut notes = Vec::new();
         let mut buffer = Vec::new();
         let path = self.reach(leaf, &mut buffer)?;
         let tags: Vec<EntryTag> = path.iter().map(|at| self.tree.tag(*at)).collect();
@@ -160,11 +176,12 @@ impl Session {
         draft.thinking_level = self.last(path.last(), tells_level, context::thinking_level)?;
         for at in std::mem::take(&mut draft.selection.kept) {
             if tags[at].is_visible() {
-                let Entry { id, kind, .. } = self.read(path[at], &mut buffer)?;
+                let (Entry { id, kind, line, .. }, bad) = self.read_with_fault(path[at], &mut buffer)?;
+                notes.extend(bad.map(|what| LogNote::BadLine { line, what }));
                 draft.push(id, kind, at);
             }
         }
-        Ok(draft.finish())
+        Ok((draft.finish(), notes))
     }
 
     /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last

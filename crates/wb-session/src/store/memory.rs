@@ -1,5 +1,9 @@
 //! Records in memory.
 
+use std::ops::Range;
+
+use memchr::memchr_iter;
+
 use super::{EntryStore, Record};
 use crate::error::StoreError;
 
@@ -8,36 +12,46 @@ use crate::error::StoreError;
 /// Positions count from 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    records: Vec<Vec<u8>>,
+    /// The records one after another; what ends a line may stand between two.
+    text: Vec<u8>,
+    /// Where each record stands.
+    records: Vec<Range<usize>>,
 }
 
 impl MemoryStore {
     /// Takes the lines of a log, whatever they are.
     pub fn of_lines(log: &[u8]) -> Self {
         let lines = log.strip_suffix(b"\n").unwrap_or(log);
-        let lines = (!log.is_empty()).then(|| lines.split(|byte| *byte == b'\n'));
-        Self { records: lines.into_iter().flatten().map(<[u8]>::to_vec).collect() }
+        let ends = memchr_iter(b'\n', lines).chain((!log.is_empty()).then_some(lines.len()));
+        let mut start = 0;
+        let records = ends.map(|end| std::mem::replace(&mut start, end + 1)..end).collect();
+        Self { text: log.to_vec(), records }
     }
 }
 
 impl EntryStore for MemoryStore {
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
         let first = self.records.len() as u64;
-        self.records.extend(records.iter().map(|record| record.bytes().to_vec()));
+        for record in records {
+            let start = self.text.len();
+            self.text.extend_from_slice(record.bytes());
+            self.records.push(start..self.text.len());
+        }
         Ok((first..self.records.len() as u64).collect())
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
         for (position, record) in (0..).zip(&self.records) {
-            each(position, record);
+            each(position, &self.text[record.clone()]);
         }
         Ok(())
     }
 
     fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
         let found = usize::try_from(position).ok().and_then(|at| self.records.get(at));
+        let found = found.ok_or(StoreError::NoRecord { position })?;
         record.clear();
-        record.extend_from_slice(found.ok_or(StoreError::NoRecord { position })?);
+        record.extend_from_slice(&self.text[found.clone()]);
         Ok(())
     }
 

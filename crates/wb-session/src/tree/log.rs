@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::climb;
 use crate::entry::decode::{self, Envelope};
 use crate::entry::lenient;
-use crate::entry::{Entry, EntryKind, EntryTag};
+use crate::entry::{Entry, EntryKind};
 use crate::error::{SessionError, Torn};
 use crate::id::EntryId;
 use wb_record::lines::{Line, Lines};
@@ -146,10 +146,7 @@ impl SessionLog {
 
     /// Reads an entry, with what is wrong with it where only its place can be read.
     fn read_entry(&self, line: Line<'_>) -> Result<(Entry, Option<String>), SessionError> {
-        let mut envelope: Envelope =
-            line.parse().map_err(|error| SessionError::of_json(line.number, &error))?;
-        let tag = EntryTag::of(&envelope.r#type, None);
-        let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, envelope.timestamp);
+        let (mut envelope, mut kind, bad) = decode::read(line)?;
         if self.header.version < 2 {
             envelope.id = Some(EntryId::of_record(self.entries.len() + 1));
             envelope.parent_id = self.leaf().cloned();

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::bytes::{STEP, Step, first};
+
 /// Shorter ones say too little to be worth a line.
 const LEAST_BYTES: usize = 5;
 /// Longer ones are data.
@@ -30,27 +32,23 @@ pub(crate) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
     }
 }
 
-/// Bytes that are looked at together.
-const STEP: usize = 32;
-
 /// Returns the next byte that makes a name of its word, or may.
 fn next_telling(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk)
-        && !any_telling(step)
-    {
-        at += STEP;
+    while let Some(step) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        if let Some(n) = first(telling(*step)) {
+            return Some(at + n);
+        }
+        at += step.len();
     }
     let n = bytes.get(at..)?.iter().position(|byte| CLASSES[usize::from(*byte)] & TELLING != 0)?;
     Some(at + n)
 }
 
-/// Looks at one step without branches, so that the compiler can use vector instructions.
-fn any_telling(step: &[u8; STEP]) -> bool {
-    let is_in = |byte: u8, first: u8, last: u8| u8::from(byte.wrapping_sub(first) <= last - first);
-    // A dot, a slash and the digits follow each other.
-    let tells = |byte: u8| is_in(byte, b'.', b'9') | is_in(byte, b'A', b'Z') | u8::from(byte == b'_');
-    step.iter().fold(0, |found, byte| found | tells(*byte)) != 0
+/// Marks the bytes that tell of a name; a dot, a slash and the digits follow each other.
+fn telling(step: [u8; STEP]) -> u64 {
+    let step = Step::of(step);
+    step.is_in(b'.', b'9') | step.is_in(b'A', b'Z') | step.is_in(b'_', b'_')
 }
 
 /// Returns where the scheme of an address begins whose slashes begin at `start`; it is a word of its own behind `from`.
@@ -218,6 +216,14 @@ const fn classes() -> [u8; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_that_tell_of_a_name_are_those_of_the_classes() {
+        for byte in 0..=u8::MAX {
+            let is_telling = CLASSES[usize::from(byte)] & TELLING != 0;
+            assert_eq!(telling([byte; STEP]) != 0, is_telling, "{byte}");
+        }
+    }
 
     #[test]
     fn names_are_known_by_their_form() {

@@ -123,7 +123,7 @@ impl Rows {
     }
 
     fn take(&mut self, line: Line<'_>) {
-        match Fields::of(line.bytes) {
+        match Fields::with_inner(line.bytes, "payload") {
             Some(fields) => Reading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
             None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => self.passed.n_ignored += 1,
@@ -187,8 +187,8 @@ struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn of(line: &'a [u8], place: Range<usize>) -> Option<Self> {
-        let fields = Fields::of(&line[place.clone()])?;
+    fn of(line: &mut Fields<'a>, place: Range<usize>) -> Option<Self> {
+        let fields = line.take_known(&place).or_else(|| line.inner_at(place.clone()))?;
         let kind = fields.text("type").unwrap_or_default();
         Some(Self { fields, place, kind })
     }
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
         self.rows.last_ordinal = self.rows.last_ordinal.max(self.fields.number("ordinal"));
         let Some(place) = self.fields.place("payload") else { return self.bare(&kind) };
         self.rows.n_records += 1;
-        match Payload::of(self.line.bytes, place) {
+        match Payload::of(&mut self.fields, place) {
             Some(payload) => self.enveloped(&kind, &payload),
             None => self.rows.passed.n_ignored += 1,
         }
@@ -244,7 +244,10 @@ impl<'a> Reading<'a> {
         if self.fields.inner("metadata").is_some_and(|notes| notes.is("compaction_output", "true")) {
             return;
         }
-        let timestamp = self.fields.text("timestamp").or_else(|| self.fields.text("created_at"));
+        // Only of what the user says the time is told.
+        let is_message = matches!(&*payload.kind, "message" | "");
+        let told = |key| self.fields.text(key).filter(|_| is_message);
+        let timestamp = told("timestamp").or_else(|| told("created_at"));
         let timestamp = timestamp.and_then(|text| parse_iso_ms(&text)).unwrap_or(0);
         let item = self.span(payload.place.clone());
         self.rows.push(self.line.number, Kind::Item { item, timestamp });
@@ -256,7 +259,7 @@ impl<'a> Reading<'a> {
         let has = |key: &str| self.fields.place(key).is_some();
         if is_item || kind == "reasoning" || has("role") {
             self.rows.is_bare = true;
-            if let Some(payload) = Payload::of(self.line.bytes, 0..self.line.bytes.len()) {
+            if let Some(payload) = Payload::of(&mut self.fields, 0..self.line.bytes.len()) {
                 self.item(&payload);
             }
         } else if !has("record_type") && !has("instructions") {

@@ -44,7 +44,7 @@ impl Kind {
 
 /// Adds an event to the messages before it; returns whether it could be read.
 pub(super) fn add(draft: &mut Draft, kind: Kind, bytes: &[u8], record: Span) -> bool {
-    let Some(fields) = Fields::of(bytes) else { return false };
+    let Some(fields) = Fields::with_inner(bytes, "data") else { return false };
     let Some(data) = fields.inner("data") else { return false };
     let text = |key: &str| data.text(key).map(Cow::into_owned);
     match kind {

@@ -34,7 +34,7 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut rows = Self::default();
-        rows.end = LogEnd::of_lines(parts, |passed, fields, line| rows.take(passed, fields, line))?;
+        rows.end = LogEnd::of_lines(parts, "data", |passed, fields, line| rows.take(passed, fields, line))?;
         Ok(rows)
     }
 

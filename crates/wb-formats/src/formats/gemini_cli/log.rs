@@ -27,7 +27,7 @@ impl Log {
     pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut log = Self::default();
         if !log.read_object(parts)? {
-            log.end = LogEnd::of_lines(parts, |passed, fields, line| {
+            log.end = LogEnd::of_lines(parts, "$set", |passed, fields, line| {
                 log.record(parts, passed, fields, line);
             })?;
         }
@@ -69,7 +69,7 @@ impl Log {
 
     fn record(&mut self, parts: &dyn Parts, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
         if let Some(set) = fields.place("$set") {
-            let Some(inner) = Fields::of(&line.bytes[set.clone()]) else { return };
+            let Some(inner) = fields.inner_at(set.clone()) else { return };
             if let Some(places) = inner.elements("messages") {
                 let places = places.into_iter().map(|it| set.start + it.start..set.start + it.end);
                 let list = entries(line, places.collect());

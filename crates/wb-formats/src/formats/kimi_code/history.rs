@@ -56,7 +56,7 @@ pub(super) struct History {
 impl History {
     pub(super) fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
         let mut history = Self::default();
-        let end = LogEnd::of_lines(parts, |passed, fields, line| {
+        let end = LogEnd::of_lines(parts, "event", |passed, fields, line| {
             if fields.text("type").is_none() {
                 passed.n_ignored += 1;
             }

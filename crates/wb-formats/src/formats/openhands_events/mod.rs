@@ -160,7 +160,7 @@ fn runs(parts: &dyn Parts, whole: &[u8]) -> Result<(Vec<List>, LogEnd), FormatEr
         return Ok((vec![List { records, ..list }], LogEnd::default()));
     }
     let mut runs: Vec<List> = Vec::new();
-    let end = LogEnd::of_lines(parts, |_, fields, line| {
+    let end = LogEnd::of_lines(parts, "", |_, fields, line| {
         let Some(history) = fields.elements("history") else { return };
         let start = usize::try_from(line.at).unwrap_or(usize::MAX);
         let at = |place: Range<usize>| flat(whole, &(start + place.start..start + place.end));

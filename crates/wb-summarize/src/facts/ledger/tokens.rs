@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::bytes::Step;
+
 /// Longer words are data, unless they are paths.
 pub(crate) const MOST_BYTES: usize = 200;
 const MOST_PATH_BYTES: usize = 4_096;
@@ -53,15 +55,16 @@ fn runs(text: &str) -> impl Iterator<Item = (Range<usize>, u8)> {
         let start = end + bytes[end..].iter().position(|byte| CLASSES[usize::from(*byte)] != 0)?;
         let mut signs = 0;
         end = start;
-        for byte in &bytes[start..] {
-            let class = CLASSES[usize::from(*byte)];
-            if class == 0 {
-                break;
+        loop {
+            let n_letters = bytes[end..].first_chunk().map_or(0, |step| Step::of(*step).n_letters());
+            end += n_letters;
+            signs |= if n_letters > 0 { LETTER } else { 0 };
+            match bytes.get(end).map_or(0, |byte| CLASSES[usize::from(*byte)]) {
+                0 => return Some((start..end, signs)),
+                class => signs |= class,
             }
-            signs |= class;
             end += 1;
         }
-        Some((start..end, signs))
     })
 }
 
@@ -135,6 +138,19 @@ mod tests {
         let all = |text| Token::all(text).map(|token| token.text).collect::<Vec<_>>();
         assert_eq!(all("a src/b.rs:12, “x-y” 请c_d文 1.5 42"), ["src/b.rs", "x-y", "c_d", "1.5"]);
         assert!(all("").is_empty() && all(" 请 ").is_empty());
+    }
+
+    #[test]
+    fn a_run_may_be_longer_than_what_is_looked_at_together() {
+        let words =
+            ["ab", "abcdefg", "abcdefgh", "abcdefghi", "abcdefghijklmnopq", "abcdefgh_abcdefgh", "a2345678b"];
+        let text = words.join(" ");
+        let all: Vec<_> = Token::all(&text).collect();
+        assert_eq!(all.iter().map(|token| token.text).collect::<Vec<_>>(), words);
+        for token in all {
+            let signs = token.text.bytes().fold(0, |signs, byte| signs | CLASSES[usize::from(byte)]);
+            assert_eq!(token.signs, signs, "{}", token.text);
+        }
     }
 
     #[test]
