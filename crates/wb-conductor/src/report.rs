@@ -4,7 +4,7 @@ use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
 use wb_message::{PatchError, Undo};
-use wb_summarize::{Facts, Finding, FindingKind, NoDigest};
+use wb_summarize::{AskCosts, Facts, Finding, FindingKind, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +106,9 @@ pub struct CompactionReport {
     /// What in the model's digest the session does not bear out, which was struck, and which constraints were missing, which
     /// were added as far as they fit.
     pub findings: Vec<Finding>,
+    /// How the model was asked for the digest and what that was chosen by, where the host says that it is the model of the
+    /// conversation, and its prices are known.
+    pub asked: Option<AskCosts>,
     /// What the model's requests cost.
     pub usage: Usage,
     /// How many requests were made.
@@ -224,6 +227,9 @@ impl CompactionReport {
                 write!(f, ", {what} {count}")?;
             }
         }
-        Ok(())
+        match &self.asked {
+            Some(costs) => write!(f, "; {costs}"),
+            None => Ok(()),
+        }
     }
 }
