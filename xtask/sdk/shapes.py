@@ -401,6 +401,7 @@ ANTHROPIC = record(
             },
         ),
         "stream": BOOLEAN,
+        **CACHE,
     },
 )
 

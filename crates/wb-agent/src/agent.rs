@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, TokenEstimate};
+use wb_budget::{Family, FittedCounter, ModelCard, TokenEstimate};
 use wb_conductor::{
-    AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, Summarizer,
-    message_to_turn,
+    AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, message_to_turn,
 };
 use wb_host::is_overflow_error;
 use wb_message::markers::is_synthetic;
@@ -76,15 +76,17 @@ pub struct Agent {
     /// The entry of each message.
     entries: Vec<EntryId>,
     last_step: Option<StepNote>,
+    /// When the model has answered last.
+    answered_ms: i64,
 }
 
 impl Agent {
     /// Begins a session, or goes on with one: calls that were under way when it was left are answered first.
     pub fn new(model: Model, tools: ToolBox, journal: Journal) -> Result<Self, AgentError> {
         let descriptors = tools.descriptors();
-        let compactor = compactor(&model, &descriptors);
+        let compactor = compactor(&model);
         let opened = journal.load(&ToolVocabulary::UNIVERSAL)?;
-        let context = follow(&compactor).resume(&opened.messages, opened.facts);
+        let context = follow(&compactor, &descriptors).resume(&opened.messages, opened.facts);
         let (messages, entries) = (opened.messages, opened.entries);
         let mut agent = Self {
             model,
@@ -96,6 +98,7 @@ impl Agent {
             messages,
             entries,
             last_step: opened.last_step,
+            answered_ms: 0,
         };
         agent.answer_open_calls()?;
         Ok(agent)
@@ -183,9 +186,18 @@ impl Agent {
         Ok(Ended::Stopped)
     }
 
+    /// Notices that the provider's cache has outlived its time since the last answer.
+    fn note_idle_time(&mut self) {
+        let idle = u64::try_from(now_ms().saturating_sub(self.answered_ms)).unwrap_or(0);
+        if self.model.cache_life.is_some_and(|life| Duration::from_millis(idle) >= life) {
+            self.context.cache_is_cold();
+        }
+    }
+
     /// Brings the transcript within the window: a digest that has come is put in, a full window is compacted, and above
     /// the threshold a digest is asked for meanwhile.
     fn make_room(&mut self, show: Show<'_>) -> Result<(), AgentError> {
+        self.note_idle_time();
         if let Some(report) = self.context.finish(&mut self.messages) {
             self.record(&report, show)?;
         }
@@ -221,6 +233,7 @@ impl Agent {
             more.into_iter().try_for_each(|message| self.append(message, None))?;
             return Ok(None);
         }
+        self.answered_ms = now_ms();
         let (request, usage) = (request_of(&reply), reply.usage);
         let is_taken =
             |id: &str| self.messages.iter().flat_map(Message::calls).any(|(known, ..)| known == id);
@@ -287,8 +300,9 @@ impl Agent {
 
     /// Follows a transcript that was changed elsewhere; what the session has shown stays known.
     fn follow_anew(&mut self) {
+        self.context.cancel();
         let facts = self.context.facts().clone();
-        let context = std::mem::replace(&mut self.context, follow(&self.compactor));
+        let context = std::mem::replace(&mut self.context, AgentContext::new(ModelCard::default()));
         self.context = context.resume(&self.messages, facts);
     }
 
@@ -301,18 +315,9 @@ impl Agent {
         show: Show<'_>,
     ) -> Result<CompactionReport, AgentError> {
         self.context.cancel();
-        let opts = forced(cancel);
-        let report = match (instructions, summarizer(&self.model)) {
-            (Some(instructions), Some(by)) => {
-                let compactor = self.compactor.clone().summarizer(by.instructions(Some(instructions)));
-                let facts = self.context.facts().clone();
-                let mut once = AgentContext::with(compactor).resume(&self.messages, facts);
-                let report = Box::pin(once.compact(&mut self.messages, &opts)).await;
-                self.follow_anew();
-                report
-            }
-            _ => Box::pin(self.context.compact(&mut self.messages, &opts)).await,
-        };
+        self.note_idle_time();
+        let opts = CondenseOpts { instructions: instructions.map(str::to_owned), ..forced(cancel) };
+        let report = Box::pin(self.context.compact(&mut self.messages, &opts)).await;
         self.record(&report, show)?;
         Ok(report)
     }
@@ -351,26 +356,20 @@ fn head(descriptors: &[ToolDescriptor]) -> Conversation {
     Conversation { system, turns: Vec::new(), tools }
 }
 
-fn summarizer(model: &Model) -> Option<Summarizer> {
-    model.writes_digests.then(|| Summarizer::new(Arc::clone(&model.invoker)))
-}
-
 /// Files are not given back after a compaction: a log has no place for them between the digest and the tail, and the
 /// model can read them again.
-fn compactor(model: &Model, descriptors: &[ToolDescriptor]) -> Compactor {
+fn compactor(model: &Model) -> Compactor {
     let pipeline = Pipeline::default().max_restored(0);
-    let compactor = Compactor::new().card(ModelCard::with_window(model.window)).pipeline(pipeline);
-    let compactor = compactor.overhead_of(&head(descriptors));
-    match summarizer(model) {
-        Some(by) => compactor.summarizer(by),
-        None => compactor,
-    }
+    let counter = FittedCounter::of_model(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
+    let compactor = Compactor::new().card(model.card.clone()).counter(Arc::new(counter)).pipeline(pipeline);
+    if model.writes_digests { compactor.invoke(Arc::clone(&model.invoker)) } else { compactor }
 }
 
 /// Follows a transcript; a digest is asked for in the background from three quarters of the limit on.
-fn follow(compactor: &Compactor) -> AgentContext {
+fn follow(compactor: &Compactor, descriptors: &[ToolDescriptor]) -> AgentContext {
     let limit = compactor.budget().ok().map(|budget| budget.limit);
-    AgentContext::with(compactor.clone()).start_above(limit.map(|limit| limit / 4 * 3))
+    let context = AgentContext::with(compactor.clone()).same_model(head(descriptors), None);
+    context.start_above(limit.map(|limit| limit / 4 * 3))
 }
 
 fn forced(cancel: &CancellationToken) -> CondenseOpts {

@@ -26,7 +26,8 @@ pub(crate) async fn ask(
     cancel: &CancellationToken,
     show: &mut (dyn FnMut(&str) + Send),
 ) -> Answer {
-    let options = StreamOptions { cancel: Some(cancel.clone()), ..StreamOptions::default() };
+    let options =
+        StreamOptions { cancel: Some(cancel.clone()), prompt_cache: true, ..StreamOptions::default() };
     let mut stream = invoker.invoke(conversation, options);
     let mut draft = ReplyDraft::default();
     loop {

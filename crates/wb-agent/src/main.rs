@@ -105,7 +105,7 @@ fn agent(args: &Args) -> Result<Agent, AgentError> {
     let sandbox = Sandbox::new(&args.folder)
         .map_err(|source| AgentError::File { what: named(&args.folder), source })?;
     let mut model = Model::find(&args.model, args.base_url.as_deref())?;
-    model.window = args.window.unwrap_or(model.window);
+    model.card.context_window = args.window.unwrap_or(model.card.context_window);
     let logs = logs(args)?;
     let journal = match &args.resume {
         None => Journal::create(&logs, sandbox.root())?,

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use wb_budget::Catalog;
 use wb_budget::catalog::DEFAULT_WINDOW;
+use wb_budget::{Catalog, ModelCard};
 use wb_dialect::Dialect;
 use wb_providers::{ProviderError, ProviderOpts};
 use wb_summarize::ModelInvoker;
@@ -23,8 +24,10 @@ pub struct Model {
     pub invoker: Arc<dyn ModelInvoker>,
     /// The dialects that each request must be valid for.
     pub dialects: Vec<Dialect>,
-    /// The window that is assumed, in tokens.
-    pub window: u64,
+    /// What is known of it: its window, and its prices where the catalog has them.
+    pub card: ModelCard,
+    /// How long its provider keeps a prompt in the cache after it was last read, where that is known.
+    pub cache_life: Option<Duration>,
     /// Whether it can write digests.
     pub writes_digests: bool,
 }
@@ -32,14 +35,15 @@ pub struct Model {
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Model");
-        shown.field("dialects", &self.dialects).field("window", &self.window).finish_non_exhaustive()
+        shown.field("dialects", &self.dialects).field("card", &self.card).finish_non_exhaustive()
     }
 }
 
 impl Model {
     /// Takes a model that needs no network. Its requests must be valid for everybody.
     pub fn offline(invoker: Arc<dyn ModelInvoker>, writes_digests: bool) -> Self {
-        Self { invoker, dialects: Dialect::ALL.to_vec(), window: OFFLINE_WINDOW, writes_digests }
+        let (dialects, card) = (Dialect::ALL.to_vec(), ModelCard::with_window(OFFLINE_WINDOW));
+        Self { invoker, dialects, card, cache_life: None, writes_digests }
     }
 
     /// Finds a model by its name: `offline`, `script:FILE`, or `PROVIDER:MODEL`. Nothing is sent yet.
@@ -68,8 +72,12 @@ fn over_http(provider: &str, model: &str, base_url: Option<&str>) -> Result<Mode
     let opts = ProviderOpts::named(provider, model, base_url).map_err(failed)?;
     let dialects = vec![opts.dialect()];
     let opts = opts.key_from_env().map_err(|error| failed(error.into()))?;
-    let known = Catalog::built_in().find(model).map(|entry| &entry.card);
-    let window = known.map_or(DEFAULT_WINDOW, |card| card.context_window);
+    let known = Catalog::built_in().find(model);
+    let card = known.map_or_else(
+        || ModelCard { id: model.to_owned(), ..ModelCard::with_window(DEFAULT_WINDOW) },
+        |entry| entry.card.clone(),
+    );
+    let cache_life = known.and_then(|entry| entry.cache).map(|rules| Duration::from_secs(rules.life_seconds));
     let invoker = Arc::new(opts.build().map_err(failed)?);
-    Ok(Model { invoker, dialects, window, writes_digests: true })
+    Ok(Model { invoker, dialects, card, cache_life, writes_digests: true })
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use serde::Serialize;
+use serde_json::Value;
 use wb_budget::{CatalogEntry, Prices};
 
 use crate::args::Models;
@@ -18,14 +19,36 @@ use crate::wrap::Page;
 
 /// The answer of `wb models --json`.
 #[derive(Serialize)]
-struct Known<'a> {
-    models: Vec<&'a CatalogEntry>,
+struct Known {
+    models: Vec<Value>,
+}
+
+/// Returns the figures of a model under names as all answers of `wb` have them; the catalog's own are those of its file.
+fn entry(model: &CatalogEntry) -> Result<Value> {
+    Ok(snake_case(serde_json::to_value(model)?))
+}
+
+fn snake_case(value: Value) -> Value {
+    let name = |name: String| {
+        let step = |char: char| {
+            let is_step = char.is_ascii_uppercase();
+            [is_step.then_some('_'), Some(char.to_ascii_lowercase())].into_iter().flatten()
+        };
+        name.chars().flat_map(step).collect::<String>()
+    };
+    match value {
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (name(key), snake_case(value))).collect()
+        }
+        Value::Array(list) => list.into_iter().map(snake_case).collect(),
+        value => value,
+    }
 }
 
 /// Shows one model, or all.
 pub(crate) fn models(shell: &Shell, args: &Models) -> Result<()> {
     let catalog = catalog(shell)?;
-    let models = match &args.id {
+    let models: Vec<&CatalogEntry> = match &args.id {
         None => catalog.models.iter().collect(),
         Some(id) => vec![catalog.look_up(id).map_err(|unknown| {
             let hint =
@@ -34,6 +57,7 @@ pub(crate) fn models(shell: &Shell, args: &Models) -> Result<()> {
         })?],
     };
     if shell.is_json {
+        let models = models.into_iter().map(entry).collect::<Result<_>>()?;
         return shell.print_json(&Known { models });
     }
     shell.print(|page| match models[..] {

@@ -27,6 +27,9 @@ pub struct CondenseOpts {
     /// far off sets `ContextTracker::calibrated` as the counter. An [`AgentContext`](crate::AgentContext) knows better:
     /// what it was told by [`anchor`](crate::AgentContext::anchor).
     pub context_tokens: u64,
+    /// What the digest is to hold besides, for a model; they take the place of the summarizer's own
+    /// [`instructions`](Summarizer::instructions).
+    pub instructions: Option<String>,
     /// Cancels this compaction, and no other; the input comes back as it was.
     pub cancel: Option<CancellationToken>,
 }
@@ -225,6 +228,10 @@ impl Compactor {
     /// Returns the summarizer that one compaction asks.
     pub(crate) fn summarizer_for(&self, opts: &CondenseOpts) -> Option<Summarizer> {
         let summarizer = self.summarizer.clone()?;
+        let summarizer = match opts.instructions.as_deref() {
+            Some(instructions) => summarizer.instructions(Some(instructions)),
+            None => summarizer,
+        };
         Some(if opts.model.is_some() { summarizer.model(opts.model.clone()) } else { summarizer })
     }
 }

@@ -9,12 +9,12 @@ use wb_budget::{Budget, ContextTracker, ModelCard, PolicyError, TokenEstimate, U
 use wb_message::markers::digest_body;
 use wb_message::{Conversation, Message, Undo};
 use wb_summarize::facts::FACTS_VERSION;
-use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, savings_ratio_ppm};
+use wb_summarize::{CompactionConfig, Facts, MIN_COMPACTION_GAIN_TOKENS, ThinkingLevel, savings_ratio_ppm};
 
 use crate::breaker::Breaker;
 use crate::compactor::{Compactor, CondenseOpts};
 use crate::continuation::{DEFAULT_MAX_CONTINUATIONS, ReplyDraft, TruncationState};
-use crate::plan::{Plan, Ready};
+use crate::plan::{Plan, Ready, Sent};
 use crate::prompt_cache::{PromptPrefix, StablePrefix};
 use crate::rate::Rate;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
@@ -59,10 +59,20 @@ pub struct AgentContext {
     /// How many tokens the context held when a digest would have saved too little.
     not_worth_it_at: Option<u64>,
     rate: Rate,
+    /// What is sent beside the transcript to the model that writes the digests too.
+    same_model: Option<SameModel>,
     /// What was sent last, where a cache is used.
     sent: Option<PromptPrefix>,
     continuation: TruncationState,
     max_continuations: u32,
+}
+
+/// What the model of the conversation, which writes the digests too, is sent in each request.
+#[derive(Debug)]
+struct SameModel {
+    /// System text and tools.
+    head: Conversation,
+    thinking: Option<ThinkingLevel>,
 }
 
 /// A digest that is asked for while turns go on.
@@ -108,6 +118,7 @@ impl AgentContext {
             min_savings_ppm: CompactionConfig::default().min_savings_ppm(),
             not_worth_it_at: None,
             rate: Rate::default(),
+            same_model: None,
             sent: None,
             continuation: TruncationState::default(),
             max_continuations: DEFAULT_MAX_CONTINUATIONS,
@@ -122,6 +133,18 @@ impl AgentContext {
         self.compactor = self.compactor.overhead_tokens(overhead_tokens);
         self.tracker = self.tracker.with_overhead_tokens(overhead_tokens);
         self
+    }
+
+    /// Says that the model of the conversation writes the digests too, through the same invoker, and what each request has beside
+    /// the messages: system text and tools, which are weighed as by [`Self::overhead_of`], and how much to think.
+    ///
+    /// A digest is then asked for behind the conversation as the provider has it in its cache, if that is cheaper than a prompt
+    /// by itself: the card tells the prices, and usage what is in the cache. The report tells what was weighed. The turns of
+    /// the host's requests must be those that [`message_to_turn`](crate::message_to_turn) makes of the messages, or the cache is missed.
+    #[must_use]
+    pub fn same_model(self, head: Conversation, thinking: Option<ThinkingLevel>) -> Self {
+        let weighed = self.overhead_of(&head);
+        Self { same_model: Some(SameModel { head, thinking }), ..weighed }
     }
 
     /// Asks for a digest while turns go on, as soon as the context holds more than so many tokens; for hosts that call
@@ -209,8 +232,13 @@ impl AgentContext {
         }
     }
 
-    /// Keeps what a model said, so that a digest without one can go on from there.
+    /// Keeps what a model said, so that a digest without one can go on from there. Where its reply behind the conversation was of no
+    /// use, it is asked by itself from now on.
     fn note_digest(&mut self, report: &CompactionReport, messages: &[Message]) {
+        let was_behind = report.asked.is_some_and(|costs| costs.is_behind());
+        if was_behind && matches!(&report.digest, Some(DigestSource::Local(reason)) if reason.is_of_reply()) {
+            self.same_model = None;
+        }
         if let Some(DigestSource::Model { .. }) = report.digest
             && let Some(digest) = messages.iter().find_map(digest_body)
         {
@@ -228,7 +256,9 @@ impl AgentContext {
     pub fn anchor(&mut self, messages: &[Message], usage: &Usage) -> Result<(), UsageRefused> {
         self.observe(messages);
         let at = self.tracker.len().saturating_sub(1);
-        self.tracker.anchor(at, usage, self.compactor.card.as_ref())
+        self.tracker.anchor(at, usage, self.compactor.card.as_ref())?;
+        self.rate.answered(usage);
+        Ok(())
     }
 
     /// Tells how full the window is; a window of 0 is an unknown one.
@@ -241,7 +271,13 @@ impl AgentContext {
     pub fn is_over(&mut self, messages: &[Message]) -> bool {
         self.observe(messages);
         let tokens = self.tracker.context_tokens();
-        self.compactor.budget().is_ok_and(|budget| budget.with_overhead(0).is_over(tokens))
+        let budget = self.compactor.budget().map(|budget| budget.with_overhead(0));
+        budget.is_ok_and(|budget| budget.doubting(self.margin_permille()).is_over(tokens))
+    }
+
+    /// Returns by how many thousandths there may be more tokens than are estimated; 0 once a provider has counted.
+    fn margin_permille(&self) -> u64 {
+        if self.tracker.is_calibrated() { 0 } else { self.compactor.counter.margin_permille() }
     }
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
@@ -431,14 +467,29 @@ impl AgentContext {
             self.facts_are_old = false;
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
+        let margin = self.margin_permille();
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        let budget = budget.map(|budget| budget.firing_above(tokens));
-        let plan = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts))?;
+        let budget = budget.map(|budget| budget.doubting(margin).firing_above(tokens));
+        let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
+        let doubted = |report: &mut CompactionReport| report.at_most_tokens = (margin > 0).then_some(at_most);
+        let planned = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts));
+        let mut plan = planned.map_err(|mut report| {
+            doubted(&mut report);
+            report
+        })?;
+        doubted(&mut plan.report);
         let worth = compactor.prices().map(|prices| self.rate.weigh(&plan, limit, prices));
-        Ok(then(compactor, plan.weighed(worth)))
+        let sent = self.same_model.as_ref().zip(compactor.card.as_ref()).map(
+            |(SameModel { head, thinking }, card)| {
+                // What was counted last is void where it was changed since, and so is the cache.
+                let cached_tokens = if anchored { self.rate.cached_tokens() } else { 0 };
+                Sent { head, thinking: *thinking, cached_tokens, card }
+            },
+        );
+        Ok(then(compactor, Plan { sent, ..plan.weighed(worth) }))
     }
 }

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{Budget, ContextTracker, ModelCard, TokenCounter, TokenHeuristic, Worth};
 use wb_message::markers::{digest_body, is_cleared, restored_file};
-use wb_message::{Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint};
+use wb_message::{
+    Conversation, Edit, Message, Pairing, Patch, PatchError, Turn, Weighed, prefix_fingerprint,
+};
 use wb_summarize::{
-    Addition, CondenseScope, Cost, DigestRequest, Facts, LocalDigest, ModelDigest, NoDigest, Summarizer,
-    audit, carried_digest, corrected, digest_message,
+    Addition, AskCosts, CachedConversation, CondenseScope, Cost, DigestRequest, Facts, LocalDigest,
+    ModelDigest, NoDigest, Summarizer, ThinkingLevel, audit, carried_digest, corrected, digest_message,
 };
 
 use crate::draft::Draft;
 use crate::report::{CompactionReport, DigestSource, Unchanged};
-use crate::turns::{Projection, TurnsUndo, project};
+use crate::turns::{Projection, TurnsUndo, message_to_turn, project};
 
 /// A digest needs about this many tokens to be more than a count; for less no model is asked.
 pub(crate) const USEFUL_DIGEST_TOKENS: u64 = 120;
@@ -30,9 +32,22 @@ pub struct Plan<'a> {
     /// Whether the transcript was over budget.
     pub(crate) is_over: bool,
     pub(crate) may_add: bool,
+    /// The conversation that the transcript was sent in, where the model that answers in it writes the digests too.
+    pub(crate) sent: Option<Sent<'a>>,
     /// Whether the transcript may be changed before the change is applied.
     pub(crate) is_guarded: bool,
     pub(crate) report: CompactionReport,
+}
+
+/// A conversation as its model has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    /// System text and tools.
+    pub(crate) head: &'a Conversation,
+    pub(crate) thinking: Option<ThinkingLevel>,
+    /// Tokens of it that are in the provider's cache.
+    pub(crate) cached_tokens: u64,
+    pub(crate) card: &'a ModelCard,
 }
 
 /// The head that becomes one digest: all messages of the input before the cut, whatever earlier steps made of them.
@@ -214,6 +229,8 @@ impl Plan<'_> {
         });
         let addition = addition.unwrap_or_default();
         let request = self.request(card.as_ref(), addition.kept());
+        let (asked, behind) = request.as_ref().and_then(|request| self.behind(request, &by)).unzip();
+        let behind = behind.filter(|_| asked.is_some_and(|costs: AskCosts| costs.is_behind()));
         // The reply is held against the facts when it comes, and the turns may have gone on by then.
         let facts =
             self.head.as_ref().filter(|_| request.is_some()).map(|head| head.facts.clone().into_owned());
@@ -221,7 +238,11 @@ impl Plan<'_> {
         async move {
             if let Some(request) = request {
                 let mut cost = Cost::default();
-                let digest = request.ask(&by, Some(&cancel), &mut cost).await;
+                ready.report.asked = asked;
+                let digest = match &behind {
+                    Some(behind) => request.ask_behind(behind, &by, Some(&cancel), &mut cost).await,
+                    None => request.ask(&by, Some(&cancel), &mut cost).await,
+                };
                 (ready.report.usage, ready.report.n_requests) = (cost.usage, cost.n_requests);
                 ready.take_reply(digest, &writer, &addition, &facts.unwrap_or_default());
             }
@@ -242,6 +263,22 @@ impl Plan<'_> {
         let scope = CondenseScope::Session;
         let carried = carried_digest(messages);
         Some(DigestRequest::beside(messages, scope, carried, kept, card, self.own_tokens(head)))
+    }
+
+    /// Weighs a request behind the conversation, up to the cut, against one by itself.
+    fn behind(&self, request: &DigestRequest, by: &Summarizer) -> Option<(AskCosts, CachedConversation)> {
+        let (sent, head, input) = (self.sent?, self.head.as_ref()?, self.draft.input);
+        sent.card.prices.as_ref()?;
+        let turns = input.messages[..head.cut].iter().copied().cloned().map(message_to_turn).collect();
+        let unseen = self.report.context_tokens.saturating_sub(self.report.tokens_before);
+        let behind = CachedConversation {
+            conversation: Conversation { turns, ..sent.head.clone() },
+            thinking: sent.thinking,
+            tokens: input.prefix[head.cut].saturating_add(unseen),
+            cached_tokens: sent.cached_tokens,
+        };
+        let costs = request.ask_costs(&behind, by, sent.card, input.counter.as_ref())?;
+        Some((costs, behind))
     }
 
     fn own_tokens(&self, head: &Head<'_>) -> u64 {

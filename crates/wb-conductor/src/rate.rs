@@ -1,6 +1,6 @@
 //! The rate of a session: how many requests it has made, and what they added.
 
-use wb_budget::{Prices, Prospect, Worth};
+use wb_budget::{Prices, Prospect, Usage, Worth};
 
 use crate::plan::Plan;
 
@@ -16,6 +16,8 @@ pub(crate) struct Rate {
     sent_tokens: u64,
     /// Whether the cache has outlived its time since then.
     pub(crate) is_cold: bool,
+    /// What of it the provider has read from its cache or written to it.
+    cached_tokens: u64,
     /// What the context held when a compaction was weighed last.
     weighed_at: u64,
 }
@@ -31,6 +33,18 @@ impl Rate {
     pub(crate) fn sent(&mut self, context_tokens: u64) {
         (self.sent_tokens, self.is_cold) = (context_tokens, false);
         self.weighed_at = self.weighed_at.min(context_tokens);
+    }
+
+    /// Takes in what was counted for the request that was sent.
+    pub(crate) fn answered(&mut self, usage: &Usage) {
+        self.is_cold = false;
+        self.cached_tokens = usage.prompt_tokens() - usage.input_tokens;
+    }
+
+    /// Returns what of a prompt is in the cache if it begins as the last one did, in tokens. A provider that counts no writes has
+    /// more of it.
+    pub(crate) fn cached_tokens(&self) -> u64 {
+        if self.is_cold { 0 } else { self.cached_tokens }
     }
 
     /// Tells whether it is time to weigh a compaction of a context below its limit.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use wb_budget::{Irreducible, PolicyError, Usage, WeighedTranscript, Worth};
 use wb_message::{PatchError, Undo};
-use wb_summarize::{Facts, Finding, FindingKind, NoDigest};
+use wb_summarize::{AskCosts, Facts, Finding, FindingKind, NoDigest};
 
 /// A step that changed the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +82,9 @@ pub struct CompactionReport {
     pub context_tokens: u64,
     /// Whether [`Self::context_tokens`] is what the provider reported.
     pub anchored: bool,
+    /// How many tokens there may be, where nothing was ever reported and the counter knows how far off it may be. The gate
+    /// goes by that; all other figures are the estimate.
+    pub at_most_tokens: Option<u64>,
     /// Tokens above which the gate fires, where there is a window.
     pub limit_tokens: Option<u64>,
     /// Tokens at or below which the output should land, where there is a window.
@@ -106,6 +109,9 @@ pub struct CompactionReport {
     /// What in the model's digest the session does not bear out, which was struck, and which constraints were missing, which
     /// were added as far as they fit.
     pub findings: Vec<Finding>,
+    /// How the model was asked for the digest and what that was chosen by, where the host says that it is the model of the
+    /// conversation, and its prices are known.
+    pub asked: Option<AskCosts>,
     /// What the model's requests cost.
     pub usage: Usage,
     /// How many requests were made.
@@ -180,6 +186,9 @@ impl fmt::Display for CompactionReport {
         if let Some(irreducible) = &self.irreducible {
             write!(f, "; {irreducible}")?;
         }
+        if let Some(at_most) = self.at_most_tokens {
+            write!(f, "; estimated, at most {at_most} tokens in the context")?;
+        }
         if let Some(refused) = &self.refused {
             write!(f, "; {refused}")?;
         }
@@ -224,6 +233,9 @@ impl CompactionReport {
                 write!(f, ", {what} {count}")?;
             }
         }
-        Ok(())
+        match &self.asked {
+            Some(costs) => write!(f, "; {costs}"),
+            None => Ok(()),
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
 }
 
 /// FNV-1a: short, and the same everywhere.
-fn hash(text: &str) -> u32 {
+pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 

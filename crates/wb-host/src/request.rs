@@ -1,8 +1,8 @@
 //! What a model is asked for a summary, and what of its reply is taken.
 
 use wb_budget::{ModelCard, TokenHeuristic};
-use wb_message::Message;
 use wb_message::text::clip_lines;
+use wb_message::{Conversation, Message, Turn};
 use wb_session::files::{MODIFIED_FILES_TAGS, READ_FILES_TAGS};
 use wb_session::split_file_tags;
 use wb_summarize::chunking::Room;
@@ -45,10 +45,6 @@ impl<'a> SummaryRequest<'a> {
 }
 
 impl Question for SummaryRequest<'_> {
-    fn system(&self) -> &str {
-        SUMMARIZER_BRIEF
-    }
-
     fn parts(&self) -> &[String] {
         &self.parts
     }
@@ -57,15 +53,17 @@ impl Question for SummaryRequest<'_> {
         self.max_output_tokens
     }
 
-    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
+    fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation {
         let so_far = so_far.map(|text| clip_lines(text.to_owned(), self.max_previous_bytes));
-        prompt(self.task, part, so_far.as_deref().or(self.previous.as_deref()), self.focus)
+        let prompt = prompt(self.task, part, so_far.as_deref().or(self.previous.as_deref()), self.focus);
+        let system = Some(SUMMARIZER_BRIEF.to_owned());
+        Conversation { system, turns: vec![Turn::user(prompt)], tools: None }
     }
 
     /// Accepts a reply in the form that was asked for; lists of files in it are left out, since we append them.
     fn judge(&self, reply: &ReplyText, _: Option<&str>) -> Result<String, NoDigest> {
         if reply.called_tools {
-            return Err(NoDigest::Failed("the reply called a tool".to_owned()));
+            return Err(NoDigest::CalledTools);
         }
         let text = split_file_tags(without_open_list(reply)).0.trim();
         if text.len() > self.max_reply_bytes() {

@@ -42,7 +42,7 @@ impl<'a> SummaryRun<'a> {
     ) -> Self {
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         // As recorded: a summary of a session is always thought about much.
-        let opts = AskOpts { timeout, model: None, thinking: Some(ThinkingLevel::High) };
+        let opts = AskOpts { timeout, thinking: Some(ThinkingLevel::High), ..AskOpts::default() };
         Self { invoker, focus, opts, cancel, cost: Cost::default(), n_of_model: 0, failed: None }
     }
 

@@ -72,6 +72,10 @@ impl Protocol for Anthropic {
         body.insert("model".into(), ask.model.into());
         body.insert("max_tokens".into(), max_tokens.into());
         body.insert("stream".into(), true.into());
+        if ask.prompt_cache {
+            // The last block of the prompt is the breakpoint then.
+            body.insert("cache_control".into(), json!({"type": "ephemeral"}));
+        }
         for (name, value) in thinking(&ask, max_tokens) {
             body.insert(name.into(), value);
         }
@@ -170,7 +174,8 @@ mod tests {
 
     fn filled(model: &str, thinking: Option<ThinkingLevel>) -> Value {
         let reasons = Anthropic.reasons(model);
-        let ask = Ask { model, visible_tokens: Some(1_000), thinking, reasons, most_tokens: 0 };
+        let (visible_tokens, prompt_cache) = (Some(1_000), false);
+        let ask = Ask { model, visible_tokens, thinking, reasons, prompt_cache, most_tokens: 0 };
         let mut body = Map::new();
         Anthropic.fill(&mut body, &ask);
         body.into()
@@ -205,6 +210,7 @@ mod tests {
             visible_tokens: Some(1_000),
             thinking: Some(ThinkingLevel::High),
             reasons: true,
+            prompt_cache: false,
             most_tokens: 4_000,
         };
         let mut body = Map::new();

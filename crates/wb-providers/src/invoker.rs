@@ -70,19 +70,22 @@ impl ProviderOpts {
         model: impl Into<String>,
         base_url: Option<&str>,
     ) -> Result<Self, ProviderError> {
-        let opts = match provider {
+        let opts: Option<Self> = match provider {
             #[cfg(feature = "anthropic")]
-            "anthropic" => Self::anthropic(model),
+            "anthropic" => Some(Self::anthropic(model)),
             #[cfg(feature = "openai")]
-            "openai" => Self::openai(model),
+            "openai" => Some(Self::openai(model)),
             #[cfg(feature = "openai-responses")]
-            "openai-responses" => Self::openai_responses(model),
+            "openai-responses" => Some(Self::openai_responses(model)),
             #[cfg(feature = "gemini")]
-            "gemini" => Self::gemini(model),
+            "gemini" => Some(Self::gemini(model)),
             #[cfg(feature = "openai")]
-            "openai-compatible" => Self::openai_compatible(model, base_url.ok_or(ProviderError::NoBaseUrl)?),
-            _ => return Err(ProviderError::Unknown { name: provider.to_owned() }),
+            "openai-compatible" => {
+                Some(Self::openai_compatible(model, base_url.ok_or(ProviderError::NoBaseUrl)?))
+            }
+            _ => None,
         };
+        let opts = opts.ok_or_else(|| ProviderError::Unknown { name: provider.to_owned() })?;
         Ok(match base_url {
             Some(url) => opts.base_url(url),
             None => opts,
@@ -256,6 +259,7 @@ impl HttpInvoker {
             visible_tokens: options.max_output_tokens,
             thinking: options.thinking,
             reasons: reasons.unwrap_or_else(is_told),
+            prompt_cache: options.prompt_cache,
             most_tokens: card.as_ref().map_or(0, |card| card.max_output_tokens),
         };
         let mut body = Map::new();

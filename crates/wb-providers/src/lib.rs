@@ -60,7 +60,7 @@
 //! - Usage has its four disjoint parts, also that of attempts which failed.
 #![cfg_attr(
     not(any(feature = "anthropic", feature = "gemini", feature = "openai", feature = "openai-responses")),
-    expect(dead_code, reason = "without a protocol nobody can be asked")
+    expect(dead_code, unused_variables, reason = "without a protocol nobody can be asked")
 )]
 
 mod key;

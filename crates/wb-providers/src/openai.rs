@@ -131,6 +131,7 @@ mod tests {
             visible_tokens: Some(900),
             thinking: Some(ThinkingLevel::Low),
             reasons: reasons(model),
+            prompt_cache: false,
             most_tokens: 0,
         };
         let filled = |chat: &Chat, model| {

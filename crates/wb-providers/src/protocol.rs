@@ -61,6 +61,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) thinking: Option<ThinkingLevel>,
     /// Whether the model reasons.
     pub(crate) reasons: bool,
+    /// Whether the prompt is to be kept in the provider's cache.
+    pub(crate) prompt_cache: bool,
     /// The most tokens that the model can write; 0 if unknown.
     pub(crate) most_tokens: u64,
 }
@@ -75,7 +77,7 @@ impl Ask<'_> {
     pub(crate) fn thinking_tokens(&self) -> u64 {
         match (self.reasons, self.thinking) {
             (false, _) | (true, Some(ThinkingLevel::Off)) => 0,
-            (true, level) => thinking_tokens(level.unwrap_or(ThinkingLevel::Medium)),
+            (true, level) => level.unwrap_or(ThinkingLevel::Medium).reserve_tokens(),
         }
     }
 
@@ -92,17 +94,6 @@ impl Ask<'_> {
             ThinkingLevel::Medium => "medium",
             ThinkingLevel::High | ThinkingLevel::Max => "high",
         })
-    }
-}
-
-/// Returns how many tokens are held ready for reasoning.
-pub(crate) fn thinking_tokens(level: ThinkingLevel) -> u64 {
-    match level {
-        ThinkingLevel::Off => 0,
-        ThinkingLevel::Low => 2_048,
-        ThinkingLevel::Medium => 8_192,
-        ThinkingLevel::High => 16_384,
-        ThinkingLevel::Max => 24_576,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use wb_budget::{ModelCard, Usage};
-use wb_message::{Conversation, Turn, text};
+use wb_message::{Conversation, text};
 
 use crate::compaction_config::{CompactionConfig, CompactionConfigError};
 use crate::invoker::{ModelInvoker, StreamOptions, ThinkingLevel};
@@ -33,12 +33,15 @@ pub struct AskOpts {
     pub model: Option<String>,
     /// How much to think; none leaves it to the provider.
     pub thinking: Option<ThinkingLevel>,
+    /// Whether the provider's cache is used, which is of no use to a prompt that is sent once.
+    pub prompt_cache: bool,
 }
 
 impl Default for AskOpts {
-    /// Two minutes ([`DEFAULT_TIMEOUT`]), the invoker's own model, [`DEFAULT_THINKING`].
+    /// Two minutes ([`DEFAULT_TIMEOUT`]), the invoker's own model, [`DEFAULT_THINKING`], no cache.
     fn default() -> Self {
-        Self { timeout: DEFAULT_TIMEOUT, model: None, thinking: Some(DEFAULT_THINKING) }
+        let thinking = Some(DEFAULT_THINKING);
+        Self { timeout: DEFAULT_TIMEOUT, model: None, thinking, prompt_cache: false }
     }
 }
 
@@ -157,9 +160,6 @@ impl Summarizer {
 
 /// What is asked in parts. Requests for digests differ in this, and in nothing else.
 pub trait Question: Sync {
-    /// Returns the system text of every request.
-    fn system(&self) -> &str;
-
     /// Returns the rendered transcript, a request for each part.
     fn parts(&self) -> &[String];
 
@@ -171,10 +171,10 @@ pub trait Question: Sync {
         max_reply_bytes(self.max_output_tokens())
     }
 
-    /// Writes the prompt for a part; `so_far` is what came of the parts before, nothing for the first one.
-    fn prompt(&self, part: &str, so_far: Option<&str>) -> String;
+    /// Writes the request for a part; `so_far` is what came of the parts before, nothing for the first one.
+    fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation;
 
-    /// Returns what of a reply can be used, which is not blank; `so_far` as for its prompt.
+    /// Returns what of a reply can be used, which is not blank; `so_far` as for its request.
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest>;
 }
 
@@ -248,8 +248,8 @@ impl<Q: Question> Asker<'_, Q> {
         let mut digest: Option<ModelDigest> = None;
         for part in self.question.parts() {
             let so_far = digest.as_ref().map(|digest| digest.text.as_str());
-            let prompt = self.question.prompt(part, so_far);
-            let reply = self.request(prompt, &mut *bill).await?;
+            let conversation = self.question.conversation(part, so_far);
+            let reply = self.request(conversation, &mut *bill).await?;
             let text = self.question.judge(&reply, so_far)?;
             let cut_off = reply.cut_off || digest.is_some_and(|digest| digest.cut_off);
             digest = Some(ModelDigest { text, cut_off });
@@ -259,14 +259,12 @@ impl<Q: Question> Asker<'_, Q> {
 
     /// Sends one request and listens to its end; its own token is cancelled with that of the caller, and when it is
     /// left.
-    async fn request(&self, prompt: String, bill: Bill<'_>) -> Result<ReplyText, NoDigest> {
+    async fn request(&self, conversation: Conversation, bill: Bill<'_>) -> Result<ReplyText, NoDigest> {
         let cancel = self.cancel.map_or_else(CancellationToken::new, CancellationToken::child_token);
         if cancel.is_cancelled() {
             return Err(NoDigest::Cancelled);
         }
         let _guard = cancel.clone().drop_guard();
-        let system = Some(self.question.system().to_owned());
-        let conversation = Conversation { system, turns: vec![Turn::user(prompt)], tools: None };
         let mut billed = Billed::request(bill);
         let stream = self.invoker.invoke(conversation, self.options(&cancel));
         billed.reply.listen(stream, &cancel, self.question.max_reply_bytes()).await?;
@@ -278,6 +276,7 @@ impl<Q: Question> Asker<'_, Q> {
             cancel: Some(cancel.clone()),
             thinking: self.opts.thinking,
             max_output_tokens: Some(self.question.max_output_tokens()),
+            prompt_cache: self.opts.prompt_cache,
             model: self.opts.model.clone(),
         }
     }

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{DIGEST_TOKENS, ModelCard, TokenHeuristic};
-use wb_message::{Message, ToolVocabulary, text};
+use wb_budget::{DIGEST_TOKENS, ModelCard, TokenCounter, TokenHeuristic, Usage};
+use wb_message::{Conversation, Message, ToolVocabulary, Turn, text};
 
-use crate::asker::{Cost, ModelDigest, Question, Summarizer, ask_in_parts};
+use crate::asker::{AskOpts, Cost, ModelDigest, Question, Summarizer, ask_in_parts};
+use crate::behind::{AskCosts, CachedConversation};
 use crate::chunking::{Room, transcript_parts};
 use crate::digest::{completed, shortened_digest};
 use crate::evidence::without_evidence;
@@ -16,7 +17,7 @@ use crate::extractive::{carried_digest, local_digest};
 use crate::invoker::ModelInvoker;
 use crate::length::{reply_tokens, words_within};
 use crate::own_prompts::OwnPrompts;
-use crate::prompt::frame_prompt;
+use crate::prompt::{behind_prompt, frame_prompt};
 use crate::reply::{NoDigest, ReplyText, under_headings};
 use crate::scope::{CONDENSER_BRIEF, CondenseScope, INSTRUCTIONS_NOTE, heading_at};
 
@@ -122,6 +123,51 @@ impl DigestRequest {
         let mut bill = |spent| cost.add(spent);
         ask_in_parts(&asked, by.invoker().as_ref(), by.opts(), cancel, &mut bill).await
     }
+
+    /// As [`Self::ask`], by one request behind the conversation that the digest is taken from. A model that calls a tool
+    /// then has written no digest.
+    pub async fn ask_behind(
+        &self,
+        conversation: &CachedConversation,
+        by: &Summarizer,
+        cancel: Option<&CancellationToken>,
+        cost: &mut Cost,
+    ) -> Result<ModelDigest, NoDigest> {
+        let asked = Asked { request: self, own: None, instructions: by.said_instructions() };
+        let asked =
+            AskedBehind { asked, conversation: &conversation.conversation, parts: <[_; 1]>::default() };
+        let opts = AskOpts { thinking: conversation.thinking, prompt_cache: true, ..by.opts().clone() };
+        let mut bill = |spent| cost.add(spent);
+        ask_in_parts(&asked, by.invoker().as_ref(), &opts, cancel, &mut bill).await
+    }
+
+    /// Weighs what asking behind a conversation costs and what asking by itself does, for the model that both are of.
+    ///
+    /// Nothing where its prices are not known, where another model writes digests, or where they are asked for with prompts of the
+    /// host's own.
+    pub fn ask_costs(
+        &self,
+        conversation: &CachedConversation,
+        by: &Summarizer,
+        card: &ModelCard,
+        counter: &dyn TokenCounter,
+    ) -> Option<AskCosts> {
+        let prices = card.prices.as_ref()?;
+        if by.opts().model.is_some() || by.own_prompts().is_some() {
+            return None;
+        }
+        let asked = Asked { request: self, own: None, instructions: by.said_instructions() };
+        let asked_tokens = counter.text(&asked.prompt_behind());
+        let behind = conversation.usage(asked_tokens, self.max_output_tokens, prices);
+        let has_room = conversation.leaves_room(asked_tokens, self.max_output_tokens, card);
+        let prompt = |part: &String| counter.text(CONDENSER_BRIEF) + counter.text(&asked.prompt(part, None));
+        let alone = Usage {
+            input_tokens: self.parts.iter().map(prompt).sum(),
+            output_tokens: self.max_output_tokens.saturating_mul(self.parts.len() as u64),
+            ..Usage::EMPTY
+        };
+        Some(AskCosts::of(behind, has_room, alone, prices))
+    }
 }
 
 /// Under it stands what comes back in free form.
@@ -139,13 +185,31 @@ impl Asked<'_> {
     fn free_form(&self) -> Option<&OwnPrompts> {
         self.own.filter(|own| own.asks_in_free_form())
     }
+
+    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
+        let DigestRequest { scope, prior, max_prior_bytes, kept, n_words, .. } = self.request;
+        let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
+        let prompt = match self.free_form() {
+            Some(own) => own.fill(prior.as_deref(), part, *n_words),
+            None => frame_prompt(*scope, prior.as_deref(), kept, part, *n_words),
+        };
+        self.instructed(prompt)
+    }
+
+    /// Writes what stands behind a conversation that holds the transcript and the earlier digest already.
+    fn prompt_behind(&self) -> String {
+        self.instructed(behind_prompt(&self.request.kept, self.request.n_words))
+    }
+
+    fn instructed(&self, mut prompt: String) -> String {
+        if let Some(instructions) = self.instructions {
+            prompt.extend(["\n\n", INSTRUCTIONS_NOTE, " ", instructions]);
+        }
+        prompt
+    }
 }
 
 impl Question for Asked<'_> {
-    fn system(&self) -> &str {
-        self.own.and_then(OwnPrompts::system).unwrap_or(CONDENSER_BRIEF)
-    }
-
     fn parts(&self) -> &[String] {
         &self.request.parts
     }
@@ -158,17 +222,10 @@ impl Question for Asked<'_> {
         MAX_REPLY_BYTES
     }
 
-    fn prompt(&self, part: &str, so_far: Option<&str>) -> String {
-        let DigestRequest { scope, prior, max_prior_bytes, kept, n_words, .. } = self.request;
-        let prior = so_far.or(prior.as_deref()).map(|prior| carried(prior, *max_prior_bytes));
-        let mut prompt = match self.free_form() {
-            Some(own) => own.fill(prior.as_deref(), part, *n_words),
-            None => frame_prompt(*scope, prior.as_deref(), kept, part, *n_words),
-        };
-        if let Some(instructions) = self.instructions {
-            prompt.extend(["\n\n", INSTRUCTIONS_NOTE, " ", instructions]);
-        }
-        prompt
+    fn conversation(&self, part: &str, so_far: Option<&str>) -> Conversation {
+        let system = self.own.and_then(OwnPrompts::system).unwrap_or(CONDENSER_BRIEF);
+        let turns = vec![Turn::user(self.prompt(part, so_far))];
+        Conversation { system: Some(system.to_owned()), turns, tools: None }
     }
 
     fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
@@ -182,6 +239,41 @@ impl Question for Asked<'_> {
         let text = under_headings(reply.whole_lines(), reply.cut_off, is_heading)?;
         let earlier = so_far.or(self.request.prior.as_deref()).filter(|_| reply.cut_off);
         Ok(earlier.map_or_else(|| text.to_owned(), |earlier| completed(text, earlier)))
+    }
+}
+
+/// A request that stands behind the conversation which it is about.
+struct AskedBehind<'a> {
+    asked: Asked<'a>,
+    conversation: &'a Conversation,
+    /// One, and nothing is in it: all of it is in the conversation.
+    parts: [String; 1],
+}
+
+impl Question for AskedBehind<'_> {
+    fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
+    fn max_output_tokens(&self) -> u64 {
+        self.asked.max_output_tokens()
+    }
+
+    fn max_reply_bytes(&self) -> usize {
+        self.asked.max_reply_bytes()
+    }
+
+    fn conversation(&self, _: &str, _: Option<&str>) -> Conversation {
+        let mut conversation = self.conversation.clone();
+        conversation.turns.push(Turn::user(self.asked.prompt_behind()));
+        conversation
+    }
+
+    fn judge(&self, reply: &ReplyText, so_far: Option<&str>) -> Result<String, NoDigest> {
+        if reply.called_tools {
+            return Err(NoDigest::CalledTools);
+        }
+        self.asked.judge(reply, so_far)
     }
 }
 

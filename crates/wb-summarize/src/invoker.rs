@@ -23,6 +23,19 @@ pub enum ThinkingLevel {
     Max,
 }
 
+impl ThinkingLevel {
+    /// Returns how many tokens are held ready for what the model thinks, beside its visible answer.
+    pub fn reserve_tokens(self) -> u64 {
+        match self {
+            Self::Off => 0,
+            Self::Low => 2_048,
+            Self::Medium => 8_192,
+            Self::High => 16_384,
+            Self::Max => 24_576,
+        }
+    }
+}
+
 /// What one request asks for besides the conversation; everything is optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -37,6 +50,9 @@ pub struct StreamOptions {
     /// adds what the reasoning may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+    /// Whether the provider is to keep the prompt in its cache and to read it from there, where that must be asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prompt_cache: bool,
     /// The model to ask, if the host names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -44,6 +44,7 @@ pub mod timer;
 pub mod reply;
 pub mod compaction_config;
 mod own_prompts;
+pub mod behind;
 pub mod asker;
 pub mod condense;
 #[cfg(feature = "scripted")]
@@ -55,6 +56,7 @@ pub use asker::{
     AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
 };
 pub use audit::{Finding, FindingKind, audit, corrected};
+pub use behind::{AskCosts, CachedConversation};
 pub use chunking::ASSUMED_WINDOW_TOKENS;
 pub use compaction_config::{
     COMPACTION_KEY, CompactionConfig, CompactionConfigError, CompactionExecutionMode, CompactionRawRetention,

@@ -29,7 +29,7 @@ pub(crate) fn frame_prompt(
         neutralise_into(&mut safe, text);
         safe
     };
-    let mut out = head(scope, prior.map(safe).as_deref(), &safe(kept), |out| out.push_str(transcript));
+    let mut out = head(scope, prior.map(safe).as_deref(), kept, |out| out.push_str(transcript));
     ending_into(&mut out, n_words);
     out
 }
@@ -37,9 +37,25 @@ pub(crate) fn frame_prompt(
 /// Builds the instructions for a host that asks its model for a digest itself, behind the session as it is: they are the
 /// last user turn of that request. There is room for so many tokens.
 pub fn handover_prompt(room_tokens: u64) -> String {
-    let mut out = [CONDENSER_BRIEF, HANDOVER_NOTE, ""].join("\n\n");
-    ending_into(&mut out, words_within(room_tokens));
+    behind_prompt("", words_within(room_tokens))
+}
+
+/// Builds the user turn behind a session as it is, with the length that is wanted; what is kept beside the digest is made
+/// harmless here.
+pub(crate) fn behind_prompt(kept: &str, n_words: u64) -> String {
+    let mut out = [CONDENSER_BRIEF, HANDOVER_NOTE].join("\n\n");
+    kept_into(&mut out, kept);
+    out.push_str("\n\n");
+    ending_into(&mut out, n_words);
     out
+}
+
+fn kept_into(out: &mut String, kept: &str) {
+    if !kept.is_empty() {
+        out.extend(["\n\n", KEPT_NOTE, "\n\n<kept>\n"]);
+        neutralise_into(out, kept);
+        out.push_str("\n</kept>");
+    }
 }
 
 /// Writes the length that is wanted and the headings, with which every prompt ends.
@@ -61,9 +77,7 @@ fn head(
         text::tidy_into(&mut out, prior);
         out.push_str("\n</carried-digest>");
     }
-    if !kept.is_empty() {
-        out.extend(["\n\n", KEPT_NOTE, "\n\n<kept>\n", kept, "\n</kept>"]);
-    }
+    kept_into(&mut out, kept);
     out.push_str("\n\n<scrollback>\n");
     transcript(&mut out);
     out.push_str("\n</scrollback>\n\n");

@@ -29,6 +29,8 @@ pub enum NoDigest {
     TimedOut,
     /// The model refused.
     Refused,
+    /// The model called a tool, where a digest was asked for.
+    CalledTools,
     /// The reply was cut off at its limit before it said anything that can be used.
     Truncated,
     /// The reply is far longer than asked for.
@@ -37,6 +39,21 @@ pub enum NoDigest {
     Blank,
     /// The reply holds none of the headings.
     MissingHeadings,
+}
+
+impl NoDigest {
+    /// Tells whether the model replied, and the reply is of no use.
+    pub fn is_of_reply(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused
+                | Self::CalledTools
+                | Self::Truncated
+                | Self::TooLong
+                | Self::Blank
+                | Self::MissingHeadings
+        )
+    }
 }
 
 impl fmt::Display for NoDigest {
@@ -48,6 +65,7 @@ impl fmt::Display for NoDigest {
             Self::Cancelled => f.write_str("the request was cancelled"),
             Self::TimedOut => f.write_str("the model took too long"),
             Self::Refused => f.write_str("the model refused"),
+            Self::CalledTools => f.write_str("the model called a tool"),
             Self::Truncated => f.write_str("the reply was cut off"),
             Self::TooLong => f.write_str("the reply was longer than asked for"),
             Self::Blank => f.write_str("the reply was blank"),
@@ -149,7 +167,7 @@ impl ReplyCollector {
         let cut_off = self.was_left || self.stop == Some(StopReason::MaxOutput);
         let called_tools = self.stop == Some(StopReason::ToolCalls);
         if text.trim().is_empty() {
-            return Err(NoDigest::Blank);
+            return Err(if called_tools { NoDigest::CalledTools } else { NoDigest::Blank });
         }
         Ok(ReplyText { text, cut_off, called_tools })
     }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, STOPPED, ToolLimits, commands};
+use wb_budget::{ModelCard, Prices, Usage};
 use wb_message::{Block, Message};
 use wb_passes::repair::INTERRUPTED;
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::{Durability, EntryKind, IdSource, NewSession, Session};
+use wb_summarize::scripted::{Script as Scripted, ScriptedInvoker};
+use wb_summarize::{Emission, Reply, StopReason};
 
 use crate::support::{Hangs, begun, folder, offline, resumed, script, tools, waiting};
 
@@ -150,4 +153,32 @@ fn a_request_that_is_not_valid_ends_the_run_and_is_not_sent() {
     let error = waiting(agent.prompt("Go on.", &CancellationToken::new(), see)).unwrap_err();
     assert!(error.to_string().starts_with("a fault of wb-agent: the request is not valid for "), "{error}");
     assert_eq!(n_sent, 0);
+}
+
+#[test]
+fn instructions_reach_the_model_behind_the_conversation_that_its_provider_has_cached() {
+    let usage = |cached| Usage { output_tokens: 9, cache_read_tokens: Some(cached), ..Usage::EMPTY };
+    let said = |text: &str, cached| {
+        let (blocks, usage) = (vec![Block::text(text)], usage(cached));
+        let reply = Reply { model: "priced".into(), blocks, usage, stop: StopReason::Complete };
+        Scripted::Emit(vec![Emission::Done { reply }])
+    };
+    let digest = "# Objective\n- Port the importer.\n\n# Plan\n- go on";
+    let replies = [said("Begun.", 6_000), said("Done.", 12_000), said(digest, 12_000)];
+    let invoker = Arc::new(ScriptedInvoker::new(replies));
+    let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
+    let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
+    let dir = folder();
+    let mut agent = begun(&dir, Model { card, ..Model::offline(invoker.clone(), true) });
+    prompt(&mut agent, &"Port the importer, and look at each part. ".repeat(500)).unwrap();
+    prompt(&mut agent, "And now the tests.").unwrap();
+    let done = waiting(commands::compact(&mut agent, Some("Name each file."), &CancellationToken::new()));
+    let done = done.unwrap();
+    assert!(done.contains("digest by the model") && done.contains("asked behind the conversation"), "{done}");
+    let asked = invoker.requests();
+    let ([.., first], [.., (behind, _)]) = (&asked[..2], &asked[..]) else { unreachable!() };
+    assert_eq!((&behind.system, &behind.tools), (&first.0.system, &first.0.tools));
+    assert!(behind.turns.starts_with(&first.0.turns[..behind.turns.len() - 1]));
+    assert!(invoker.prompts()[2].ends_with("Name each file."));
+    assert!(commands::why(&agent).contains("asked behind the conversation"), "{}", commands::why(&agent));
 }

@@ -138,6 +138,7 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             budget: self.budget,
             is_over,
             may_add: self.may_add,
+            sent: None,
             is_guarded: true,
             report,
         })

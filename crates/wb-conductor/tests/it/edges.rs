@@ -21,7 +21,8 @@ use wb_testkit::script;
 
 use crate::support::{flat, run};
 
-const FORCED: CondenseOpts = CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
+const FORCED: CondenseOpts =
+    CondenseOpts { force: true, model: None, context_tokens: 0, instructions: None, cancel: None };
 
 #[test]
 fn a_ladder_without_any_room_says_that_it_cannot_fit() {

@@ -13,6 +13,7 @@ mod chained;
 mod context;
 mod facts;
 mod background;
+mod behind;
 mod examples;
 mod agent_settings;
 mod continuation;

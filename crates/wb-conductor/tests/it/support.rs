@@ -14,11 +14,11 @@ use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 /// A manual `/compact`.
 pub(crate) const FORCE: CondenseOpts =
-    CondenseOpts { force: true, model: None, context_tokens: 0, cancel: None };
+    CondenseOpts { force: true, model: None, context_tokens: 0, instructions: None, cancel: None };
 
 /// The automatic path.
 pub(crate) const AUTO: CondenseOpts =
-    CondenseOpts { force: false, model: None, context_tokens: 0, cancel: None };
+    CondenseOpts { force: false, model: None, context_tokens: 0, instructions: None, cancel: None };
 
 /// A reply with all six headings and one fact.
 pub(crate) fn good_reply(fact: &str) -> String {

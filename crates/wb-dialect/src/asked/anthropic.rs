@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,
@@ -15,7 +15,7 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
         Some(Value::String(text)) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         _ => elements(value, at, "content").into_iter().map(part).collect(),
     };
-    Said { role, parts, value }
+    AskedMessage { role, parts, value }
 }
 
 fn part((at, value): (String, &Value)) -> Part<'_> {

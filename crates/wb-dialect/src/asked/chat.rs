@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,
@@ -19,7 +19,7 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
         parts.push(Part { at: at.to_owned(), kind: Kind::Text(text), value });
     }
     parts.extend(elements(value, at, "content").into_iter().map(content));
-    Said { role, parts, value }
+    AskedMessage { role, parts, value }
 }
 
 fn call((at, value): (String, &Value)) -> Part<'_> {

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let role = match text(value, "role") {
         "model" => Role::Model,
         _ => Role::User,
     };
-    Said { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
+    AskedMessage { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }
 }
 
 fn part((at, value): (String, &Value)) -> Part<'_> {

@@ -46,7 +46,7 @@ pub(crate) struct Part<'a> {
 
 /// A message of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Said<'a> {
+pub(crate) struct AskedMessage<'a> {
     pub(crate) role: Role,
     pub(crate) parts: Vec<Part<'a>>,
     pub(crate) value: &'a Value,
@@ -57,7 +57,7 @@ pub(crate) struct Said<'a> {
 pub(crate) struct Asked<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) body: &'a Value,
-    pub(crate) messages: Vec<Said<'a>>,
+    pub(crate) messages: Vec<AskedMessage<'a>>,
     pairs: OnceCell<Pairs>,
 }
 

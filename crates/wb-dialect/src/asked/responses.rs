@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Kind, NOTHING, Part, Role, Said, elements, text};
+use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
-pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
+pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let kind = text(value, "type");
     if matches!(kind, "message" | "") {
         return message(value, at);
@@ -21,10 +21,10 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> Said<'a> {
         _ if kind.ends_with("_call") => (Role::Model, Kind::Other),
         _ => (Role::Other, Kind::Other),
     };
-    Said { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
+    AskedMessage { role, parts: vec![Part { at: at.to_owned(), kind, value }], value }
 }
 
-fn message<'a>(value: &'a Value, at: &str) -> Said<'a> {
+fn message<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,
@@ -34,7 +34,7 @@ fn message<'a>(value: &'a Value, at: &str) -> Said<'a> {
         Some(text) => vec![Part { at: at.to_owned(), kind: Kind::Text(text), value }],
         None => elements(value, at, "content").into_iter().map(content).collect(),
     };
-    Said { role, parts, value }
+    AskedMessage { role, parts, value }
 }
 
 fn content((at, value): (String, &Value)) -> Part<'_> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Role, Said};
+use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
 use crate::place::{set, take, unset};
 
@@ -46,7 +46,7 @@ pub(super) fn empty_messages(asked: &Asked<'_>) -> Vec<Finding> {
 }
 
 /// Calls may stand without a text, but no list may be empty.
-fn is_empty_in_chat(said: &Said<'_>) -> bool {
+fn is_empty_in_chat(said: &AskedMessage<'_>) -> bool {
     let is_empty_list = |key| said.value.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
     let is_missing = said.value.get("content").is_none_or(Value::is_null);
     let others = ["tool_calls", "function_call", "refusal", "audio"];

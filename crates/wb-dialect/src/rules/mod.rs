@@ -6,6 +6,7 @@ mod order;
 mod content;
 mod thinking;
 mod sizes;
+mod tools;
 mod table;
 
 use serde_json::Value;

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use wb_message::markers::DROPPED_MARK;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Role, Said};
+use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
 use crate::place::{insert, take};
 
 /// What the user says at the end of a request that the model had ended.
 const CONTINUE: &str = "Continue.";
 
-fn calls(said: &Said<'_>) -> bool {
+fn calls(said: &AskedMessage<'_>) -> bool {
     said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
 }
 

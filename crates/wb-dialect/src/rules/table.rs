@@ -1,6 +1,6 @@
 //! The table of the rules, in the order in which they are mended.
 
-use super::{Rule, calls, content, order, results, sizes, thinking};
+use super::{Rule, calls, content, order, results, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// Tests of a gateway that quote a refusal.
@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 23] = [
+pub const RULES: [Rule; 24] = [
     Rule {
         id: "result-misplaced",
         says: "a result stands where its call wants it: in the user message behind it, among the tool messages \
@@ -116,6 +116,20 @@ pub const RULES: [Rule; 23] = [
         ],
         check: calls::bad_arguments,
         mend: calls::fix_arguments,
+    },
+    Rule {
+        id: "tool-name",
+        says: "the name of a tool on offer matches ^[a-zA-Z0-9_-]{1,128}$ (Anthropic), ^[a-zA-Z0-9_-]{1,64}$ (OpenAI), or \
+               begins with a letter or `_` and goes on with those, dots and colons, 64 characters in all (Gemini)",
+        fix: "give the tool, its calls and their results a name of that shape",
+        sources: &[
+            (Anthropic, "https://github.com/home-assistant/core/issues/147760"),
+            (OpenaiChat, "https://github.com/raullenchai/Rapid-MLX/pull/748"),
+            (OpenaiResponses, "https://platform.openai.com/docs/api-reference/responses/create"),
+            (Gemini, "https://github.com/kaitranntt/ccs/issues/25"),
+        ],
+        check: tools::misnamed,
+        mend: tools::rename,
     },
     Rule {
         id: "call-last",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Finding;
-use crate::asked::{Asked, Kind, Role, Said};
+use crate::asked::{Asked, AskedMessage, Kind, Role};
 use crate::dialect::Dialect;
 use crate::place::{set, unset};
 
@@ -30,11 +30,11 @@ pub(super) fn not_first(asked: &Asked<'_>) -> Vec<Finding> {
 
 /// Finds reasoning items that are not followed by what was reasoned about.
 pub(super) fn alone(asked: &Asked<'_>) -> Vec<Finding> {
-    let is_reasoning = |said: &Said<'_>| said.value["type"] == "reasoning";
+    let is_reasoning = |said: &AskedMessage<'_>| said.value["type"] == "reasoning";
     let is_followed = |at: usize| {
         asked.messages.get(at + 1).is_some_and(|next| next.role == Role::Model && !is_reasoning(next))
     };
-    let with_id = |said: &Said<'_>| said.value.get("id").is_some_and(Value::is_string);
+    let with_id = |said: &AskedMessage<'_>| said.value.get("id").is_some_and(Value::is_string);
     let found = asked
         .messages
         .iter()
@@ -48,7 +48,7 @@ pub(super) fn unsigned_calls(asked: &Asked<'_>) -> Vec<Finding> {
     if !signs(asked) {
         return Vec::new();
     }
-    let is_prompt = |said: &Said<'_>| {
+    let is_prompt = |said: &AskedMessage<'_>| {
         said.role == Role::User && !said.parts.iter().any(|part| matches!(part.kind, Kind::Result { .. }))
     };
     let start = asked.messages.iter().rposition(is_prompt).map_or(0, |at| at + 1);

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded, RULES, repair, validate};
-use wb_message::{Block, Message};
+use wb_dialect::{Dialect, Encoded, RULES, encode, repair, validate};
+use wb_message::{Block, Conversation, Message, ToolDescriptor};
 
 /// One answer of the model: whether it says something first, and how many calls it makes.
 fn answers() -> impl Strategy<Value = Vec<(bool, usize)>> {
@@ -206,6 +206,13 @@ impl Spoiled {
             "user-last" => {
                 let last = self.said("assistant", "Bye.");
                 self.messages().push(last);
+            }
+            "tool-name" => {
+                let parameters = json!({ "type": "object" });
+                let tools =
+                    [ToolDescriptor { name: "fs/read".into(), description: "Reads.".into(), parameters }];
+                let offered = Conversation { tools: Some(tools.into()), ..Conversation::default() };
+                self.body["tools"] = encode(&offered, self.dialect)["tools"].clone();
             }
             "cache-breakpoints" => {
                 let blocks = (0..5).map(

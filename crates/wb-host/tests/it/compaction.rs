@@ -65,7 +65,7 @@ fn a_reply_that_is_of_no_use_is_never_taken() {
         (Script::stops("## Goal\nFix", StopReason::MaxOutput), NoDigest::Truncated),
         (stop(StopReason::Aborted), NoDigest::Cancelled),
         (stop(StopReason::Error), failed("the reply ended in an error")),
-        (stop(StopReason::ToolCalls), failed("the reply called a tool")),
+        (stop(StopReason::ToolCalls), NoDigest::CalledTools),
         (Script::says(" \n"), NoDigest::Blank),
         (Script::says("<read-files>\na\n</read-files>"), NoDigest::Blank),
         (Script::says("Sure, I will go on."), NoDigest::MissingHeadings),

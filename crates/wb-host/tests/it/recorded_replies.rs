@@ -51,7 +51,7 @@ fn refusal(kind: &str) -> Option<NoDigest> {
         "error_no_msg" => failed("the reply ended in an error"),
         "length" => Some(NoDigest::Truncated),
         "aborted" => Some(NoDigest::Cancelled),
-        "tool_call" => failed("the reply called a tool"),
+        "tool_call" => Some(NoDigest::CalledTools),
         _ => None,
     }
 }

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, Usage};
+use wb_budget::{ModelCard, Prices, Usage};
 use wb_conductor::{
-    CompactionReport, Compactor, CondenseOpts, DigestSource, Summarizer, Unchanged, compact_in_place,
+    AgentContext, CompactionReport, Compactor, CondenseOpts, DigestSource, Summarizer, Unchanged,
+    compact_in_place, message_to_turn,
 };
-use wb_message::Message;
+use wb_dialect::encode;
+use wb_message::{Conversation, Message, ToolDescriptor};
 use wb_providers::{RetryPolicy, TimeLimits};
-use wb_summarize::NoDigest;
+use wb_summarize::{Emission, ModelInvoker, NoDigest, StreamOptions};
 use wb_testkit::loopback::{self, Loopback, Play, begun, piece, stream};
 use wb_testkit::script;
 
@@ -158,5 +162,60 @@ async fn a_cancel_gives_the_transcript_back_and_closes_the_connection() {
         assert_eq!(report.unchanged, Some(Unchanged::Cancelled), "{}", case.name);
         assert_eq!(messages, transcript());
         assert!(was_left(&server).await, "{}", case.name);
+    }
+}
+
+/// A conversation with its model, whose card has prices.
+fn following(case: &Case, server: &Loopback, head: Conversation) -> AgentContext {
+    let prices = Prices { input: 3.0, cached: 0.3, write: 3.0, output: 15.0, ..Prices::default() };
+    let card = ModelCard { prices: Some(prices), ..ModelCard::with_window(200_000) };
+    let compactor = Compactor::new().card(card).invoke(Arc::new(case.invoker(&server.url())));
+    AgentContext::with(compactor).same_model(head, None)
+}
+
+#[tokio::test]
+async fn a_digest_behind_the_conversation_begins_with_the_bytes_that_the_cache_has() {
+    let tool = ToolDescriptor {
+        name: "read".into(),
+        description: "Reads a file.".into(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+    };
+    let head =
+        Conversation { system: Some("You are an agent.".into()), turns: vec![], tools: Some(vec![tool]) };
+    for case in CASES {
+        let server = Loopback::start([(); 2].map(|()| stream(&case.answer(TEXT, 0), 64)));
+        let mut context = following(&case, &server, head.clone());
+        let mut messages = transcript();
+        let conversation = |messages: &[Message]| {
+            let turns = messages.iter().cloned().map(message_to_turn).collect();
+            Conversation { turns, ..head.clone() }
+        };
+        let said = conversation(&messages[..messages.len() - 1]);
+        let options = StreamOptions { prompt_cache: true, ..StreamOptions::default() };
+        let answered: Vec<Emission> = case.invoker(&server.url()).invoke(said, options).collect().await;
+        assert!(matches!(answered.last(), Some(Emission::Done { .. })), "{answered:?}");
+        let cached = context.estimate(&messages).context_tokens;
+        let usage = Usage { output_tokens: 1, cache_read_tokens: Some(cached), ..Usage::EMPTY };
+        context.after_response(&messages, &usage);
+
+        let before = messages.clone();
+        let report = context.compact(&mut messages, &forced()).await;
+        assert_eq!(report.digest, Some(DigestSource::Model { cut_off: false }), "{}: {report}", case.name);
+        let asked = server.asked();
+        let (was, now) = (&asked[0].body, &asked[1].body);
+        for key in
+            ["system", "instructions", "systemInstruction", "tools", "model", "cache_control", "thinking"]
+        {
+            assert_eq!(was[key].to_string(), now[key].to_string(), "{}: {key}", case.name);
+        }
+        assert_eq!(now["cache_control"].is_object(), case.name == "anthropic");
+        let dialect = case.opts(&server.url()).dialect();
+        let list = dialect.messages_key();
+        let shared = encode(&conversation(&before[..report.cut]), dialect)[list].to_string();
+        let shared = shared.trim_end_matches([']', '}']);
+        assert!(was[list].to_string().starts_with(shared), "{}", case.name);
+        let (behind, n_bytes) = (now[list].to_string(), shared.len());
+        assert!(behind.starts_with(shared) && n_bytes > 4_000, "{}: {n_bytes}", case.name);
+        assert!(behind[n_bytes..].contains("You write the record"), "{}", &behind[n_bytes..]);
     }
 }

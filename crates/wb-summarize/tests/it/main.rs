@@ -3,6 +3,7 @@
 mod caps;
 mod local;
 mod asking;
+mod behind;
 mod audit;
 mod mutate;
 mod own_prompts;

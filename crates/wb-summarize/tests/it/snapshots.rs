@@ -292,11 +292,15 @@ fn the_form_of_options_on_the_wire() {
         cancel,
         thinking: Some(ThinkingLevel::High),
         max_output_tokens: Some(2_000),
+        prompt_cache: true,
         model: Some("small".into()),
     };
     let line = |options: &StreamOptions| serde_json::to_string(options).expect("JSON");
     assert_eq!(line(&StreamOptions::default()), "{}");
-    assert_eq!(line(&full), r#"{"thinking":"high","maxOutputTokens":2000,"model":"small"}"#);
+    assert_eq!(
+        line(&full),
+        r#"{"thinking":"high","maxOutputTokens":2000,"promptCache":true,"model":"small"}"#
+    );
     let read: StreamOptions = serde_json::from_str(&line(&full)).expect("options");
     assert!(read.cancel.is_none(), "a cancel is never sent");
     assert_eq!(line(&read), line(&full));
