@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, TokenEstimate};
+use wb_budget::{Family, FittedCounter, ModelCard, TokenEstimate};
 use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, Pipeline, ReplyDraft, message_to_turn,
 };
@@ -360,7 +360,8 @@ fn head(descriptors: &[ToolDescriptor]) -> Conversation {
 /// model can read them again.
 fn compactor(model: &Model) -> Compactor {
     let pipeline = Pipeline::default().max_restored(0);
-    let compactor = Compactor::new().card(model.card.clone()).pipeline(pipeline);
+    let counter = FittedCounter::of_model(&model.card.id).unwrap_or(FittedCounter::new(Family::Other));
+    let compactor = Compactor::new().card(model.card.clone()).counter(Arc::new(counter)).pipeline(pipeline);
     if model.writes_digests { compactor.invoke(Arc::clone(&model.invoker)) } else { compactor }
 }
 

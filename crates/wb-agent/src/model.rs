@@ -73,7 +73,10 @@ fn over_http(provider: &str, model: &str, base_url: Option<&str>) -> Result<Mode
     let dialects = vec![opts.dialect()];
     let opts = opts.key_from_env().map_err(|error| failed(error.into()))?;
     let known = Catalog::built_in().find(model);
-    let card = known.map_or_else(|| ModelCard::with_window(DEFAULT_WINDOW), |entry| entry.card.clone());
+    let card = known.map_or_else(
+        || ModelCard { id: model.to_owned(), ..ModelCard::with_window(DEFAULT_WINDOW) },
+        |entry| entry.card.clone(),
+    );
     let cache_life = known.and_then(|entry| entry.cache).map(|rules| Duration::from_secs(rules.life_seconds));
     let invoker = Arc::new(opts.build().map_err(failed)?);
     Ok(Model { invoker, dialects, card, cache_life, writes_digests: true })

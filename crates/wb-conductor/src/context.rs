@@ -271,7 +271,13 @@ impl AgentContext {
     pub fn is_over(&mut self, messages: &[Message]) -> bool {
         self.observe(messages);
         let tokens = self.tracker.context_tokens();
-        self.compactor.budget().is_ok_and(|budget| budget.with_overhead(0).is_over(tokens))
+        let budget = self.compactor.budget().map(|budget| budget.with_overhead(0));
+        budget.is_ok_and(|budget| budget.doubting(self.margin_permille()).is_over(tokens))
+    }
+
+    /// Returns by how many thousandths there may be more tokens than are estimated; 0 once a provider has counted.
+    fn margin_permille(&self) -> u64 {
+        if self.tracker.is_calibrated() { 0 } else { self.compactor.counter.margin_permille() }
     }
 
     /// Compacts without a model and without waiting, whether the context is over budget or that is forced.
@@ -461,13 +467,21 @@ impl AgentContext {
             self.facts_are_old = false;
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
+        let margin = self.margin_permille();
         let (compactor, view) = (&self.compactor, self.tracker.view(messages));
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        let budget = budget.map(|budget| budget.firing_above(tokens));
-        let plan = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts))?;
+        let budget = budget.map(|budget| budget.doubting(margin).firing_above(tokens));
+        let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
+        let doubted = |report: &mut CompactionReport| report.at_most_tokens = (margin > 0).then_some(at_most);
+        let planned = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts));
+        let mut plan = planned.map_err(|mut report| {
+            doubted(&mut report);
+            report
+        })?;
+        doubted(&mut plan.report);
         let worth = compactor.prices().map(|prices| self.rate.weigh(&plan, limit, prices));
         let sent = self.same_model.as_ref().zip(compactor.card.as_ref()).map(
             |(SameModel { head, thinking }, card)| {

@@ -82,6 +82,9 @@ pub struct CompactionReport {
     pub context_tokens: u64,
     /// Whether [`Self::context_tokens`] is what the provider reported.
     pub anchored: bool,
+    /// How many tokens there may be, where nothing was ever reported and the counter knows how far off it may be. The gate
+    /// goes by that; all other figures are the estimate.
+    pub at_most_tokens: Option<u64>,
     /// Tokens above which the gate fires, where there is a window.
     pub limit_tokens: Option<u64>,
     /// Tokens at or below which the output should land, where there is a window.
@@ -182,6 +185,9 @@ impl fmt::Display for CompactionReport {
         }
         if let Some(irreducible) = &self.irreducible {
             write!(f, "; {irreducible}")?;
+        }
+        if let Some(at_most) = self.at_most_tokens {
+            write!(f, "; estimated, at most {at_most} tokens in the context")?;
         }
         if let Some(refused) = &self.refused {
             write!(f, "; {refused}")?;

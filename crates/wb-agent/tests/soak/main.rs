@@ -47,7 +47,9 @@ fn agent(dir: &Path, log: Option<&Path>, model: &Arc<Soaked>) -> Agent {
         None => Journal::create(&dir.join("logs"), sandbox.root()).unwrap(),
     };
     let limits = ToolLimits { max_result_bytes: MAX_RESULT_BYTES, ..ToolLimits::default() };
-    let model = Model { card: ModelCard::with_window(WINDOW), ..Model::offline(model.clone(), true) };
+    // Estimates are those of the family whose vocabulary counts what is sent.
+    let card = ModelCard { id: "gpt-5".to_owned(), ..ModelCard::with_window(WINDOW) };
+    let model = Model { card, ..Model::offline(model.clone(), true) };
     Agent::new(model, ToolBox::new(sandbox, limits), journal).unwrap()
 }
 

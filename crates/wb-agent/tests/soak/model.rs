@@ -5,14 +5,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::json;
-use wb_budget::Usage;
+use wb_budget::{TokenCounter, Usage};
+use wb_conductor::project;
 use wb_message::{Block, Conversation, Turn};
 use wb_summarize::{Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions};
+use wb_tokens::Vocabulary;
 
 /// How many files there are to read.
 pub(crate) const FILES: u64 = 40;
 /// What a failed request says.
 pub(crate) const FAILURE: &str = "overloaded, as now and then";
+
+/// Counts a request exactly.
+pub(crate) fn tokens(conversation: &Conversation) -> u64 {
+    let counter = Vocabulary::O200kBase.counter().unwrap();
+    let messages = project(conversation.turns.clone()).messages;
+    let tokens = messages.iter().map(|message| counter.message(message));
+    tokens.fold(counter.overhead(conversation), u64::saturating_add)
+}
 
 /// Mixes a number (splitmix64).
 pub(crate) fn random(n: u64) -> u64 {
@@ -44,7 +54,12 @@ pub(crate) struct Soaked {
 impl ModelInvoker for Soaked {
     fn invoke(&self, conversation: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
         let n = self.n.fetch_add(1, Ordering::Relaxed);
-        let emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
+        let mut emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
+        if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| conversation.tools.is_some())
+        {
+            // As providers do, it tells what it has read.
+            reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
+        }
         // It takes its time, so that the agent can be killed between any two of them.
         let timed = stream::iter(emissions).then(|emission| async {
             tokio::task::yield_now().await;

@@ -1,9 +1,10 @@
 //! What must hold of each request, and at the end.
 
 use wb_agent::{Agent, Event};
-use wb_budget::{TokenCounter, TokenHeuristic};
-use wb_conductor::{DigestSource, project};
+use wb_conductor::DigestSource;
 use wb_message::{Block, Conversation, Turn};
+
+use crate::model::tokens;
 
 /// Looks at all that happens.
 #[derive(Debug)]
@@ -61,10 +62,7 @@ impl Watch {
         self.n_requests += 1;
         assert!(self.n_in_a_row <= 2, "compacted {} times for one request", self.n_in_a_row);
         self.n_in_a_row = 0;
-        let counter = TokenHeuristic::DEFAULT;
-        let messages = project(conversation.turns.clone()).messages;
-        let tokens = messages.iter().map(|message| counter.message(message));
-        let tokens = tokens.fold(counter.overhead(conversation), u64::saturating_add);
+        let tokens = tokens(conversation);
         assert!(tokens <= self.window, "{tokens} tokens were sent");
         self.most_tokens = self.most_tokens.max(tokens);
         let texts = || conversation.turns.iter().flat_map(Turn::blocks).filter_map(Block::as_text);

@@ -191,8 +191,8 @@ impl FittedCounter {
     }
 
     /// Returns how many tokens there may be where so many are estimated: in 95 of 100 texts there are no more.
-    pub const fn upper(&self, tokens: u64) -> u64 {
-        let margin = tokens.saturating_mul(MARGINS[self.family.index()]).div_ceil(1000);
+    pub fn upper(&self, tokens: u64) -> u64 {
+        let margin = tokens.saturating_mul(self.margin_permille()).div_ceil(1000);
         tokens.saturating_add(margin)
     }
 }
@@ -212,6 +212,10 @@ impl TokenCounter for FittedCounter {
             parts += u64::from(self.family.pairs()[before << 4 | class(*byte)]);
         }
         parts.div_ceil(PARTS)
+    }
+
+    fn margin_permille(&self) -> u64 {
+        MARGINS[self.family.index()]
     }
 }
 

@@ -28,6 +28,11 @@ pub trait TokenCounter: Send + Sync {
         walk::tool(self, tool)
     }
 
+    /// Returns by how many thousandths there may be more tokens than it estimates; 0 if it counts, or nobody knows.
+    fn margin_permille(&self) -> u64 {
+        0
+    }
+
     /// Returns what a conversation sends besides its turns, in tokens: the system text and the tools.
     fn overhead(&self, conversation: &Conversation) -> u64 {
         let system = conversation.system.as_deref().map_or(0, |system| self.text(system));

@@ -304,6 +304,11 @@ impl ContextTracker {
         self.anchors.is_anchored()
     }
 
+    /// Returns whether a provider has ever counted, so that estimates are on its scale; O(1).
+    pub fn is_calibrated(&self) -> bool {
+        self.is_anchored() || self.anchors.calibration() != Calibration::default()
+    }
+
     /// Returns how full a model's window is; O(1).
     pub fn estimate(&self, card: &ModelCard) -> TokenEstimate {
         TokenEstimate {

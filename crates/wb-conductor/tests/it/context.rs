@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
-use wb_budget::{ModelCard, Usage, estimate_tokens};
+use wb_budget::{Family, FittedCounter, ModelCard, Usage, estimate_tokens};
 use wb_conductor::{AgentContext, Compactor, CondenseOpts, DigestSource, Unchanged};
 use wb_message::{Conversation, Message, Pairing, ToolDescriptor};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
@@ -248,4 +248,40 @@ fn an_open_breaker_keeps_the_model_from_being_asked() {
         block_on(context.compact(&mut messages, &CondenseOpts::default()));
     }
     assert_eq!(invoker.requests().len(), 2);
+}
+
+#[test]
+fn an_estimate_that_knows_its_error_is_over_as_soon_as_it_may_be_until_a_provider_counts() {
+    let counter = Arc::new(FittedCounter::new(Family::Anthropic));
+    let mut context = AgentContext::with(window(12_000).counter(counter));
+    let mut messages = script("u a");
+    let limit = context.budget().unwrap().limit;
+    while context.tracker().context_tokens() * 1146 / 1000 <= limit {
+        assert!(!context.is_over(&messages));
+        messages.extend(script("u*40 a*40"));
+        context.observe(&messages);
+    }
+    let tokens = context.tracker().context_tokens();
+    assert!(tokens < limit && context.is_over(&messages), "{tokens} of {limit}");
+
+    let before = messages.clone();
+    let report = context.compact_locally(&mut messages, &AUTO);
+    assert!(report.is_changed() && !context.is_over(&messages), "{report}");
+    assert_eq!((report.context_tokens, report.tokens_before), (tokens, tokens), "figures are the estimate");
+    let most = report.at_most_tokens.unwrap();
+    assert!(
+        most > limit && report.to_string().contains(&format!("; estimated, at most {most} tokens")),
+        "{report}"
+    );
+
+    context.undo(&mut messages, report.undo.unwrap());
+    messages.extend(script("a"));
+    assert_eq!(messages.len(), before.len() + 1);
+    context.observe(&messages);
+    let mut anchored =
+        AgentContext::with(window(12_000).counter(Arc::new(FittedCounter::new(Family::Anthropic))));
+    let usage = Usage { input_tokens: tokens, output_tokens: 4, ..Usage::EMPTY };
+    anchored.anchor(&messages, &usage).unwrap();
+    assert!(!anchored.is_over(&messages), "what a provider counted is not doubted");
+    assert_eq!(anchored.compact_locally(&mut messages, &FORCE).at_most_tokens, None);
 }
