@@ -163,7 +163,7 @@ impl Sections {
         let at = Section::Objective as usize;
         // What the user asked for first stays word for word if it is short, also where there is hardly room.
         let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
-        let most = entry_chars(room, SHARES[at]).max(SHORT_REQUEST_CHARS.min(room / 4 * 3));
+        let most = entry_chars(room, SHARES[at]).max(SHORT_REQUEST_CHARS.min(room / 2));
         take_fitting(
             &self.entries[at][..first.iter().len()],
             &mut chosen[at],
@@ -273,7 +273,7 @@ const LEAST_ROOM_CHARS: usize = 80;
 
 /// The characters that even the longest entry may have, so that what is left of it is of use.
 const LEAST_ENTRY_CHARS: usize = 120;
-/// The characters of a first request that are kept whole if that leaves a quarter of the room.
+/// The characters of a first request that are kept whole if that leaves half of the room.
 const SHORT_REQUEST_CHARS: usize = 600;
 /// The characters that a line of a turn may have at the least where it is cut off.
 const LEAST_LINE_CHARS: usize = 40;
