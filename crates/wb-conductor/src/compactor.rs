@@ -1,5 +1,6 @@
 //! What a host decides: the model, the budget, and what the engine may assume.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct CondenseOpts {
     /// far off sets `ContextTracker::calibrated` as the counter. An [`AgentContext`](crate::AgentContext) knows better:
     /// what it was told by [`anchor`](crate::AgentContext::anchor).
     pub context_tokens: u64,
+    /// The messages whose body stays as it is, ascending: what holds them can hold no other one.
+    pub fixed: Cow<'static, [usize]>,
     /// Cancels this compaction, and no other; the input comes back as it was.
     pub cancel: Option<CancellationToken>,
 }
