@@ -24,6 +24,8 @@ pub struct WeighedTranscript<'a> {
     pub counter: Arc<dyn TokenCounter>,
     /// The turn of a host that each message belongs to, ascending; none if each is its own.
     pub turns: Option<Cow<'a, [usize]>>,
+    /// The messages whose body stays as it is, ascending: their session can hold no other one.
+    pub fixed: Cow<'a, [usize]>,
 }
 
 impl fmt::Debug for WeighedTranscript<'_> {
@@ -45,13 +47,24 @@ impl<'a> WeighedTranscript<'a> {
         }));
         let (prefix, pairing) = (Cow::Owned(prefix), Cow::Owned(pairing));
         let (messages, counter) = (messages.iter().collect(), counter.clone());
-        Self { messages, prefix, pairing, counter, turns: None }
+        Self { messages, prefix, pairing, counter, turns: None, fixed: Cow::Borrowed(&[]) }
     }
 
     /// Says which turn of a host each message belongs to, so that what is planned never has more turns.
     #[must_use]
     pub fn in_turns(self, turns: impl Into<Cow<'a, [usize]>>) -> Self {
         Self { turns: Some(turns.into()), ..self }
+    }
+
+    /// Says whose body stays as it is, ascending, so that no other one is planned.
+    #[must_use]
+    pub fn with_fixed(self, fixed: impl Into<Cow<'a, [usize]>>) -> Self {
+        Self { fixed: fixed.into(), ..self }
+    }
+
+    /// Returns whether the body of a message stays as it is.
+    pub fn is_fixed(&self, at: usize) -> bool {
+        self.fixed.binary_search(&at).is_ok()
     }
 
     /// Returns the weight of one message in tokens.

@@ -11,6 +11,7 @@ use wb_record::{Access, ChangeSet, History, Stamp, What, items};
 use crate::args::Compact;
 use crate::clock;
 use crate::copy::{Copy, copy_with, refuse_database};
+use crate::file_error::not_read;
 use crate::json::Compacted;
 use crate::model::Model;
 use crate::outcome::Outcome;
@@ -75,6 +76,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         _ if args.dry_run => None,
         Some(out) => {
             let copy = copy(&session, &set, ours.as_deref())?;
+            if ours.is_none() {
+                shell.timed("checking", || check_copy(&session, &copy, &expected))?;
+            }
             Some(shell.timed("writing", || write_elsewhere(&copy, out, args))?)
         }
         None if is_in_place && !set.is_empty() => {
@@ -159,6 +163,19 @@ fn copy<'a>(session: &'a Session, set: &'a ChangeSet, ours: Option<&[Message]>) 
     Ok(Copy::Whole(bytes))
 }
 
+/// Refuses a copy that reads otherwise than planned.
+fn check_copy(session: &Session, copy: &Copy<'_>, expected: &Validity) -> Result<(), UserError> {
+    let now = copy.read(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
+    let is_as_planned = Validity::of(&now.messages, dialects_of(now.format)) == *expected;
+    if is_as_planned { Ok(()) } else { Err(otherwise(session, "nothing was written")) }
+}
+
+/// Why what was written, or would be, is not kept.
+fn otherwise(session: &Session, what_now: &str) -> UserError {
+    let hint = format!("{what_now}; please report this with the version of the agent");
+    UserError::of_file(&session.file, "what was written read otherwise than planned", hint)
+}
+
 /// Writes to another place.
 fn write_elsewhere(copy: &Copy<'_>, out: &Path, args: &Compact) -> Result<Written> {
     write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
@@ -183,10 +200,7 @@ fn write_in_place(
     let (id, now) = done.map_err(failed)?;
     if Validity::of(&now.messages, dialects_of(now.format)) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
-        let hint = "the session is as it was; please report this with the version of the agent";
-        return Err(
-            UserError::of_file(&session.file, "what was written read otherwise than planned", hint).into()
-        );
+        return Err(otherwise(session, "the session is as it was").into());
     }
     let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
     Ok(Written { operation: Some(id), bytes: n_bytes })

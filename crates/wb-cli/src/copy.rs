@@ -2,7 +2,8 @@
 
 use std::io::{self, Read, Write};
 
-use wb_record::{Change, ChangeSet, Document, MemoryParts, ONLY_CONVERSATION, PartReader, Parts};
+use wb_formats::FormatError;
+use wb_record::{Change, ChangeSet, Document, MemoryParts, ONLY_CONVERSATION, PartReader, Parts, View};
 
 use crate::user_error::UserError;
 
@@ -30,6 +31,13 @@ impl Copy<'_> {
             Self::Longer(_, len, new) => len + new.len() as u64,
             Self::Whole(bytes) => bytes.len() as u64,
         }
+    }
+
+    /// Reads it as it will be read where it is written.
+    pub(crate) fn read(&self, conversation: &str) -> Result<View, FormatError> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)?;
+        wb_formats::open(Box::new(MemoryParts::of(bytes)))?.view(conversation)
     }
 
     /// Writes all of it.

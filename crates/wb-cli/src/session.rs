@@ -9,8 +9,8 @@ use wb_budget::{Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter,
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
-use wb_message::markers::is_synthetic;
-use wb_record::{Access, MemoryParts, Note};
+use wb_message::markers::{is_of_a_compaction, is_synthetic};
+use wb_record::{Access, MemoryParts, Note, Segment, UsageAt};
 use wb_summarize::Facts;
 
 use crate::args::Policy;
@@ -55,17 +55,15 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Weighs messages and anchors the weight on what providers counted.
-    fn of(opened: &View, card: &ModelCard, policy: &Policy) -> Self {
+    /// Weighs messages and anchors the weight on what providers counted; where they counted nothing since a compaction,
+    /// `before` tells what is sent besides the messages.
+    fn of(opened: &View, before: Option<&Segment>, card: &ModelCard, policy: &Policy) -> Self {
         let mut tracker = tracker_of(opened.model.as_deref());
-        let mut usage = opened.usage.iter().peekable();
-        for (at, message) in opened.messages.iter().enumerate() {
-            tracker.push(message);
-            while let Some(counted) = usage.next_if(|usage| usage.at == at) {
-                let id = counted.model.clone().unwrap_or_default();
-                // A refused count leaves the estimate as it is, which is what the meter then shows.
-                let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
-            }
+        if let Some(Segment { messages, usage, .. }) = before {
+            follow(&mut tracker, messages, usage);
+            tracker.rebuild(&opened.messages);
+        } else {
+            follow(&mut tracker, &opened.messages, &opened.usage);
         }
         let counter = tracker.calibrated();
         let overhead_tokens = tracker.overhead_tokens();
@@ -93,6 +91,28 @@ impl Measure {
         let scaled = u128::from(tokens) * u128::from(counted.min(total)) / u128::from(total.max(1));
         u64::try_from(scaled).unwrap_or(tokens)
     }
+}
+
+/// Takes in messages and what was counted for them.
+fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt]) {
+    let mut usage = usage.iter().peekable();
+    for (at, message) in messages.iter().enumerate() {
+        tracker.push(message);
+        while let Some(counted) = usage.next_if(|usage| usage.at == at) {
+            let id = counted.model.clone().unwrap_or_default();
+            // A refused count leaves the estimate as it is, which is what the meter then shows.
+            let _ = tracker.anchor(at, &counted.usage, Some(&ModelCard { id, ..ModelCard::default() }));
+        }
+    }
+}
+
+/// Returns the last segment before the present one in which something was counted, if nothing was counted since.
+fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
+    let is_compacted = opened.messages.iter().any(is_of_a_compaction);
+    if !opened.usage.is_empty() || !is_compacted {
+        return None;
+    }
+    document.segments(conversation).ok()?.into_iter().rev().find(|segment| !segment.usage.is_empty())
 }
 
 /// Starts a tracker that estimates as fits the model's family, if that is known.
@@ -148,7 +168,8 @@ impl Session {
         let KnownWindow { tokens: window, from: window_from } =
             KnownWindow::of(policy.window, &opened, catalog);
         let card = card(&opened, window);
-        let measure = Measure::of(&opened, &card, &policy);
+        let before = counted_before(document.as_ref(), &conversation, &opened);
+        let measure = Measure::of(&opened, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
         Self { file, document, conversation, opened, policy, window, window_from, measure, strategy, limit }
     }
@@ -201,7 +222,8 @@ impl Session {
     pub(crate) fn opts(&self) -> CondenseOpts {
         let counted = self.measure.anchored && self.measure.context_tokens <= self.window;
         let context_tokens = if counted { self.measure.context_tokens } else { 0 };
-        CondenseOpts { force: self.policy.force, context_tokens, ..CondenseOpts::default() }
+        let fixed = self.opened.provenance.fixed().to_vec().into();
+        CondenseOpts { force: self.policy.force, context_tokens, fixed, ..CondenseOpts::default() }
     }
 }
 

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_message::Message;
+use wb_message::{Message, said};
 
 /// Returns what providers would refuse of the next request of a session; the violations name its messages.
 pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
     dialects.iter().flat_map(|dialect| Encoded::next_request(messages, *dialect).validate()).collect()
 }
 
-/// How many messages there are, and what providers would refuse of them.
+/// What messages say, and what providers would refuse of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
-    n_messages: usize,
+    said: Vec<u64>,
     violations: Vec<Violation>,
 }
 
 impl Validity {
     pub(crate) fn of(messages: &[Message], dialects: &[Dialect]) -> Self {
-        Self { n_messages: messages.len(), violations: violations(messages, dialects) }
+        Self { said: said(messages), violations: violations(messages, dialects) }
     }
 
     pub(crate) fn violations(&self) -> &[Violation] {
@@ -54,7 +54,7 @@ impl Validity {
 
 impl PartialEq for Validity {
     fn eq(&self, other: &Self) -> bool {
-        self.n_messages == other.n_messages && self.kinds() == other.kinds()
+        self.said == other.said && self.kinds() == other.kinds()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a host decides: the model, the budget, and what the engine may assume.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct CondenseOpts {
     /// What the digest is to hold besides, for a model; they take the place of the summarizer's own
     /// [`instructions`](Summarizer::instructions).
     pub instructions: Option<String>,
+    /// The messages whose body stays as it is, ascending: what holds them can hold no other one.
+    pub fixed: Cow<'static, [usize]>,
     /// Cancels this compaction, and no other; the input comes back as it was.
     pub cancel: Option<CancellationToken>,
 }

@@ -468,7 +468,7 @@ impl AgentContext {
         }
         let (context_tokens, anchored) = (self.tracker.context_tokens(), self.tracker.is_anchored());
         let margin = self.margin_permille();
-        let (compactor, view) = (&self.compactor, self.tracker.view(messages));
+        let (compactor, view) = (&self.compactor, self.tracker.view(messages).with_fixed(&*opts.fixed));
         let total_tokens = view.total_tokens();
         let budget = compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);

@@ -174,7 +174,17 @@ impl<'a> Draft<'a> {
             pairing: Cow::Borrowed(self.pairing()),
             counter: self.input.counter.clone(),
             turns: None,
+            fixed: self.fixed(),
         }
+    }
+
+    /// Returns the places of the messages whose body stays as it is.
+    fn fixed(&self) -> Cow<'_, [usize]> {
+        if self.has_only_input() || self.input.fixed.is_empty() {
+            return Cow::Borrowed(&self.input.fixed);
+        }
+        let is_fixed = |at: &usize| self.origin(*at).is_some_and(|origin| self.input.is_fixed(origin));
+        (0..self.len()).filter(is_fixed).collect()
     }
 
     /// Takes in what a step planned over [`Self::view`].

@@ -18,7 +18,7 @@ pub async fn compact_in_place(
     settings: &Compactor,
     opts: &CondenseOpts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter);
+    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
     let asked = settings.plan(&view, opts).map(|plan| settings.ask(plan.held(), opts));
     drop(view);
     match asked {
@@ -33,7 +33,7 @@ pub fn compact_locally(
     settings: &Compactor,
     opts: &CondenseOpts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter);
+    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
     let ready = settings.plan(&view, opts).map(|plan| opts.local(plan.held()));
     drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
@@ -47,7 +47,7 @@ pub async fn compact_in_place_with(
     opts: &CondenseOpts,
     facts: &Facts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter);
+    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
     let asked = settings.plan_with(&view, opts, Some(facts)).map(|plan| settings.ask(plan.held(), opts));
     drop(view);
     match asked {
@@ -64,7 +64,7 @@ pub fn compact_locally_with(
     opts: &CondenseOpts,
     facts: &Facts,
 ) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter);
+    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
     let ready = settings.plan_with(&view, opts, Some(facts)).map(|plan| opts.local(plan.held()));
     drop(view);
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
@@ -80,7 +80,7 @@ pub async fn compact_turns(
 ) -> (CompactionReport, Option<TurnsUndo>) {
     let lent = Lent { projection: project(std::mem::take(turns)), turns };
     let view = WeighedTranscript::new(&lent.projection.messages, &settings.counter);
-    let view = view.in_turns(lent.projection.turns_of());
+    let view = view.in_turns(lent.projection.turns_of()).with_fixed(&*opts.fixed);
     let planned = settings.plan(&view, opts).map(|plan| match settings.summarizer {
         Some(_) => Either::Left(settings.ask(plan.held(), opts)),
         None => Either::Right(opts.local(plan.held())),

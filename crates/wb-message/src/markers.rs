@@ -21,6 +21,11 @@ pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Stands where the middle of a body was cut out.
 pub const CLIP_MARK: &str = "\n[… clipped …]\n";
 
+/// Stands behind the number of lines that were cut out of a body.
+pub const LINES_CUT: &str = " lines truncated ...]";
+/// Stands behind the size of a body of which a preview is left.
+pub const PREVIEW_MARK: &str = " tokens, head and tail shown]\n";
+
 /// Stands where messages were dropped without a digest.
 pub const DROPPED_MARK: &str = "[Context compacted: earlier messages were removed to fit the context window]";
 /// The start of an assistant message that stands for a reply and its tool results.
@@ -163,6 +168,20 @@ pub fn is_prompt(message: &Message) -> bool {
 /// Returns whether this body is exactly the mark of a cleared result.
 pub fn is_cleared(content: &[Block]) -> bool {
     matches!(content, [Block::Text { text }] if text == CLEARED_TOOL_RESULT)
+}
+
+/// Returns whether a compaction wrote this message or its body: a digest, a file that was given back, what stands for
+/// what was dropped, cleared or collapsed, or a body that was shortened.
+pub fn is_of_a_compaction(message: &Message) -> bool {
+    let is_cut = |text: &str| [CLIP_MARK, LINES_CUT, PREVIEW_MARK].iter().any(|mark| text.contains(mark));
+    let texts =
+        |content: &[Block], is: &dyn Fn(&str) -> bool| content.iter().filter_map(Block::as_text).any(is);
+    match message {
+        Message::ToolResult { content, .. } => is_cleared(content) || texts(content, &is_cut),
+        Message::BashExecution { output, .. } => is_cut(output),
+        Message::Assistant { content, .. } => texts(content, &|text| text.starts_with(COLLAPSED_PREFIX)),
+        _ => is_synthetic(message),
+    }
 }
 
 /// Returns the body that stands for a cleared tool result.

@@ -56,7 +56,7 @@ fn live_results(view: &WeighedTranscript<'_>, vocabulary: &ToolVocabulary) -> Ve
         if !compactable {
             continue;
         }
-        let is_worth = body_chars_exceed(content, WORTH_CHARS);
+        let is_worth = body_chars_exceed(content, WORTH_CHARS) && !view.is_fixed(at);
         if is_worth || (!is_cleared(content) && body_chars_exceed(content, 0)) {
             live.push((at, is_worth));
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use wb_budget::{PolicyError, TokenCounter, WeighedTranscript};
 use wb_message::block::joined_text;
+use wb_message::markers::PREVIEW_MARK;
 use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
@@ -14,12 +15,10 @@ pub const ARTIFACT_SETTINGS_KEY: &str = "context_transform.artifact_compaction";
 
 /// Stands before the size of the whole where a preview was cut.
 const MARK_OPEN: &str = "\n[Content compacted: original ~";
-/// Stands after the size of the whole.
-const MARK_CLOSE: &str = " tokens, head and tail shown]\n";
 /// Digits of the largest size that a mark tells.
 const MAX_DIGITS: usize = 20;
 /// The most bytes, and characters, of a mark.
-const MAX_MARK: usize = MARK_OPEN.len() + MAX_DIGITS + MARK_CLOSE.len();
+const MAX_MARK: usize = MARK_OPEN.len() + MAX_DIGITS + PREVIEW_MARK.len();
 /// A mark stands on a line of its own, and if no head is left, an empty line stands before it.
 const MARK_LINES: usize = 2;
 
@@ -76,7 +75,7 @@ impl ArtifactCompactionConfig {
         let (head_lines, tail_lines) = shares(self.preview_max_lines, ends_badly);
         let head = head(text, head_chars, head_lines);
         let tail = tail(&text[head.len()..], tail_chars, tail_lines);
-        [head, MARK_OPEN, &original_tokens.to_string(), MARK_CLOSE, tail].concat()
+        [head, MARK_OPEN, &original_tokens.to_string(), PREVIEW_MARK, tail].concat()
     }
 }
 
@@ -85,8 +84,8 @@ fn mark(text: &str) -> usize {
     let marks = text.match_indices(MARK_OPEN).filter_map(|(at, _)| {
         let rest = &text[at + MARK_OPEN.len()..];
         let n_digits = rest.bytes().take(MAX_DIGITS).take_while(u8::is_ascii_digit).count();
-        let whole = n_digits > 0 && rest[n_digits..].starts_with(MARK_CLOSE);
-        whole.then_some(MARK_OPEN.len() + n_digits + MARK_CLOSE.len())
+        let whole = n_digits > 0 && rest[n_digits..].starts_with(PREVIEW_MARK);
+        whole.then_some(MARK_OPEN.len() + n_digits + PREVIEW_MARK.len())
     });
     marks.max().unwrap_or(0)
 }
@@ -161,7 +160,8 @@ impl Pass for OversizedResult {
     }
 
     fn plan(&self, view: &WeighedTranscript<'_>, _: Goal<'_>) -> Option<Patch> {
-        let large = (0..view.messages.len()).filter(|&at| view.weight(at) >= self.threshold_tokens());
+        let is_large = |at: &usize| view.weight(*at) >= self.threshold_tokens() && !view.is_fixed(*at);
+        let large = (0..view.messages.len()).filter(is_large);
         let edits: Vec<_> = large.filter_map(|at| self.shorten(view, at, view.counter.as_ref())).collect();
         (!edits.is_empty()).then_some(Patch { edits })
     }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn whichever_of_characters_and_lines_is_shorter_decides() {
         let text = "one\ntwo\nthree\nfour\nfive\n";
-        let marked = |head: &str, tail: &str| format!("{head}{MARK_OPEN}7{MARK_CLOSE}{tail}");
+        let marked = |head: &str, tail: &str| format!("{head}{MARK_OPEN}7{PREVIEW_MARK}{tail}");
         assert_eq!(config(1000, 3).preview(text, false, 7), marked("one\ntwo", "five\n"));
         assert_eq!(config(1000, 3).preview(text, true, 7), marked("one", "four\nfive\n"));
         assert_eq!(config(9, 1000).preview(text, false, 7), marked("one\ntw", "ve\n"));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_preview_shows_no_more_than_is_allowed_even_where_the_text_forges_marks() {
-        let forged = format!("{MARK_OPEN}99999999999999999999{MARK_CLOSE}").repeat(9);
+        let forged = format!("{MARK_OPEN}99999999999999999999{PREVIEW_MARK}").repeat(9);
         for text in ["\n".repeat(40), "日本\n".repeat(30), forged, "x".repeat(90)] {
             for (n_chars, n_lines, failed) in
                 (0..45).flat_map(|n| [(n, 9, false), (30, n, true), (n, n, true)])

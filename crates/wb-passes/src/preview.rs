@@ -54,7 +54,7 @@ impl Candidate<'_> {
 
 impl Preview {
     fn candidates<'a>(self, view: &WeighedTranscript<'a>) -> Vec<Candidate<'a>> {
-        let bodies = view.messages.iter().enumerate().skip(self.from);
+        let bodies = view.messages.iter().enumerate().skip(self.from).filter(|(at, _)| !view.is_fixed(*at));
         let sized = bodies.filter_map(|(at, message)| Some((at, message, body_bytes(message)?)));
         let large = sized.filter(|(_, _, n_bytes)| *n_bytes > MIN_PREVIEW_BYTES);
         let known = large.filter_map(|(at, message, n_bytes)| {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
+use wb_message::markers::LINES_CUT;
 use wb_message::{Block, Edit, Message, Patch};
 
 use crate::pass::{Goal, Pass};
@@ -17,7 +18,6 @@ pub const MIN_LINES: usize = MARK_LINES + 2;
 /// Lines of the marker with its blanks.
 const MARK_LINES: usize = 3;
 const MARK_OPEN: &str = "[... ";
-const MARK_CLOSE: &str = " lines truncated ...]";
 
 /// Cuts each text of tool results and shell outputs to its first and last lines, the oldest messages first and no
 /// more of them than the target asks for.
@@ -76,7 +76,7 @@ impl Pass for ToolOutput {
             if excess == 0 {
                 break;
             }
-            let Some(short) = self.cut(message) else { continue };
+            let Some(short) = self.cut(message).filter(|_| !view.is_fixed(at)) else { continue };
             let saved = view.weight(at).saturating_sub(view.counter.as_ref().message(&short));
             if saved > 0 {
                 excess = excess.saturating_sub(saved);
@@ -115,7 +115,7 @@ fn cut(text: &str, max_lines: usize) -> Option<String> {
     let (before_tail, _) = ended.rmatch_indices('\n').nth(n_kept - n_head - 1)?;
     let (head, gone, tail) = (&text[..head_end], &text[head_end + 1..=before_tail], &text[before_tail + 1..]);
     let n_gone = n_truncated(gone).to_string();
-    let short = [head, "\n\n", MARK_OPEN, &n_gone, MARK_CLOSE, "\n\n", tail].concat();
+    let short = [head, "\n\n", MARK_OPEN, &n_gone, LINES_CUT, "\n\n", tail].concat();
     (short.len() < text.len()).then_some(short)
 }
 
@@ -126,7 +126,7 @@ fn n_truncated(gone: &str) -> usize {
 }
 
 fn marked(line: &str) -> Option<usize> {
-    line.strip_prefix(MARK_OPEN)?.strip_suffix(MARK_CLOSE)?.parse().ok()
+    line.strip_prefix(MARK_OPEN)?.strip_suffix(LINES_CUT)?.parse().ok()
 }
 
 #[cfg(test)]

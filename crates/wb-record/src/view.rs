@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use wb_budget::Usage;
+use wb_message::markers::is_of_a_compaction;
 use wb_message::{Edit, Message, Patch, ToolVocabulary};
 
 use crate::note::Note;
@@ -72,6 +73,7 @@ pub struct Provenance {
     /// For each message, where its places end.
     ends: Vec<u32>,
     altered: HashSet<usize>,
+    fixed: Vec<usize>,
 }
 
 impl Provenance {
@@ -110,6 +112,17 @@ impl Provenance {
     /// Returns whether the body of a message is not that of its record.
     pub fn is_altered(&self, at: usize) -> bool {
         self.altered.contains(&at)
+    }
+
+    /// Notes that a message can be given no other body: its records hold none that can be replaced. Messages are noted
+    /// in their order.
+    pub fn fix(&mut self, at: usize) {
+        self.fixed.push(at);
+    }
+
+    /// Returns the messages that can be given no other body, ascending.
+    pub fn fixed(&self) -> &[usize] {
+        &self.fixed
     }
 
     /// Returns whether a cut before this message divides no record.
@@ -160,6 +173,17 @@ pub struct UsageAt {
     pub usage: Usage,
     /// The model that answered.
     pub model: Option<String>,
+}
+
+/// Forgets what was counted before a compaction changed messages where they stand: the prompts of those requests were
+/// longer than what stands there now, and the first one after it was shorter than the last one before.
+pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
+    let Some(first) = messages.iter().position(is_of_a_compaction) else { return };
+    let drops = |pair: &[UsageAt]| pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens();
+    let fresh_from = usage.windows(2).rposition(drops).map_or(usage.len(), |at| at + 1);
+    let fresh = usage.split_off(fresh_from);
+    usage.retain(|counted| counted.at <= first);
+    usage.extend(fresh);
 }
 
 /// One segment of a session in which the context only grew: from the start or from a compaction to the next.

@@ -137,6 +137,7 @@ impl ContextTracker {
             pairing: Cow::Borrowed(&self.pairing),
             counter: self.calibrated(),
             turns: None,
+            fixed: Cow::Borrowed(&[]),
         }
     }
 

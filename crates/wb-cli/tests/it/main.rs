@@ -21,6 +21,7 @@ mod models;
 mod odd_files;
 mod terminal;
 mod overview;
+mod as_planned;
 mod audit;
 mod validate;
 mod validity;

@@ -1,5 +1,6 @@
 //! Whole compactions without a model, and the fingerprint.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 
 use futures::executor::block_on;
@@ -15,8 +16,14 @@ use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, taken_bac
 
 pub(super) const ROWS: [Build; 7] = [forced, script, auto, tracked, context, turns, fingerprints];
 
-const FORCED: CondenseOpts =
-    CondenseOpts { force: true, model: None, context_tokens: 0, instructions: None, cancel: None };
+const FORCED: CondenseOpts = CondenseOpts {
+    force: true,
+    model: None,
+    context_tokens: 0,
+    instructions: None,
+    fixed: Cow::Borrowed(&[]),
+    cancel: None,
+};
 
 fn compacted<'a>(mut messages: Vec<Message>, compactor: Compactor, opts: CondenseOpts) -> Sample<'a> {
     messages.shrink_to_fit();

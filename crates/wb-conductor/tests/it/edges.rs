@@ -19,10 +19,9 @@ use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_summarize::{Emission, Reply, StopReason};
 use wb_testkit::script;
 
-use crate::support::{flat, run};
+use crate::support::{FORCE, flat, run};
 
-const FORCED: CondenseOpts =
-    CondenseOpts { force: true, model: None, context_tokens: 0, instructions: None, cancel: None };
+const FORCED: CondenseOpts = FORCE;
 
 #[test]
 fn a_ladder_without_any_room_says_that_it_cannot_fit() {

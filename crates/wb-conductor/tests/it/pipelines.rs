@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use serde_json::json;
 use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeuristic, WeighedTranscript};
 use wb_budget::{estimate_message_tokens, estimate_tokens};
-use wb_conductor::{Pipeline, Step, Unchanged};
+use wb_conductor::{CondenseOpts, Pipeline, Step, Unchanged, compact_locally};
 use wb_message::markers::{DROPPED_MARK, Visibility, is_pinned, is_prompt, visibility};
 use wb_message::{Edit, Message, Origin, Pairing, last_prompt_start};
 use wb_passes::{ArtifactCompactionConfig, Goal, OversizedResult, Pass, Repair, Truncate};
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, script, strategies};
 
-use crate::support::{flat, run};
+use crate::support::{AUTO, flat, run, window};
 
 /// The fewest recent messages that the policy's preset keeps here.
 const MIN_RECENT: usize = 3;
@@ -218,4 +218,22 @@ fn the_presets_are_lists_of_steps() {
         names(&preset("ladder").max_restored(0).without("preview")),
         "[microcompact, tool-output, digest, drop-middle]"
     );
+}
+
+#[test]
+fn a_body_that_its_session_cannot_replace_stays_as_it_is() {
+    let shell = Message::bash("make", "a line of output\n".repeat(800), Some(0));
+    let said =
+        [Message::user("Build it."), Message::assistant("I do.".repeat(200)), Message::user("And now?")];
+    let messages: Vec<Message> = said.into_iter().chain([shell.clone()]).collect();
+    for pipeline in [Pipeline::default(), preset("ladder"), preset("policy"), preset("three-level")] {
+        let settings = window(4_000).pipeline(pipeline);
+        let mut shortened = messages.clone();
+        compact_locally(&mut shortened, &settings, &AUTO);
+        assert!(!shortened.contains(&shell));
+        let mut after = messages.clone();
+        let report = compact_locally(&mut after, &settings, &CondenseOpts { fixed: vec![3].into(), ..AUTO });
+        let is_whole = |it: &Message| *it == shell || !matches!(it, Message::BashExecution { .. });
+        assert!(after.iter().all(is_whole) && report.previewed.is_empty(), "{report}");
+    }
 }

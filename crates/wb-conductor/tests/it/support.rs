@@ -1,5 +1,6 @@
 //! What the tests of the conductor share.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -13,12 +14,24 @@ use wb_message::{Block, Content, Message};
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 
 /// A manual `/compact`.
-pub(crate) const FORCE: CondenseOpts =
-    CondenseOpts { force: true, model: None, context_tokens: 0, instructions: None, cancel: None };
+pub(crate) const FORCE: CondenseOpts = CondenseOpts {
+    force: true,
+    model: None,
+    context_tokens: 0,
+    instructions: None,
+    fixed: Cow::Borrowed(&[]),
+    cancel: None,
+};
 
 /// The automatic path.
-pub(crate) const AUTO: CondenseOpts =
-    CondenseOpts { force: false, model: None, context_tokens: 0, instructions: None, cancel: None };
+pub(crate) const AUTO: CondenseOpts = CondenseOpts {
+    force: false,
+    model: None,
+    context_tokens: 0,
+    instructions: None,
+    fixed: Cow::Borrowed(&[]),
+    cancel: None,
+};
 
 /// A reply with all six headings and one fact.
 pub(crate) fn good_reply(fact: &str) -> String {

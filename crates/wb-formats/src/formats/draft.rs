@@ -104,8 +104,12 @@ impl Draft {
     /// Returns the messages with what was counted, and where they stand.
     pub(crate) fn finish(self) -> (Segment, Provenance) {
         let mut provenance = Provenance::default();
-        for places in self.places {
+        for (at, (message, places)) in self.messages.iter().zip(self.places).enumerate() {
             provenance.push(places);
+            // The host tells a command and what it printed in one text of its own.
+            if matches!(message, Message::BashExecution { .. }) {
+                provenance.fix(at);
+            }
         }
         (Segment::new(self.messages, self.usage), provenance)
     }

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use wb_message::{Message, Pairing, markers};
+use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Bytes, Change, ChangeSet, Document, Format, FormatError, Item, NotExpressible, Note, Parts, Place,
-    Provenance, Span, Stamp, UsageAt, View, Wanted,
+    Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
 };
 
 use super::appended::message_of;
@@ -130,7 +130,7 @@ impl ListDocument {
         }
         let mut view = reading.finish()?;
         self.layout.complete(text, list, &mut view);
-        forget_stale_usage(&mut view);
+        forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
     }
 }
@@ -219,17 +219,6 @@ fn in_two<'a, T: Send>(records: &'a [Range<usize>], read: impl Fn(&'a Range<usiz
         read.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| all(rest)));
         read
     })
-}
-
-/// Forgets what was counted before a digest took the place of older messages: the prompts of those requests were longer
-/// than what stands there now, and the first one after it was shorter than the last one before.
-fn forget_stale_usage(view: &mut View) {
-    if !view.messages.iter().any(markers::is_synthetic) {
-        return;
-    }
-    let drops = |pair: &[UsageAt]| pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens();
-    let first = view.usage.windows(2).rposition(drops).map_or(view.usage.len(), |at| at + 1);
-    view.usage.drain(..first);
 }
 
 /// Gives results that do not tell their tool the name that their call has.

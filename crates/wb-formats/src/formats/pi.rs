@@ -90,8 +90,11 @@ impl Document for PiDocument {
             view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
         }
         view.model = context.model.clone().or_else(|| session.header().model_id.clone());
-        for (entry, message) in context.entries.iter().zip(&context.messages) {
+        for (at, (entry, message)) in context.entries.iter().zip(&context.messages).enumerate() {
             view.provenance.push(self.place(entry, message));
+            if !ContextEdit::applies_to(message) {
+                view.provenance.fix(at);
+            }
         }
         let Segment { messages, usage, .. } = segment(context);
         (view.messages, view.usage) = (messages, usage);
@@ -231,6 +234,9 @@ impl PiDocument {
                 return Err(no("a gap between the messages that stay"));
             }
             next = Some(at + 1);
+            if body.is_some() && view.provenance.fixed().contains(&at) {
+                return Err(no("another body for what is no list of blocks"));
+            }
             entries.extend(body.map(|body| edit(&context.entries[at], body)));
         }
         let n_kept_to = next.unwrap_or(view.messages.len());

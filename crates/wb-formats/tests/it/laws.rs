@@ -49,6 +49,8 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     };
     document.commit(&set).unwrap();
     assert_eq!(said(&document.view(name).unwrap().messages), said(&applied(patch, view.messages)));
+    let planned = applied(patch, document_of(before).view(name).unwrap().messages);
+    assert_eq!(wb_message::said(&document.view(name).unwrap().messages), wb_message::said(&planned));
     let anew = wb_formats::open(Box::new(copy(document.parts()))).unwrap().view(name).unwrap();
     let now = document.view(name).unwrap();
     assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance.clone()));
@@ -61,6 +63,10 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     }
     document.commit(&set.inverse()).unwrap();
     assert_eq!(&copy(document.parts()), before);
+}
+
+fn document_of(parts: &MemoryParts) -> Box<dyn Document> {
+    wb_formats::open(Box::new(parts.clone())).unwrap()
 }
 
 fn applied(patch: &Patch, mut messages: Vec<Message>) -> Vec<Message> {

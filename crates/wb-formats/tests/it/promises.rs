@@ -19,11 +19,13 @@ fn promised(document: &dyn Document, view: &View) -> Vec<(String, Patch)> {
     let able = document.abilities();
     let mut all = Vec::new();
     for (at, message) in view.messages.iter().enumerate() {
-        if !matches!(message, Message::ToolResult { .. }) {
+        let is_result = matches!(message, Message::ToolResult { .. });
+        let is_body = is_result || matches!(message, Message::BashExecution { .. });
+        if !is_body || view.provenance.fixed().contains(&at) {
             continue;
         }
         let of = |content: Vec<Block>| Patch::new(vec![Edit::Body { at, content }]);
-        if able.clear.is_there() {
+        if able.clear.is_there() && is_result {
             all.push((format!("clear {at}"), of(markers::cleared_body())));
         }
         if able.body.is_there() {

@@ -6,7 +6,7 @@ use wb_budget::Usage;
 use wb_message::{Block, Content, Message, Pairing};
 
 use super::log::SessionLog;
-use crate::entry::{Entry, EntryKind, EntryTag, Logged, Replacement, Request};
+use crate::entry::{ContextEdit, Entry, EntryKind, EntryTag, Logged, Replacement, Request};
 use crate::error::SessionError;
 use crate::id::EntryId;
 
@@ -245,6 +245,22 @@ fn into_message(kind: EntryKind) -> Option<(Message, Option<Request>)> {
         _ => return None,
     };
     Some((message, None))
+}
+
+impl ContextEdit {
+    /// Returns whether an edit can give a message another body: not if it is made of a command and its output, or of a
+    /// digest alone.
+    pub fn applies_to(message: &Message) -> bool {
+        match message {
+            Message::User { .. }
+            | Message::Custom { .. }
+            | Message::Assistant { .. }
+            | Message::ToolResult { .. } => true,
+            Message::BashExecution { .. }
+            | Message::BranchSummary { .. }
+            | Message::CompactionSummary { .. } => false,
+        }
+    }
 }
 
 /// Puts another body into a message; one that is made of something else is left alone.

@@ -7,12 +7,11 @@ mod entry;
 mod log;
 
 use serde_json::json;
-use wb_message::markers::{is_cleared, is_synthetic};
-use wb_message::{Message, ToolVocabulary};
+use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Numbers, Parts, Probe,
-    Provenance, Segment, View, Wanted,
+    Provenance, Segment, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -73,27 +72,21 @@ struct GeminiCliDocument {
 impl GeminiCliDocument {
     fn assemble(&self, entries: &[Entry]) -> (Segment, Provenance, Passed) {
         let (mut draft, mut passed) = (Draft::default(), Passed::default());
-        let (mut n_seen, mut is_changed) = (0, false);
         for entry in entries {
             let Entry { record, line, is_counted, .. } = entry;
             let bytes = self.parts.bytes(entry.words()).unwrap_or_default();
-            // In one object nothing tells what stood there when a request was sent, but what we put there.
-            is_changed |= draft.messages()[n_seen..].iter().any(is_of_a_compaction);
-            n_seen = draft.messages().len();
-            let is_counted = *is_counted && (self.log.elements.is_none() || !is_changed);
-            if !add(&mut draft, &bytes, record.clone(), is_counted) {
+            if !add(&mut draft, &bytes, record.clone(), *is_counted) {
                 passed.unreadable(*line);
             }
         }
         passed.n_ignored = draft.n_orphans();
-        let (segment, provenance) = draft.finish();
+        let (mut segment, provenance) = draft.finish();
+        // In one object nothing tells what stood there when a request was sent, but what we put there.
+        if self.log.elements.is_some() {
+            forget_stale_usage(&segment.messages, &mut segment.usage);
+        }
         (segment, provenance, passed)
     }
-}
-
-/// Returns whether a compaction put a message there, or cleared it.
-fn is_of_a_compaction(message: &Message) -> bool {
-    is_synthetic(message) || is_cleared(message.blocks())
 }
 
 impl Document for GeminiCliDocument {

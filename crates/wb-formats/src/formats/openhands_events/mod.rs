@@ -12,7 +12,7 @@ use wb_message::Message;
 use wb_record::json::{elements, text};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
-    Probe, Seen, Segment, View, Wanted,
+    Probe, Seen, Segment, View, Wanted, forget_stale_usage,
 };
 
 use self::event::{Condensation, Event};
@@ -103,7 +103,11 @@ impl Document for EventsDocument {
         let draft = assemble(events);
         let mut passed = Passed::default();
         passed.n_ignored = n_ignored + draft.n_orphans();
-        let (segment, provenance) = draft.finish();
+        let (mut segment, provenance) = draft.finish();
+        // What was counted before a condensation does not count in any case.
+        if !is_condensed {
+            forget_stale_usage(&segment.messages, &mut segment.usage);
+        }
         let mut view = View::new(NAME, VOCABULARY);
         view.model = model;
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
@@ -117,7 +121,15 @@ impl Document for EventsDocument {
         let events = self.events(run);
         let ends = (0..events.len()).filter(|at| events[*at].condensation().is_some()).chain([events.len()]);
         let until = |end: usize| self.events(run).into_iter().take(end).collect();
-        Ok(ends.map(|end| assemble(until(end)).finish().0).collect())
+        let is_condensed = events.iter().any(|event| event.condensation().is_some());
+        let segment = |end: usize| {
+            let (mut segment, _) = assemble(until(end)).finish();
+            if !is_condensed {
+                forget_stale_usage(&segment.messages, &mut segment.usage);
+            }
+            segment
+        };
+        Ok(ends.map(segment).collect())
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

@@ -1,0 +1,92 @@
+//! What was planned is what is read after it was written, in place and in another file.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::place::{entry, header, talk, text, user};
+use crate::support::wb;
+
+fn said(text: &str) -> Value {
+    json!({"role": "assistant", "stopReason": "stop", "content": [{"type": "text", "text": text}]})
+}
+
+/// A session of pi in which the user ran a command last that printed much.
+fn with_shell_output() -> String {
+    let output = "a line of what the command printed\n".repeat(3_000);
+    let shell = json!({"role": "bashExecution", "command": "make", "output": output, "exitCode": 0});
+    let messages = [user("Build it."), said("I build it."), user("What do I run?"), said("make."), shell];
+    let mut lines = vec![header("/project")];
+    for (nth, message) in messages.iter().enumerate() {
+        let parent = if nth == 0 { Value::Null } else { json!(format!("m{}", nth - 1)) };
+        lines.push(entry(&format!("m{nth}"), &parent, message));
+    }
+    text(&lines)
+}
+
+fn json_of(words: &[&str]) -> Value {
+    let answer = wb(words);
+    assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
+    serde_json::from_str(&answer.stdout).unwrap()
+}
+
+/// Compacts a session in place and to another file, and returns what the report says and what both weigh then.
+fn compacted(bytes: &[u8], options: &[&str]) -> [Value; 3] {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["s.jsonl", "out.jsonl"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let [session, out] = paths.each_ref().map(String::as_str);
+    fs::write(session, bytes).unwrap();
+    let then = SystemTime::now() - Duration::from_mins(1);
+    File::options().write(true).open(session).unwrap().set_modified(then).unwrap();
+    let run = |file: &str, to: &[&str]| json_of(&[&["compact", file, "--json"], options, to].concat());
+    run(session, &["-o", out]);
+    let told = run(session, &["--in-place"]);
+    let weighed = |file: &str| json_of(&["weigh", file, "--json", "--window", "32k"]);
+    [told, weighed(session), weighed(out)]
+}
+
+#[test]
+fn what_pi_cannot_shorten_is_not_said_to_be_shortened() {
+    let options = ["--window", "8k", "--force"];
+    let [told, in_place, elsewhere] = compacted(with_shell_output().as_bytes(), &options);
+    for weighed in [in_place, elsewhere] {
+        assert_eq!((&told["shortened"], &told["changed"]), (&json!(0), &json!(true)));
+        assert_eq!(weighed["messages"], told["messages_after"]);
+        let [planned, tokens] =
+            [&told["tokens_after"], &weighed["tokens"]].map(|tokens| tokens.as_u64().unwrap());
+        assert!(planned.abs_diff(tokens) < 100, "{told} {weighed}");
+    }
+}
+
+#[test]
+fn answers_that_follow_each_other_may_be_read_as_one() {
+    let line = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload});
+    let item = |payload: Value| line("response_item", payload);
+    let mut lines = vec![line("session_meta", json!({"id": "s", "cwd": "/p", "cli_version": "0.99.0"}))];
+    lines.push(item(
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}),
+    ));
+    for nth in 0..60 {
+        let id = format!("c{nth}");
+        let told = format!("Part {nth}. {}", "It says much. ".repeat(60));
+        lines.push(item(json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": told}]})));
+        lines.push(item(json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id})));
+        lines.push(item(
+            json!({"type": "function_call_output", "call_id": id, "output": "line\n".repeat(90)}),
+        ));
+    }
+    let options = ["--window", "8k", "--strategy", "three-level"];
+    let [told, in_place, elsewhere] = compacted(text(&lines).as_bytes(), &options);
+    assert_eq!(told["changed"], true);
+    assert_eq!((&in_place["messages"], &in_place["tokens"]), (&elsewhere["messages"], &elsewhere["tokens"]));
+}
+
+#[test]
+fn the_system_prompt_and_the_tools_are_still_weighed_after_a_compaction() {
+    let options = ["--window", "32k", "--force"];
+    let [told, in_place, elsewhere] = compacted(text(&talk("/project", 10)).as_bytes(), &options);
+    let overhead = |it: &Value| it["overhead"].as_u64().unwrap();
+    assert_eq!((&in_place["anchored"], &in_place["tokens"]), (&json!(false), &elsewhere["tokens"]));
+    assert!(overhead(&in_place) >= overhead(&told) && overhead(&told) > 5_000, "{told} {in_place}");
+}
