@@ -86,6 +86,11 @@ pub(crate) enum Command {
     /// What a compaction hides stays in the session of most agents: the list next to it, FILE.wb-log, says which records
     /// those are.
     Log(Log),
+    /// Shows what one operation of `wb` did to a session
+    ///
+    /// `wb show FILE` shows the last one, `wb show FILE 3` the third; it is what `wb log FILE 3` shows: what it hides and
+    /// keeps, what it brought, and its digest.
+    Show(Show),
     /// Tries every strategy on a session, side by side
     ///
     /// The session is compacted in memory. Nothing is written.
@@ -99,7 +104,7 @@ pub(crate) enum Command {
     /// Checks every summary in a session against what was said
     ///
     /// Each is held against the messages that it stands for, and what they do not bear out is shown: paths that never occurred, changes and successes that no message shows, tasks in another state, constraints that
-    /// are missing, approvals that nobody gave. The exit code is 3 if something is found.
+    /// are missing, work that the user took back, approvals that nobody gave. The exit code is 3 if something is found.
     Audit(Audit),
     /// Checks a session or a request against the rules of the providers
     ///
@@ -126,7 +131,7 @@ pub(crate) enum Command {
     ///
     /// It looks for what its provider would refuse, a context that is larger than the window, compactions in a loop, a
     /// summary that the session does not bear out, and lines that cannot be read: what is so, where, and the command that
-    /// mends it. Nothing is written. The exit code is 3 if something is found.
+    /// mends it, which was tried in memory, or what else helps. Nothing is written. The exit code is 3 if something is found.
     Doctor(Doctor),
     /// Answers an agent that compacts: one JSON document in, one out
     ///
@@ -282,6 +287,16 @@ pub(crate) struct Log {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Session file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The operation, as `wb log` numbers them [default: the last one]
+    #[arg(value_name = "OPERATION")]
+    pub(crate) operation: Option<u64>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Session file; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -325,6 +340,9 @@ pub(crate) struct Repair {
     /// Write into FILE although a program has it open or wrote to it in the last ten seconds
     #[arg(long, requires = "in_place")]
     pub(crate) even_if_open: bool,
+    /// Show what would be mended and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -341,6 +359,9 @@ pub(crate) struct Convert {
     /// Write over OUT if it is there already
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
+    /// Show what would get lost and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -348,6 +369,9 @@ pub(crate) struct Doctor {
     /// Session file; `-` is standard input [default: the newest session on this machine]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Context window in tokens, such as 200000, 200k or 1.5m [default: the file's, else its model's, else 200k]
+    #[arg(long, value_name = "TOKENS", value_parser = window, allow_negative_numbers = true)]
+    pub(crate) window: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -58,8 +58,14 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
         violations,
         bytes: bytes.len(),
     };
+    if args.dry_run && shell.is_json {
+        return shell.print_json(&converted);
+    }
     if !shell.is_json || out.is_none() {
         tell(shell, &converted, args);
+    }
+    if args.dry_run {
+        return Ok(());
     }
     let Some(out) = out else {
         let mut raw = io::stdout().lock();

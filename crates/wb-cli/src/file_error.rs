@@ -19,6 +19,11 @@ pub(crate) fn not_opened(path: &Path, error: &io::Error) -> UserError {
     match error.kind() {
         ErrorKind::NotFound => not_there(path),
         ErrorKind::IsADirectory => folder_given(path),
+        ErrorKind::WouldBlock => UserError::of_file(
+            file,
+            "another program keeps it locked",
+            "wait until that is done, or close the agent that has it open, and run the command again",
+        ),
         ErrorKind::PermissionDenied => {
             UserError::of_file(file, "may not be read", "ask its owner, or change its permissions with chmod")
         }

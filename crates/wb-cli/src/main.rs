@@ -104,6 +104,7 @@ fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
         Some(Command::Undo(args)) => undo_redo::undo(shell, &args),
         Some(Command::Redo(args)) => undo_redo::redo(shell, &args),
         Some(Command::Log(args)) => log::log(shell, &args),
+        Some(Command::Show(args)) => log::show(shell, &args),
         Some(Command::Compare(args)) => compare::compare(shell, &args),
         Some(Command::Replay(args)) => replay::replay(shell, &args),
         Some(Command::Hook(args)) => hook::hook(shell, &args),

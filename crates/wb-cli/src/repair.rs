@@ -68,22 +68,24 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         check_target(out, std::iter::once(args.file.as_path()), args.overwrite, "-o")?;
     }
-    let access = if args.in_place { Access::Write } else { Access::Read };
+    let is_in_place = args.in_place && !args.dry_run;
+    let access = if is_in_place { Access::Write } else { Access::Read };
+    let out = args.out.as_ref().filter(|_| !args.dry_run);
     let mut planned = shell.timed("repairing", || planned(&args.file, access))?;
     let file = args.file.display().to_string();
     let (mut operation, changed) = (None, !planned.set.is_empty());
-    match &args.out {
+    match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
             write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
         }
-        None if args.in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
+        None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
     }
-    let written = args.out.is_some() || operation.is_some();
+    let written = out.is_some() || operation.is_some();
     let Planned { format, mended, left, .. } = planned;
     let repaired = Repaired { file, format, mended, left, changed, operation, written };
-    let is_raw = args.out.as_deref() == Some(Path::new("-"));
+    let is_raw = out.is_some_and(|out| out == Path::new("-"));
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {

@@ -9,8 +9,9 @@ use std::io;
 use wb_message::markers::digest_body;
 
 use crate::change::{Change, ChangeSet};
-use crate::history::{History, Operation};
+use crate::history::History;
 use crate::kept::Kept;
+use crate::operation::Operation;
 use crate::part::Parts;
 use crate::span::Span;
 use crate::view::View;

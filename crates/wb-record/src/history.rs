@@ -19,6 +19,7 @@ use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::kept::{Kept, kept, kept_of};
 use crate::lines::Lines;
+use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
 use crate::part::Access;
 use crate::part::Parts;
@@ -34,58 +35,6 @@ pub fn list_of(session: &Path) -> PathBuf {
     let mut name = session.as_os_str().to_owned();
     name.push(LIST_SUFFIX);
     PathBuf::from(name)
-}
-
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum What {
-    /// Older messages were folded.
-    Compact,
-    /// What a provider refuses was mended.
-    Repair,
-    /// An operation was taken back.
-    Undo {
-        /// Its number.
-        of: u64,
-    },
-    /// An operation that was taken back was done again.
-    Redo {
-        /// Its number.
-        of: u64,
-    },
-}
-
-impl What {
-    /// Returns whether it is about another operation.
-    pub(crate) fn is_way_back(self) -> bool {
-        matches!(self, Self::Undo { .. } | Self::Redo { .. })
-    }
-}
-
-/// One change of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Operation {
-    /// Its number, counted from 1.
-    pub id: u64,
-    /// What was done.
-    pub what: What,
-    /// When, in milliseconds since the Unix epoch.
-    pub at_ms: i64,
-    /// The conversation.
-    pub conversation: String,
-    /// The tokens of the context before.
-    pub tokens_before: u64,
-    /// The tokens of the context after.
-    pub tokens_after: u64,
-    /// What was written.
-    pub changes: ChangeSet,
-    /// The records of the view before, in its order.
-    pub before: Vec<Kept>,
-    /// What the agent shall write itself, where it was only told what to write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_agent: Option<ByAgent>,
 }
 
 /// One line of the list.
@@ -122,10 +71,14 @@ pub struct History {
     done: Vec<(u64, Vec<Kept>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
+    /// Whether the last line was cut off.
+    is_cut_off: bool,
 }
 
 impl History {
     /// Reads the list next to a session's file; where there is none, the first operation begins it, for its owner alone.
+    ///
+    /// Whoever opens it to write holds its lock until it is dropped, so that of several at once one gets through.
     #[cfg(any(unix, windows))]
     pub fn beside(session: &Path, access: Access) -> Result<Self, HistoryError> {
         let path = list_of(session);
@@ -138,18 +91,23 @@ impl History {
                 FileParts::open(path).map_err(|error| HistoryError::ListNotWritten(error.to_string()))
             }
         };
-        Self::open(Box::new(list?))
+        let mut list = list?;
+        if access == Access::Write {
+            list.hold().map_err(|error| HistoryError::of_list(&error))?;
+        }
+        Self::open(Box::new(list))
     }
 
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
         let text = list.whole("").map_err(|error| HistoryError::List(error.to_string()))?;
-        let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None };
+        let mut history =
+            Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off: false };
         let mut lines = Lines::new(text.as_slice());
         while let Some(line) = lines.next_line().map_err(|error| HistoryError::List(error.to_string()))? {
             match line.parse() {
                 Ok(entry) => history.take(entry),
-                Err(_) if line.is_truncated() => {}
+                Err(_) if line.is_truncated() => history.is_cut_off = true,
                 Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
             }
         }
@@ -183,6 +141,11 @@ impl History {
     /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
     pub fn unsettled(&self) -> Option<u64> {
         self.pending
+    }
+
+    /// Returns whether the last line of the list was cut off while it was written, so that what it said is not known.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Returns where the list stands.
@@ -465,10 +428,7 @@ impl History {
                 changes: vec![(String::new(), Change::Create { new: crate::change::Bytes(line) })],
             },
         };
-        self.list.commit(&set).map_err(|error| match error {
-            CommitError::Busy => HistoryError::ListBusy,
-            error => HistoryError::ListNotWritten(error.to_string()),
-        })?;
+        self.list.commit(&set).map_err(|error| HistoryError::of_list(&error))?;
         self.take(entry);
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! Why an operation was not undone or redone.
 
+use std::io::ErrorKind;
+
 use crate::change::CommitError;
-use crate::error::FormatError;
+use crate::error::{FileError, FormatError};
 use crate::format::{NotExpressible, WriteError};
 
 /// Why an operation was not undone or redone; the session is as it was.
@@ -54,6 +56,9 @@ pub enum HistoryError {
     /// The list cannot be written.
     #[error("the list of operations cannot be written: {0}")]
     ListNotWritten(String),
+    /// The disk has no room for the list.
+    #[error("the list of operations cannot be written: no room is left on the disk")]
+    NoRoomForList,
     /// Another program is writing the list.
     #[error("another program is changing the session")]
     ListBusy,
@@ -79,8 +84,31 @@ impl HistoryError {
             Self::ListNotWritten(_) => {
                 "the list stands next to the session, in a file that ends in .wb-log: allow writing there"
             }
+            Self::NoRoomForList => {
+                "the list stands next to the session, in a file that ends in .wb-log: free some space on that disk"
+            }
             Self::ListBusy => "wait until it is done and run the command again",
             Self::Write(error) => error.hint(),
+        }
+    }
+}
+
+impl HistoryError {
+    /// Tells why the list was not written; where another program was quicker to begin it, that one is at work.
+    pub(crate) fn of_list(error: &CommitError) -> Self {
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+        match error {
+            CommitError::Busy | CommitError::Stale { .. } | CommitError::File(FileError::Exists { .. }) => {
+                Self::ListBusy
+            }
+            CommitError::File(FileError::Io { source, .. })
+            | CommitError::Io { source, .. }
+            | CommitError::Unknown { source, .. }
+                if full.contains(&source.kind()) =>
+            {
+                Self::NoRoomForList
+            }
+            error => Self::ListNotWritten(error.to_string()),
         }
     }
 }
@@ -100,5 +128,25 @@ impl From<FormatError> for HistoryError {
 impl From<NotExpressible> for HistoryError {
     fn from(error: NotExpressible) -> Self {
         Self::Write(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn who_is_second_is_told_to_wait_and_a_full_disk_is_told_as_such() {
+        let path = || PathBuf::from("s.jsonl.wb-log");
+        let second = HistoryError::of_list(&CommitError::File(FileError::Exists { path: path() }));
+        assert!(matches!(second, HistoryError::ListBusy), "{second}");
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::PermissionDenied] {
+            let error = FileError::io(&path(), "writing it")(kind.into());
+            let told = HistoryError::of_list(&CommitError::File(error));
+            let is_full = kind != ErrorKind::PermissionDenied;
+            assert_eq!(told.hint().contains("free some space"), is_full, "{told}");
+        }
     }
 }

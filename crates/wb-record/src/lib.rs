@@ -51,6 +51,7 @@ mod format;
 mod by_agent;
 mod kept;
 mod history_error;
+mod operation;
 mod history;
 mod blocks;
 
@@ -64,13 +65,14 @@ pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
-pub use history::{History, Operation, Undone, What, list_of};
+pub use history::{History, Undone, list_of};
 pub use history_error::HistoryError;
 pub use item::{Item, items};
 pub use kept::Kept;
 pub use lines::{Line, Lines};
 pub use note::Note;
 pub use numbers::Numbers;
+pub use operation::{Operation, What};
 pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};

@@ -156,10 +156,10 @@ fn missing(connection: &Connection, tables: &[Table]) -> rusqlite::Result<Option
 }
 
 fn unreadable(error: &rusqlite::Error) -> FormatError {
-    refused(
-        format!("the database cannot be read: {error}"),
-        "check that it is whole and that no program keeps it locked",
-    )
+    if is_busy(error) {
+        return FormatError::Io(io::ErrorKind::WouldBlock.into());
+    }
+    refused(format!("the database cannot be read: {error}"), "check that it is whole")
 }
 
 fn refused(what: String, hint: &str) -> FormatError {
@@ -319,17 +319,17 @@ fn cell_of(value: &Value) -> Result<Cell, CommitError> {
 }
 
 fn io_error(error: rusqlite::Error) -> io::Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            io::Error::new(io::ErrorKind::WouldBlock, error)
-        }
-        _ => io::Error::other(error),
-    }
+    if is_busy(&error) { io::Error::new(io::ErrorKind::WouldBlock, error) } else { io::Error::other(error) }
+}
+
+/// Tells whether another program holds the lock.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn commit_error(error: rusqlite::Error) -> CommitError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
+        _ if is_busy(&error) => CommitError::Busy,
         Some(ErrorCode::ReadOnly) => CommitError::ReadOnly,
         _ => CommitError::Io { doing: "write to the database", source: io::Error::other(error) },
     }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -120,6 +121,39 @@ impl Write for On<'_> {
     }
 }
 
+/// How the names of drafts begin and end.
+const PREFIX: &str = ".wb-";
+const SUFFIX: &str = ".draft";
+/// A draft that is so much older than another was left behind by a program that was killed.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Removes what kills left of drafts next to a new one: files of the same owner that are a day older. What cannot be
+/// looked at or removed stays.
+fn remove_stale(disk: &dyn Disk, folder: &Path, new: &File) {
+    let (Ok(names), Ok(new)) = (fs::read_dir(folder), new.metadata()) else { return };
+    for name in names.flatten() {
+        let is_draft =
+            name.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        // A link is told as such here, and never followed.
+        if is_draft && name.metadata().is_ok_and(|there| is_stale(&there, &new)) {
+            let _ = disk.remove(&name.path());
+        }
+    }
+}
+
+fn is_stale(there: &Metadata, new: &Metadata) -> bool {
+    #[cfg(unix)]
+    let is_ours = {
+        use std::os::unix::fs::MetadataExt;
+        there.uid() == new.uid()
+    };
+    #[cfg(not(unix))]
+    let is_ours = true;
+    let age =
+        new.modified().ok().zip(there.modified().ok()).and_then(|(new, old)| new.duration_since(old).ok());
+    there.is_file() && is_ours && age.is_some_and(|age| age >= STALE)
+}
+
 /// A whole file without its name; dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
@@ -138,9 +172,10 @@ impl<'a> Draft<'a> {
         content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<Self, E> {
         let create = |draft: &Path| disk.create(draft);
-        // What a kill leaves of it is listed by no agent.
-        let file = tempfile::Builder::new().prefix(".wb-").suffix(".draft").make_in(folder_of(path), create);
+        // What a kill leaves of it is listed by no agent, and goes some day.
+        let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).make_in(folder_of(path), create);
         let file = file.map_err(|error| FileError::io(path, "creating it")(of_the_system(&error)))?;
+        remove_stale(disk, folder_of(path), file.as_file());
         filled(disk, file.as_file(), path, content)?;
         dress(file.as_file(), mode, owner).map_err(FileError::io(path, "setting its mode"))?;
         disk.sync(file.as_file()).map_err(FileError::io(path, "waiting for the disk"))?;

@@ -63,6 +63,12 @@ fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
 }
 
 fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Decided {
+    if let Some(at) = first_unlike(&request.session, &opened.2) {
+        return Answer::pass(format!(
+            "message {at} of those sent is not read as one message of our own form"
+        ))
+        .into();
+    }
     let cut = match &request.keep_from {
         None => None,
         Some(place) => match messages_at(place, opened.0.as_ref(), &opened.2) {
@@ -91,6 +97,25 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
         }
     }
     Decided { answer, by_agent }
+}
+
+/// Returns the first message of a list that was sent which was not read as one message: the indices of what stays would
+/// be those of another list.
+fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
+    let Source::Messages(raw) = source else { return None };
+    let (text, n_read) = (raw.get(), view.messages.len());
+    let mut end = 0;
+    for at in 0..n_read {
+        let [place] = view.provenance.of(at) else { return Some(at) };
+        let start = usize::try_from(place.record.at).unwrap_or(usize::MAX);
+        let joint = if at == 0 { "[" } else { "," };
+        if text.get(end..start).is_none_or(|between| between.trim() != joint) {
+            return Some(at);
+        }
+        end = start + usize::try_from(place.record.len).unwrap_or_default();
+    }
+    let rest: String = text.get(end..)?.split_whitespace().collect();
+    (rest != if n_read == 0 { "[]" } else { "]" }).then_some(n_read)
 }
 
 /// Returns the dialects in which a host sends its sessions: its own where it has one, else that of the format.

@@ -122,9 +122,9 @@ pub(crate) struct Answer {
     /// What was measured, if anything was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<Report>,
-    /// What the digest says that the messages do not bear out.
+    /// What the digest says that the messages do not bear out; left out where there is nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
+    #[cfg_attr(feature = "schema", schemars(default, with = "Vec<serde_json::Value>"))]
     pub(crate) audit: Vec<Finding>,
 }
 

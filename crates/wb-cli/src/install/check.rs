@@ -18,7 +18,7 @@ use super::switches::switched_off;
 use crate::environment::Environment;
 use crate::install_args::HostName;
 
-/// How long another `wb` may take to tell its version.
+/// How long another program may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is known of an agent.
@@ -115,6 +115,7 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
         problems.push(how.to_owned());
     }
     problems.extend(switched_off(host, place, &found.file, environment));
+    problems.extend(too_old(host, environment));
     Some(Found { wb: written.program, problems, ..found }.judged(environment))
 }
 
@@ -200,8 +201,36 @@ fn wrong_program(program: Option<&str>, is_project: bool, environment: &Environm
         .then(|| format!("the wb that it runs says {told}, and this is {VERSION}: {program}"))
 }
 
-/// Asks a program for its version; nothing if it does not tell it in time.
+/// Says that the Claude Code that is run is of an older line than the one that the plug-in was tried with, which may
+/// not know plug-ins of this kind.
+pub(super) fn too_old(host: &Host, environment: &Environment) -> Option<String> {
+    let program = found(environment, host.program).filter(|_| host.name == HostName::ClaudeCode)?;
+    let told = said(&program)?;
+    let version = told.split_whitespace().next()?;
+    let line = |version: &str| {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    let is_older = line(version)? < line(host.tried)?;
+    is_older.then(|| {
+        format!(
+            "{} {version} may not know plug-ins of this kind, it was tried with {}: bring {} up to date, or take wb \
+             install {} --hooks",
+            host.title,
+            host.tried,
+            host.program,
+            host.name.word()
+        )
+    })
+}
+
+/// Asks a `wb` for its version; nothing if it does not tell it in time.
 fn version_of(path: &Path) -> Option<String> {
+    said(path)?.strip_prefix("wb ").map(str::to_owned)
+}
+
+/// Asks a program for its version, and returns what it says.
+fn said(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     let mut child = command
         .arg("--version")
@@ -220,7 +249,7 @@ fn version_of(path: &Path) -> Option<String> {
         sleep(Duration::from_millis(5));
     }
     let text = String::from_utf8(child.wait_with_output().ok()?.stdout).ok()?;
-    text.trim().strip_prefix("wb ").map(str::to_owned)
+    Some(text.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::env::consts::OS;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::check::{Checked, check};
+use self::check::{Checked, check, too_old};
 use self::hosts::{HOSTS, Host, host};
 use self::place::Place;
 use self::plan::Plan;
@@ -64,6 +64,7 @@ fn planned(
 ) -> Result<Plan, UserError> {
     let program = this_program(environment)?;
     let is_plug_in = !host.files.is_empty();
+    let is_plug_in_wanted = is_plug_in && !wants_hooks;
     let mut plan = match place.hooks(host).filter(|_| wants_hooks || !is_plug_in) {
         Some(path) => plan::hooks(host, &path, [place, &Place::of(host, environment, false)?], program)?,
         None if wants_hooks => return Err(no_hooks(host)),
@@ -75,6 +76,7 @@ fn planned(
     note_others(host, environment, &mut plan, twice);
     let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
     plan.notes.extend(switched_off(host, place, &file, environment));
+    plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
     Ok(plan)
 }
 

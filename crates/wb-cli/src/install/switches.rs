@@ -1,5 +1,6 @@
 //! What keeps an agent from using what is in place: switches in its settings and in ours, and settings that cannot be read.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,13 +41,16 @@ pub(super) fn switched_off(
 /// Reads the settings of an agent, those that count most last.
 fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<String>) {
     let (mut all, mut problems) = (Vec::new(), Vec::new());
+    let mut known = HashSet::new();
     for (is_project, names) in [false, true].into_iter().zip(host.settings) {
         let root = if is_project {
             environment.working.clone()
         } else {
             Place::of(host, environment, false).ok().map(|place| place.root)
         };
-        for path in root.iter().flat_map(|root| names.iter().map(|name| root.join(name))) {
+        // Who works in the home folder has one file for both.
+        let paths = root.iter().flat_map(|root| names.iter().map(|name| root.join(name)));
+        for path in paths.filter(|path| known.insert(path.canonicalize().unwrap_or(path.clone()))) {
             match read(&path) {
                 Ok(Some(value)) => all.push(Settings { path, is_project, value }),
                 Ok(None) => {}

@@ -31,6 +31,14 @@ struct Log {
 }
 
 impl Log {
+    /// Opens a session and the list of what was done to it.
+    fn of(file: &Path) -> Result<Self, UserError> {
+        let (document, mut history) = open_with_history(file, Access::Read)?;
+        let file = file.display().to_string();
+        history.look(document.as_ref()).map_err(|error| not_changed(&file, &error))?;
+        Ok(Self { file, document, history })
+    }
+
     /// Why the session, which was opened, cannot be read to its end.
     fn unreadable(&self, error: &FormatError) -> UserError {
         not_read(Path::new(&self.file), error)
@@ -56,14 +64,14 @@ struct Rows {
     operations: Vec<Row>,
     /// An operation that was cut short: nobody has looked yet whether it stands in the session.
     unsettled: Option<u64>,
+    /// Whether the last line of the list was cut off, so that what it said is not known.
+    cut_off: bool,
 }
 
 /// Shows the operations of a session, one of them, or what became of a record.
 pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     let Some(file) = &args.file else { return compaction_log::show(shell) };
-    let (document, mut history) = open_with_history(file, Access::Read)?;
-    history.look(document.as_ref()).map_err(|error| not_changed(&file.display().to_string(), &error))?;
-    let log = Log { file: file.display().to_string(), document, history };
+    let log = Log::of(file)?;
     match (args.operation, &args.explain) {
         (Some(id), _) => operation::show(shell, &log, id),
         (None, Some(record)) => explain::explain(shell, &log, record),
@@ -71,17 +79,31 @@ pub(crate) fn log(shell: &Shell, args: &args::Log) -> Result<()> {
     }
 }
 
+/// Shows one operation of a session: the last one if none is named.
+pub(crate) fn show(shell: &Shell, args: &args::Show) -> Result<()> {
+    let log = Log::of(&args.file)?;
+    let last = log.history.operations().next_back().map(|operation| operation.id);
+    match args.operation.or(last) {
+        Some(id) => operation::show(shell, &log, id),
+        None => list(shell, log),
+    }
+}
+
 fn list(shell: &Shell, Log { file, history, .. }: Log) -> Result<()> {
     let operations: Vec<Row> = history.operations().map(|it| Row::of(it, &history)).collect();
-    let unsettled = history.unsettled();
+    let (unsettled, cut_off) = (history.unsettled(), history.is_cut_off());
     if shell.is_json {
-        return shell.print_json(&Rows { file, operations, unsettled });
+        return shell.print_json(&Rows { file, operations, unsettled, cut_off });
     }
     shell.print(|page| {
         match operations.as_slice() {
-            [] if unsettled.is_some() => {}
+            [] if unsettled.is_some() || cut_off => {}
             [] => writeln!(page, "nothing was done to {} by wb", escaped(&file))?,
             operations => table(page, operations)?,
+        }
+        if cut_off {
+            let note = "the last line of the list was cut off while it was written: what it said is not known";
+            page.prose("", 2, note)?;
         }
         unsettled.map_or(Ok(()), |id| {
             let command = "`wb undo` or `wb compact --in-place`";

@@ -94,6 +94,7 @@ impl Records {
                 format!("{n}, lines {} to {}", grouped(*first as u64), grouped(*last as u64))
             }
             (Some(first), Some(last)) => format!("{n}, {first} to {last}"),
+            _ if self.n == 1 => format!("{n}, which is not there any more as it was"),
             _ => format!("{n}, which are not there any more as they were"),
         }
     }

@@ -49,13 +49,23 @@ impl Home {
     }
 
     pub(crate) fn run_at(&self, columns: &str, line: &str) -> Answer {
+        self.run_in(&[("COLUMNS", columns)], line)
+    }
+
+    /// Runs it where programs are found in the folder `bin` of the home.
+    pub(crate) fn run_with_path(&self, line: &str) -> Answer {
+        let bin = self.path("bin");
+        self.run_in(&[("COLUMNS", "100"), ("PATH", bin.to_str().unwrap())], line)
+    }
+
+    fn run_in(&self, variables: &[(&str, &str)], line: &str) -> Answer {
         let mut command = Command::new(&self.wb);
         let output = command
             .args(line.split_whitespace())
             .current_dir(self.path("project"))
             .env_clear()
             .env("HOME", self.folder.path())
-            .env("COLUMNS", columns)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -12,13 +12,13 @@ use crate::support::{Answer, root, wb_in, wb_of};
 const SECRET: &str = "hunter2-token";
 
 /// A session in which a digest would have no room for the user's words.
-const SHORT: &str = r#"{"version":1,"keep_from":9,"session":{"messages":[
+pub(crate) const SHORT: &str = r#"{"version":1,"keep_from":9,"session":{"messages":[
     {"role":"user","content":"Read the notes and keep port 4711 as it is."},
     {"role":"assistant","content":[{"kind":"tool_call","id":"a","name":"bash","input":{"command":"cat notes"}}]},
     {"role":"toolResult","toolCallId":"a","toolName":"bash","content":"one\ntwo\nthree\n"},
     {"role":"assistant","content":"They say one, two, three."}]}}"#;
 
-fn messages(n: usize) -> Value {
+pub(crate) fn messages(n: usize) -> Value {
     let turns = (0..n).flat_map(|at| {
         let (id, path) = (format!("c{at}"), format!("src/part_{at}.rs"));
         let call = json!({"kind": "tool_call", "id": id, "name": "read", "input": {"path": path}});
@@ -32,7 +32,7 @@ fn messages(n: usize) -> Value {
     Value::Array(turns.collect())
 }
 
-fn ask(home: &Path, question: &Value) -> Value {
+pub(crate) fn ask(home: &Path, question: &Value) -> Value {
     told(&wb_of(home, &["hook"], question.to_string().as_bytes()))
 }
 
@@ -148,6 +148,43 @@ fn what_cannot_be_answered_is_left_to_the_host() {
     let in_time = json!({"version": 1, "session": {"messages": messages(30)}}).to_string();
     let late = wb_of(home.path(), &["hook", "--budget-ms", "0"], in_time.as_bytes());
     assert_eq!(reason(&told(&late)), "there was not enough time");
+}
+
+#[test]
+fn a_list_of_which_a_message_is_not_read_as_one_is_left_to_the_host() {
+    let home = tempfile::tempdir().unwrap();
+    let question = |sent: Vec<Value>| json!({"version": 1, "session": {"messages": sent}});
+    // Another form; where its results have a name that nobody knows, they are passed over.
+    let chat = |result: &str| -> Vec<Value> {
+        let turn = |at: usize| {
+            let call = json!([{"id": format!("c{at}"), "type": "function", "function": {"name": "read", "arguments": "{}"}}]);
+            [
+                json!({"role": "user", "content": format!("Look at src/part_{at}.rs.")}),
+                json!({"role": "assistant", "content": null, "tool_calls": call}),
+                json!({"role": result, "tool_call_id": format!("c{at}"), "content": "fn part() {}\n".repeat(60)}),
+                json!({"role": "assistant", "content": "It holds one function."}),
+            ]
+        };
+        (0..30).flat_map(turn).collect()
+    };
+    let known = ask(home.path(), &question(chat("tool")));
+    assert_eq!((&known["action"], &known["report"]["messages_before"]), (&json!("replace"), &json!(120)));
+    let with = |at: usize, message: Value| [&chat("tool")[..at], &[message], &chat("tool")[at..]].concat();
+    let wibble = || json!({"role": "wibble", "content": "Hello."});
+    for (sent, at) in [
+        (chat("tool_result"), 2),
+        (with(10, wibble()), 10),
+        (with(120, wibble()), 120),
+        (with(10, json!(7)), 10),
+    ] {
+        let why = format!("message {at} of those sent is not read as one message of our own form");
+        assert_eq!(reason(&ask(home.path(), &question(sent))), why);
+    }
+    let mixed = json!({"version": 1, "session": {"messages": {"messages": messages(30)}}});
+    assert_eq!(
+        reason(&ask(home.path(), &mixed)),
+        "message 0 of those sent is not read as one message of our own form"
+    );
 }
 
 #[test]

@@ -124,3 +124,13 @@ fn the_log_tells_how_a_compaction_of_opencode_is_taken_back_and_the_sessions_of_
     let shown = opencode.wb(&["log"], "");
     assert!(shown.lines().any(|line| line == command), "{shown}");
 }
+
+#[test]
+fn a_database_that_another_program_keeps_locked_is_told_as_such() {
+    let opencode = Opencode::new();
+    let host = Connection::open(&opencode.database).unwrap();
+    host.execute_batch("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE").unwrap();
+    let told = wb_of(opencode.home.path(), &["weigh", opencode.database.to_str().unwrap()], b"");
+    assert_eq!(told.code, 1, "{}", told.stdout);
+    assert!(told.stderr.contains("another program keeps it locked"), "{}", told.stderr);
+}

@@ -211,3 +211,27 @@ fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     assert_eq!(place.run(&words).code, 0);
     assert!(fs::read_to_string(out).unwrap().starts_with("{\"type\":\"window-budget\""));
 }
+
+#[test]
+fn of_several_that_begin_to_write_at_once_one_gets_through_and_the_others_are_told_to_wait() {
+    for _ in 0..4 {
+        let place = Place::new();
+        let path = place.path();
+        let words = ["compact", path.to_str().unwrap(), "--in-place", "--even-if-open", "--force"];
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| wb(&words))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(answers.iter().any(|answer| answer.code == 0), "{answers:?}");
+        for answer in answers.iter().filter(|answer| answer.code != 0) {
+            let is_other = answer.stderr.contains("another program");
+            assert!(is_other && !answer.stderr.contains("allow writing"), "{}", answer.stderr);
+        }
+        // One that read the session again may have compacted what another had.
+        let log = json_of(&place.run(&["log", "--json"]));
+        assert!(
+            log["operations"].as_array().is_some_and(|all| !all.is_empty()) && log["unsettled"].is_null(),
+            "{log}"
+        );
+    }
+}

@@ -201,3 +201,44 @@ fn hooks_whose_wb_is_gone_are_not_live() {
     home.lay(".claude/settings.json", &moved);
     assert!(wrong(&home, "claude-code").contains("is gone: /nowhere/wb"));
 }
+
+/// Lays a program of an agent that tells a version.
+#[cfg(unix)]
+fn lay_program(home: &Home, name: &str, version: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = format!("bin/{name}");
+    home.lay(&path, &format!("#!/bin/sh\necho '{version}'\n"));
+    std::fs::set_permissions(home.path(&path), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_claude_code_of_an_older_line_is_told_as_such() {
+    let home = Home::new();
+    lay_program(&home, "claude", "2.0.14 (Claude Code)");
+    let noted = |line: &str| home.run_with_path(line).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = "Claude Code 2.0.14 may not know plug-ins of this kind";
+    assert!(noted("install claude-code").contains(words), "{}", noted("install claude-code"));
+    let check = home.run_with_path("install --check claude-code");
+    assert!(check.code == 3 && check.stdout.contains("--hooks"), "{}", check.stdout);
+    home.done("uninstall claude-code");
+    assert!(!noted("install claude-code --hooks").contains(words));
+    assert_eq!(home.run_with_path("install --check claude-code").code, 0);
+    home.done("uninstall claude-code");
+    for version in ["2.1.330 (Claude Code)", "3.0.0", "not a version", ""] {
+        lay_program(&home, "claude", version);
+        assert!(!noted("install claude-code").contains("may not know"), "{version}");
+        assert_eq!(home.run_with_path("install --check claude-code").code, 0, "{version}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_that_are_those_of_the_project_too_are_told_of_once() {
+    let home = Home::new();
+    std::fs::remove_dir(home.path("project")).unwrap();
+    std::os::unix::fs::symlink(".", home.path("project")).unwrap();
+    home.lay(".claude/settings.json", "{ broken");
+    let told = home.done("install claude-code --dry-run");
+    assert_eq!(told.matches("no JSON").count(), 1, "{told}");
+}

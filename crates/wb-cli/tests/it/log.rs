@@ -182,3 +182,32 @@ fn a_line_that_holds_a_record_in_an_envelope_is_known_by_it() {
     assert_eq!(copy.explained(hidden)["hidden_by"], json!([1]));
     assert_eq!(copy.explained(brought)["state"], "seen");
 }
+
+#[test]
+fn one_operation_is_shown_by_a_command_of_its_own_too() {
+    let copy = Copy::of("fixtures/sessions/flaky-checkout.jsonl");
+    let show = |rest: &[&str]| wb(&[&["show", copy.name()], rest].concat());
+    assert!(show(&[]).stdout.contains("nothing was done to "), "{}", show(&[]).stdout);
+    copy.compact("8000");
+    assert_eq!(wb(&["undo", copy.name(), "--even-if-open"]).code, 0);
+    assert_eq!(show(&[]).stdout, copy.log(&["2"]).stdout);
+    for rest in [&["1"][..], &["1", "--json"]] {
+        assert_eq!(show(rest).stdout, copy.log(rest).stdout);
+    }
+    assert!(show(&["9"]).stderr.contains("there is no operation 9"));
+}
+
+#[test]
+fn a_list_that_was_cut_off_in_its_only_line_is_told_as_such() {
+    let copy = Copy::of("fixtures/sessions/flaky-checkout.jsonl");
+    copy.compact("8000");
+    let list = copy.folder.path().join("session.jsonl.wb-log");
+    let text = fs::read_to_string(&list).unwrap();
+    fs::write(&list, &text[..200]).unwrap();
+    let told = copy.log(&[]).stdout;
+    assert!(
+        told.contains("was cut off while it was written") && !told.contains("nothing was done"),
+        "{told}"
+    );
+    assert_eq!(copy.json(&[])["cut_off"], true);
+}

@@ -14,6 +14,7 @@ mod hints;
 mod in_place;
 mod hook;
 mod hook_opencode;
+mod hook_schema;
 mod log;
 mod model_cards;
 #[cfg(feature = "models")]
@@ -26,6 +27,7 @@ mod audit;
 mod validate;
 mod validity;
 mod repair;
+mod doctor;
 mod install;
 mod install_check;
 mod promises;

@@ -34,6 +34,25 @@ fn a_file_is_written_over_only_if_that_is_asked_for() {
 }
 
 #[test]
+fn drafts_that_a_kill_left_a_day_ago_go_with_the_next_write_and_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    for (name, n_days) in [(".wb-a1.draft", 2), (".wb-b2.draft", 0), (".wb-c3.other", 2), ("d.draft", 2)] {
+        let file = fs::File::create(path(name)).unwrap();
+        let now = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(now - day * n_days).unwrap();
+    }
+    fs::create_dir(path(".wb-folder.draft")).unwrap();
+    fs::File::open(path(".wb-folder.draft")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    write(&path("out.jsonl"), None, false, "one").unwrap();
+    let mut left: Vec<String> =
+        fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, [".wb-b2.draft", ".wb-c3.other", ".wb-folder.draft", "d.draft", "out.jsonl"]);
+}
+
+#[test]
 fn a_file_whose_content_fails_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");

@@ -8,6 +8,7 @@ mod names;
 mod changes;
 mod outcomes;
 mod tasks;
+mod withdrawn;
 mod words;
 mod correct;
 
@@ -34,6 +35,8 @@ pub enum FindingKind {
     FailedSince,
     /// It tells another state of a task than the list has.
     TaskState,
+    /// It plans again what the user took back.
+    TakenBack,
     /// It leaves out what the user asks for or forbids in all that is done.
     MissingConstraint,
     /// It says that the user agreed to something, and the user did not.
@@ -89,6 +92,7 @@ pub fn audit(summary: &str, facts: &Facts) -> Vec<Finding> {
     changes::check(&lines, facts, &mut out);
     outcomes::check(&lines, facts, &mut out);
     tasks::check(&lines, facts, &mut out);
+    withdrawn::check(&lines, facts, &mut out);
     words::approvals(&lines, facts, &mut out);
     words::quotes(&lines, facts, &mut out);
     out.sort_by_key(|finding| finding.line);

@@ -58,6 +58,18 @@ fn otherwise(told: TaskState, state: TaskState) -> Option<&'static str> {
     }
 }
 
+/// Returns what a line says is still to be done.
+pub(super) fn planned<'a>(line: &Line<'a>) -> Option<&'a str> {
+    if line.is_code || matches!(line.topic, Topic::Shown | Topic::Quoted) {
+        return None;
+    }
+    match claimed(line) {
+        Some((Open | Active, text)) => Some(line.after_label().unwrap_or(text)),
+        Some(_) => None,
+        None => line.after_label(),
+    }
+}
+
 /// Returns the state that a line tells, and of what.
 fn claimed<'a>(line: &Line<'a>) -> Option<(TaskState, &'a str)> {
     let body = line.body();

@@ -60,6 +60,13 @@ impl<'a> Line<'a> {
         if digits > 0 && rest.starts_with(['.', ')']) { rest[1..].trim_start() } else { text }
     }
 
+    /// Returns what stands behind a label that says that it is still to be done: `Next step: add a test`.
+    pub(super) fn after_label(&self) -> Option<&'a str> {
+        let (label, text) = self.body().split_once(": ")?;
+        let is_ahead = label.len() <= LABEL_BYTES && topic_of(&label.to_lowercase()) == Some(Topic::Ahead);
+        is_ahead.then(|| text.trim_start_matches('*').trim())
+    }
+
     /// Tells whether it tells what was found and done.
     pub(super) fn is_told(&self) -> bool {
         !self.is_code && matches!(self.topic, Topic::Told | Topic::Done | Topic::Changed)
@@ -109,6 +116,8 @@ const HEADINGS: [(&str, Topic); 38] = [
 ];
 /// Longer lines are no headings, in bytes.
 const HEADING_BYTES: usize = 70;
+/// Longer words before a colon are no label, in bytes.
+const LABEL_BYTES: usize = 30;
 /// How entries of our own digests begin, and what they hold.
 const ENTRIES: [(&str, Topic); 11] = [
     (CALLED, Topic::Shown),
@@ -194,10 +203,18 @@ fn heading(line: &str) -> Option<Topic> {
         return None;
     }
     let lower = heading.words().to_lowercase();
-    let found = HEADINGS.iter().find(|(words, _)| lower.contains(words)).map(|(_, topic)| *topic);
+    let found = topic_of(&lower);
     // What lists files that were looked at too does not say which of them were changed.
     let is_mixed = ["examined", "read", "relevant", "code section"].iter().any(|word| lower.contains(word));
     Some(found.filter(|topic| *topic != Topic::Changed || !is_mixed).unwrap_or(Topic::Told))
+}
+
+/// Returns what words in small letters announce.
+fn topic_of(lower: &str) -> Option<Topic> {
+    // An explanation is no plan.
+    let is_start = |at: usize| !lower[..at].ends_with(char::is_alphanumeric);
+    let has = |words: &str| lower.match_indices(words).any(|(at, _)| is_start(at));
+    HEADINGS.iter().find(|(words, _)| has(words)).map(|(_, topic)| *topic)
 }
 
 /// A word of a sentence.

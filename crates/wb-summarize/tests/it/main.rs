@@ -9,6 +9,7 @@ mod mutate;
 mod own_prompts;
 mod config_vectors;
 mod false_claims;
+mod taken_back;
 mod requests;
 mod snapshots;
 mod vectors;

@@ -1,0 +1,237 @@
+//! `wb doctor`: why a session does not go on.
+
+mod line_starts;
+mod ways;
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::Serialize;
+use wb_dialect::Violation;
+use wb_formats::Note;
+use wb_replay::Session as Past;
+use wb_summarize::FindingKind;
+
+use self::line_starts::LineStarts;
+use self::ways::Ways;
+use crate::agent_folders::newest_session;
+use crate::args::{Doctor, Policy};
+use crate::audit::newest_summary;
+use crate::escape::{escaped, shell_word};
+use crate::exit_code::Exit;
+use crate::number::{count, grouped};
+use crate::session::Session;
+use crate::shell::Shell;
+use crate::strategy::Strategy;
+use crate::style::{BAD, DIM, GOOD};
+use crate::user_error::UserError;
+use crate::wrap::Page;
+
+/// A segment with fewer messages of its own was hardly worth the compaction before it.
+const FEW_MESSAGES: usize = 8;
+/// So many of them in a row are a loop.
+const LOOP: usize = 3;
+/// Files above this are read whole by most agents, which then take long or give up.
+const LARGE_BYTES: u64 = 200 << 20;
+
+/// The answer of `wb doctor --json`.
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    file: String,
+    format: &'static str,
+    complaints: Vec<Complaint>,
+}
+
+/// One reason why a session may not go on.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Complaint {
+    /// What is so.
+    what: String,
+    /// The line of the file, where it has one.
+    line: Option<usize>,
+    /// The command that mends it.
+    mend: Option<String>,
+    /// What helps where no command mends it.
+    advice: Option<&'static str>,
+}
+
+impl Complaint {
+    /// Names the command that mends it, or else what helps.
+    fn new(what: String, mend: Option<String>, otherwise: &'static str) -> Self {
+        let advice = mend.is_none().then_some(otherwise);
+        Self { what, line: None, mend, advice }
+    }
+
+    fn at_line(self, line: Option<usize>) -> Self {
+        Self { line, ..self }
+    }
+}
+
+/// Looks at a session and says what would keep it from going on.
+pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => newest(shell)?,
+    };
+    let policy = Policy { window: args.window, ..Policy::default() };
+    let mut session = Session::open(shell, &path, policy, Strategy::default())?;
+    let complaints = shell.timed("looking", || complaints(&mut session, &path));
+    let diagnosis = Diagnosis { file: session.file.clone(), format: session.opened.format, complaints };
+    if shell.is_json {
+        shell.print_json(&diagnosis)?;
+    } else {
+        shell.print(|page| people(page, &diagnosis))?;
+    }
+    Ok(if diagnosis.complaints.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
+    let hint = "name a session's file; `wb` shows where it looks";
+    newest_session(&shell.environment)
+        .ok_or_else(|| UserError::new("there is no session of a known agent on this machine", hint))
+}
+
+fn complaints(session: &mut Session, path: &Path) -> Vec<Complaint> {
+    let past = session.past();
+    let n_looped = past.as_ref().map_or(0, n_looped);
+    let ways = Ways::of(session, n_looped >= LOOP);
+    let (file, window) = (shell_word(&session.file), session.policy.options());
+    let mut found = refused(session, &ways, &file, &window);
+    found.extend(too_large(session, &ways, &file, &window));
+    found.extend(looped(n_looped, &ways, &file, &window));
+    found.extend(past.and_then(|past| untrue(&past, &file)));
+    found.extend(session.opened.notes.iter().filter_map(unreadable));
+    found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
+    found
+}
+
+/// What the provider would refuse.
+fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Complaint> {
+    let mut told = HashSet::new();
+    let mut found = ways.now.violations().to_vec();
+    found.retain(|violation| told.insert((violation.message, violation.rule.clone())));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let lines = LineStarts::of(session.document.parts());
+    let complaint = |violation: &Violation| {
+        let what = format!("its provider would refuse message {}: {}", place(violation), violation.what);
+        let line = violation.message.and_then(|at| line_of(session, lines.as_ref()?, at));
+        Complaint::new(what, ways.mend(&violation.rule, file, window), GO_BACK).at_line(line)
+    };
+    found.iter().map(complaint).collect()
+}
+
+/// What helps where no command does.
+const GO_BACK: &str =
+    "nothing that wb writes mends it: in the agent, go back before that message, or begin a new session";
+
+fn place(violation: &Violation) -> String {
+    violation.message.map_or_else(|| "-".to_owned(), |at| at.to_string())
+}
+
+/// Returns the line at which a message begins, in a session of one file.
+fn line_of(session: &Session, lines: &LineStarts, at: usize) -> Option<usize> {
+    let record = &session.opened.provenance.of(at).first()?.record;
+    record.part.is_empty().then(|| lines.line_of(record.at))
+}
+
+fn too_large(session: &Session, ways: &Ways, file: &str, window: &str) -> Option<Complaint> {
+    let tokens = session.measure.context_tokens;
+    if tokens <= session.window {
+        return None;
+    }
+    let what =
+        format!("its context has {} tokens, and the window {}", grouped(tokens), grouped(session.window));
+    Some(Complaint::new(what, ways.fit(session.window, file, window), TOO_LARGE))
+}
+
+/// What helps where the messages that stay fill the window alone.
+const TOO_LARGE: &str = "no compaction makes it small enough, since the messages that stay fill the window alone: in the \
+     agent, go back before the largest one and name a file in its place, or take a model with a larger window";
+
+/// Counts the last compactions that are so close to each other that the agent does nothing else.
+fn n_looped(past: &Past) -> usize {
+    let own = past.segments.iter().skip(1).rev();
+    own.take_while(|it| it.messages.len() - it.n_seen < FEW_MESSAGES).count()
+}
+
+fn looped(n: usize, ways: &Ways, file: &str, window: &str) -> Option<Complaint> {
+    (n >= LOOP).then(|| {
+        let what = format!(
+            "its last {n} compactions have fewer than {FEW_MESSAGES} messages between them: it compacts in a loop"
+        );
+        Complaint::new(what, ways.make_room(file, window), LOOPED)
+    })
+}
+
+/// What helps where nothing is left to fold.
+const LOOPED: &str = "nothing is left to fold, so it is not the messages that fill the window: take out tools, or files of \
+     instructions that the agent always loads, or take a model with a larger window";
+
+/// A newest summary that says what the session does not bear out.
+fn untrue(past: &Past, file: &str) -> Option<Complaint> {
+    use FindingKind::{FailedSince, TakenBack, TaskState, UnknownApproval};
+    let (_, findings) = newest_summary(past)?;
+    let is_misleading =
+        |kind: FindingKind| matches!(kind, TaskState | TakenBack | FailedSince | UnknownApproval);
+    let first = findings.iter().find(|finding| is_misleading(finding.kind))?;
+    let n = findings.iter().filter(|finding| is_misleading(finding.kind)).count();
+    let what = format!(
+        "its newest summary says {} that the session does not bear out: “{}”, but {}",
+        count(n, "thing", "things"),
+        wb_message::text::one_line(&first.text, 120),
+        first.why
+    );
+    Some(Complaint { advice: Some(UNTRUE), ..Complaint::new(what, Some(format!("wb audit {file}")), UNTRUE) })
+}
+
+/// What helps an agent that goes on from what is not so.
+const UNTRUE: &str =
+    "tell the agent what is so before it goes on; the command below shows all that was found";
+
+fn unreadable(note: &Note) -> Option<Complaint> {
+    let (what, line, advice) = match note {
+        Note::TruncatedLastLine { line } => {
+            ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
+        }
+        Note::UnreadableRecords { n, line } => {
+            (format!("{} cannot be read", count(*n, "line", "lines")), *line, UNREAD)
+        }
+        _ => return None,
+    };
+    Some(Complaint::new(what, None, advice).at_line(Some(line)))
+}
+
+const CUT_OFF: &str = "what it said is lost; if the agent does not open the session, or before another program appends to it, \
+     take the line out in an editor";
+const UNREAD: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the line \
+     out in an editor, after a copy of the file";
+
+fn heavy(n_bytes: u64) -> Option<Complaint> {
+    let what = format!("its file has {} MB, which most agents read whole", n_bytes >> 20);
+    (n_bytes > LARGE_BYTES).then(|| Complaint::new(what, None, HEAVY))
+}
+
+const HEAVY: &str = "a compaction leaves what it folds in the file of most agents: begin a new session, for which `wb convert \
+     FILE --to AGENT` writes what the model still sees";
+
+fn people(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
+    page.heading(&escaped(&diagnosis.file), diagnosis.format)?;
+    if diagnosis.complaints.is_empty() {
+        return page.prose("", 2, &format!("{GOOD}nothing is seen that would keep it from going on{GOOD:#}"));
+    }
+    for Complaint { what, line, mend, advice } in &diagnosis.complaints {
+        let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+        page.prose("", 2, &format!("{BAD}✗{BAD:#} {}{line}", escaped(what)))?;
+        if let Some(advice) = advice {
+            page.prose("  ", 4, &format!("{DIM}{advice}{DIM:#}"))?;
+        }
+        if let Some(mend) = mend {
+            page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(mend)))?;
+        }
+    }
+    Ok(())
+}

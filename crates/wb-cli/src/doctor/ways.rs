@@ -1,0 +1,120 @@
+//! What would help a session: each command is planned first, and named only where it does.
+
+use std::collections::HashSet;
+
+use wb_dialect::Dialect;
+use wb_formats::dialects_of;
+use wb_message::Patch;
+use wb_record::items;
+
+use crate::clock;
+use crate::outcome::Outcome;
+use crate::repair::mends;
+use crate::session::Session;
+use crate::validity::Validity;
+
+/// The part of a context that a compaction must take away to be worth it.
+const LEAST_SAVED: u64 = 10;
+
+/// What commands would make of a session.
+#[derive(Debug)]
+pub(super) struct Ways {
+    /// What providers refuse of it now.
+    pub(super) now: Validity,
+    /// The rules that are broken still after `wb repair`; nothing where it would write nothing.
+    after_repair: Option<HashSet<String>>,
+    /// What `wb compact --in-place` would make of it, and with `--force`.
+    compacted: Option<Compacted>,
+    forced: Option<Compacted>,
+}
+
+/// A compaction that can be written.
+#[derive(Debug)]
+struct Compacted {
+    tokens_before: u64,
+    tokens_after: u64,
+    broken: HashSet<String>,
+}
+
+impl Ways {
+    /// Plans what may help: a mend where something is refused, compactions where they are asked about.
+    pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
+        let dialects = dialects_of(session.opened.format);
+        let now = Validity::of(&session.opened.messages, dialects);
+        let after_repair = if now.is_valid() { None } else { after_repair(session, dialects) };
+        let is_large = session.measure.context_tokens > session.window;
+        let compacted = if is_large { compacted(session, &now) } else { None };
+        let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
+        let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
+        Self { now, after_repair, compacted, forced }
+    }
+
+    /// Returns the command that mends what breaks a rule.
+    pub(super) fn mend(&self, rule: &str, file: &str, window: &str) -> Option<String> {
+        if repairs(self.after_repair.as_ref(), rule) {
+            return Some(format!("wb repair {file} --in-place"));
+        }
+        let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
+        forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
+    }
+
+    /// Returns the command that brings the context into its window.
+    pub(super) fn fit(&self, most: u64, file: &str, window: &str) -> Option<String> {
+        let fits = self.compacted.as_ref().is_some_and(|it| it.tokens_after <= most);
+        fits.then(|| format!("wb compact {file} --in-place{window}"))
+    }
+
+    /// Returns the command that makes room where compactions come too soon.
+    pub(super) fn make_room(&self, file: &str, window: &str) -> Option<String> {
+        let saves = |it: &&Compacted| {
+            it.tokens_before.saturating_sub(it.tokens_after) * LEAST_SAVED >= it.tokens_before.max(1)
+        };
+        let forced = self.forced.as_ref().filter(saves);
+        forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
+    }
+}
+
+fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
+    after.is_some_and(|left| !left.contains(rule))
+}
+
+/// Returns the rules that are broken still after a mend; nothing where there is none that can be written.
+fn after_repair(session: &Session, dialects: &[Dialect]) -> Option<HashSet<String>> {
+    let (patch, after) = mends(&session.opened, dialects);
+    is_written(session, &patch).then(|| broken(&after))
+}
+
+fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted> {
+    let policy = session.policy;
+    session.policy.force = true;
+    let compacted = compacted(session, now);
+    session.policy = policy;
+    compacted
+}
+
+/// Compacts a session in memory; nothing where the command would write nothing.
+fn compacted(session: &mut Session, now: &Validity) -> Option<Compacted> {
+    if session.why_not_native().is_some() {
+        return None;
+    }
+    let mut outcome = Outcome::of(session);
+    let after = Validity::of(&outcome.messages, dialects_of(session.opened.format));
+    outcome.take_back(session);
+    let is_taken = after.is_valid() || after.new_since(now).is_empty();
+    (is_taken && is_written(session, &outcome.patch)).then(|| Compacted {
+        tokens_before: outcome.tokens_before,
+        tokens_after: outcome.tokens_after,
+        broken: broken(&after),
+    })
+}
+
+fn broken(validity: &Validity) -> HashSet<String> {
+    validity.violations().iter().map(|violation| violation.rule.to_string()).collect()
+}
+
+/// Tells whether the session's format can hold a change, and there is one.
+fn is_written(session: &Session, patch: &Patch) -> bool {
+    let items = items(patch, session.opened.messages.len());
+    let rendered = session.document.render(&session.conversation, &session.opened, &items, &clock::stamp());
+    rendered.is_ok_and(|set| !set.is_empty())
+}

@@ -1,0 +1,203 @@
+//! `wb doctor`, as a user runs it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use wb_message::Message;
+
+use crate::support::{Answer, wb};
+
+fn run(words: &[&str], file: &Path) -> Answer {
+    wb(&[words, &[file.to_str().unwrap()]].concat())
+}
+
+fn lay(folder: &Path, messages: &[Message]) -> PathBuf {
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(messages, &mut bytes).unwrap();
+    let file = folder.join("session.jsonl");
+    fs::write(&file, bytes).unwrap();
+    file
+}
+
+/// Lays a session of Claude Code, of lines without what they have in common.
+fn claude_code(folder: &Path, lines: &[Value]) -> PathBuf {
+    let whole = |(at, line): (usize, &Value)| {
+        let mut whole = json!({"userType": "external", "cwd": "/w", "sessionId": "s", "version": "2.1.0", "isSidechain": false,
+            "uuid": format!("u{at}"), "parentUuid": at.checked_sub(1).map(|at| format!("u{at}")), "timestamp": "2026-01-01T00:00:00.000Z"});
+        whole.as_object_mut().unwrap().extend(line.as_object().unwrap().clone());
+        format!("{whole}\n")
+    };
+    let file = folder.join("session.jsonl");
+    fs::write(&file, lines.iter().enumerate().map(whole).collect::<String>()).unwrap();
+    file
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "user", "message": {"role": "user", "content": text}})
+}
+
+fn agent(id: &str, text: &str) -> Value {
+    let usage = json!({"input_tokens": 10, "output_tokens": 5});
+    json!({"type": "assistant", "message": {"id": id, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": text}], "usage": usage}})
+}
+
+fn compaction(summary: &str) -> [Value; 2] {
+    let mut summary =
+        user(&format!("This session is being continued from a previous conversation.\n\n{summary}"));
+    summary["isCompactSummary"] = json!(true);
+    let boundary = json!({"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted", "isMeta": false,
+        "level": "info", "parentUuid": null, "compactMetadata": {"trigger": "auto", "preTokens": 180_000}});
+    [boundary, summary]
+}
+
+/// Returns what is complained of, and carries each command out once that is named: it must write something.
+fn complaints(file: &Path, words: &[&str]) -> Vec<Value> {
+    let told = run(&[&["doctor", "--json"], words].concat(), file);
+    assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let complaints = told["complaints"].as_array().unwrap().clone();
+    let mut tried = HashSet::new();
+    for complaint in &complaints {
+        let has_way = [&complaint["mend"], &complaint["advice"]].iter().any(|way| way.is_string());
+        assert!(has_way, "{complaint}");
+        let mend = complaint["mend"].as_str().filter(|mend| !mend.starts_with("wb audit "));
+        let Some(mend) = mend.filter(|mend| tried.insert((*mend).to_owned())) else { continue };
+        let before = fs::read(file).unwrap();
+        let words: Vec<&str> = mend.split(' ').skip(1).chain(["--even-if-open"]).collect();
+        let done = wb(&words);
+        assert_eq!(done.code, 0, "{mend}: {}{}", done.stdout, done.stderr);
+        assert_ne!(fs::read(file).unwrap(), before, "{mend} wrote nothing");
+        fs::write(file, before).unwrap();
+        let _ = fs::remove_file(format!("{}.wb-log", file.display()));
+    }
+    complaints
+}
+
+/// Returns the one thing that is complained of.
+fn only(file: &Path, words: &[&str]) -> Value {
+    let found = complaints(file, words);
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    one.clone()
+}
+
+#[test]
+fn a_context_that_is_larger_than_its_window_is_compacted_if_that_brings_it_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let turn = |at: usize| {
+        [
+            Message::user(format!("Look at part {at}.")),
+            Message::assistant("One more line of words.\n".repeat(2_000)),
+        ]
+    };
+    let file = lay(folder.path(), &(0..30).flat_map(turn).collect::<Vec<_>>());
+    let told = run(&["doctor"], &file);
+    assert!(told.code == 3 && told.stdout.contains("and the window 200,000"), "{}", told.stdout);
+    assert!(told.stdout.contains("wb compact "), "{}", told.stdout);
+    let complaint = only(&file, &[]);
+    assert!(complaint["mend"].as_str().unwrap().contains("wb compact "), "{complaint}");
+    assert_eq!(run(&["doctor", "--window", "2m"], &file).code, 0);
+    let smaller = only(&file, &["--window", "100000"]);
+    assert!(smaller["mend"].as_str().unwrap().ends_with("--in-place --window 100000"), "{smaller}");
+}
+
+#[test]
+fn a_prompt_that_fills_the_window_alone_is_told_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = lay(folder.path(), &[Message::user("One more line of words.\n".repeat(60_000))]);
+    let complaint = only(&file, &[]);
+    assert!(complaint["mend"].is_null(), "{complaint}");
+    assert!(
+        complaint["advice"].as_str().unwrap().contains("no compaction makes it small enough"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_loop_of_compactions_in_which_nothing_is_left_to_fold_has_no_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let round = |at: usize| {
+        let [boundary, summary] = compaction("Summary of the start.");
+        [boundary, summary, agent(&format!("m{at}"), "Going on.")]
+    };
+    let lines: Vec<Value> = [user("Start.")].into_iter().chain((0..5).flat_map(round)).collect();
+    let file = claude_code(folder.path(), &lines);
+    let complaint = only(&file, &[]);
+    assert!(complaint["what"].as_str().unwrap().contains("in a loop"), "{complaint}");
+    assert!(complaint["mend"].is_null(), "{complaint}");
+    assert!(complaint["advice"].as_str().unwrap().contains("nothing is left to fold"), "{complaint}");
+}
+
+#[test]
+fn a_command_is_named_for_what_a_provider_refuses_only_if_it_writes_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [agent("m1", "I speak first."), user("Well?"), agent("m2", "Hm.")];
+    let found = complaints(&claude_code(folder.path(), &lines), &[]);
+    assert!(found.iter().any(|it| it["what"].as_str().unwrap().contains("speaks first")), "{found:?}");
+    let orphan = json!({"type": "user", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "gone", "content": "a.rs"}]}});
+    let lines = [user("Look."), agent("m1", "I look."), orphan, agent("m2", "One file.")];
+    let complaint = only(&claude_code(folder.path(), &lines), &[]);
+    assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
+    assert_eq!(complaint["line"], 3, "{complaint}");
+}
+
+#[test]
+fn lines_that_cannot_be_read_and_one_that_was_cut_off_have_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file.")]);
+    let whole = fs::read_to_string(&file).unwrap();
+    for (text, line, word) in [
+        (whole.replacen('\n', "\nno json\n", 1), 2, "wb reads the others"),
+        (format!("{whole}{{\"type\":\"user\""), 3, "what it said is lost"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let complaint = only(&file, &[]);
+        assert_eq!(
+            (complaint["line"].as_u64(), complaint["mend"].is_null()),
+            (Some(line), true),
+            "{complaint}"
+        );
+        assert!(complaint["advice"].as_str().unwrap().contains(word), "{complaint}");
+    }
+}
+
+#[test]
+fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [boundary, summary] = compaction("Summary:\n1. Pending Tasks:\n - Add a cache to server.py");
+    let lines = [
+        user("Please add a cache to server.py"),
+        agent("m1", "I will."),
+        user("Stop, forget the cache. Fix the login bug in auth.py instead."),
+        agent("m2", "Okay, fixing the login bug."),
+        boundary,
+        summary,
+    ];
+    let complaint = only(&claude_code(folder.path(), &lines), &[]);
+    assert!(
+        complaint["what"].as_str().unwrap().contains("the user took it back: forget the cache."),
+        "{complaint}"
+    );
+    assert!(complaint["mend"].as_str().unwrap().starts_with("wb audit "), "{complaint}");
+}
+
+#[test]
+fn each_of_many_findings_has_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let orphan = |at: usize| {
+        [
+            Message::user("Look."),
+            Message::assistant("I look."),
+            Message::tool_result(format!("gone{at}"), "ls", "a.rs"),
+            Message::assistant("There is one file."),
+        ]
+    };
+    let file = lay(folder.path(), &(0..200).flat_map(orphan).collect::<Vec<_>>());
+    let found = complaints(&file, &[]);
+    let lines: Vec<u64> = found.iter().filter_map(|it| it["line"].as_u64()).collect();
+    // The header is the first line.
+    assert!((0..200).all(|at| lines.contains(&(at * 4 + 4))), "{lines:?}");
+}

@@ -1,0 +1,115 @@
+//! Work that the user took back and that a summary plans again.
+
+use serde_json::{Value, json};
+use wb_message::{Block, Message, ToolVocabulary};
+use wb_summarize::{Facts, FindingKind, audit};
+
+fn list(items: &[(&str, &str)]) -> [Message; 2] {
+    let items: Vec<Value> =
+        items.iter().map(|(text, state)| json!({ "content": text, "status": state })).collect();
+    [
+        Message::assistant_blocks(vec![Block::call("c", "TodoWrite", json!({ "todos": items }))]),
+        Message::tool_result("c", "TodoWrite", "ok"),
+    ]
+}
+
+/// Returns the messages that show what is found to be taken back, each with its line.
+fn found(messages: &[Message], summary: &str) -> Vec<(u32, Option<u32>)> {
+    let facts = Facts::of(messages, &ToolVocabulary::UNIVERSAL);
+    let found = audit(summary, &facts).into_iter().filter(|it| it.kind == FindingKind::TakenBack);
+    found.map(|it| (it.line, it.message)).collect()
+}
+
+const ASKED: &str = "Please add a cache to server.py and a retry to client.py";
+const SUMMARY: &str = "Primary request: add a cache to server.py.\nPending tasks: add a cache to server.py.\n\
+    4. **Optional Next Step**: add the cache to server.py\n5. Pending Tasks:\n - Add cache to server.py\n - Add retry to client.py";
+
+/// The user asks, then says something, and more; tells whether the summary is found to plan the cache again.
+fn check(said: &[&str], expected: bool) {
+    let mut messages = vec![Message::user(ASKED), Message::assistant("I will add a cache to server.py.")];
+    for words in said {
+        messages.extend([Message::user(*words), Message::assistant("Okay.")]);
+    }
+    let expected = if expected { vec![(2, Some(2)), (3, Some(2)), (5, Some(2))] } else { Vec::new() };
+    assert_eq!(found(&messages, SUMMARY), expected, "{said:?}");
+}
+
+#[test]
+fn what_the_user_took_back_is_not_planned_again() {
+    for said in [
+        "Stop, forget the cache. Do not add a cache to server.py. Fix the login bug in auth.py instead.",
+        "No cache after all, drop the cache. Just the retry.",
+        "Never mind the cache.",
+        "Please cancel the cache!",
+        "Actually, we can drop the cache for server.py.",
+        "Stop adding the cache",
+        "Don't add a cache to server.py any more.",
+        "No cache after all.",
+        "ok, and forget about the cache, the retry is enough",
+    ] {
+        check(&[said], true);
+        check(&[said, "Now run the tests."], true);
+    }
+}
+
+#[test]
+fn what_is_put_off_asked_tied_to_something_or_wanted_again_is_not_taken_back() {
+    for said in [
+        "Don't add the cache yet.",
+        "Drop the cache for now.",
+        "Do not add the cache without asking me.",
+        "Should we drop the cache?",
+        "Don't forget the cache.",
+        "Don't forget to add the cache.",
+        "Do not drop the cache.",
+        "Stop the cache server.",
+        "Stop.",
+        "Forget it.",
+        "Drop the table users.",
+        "It says \"drop the cache\".",
+        "Drop the cache. Hmm, or add the cache to server.py in memory.",
+    ] {
+        check(&[said], false);
+    }
+    check(&["Drop the cache.", "Okay, bring the cache back."], false);
+    let dropped = Message::user("Drop the cache.");
+    let asks = Message::assistant("It is slow. Shall I add the cache to server.py nevertheless?");
+    let messages = [Message::user(ASKED), Message::assistant("Okay."), dropped, asks, Message::user("Yes.")];
+    assert_eq!(found(&messages, SUMMARY), []);
+}
+
+#[test]
+fn a_task_that_left_the_list_after_the_user_dropped_it_is_not_planned_again() {
+    let begin = [Message::user("Go on with the list.")];
+    let first = list(&[("Add cache to server.py", "in_progress"), ("Add retry to client.py", "pending")]);
+    let drop = [Message::user("Drop the cache.")];
+    let second = list(&[("Add retry to client.py", "completed")]);
+    let plan = "# Plan\n- [pending] Add cache to server.py";
+    let all = |parts: &[&[Message]]| parts.concat();
+    assert_eq!(found(&all(&[&begin, &first, &drop, &second]), plan), [(2, Some(3))]);
+    assert_eq!(found(&all(&[&begin, &first, &drop]), plan), [(2, Some(3))]);
+    // An agent that keeps it on its list understood something else, and what just vanished may have become another task.
+    let kept = list(&[("Add cache to server.py", "pending"), ("Add retry to client.py", "completed")]);
+    assert_eq!(found(&all(&[&begin, &first, &drop, &kept]), plan), []);
+    assert_eq!(found(&all(&[&begin, &first, &second]), plan), []);
+}
+
+#[test]
+fn a_summary_that_says_that_something_was_dropped_is_right() {
+    let messages = [
+        Message::user(ASKED),
+        Message::assistant("Okay."),
+        Message::user("Drop the cache."),
+        Message::assistant("Okay."),
+    ];
+    for summary in [
+        "# Next steps\n- Do not add the cache to server.py",
+        "# Next steps\n- Add a cache to server.py (cancelled)",
+        "# Plan\n- [cancelled] Add a cache to server.py",
+        "# Next steps\n- Add a cache to proxy.py and to gateway.py for the new tenants",
+        "# User messages\n- Please add a cache to server.py",
+        "# Explanation: add a cache to server.py",
+    ] {
+        assert_eq!(found(&messages, summary), [], "{summary}");
+    }
+}
