@@ -23,6 +23,7 @@ mod model_args;
 mod install_args;
 mod after_help;
 mod session_args;
+mod replay_args;
 mod convert_target;
 mod args;
 mod config;

@@ -125,7 +125,7 @@ impl Write for On<'_> {
 const PREFIX: &str = ".wb-";
 const SUFFIX: &str = ".draft";
 /// A draft that is so much older than another was left behind by a program that was killed.
-const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+const STALE: Duration = Duration::from_hours(24);
 
 /// Removes what kills left of drafts next to a new one: files of the same owner that are a day older. What cannot be
 /// looked at or removed stays.

@@ -9,11 +9,11 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_replay::{CAVEAT, Options, Replay, SessionReport};
 
-use crate::args;
 use crate::config::catalog;
 use crate::escape::escaped;
 use crate::input_files::{self, Source};
 use crate::output_file::{check_target, write_whole};
+use crate::replay_args;
 use crate::session::past_session;
 use crate::shell::Shell;
 use crate::user_error::UserError;
@@ -37,7 +37,7 @@ struct Skipped {
 }
 
 /// Replays all sessions and prints what came out; one that cannot be read is named and left out.
-pub(crate) fn replay(shell: &Shell, args: &args::Replay) -> Result<()> {
+pub(crate) fn replay(shell: &Shell, args: &replay_args::Replay) -> Result<()> {
     let sources = input_files::all(&args.files);
     let html = target_of(shell, args, &sources)?;
     let mut windows = args.window.clone();
@@ -108,7 +108,7 @@ enum HtmlTarget<'a> {
 /// Says where the page goes; no session that is read is ever written over.
 fn target_of<'a>(
     shell: &Shell,
-    args: &'a args::Replay,
+    args: &'a replay_args::Replay,
     sources: &[Source],
 ) -> Result<HtmlTarget<'a>, UserError> {
     let Some(path) = args.html.as_deref() else { return Ok(HtmlTarget::Nowhere) };

@@ -9,33 +9,9 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
+pub use crate::facts::by::By;
 use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
-
-/// Who used a name; it weighs that much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    /// A tool showed it.
-    Tool,
-    /// The agent wrote it.
-    Agent,
-    /// The user wrote it.
-    User,
-    /// The agent called a tool with it.
-    Call,
-}
-
-impl By {
-    fn weight(self) -> f64 {
-        match self {
-            Self::Tool => 1.0,
-            Self::Agent => 2.0,
-            Self::User => 4.0,
-            Self::Call => 5.0,
-        }
-    }
-}
 
 /// What is left of a weight after each message.
 const FADES: f64 = 0.985;

@@ -6,6 +6,7 @@
 
 pub(crate) mod names;
 mod lines;
+mod by;
 pub mod mentions;
 mod overtaken;
 pub mod files;
