@@ -49,7 +49,7 @@ impl Facts {
         }
         if let Some(diff) = diff {
             for effect in patch_effects(diff) {
-                self.file_changed(&effect, at, false);
+                self.file_changed(&effect, at);
             }
             return;
         }
@@ -98,7 +98,8 @@ impl Facts {
         self.turns.current().changes(path, "written");
     }
 
-    fn file_changed(&mut self, effect: &crate::shell::FileEffect<'_>, at: u32, by_shell: bool) {
+    /// Notes what a shell or a patch has made of a file.
+    fn file_changed(&mut self, effect: &crate::shell::FileEffect<'_>, at: u32) {
         use crate::shell::FileEffect as Effect;
         let (Effect::Wrote(path)
         | Effect::Deleted(path)
@@ -112,7 +113,7 @@ impl Facts {
         // What a shell or a patch makes of a file is not seen.
         self.overtake(|shown| shown.is_of(path));
         self.mentions.overtake_lines(|line| starts_with_path(line, path));
-        self.files.take_in(effect, at, by_shell);
+        self.files.take_in(effect, at);
         let turn = self.turns.current();
         match effect {
             Effect::Wrote(path) => turn.changes(path, "written"),
@@ -214,7 +215,7 @@ impl Facts {
             return;
         }
         for effect in &effects.files {
-            self.file_changed(effect, at, true);
+            self.file_changed(effect, at);
         }
         let in_scratch = is_scratch(command.text);
         for effect in effects.git.iter().filter(|_| !in_scratch) {

@@ -34,7 +34,7 @@ pub struct FileFact {
     pub changed_at: u32,
     /// The number of the message that showed it last.
     pub read_at: Option<u32>,
-    /// Whether the last change was seen by what a shell did, which shows no content.
+    /// Whether the last change was seen by what a shell or a patch did, which shows no content.
     pub by_shell: bool,
 }
 
@@ -69,15 +69,15 @@ impl Files {
     }
 
     /// Notes what a command did.
-    pub(crate) fn take_in(&mut self, effect: &FileEffect<'_>, at: u32, by_shell: bool) {
+    pub(crate) fn take_in(&mut self, effect: &FileEffect<'_>, at: u32) {
         match effect {
-            FileEffect::Wrote(path) => self.changed(path, Change::Written, at, by_shell),
-            FileEffect::Edited(path) => self.changed(path, Change::Edited, at, by_shell),
-            FileEffect::Deleted(path) => self.changed(path, Change::Deleted, at, by_shell),
-            FileEffect::Restored(path) => self.changed(path, Change::Restored, at, by_shell),
+            FileEffect::Wrote(path) => self.changed(path, Change::Written, at, true),
+            FileEffect::Edited(path) => self.changed(path, Change::Edited, at, true),
+            FileEffect::Deleted(path) => self.changed(path, Change::Deleted, at, true),
+            FileEffect::Restored(path) => self.changed(path, Change::Restored, at, true),
             FileEffect::Moved { from, to } => {
-                self.changed(from, Change::Moved(to.to_string()), at, by_shell);
-                self.changed(to, Change::Written, at, by_shell);
+                self.changed(from, Change::Moved(to.to_string()), at, true);
+                self.changed(to, Change::Written, at, true);
             }
         }
     }
@@ -183,7 +183,7 @@ mod tests {
     fn a_moved_file_is_found_under_its_new_path() {
         let mut files = Files::default();
         files.read("old.rs", 1);
-        files.take_in(&FileEffect::Moved { from: "old.rs".into(), to: "new.rs".into() }, 2, true);
+        files.take_in(&FileEffect::Moved { from: "old.rs".into(), to: "new.rs".into() }, 2);
         assert!(files.is_stale("old.rs"));
         let moved: Vec<_> = files.newest().map(|file| (file.path.as_str(), file.change.clone())).collect();
         let to = Change::Moved("new.rs".to_owned());

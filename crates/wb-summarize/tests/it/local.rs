@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use wb_message::{Message, ToolVocabulary};
+use serde_json::json;
+use wb_message::{Block, Message, ToolVocabulary};
 use wb_summarize::{Facts, local_digest};
 use wb_testkit::script;
 
@@ -237,6 +238,26 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         talk.push(Message::assistant("Done."));
     }
     assert_eq!(guardrails(&talk), ["Port the footer. It must work offline.", "Never touch the schema."]);
+}
+
+#[test]
+fn a_file_that_a_patch_changed_is_stale_until_it_is_read_again() {
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-old\n+new\n*** Update File: src/b.rs\n@@\n-old\n+new\n*** End Patch";
+    let read = |id: &str, path: &str| {
+        let call = Block::call(id, "read", json!({"path": path}));
+        [Message::assistant_blocks(vec![call]), Message::tool_result(id, "read", "old\n")]
+    };
+    let patched = [
+        Message::assistant_blocks(vec![Block::call("p", "apply_patch", json!({"patchText": patch}))]),
+        Message::tool_result(
+            "p",
+            "apply_patch",
+            "Success. Updated the following files:\nM src/a.rs\nM src/b.rs",
+        ),
+    ];
+    let talk = [&read("a", "/home/mira/src/a.rs")[..], &patched, &read("b", "/home/mira/src/b.rs")].concat();
+    let facts = Facts::of(&talk, &ToolVocabulary::UNIVERSAL);
+    assert!(facts.files().is_stale("/home/mira/src/a.rs") && !facts.files().is_stale("/home/mira/src/b.rs"));
 }
 
 #[test]
