@@ -115,7 +115,7 @@ pub(crate) fn apply_change<T>(
 fn in_present_layout(log: &Log) -> Result<Session, SessionError> {
     let mut lines = Vec::new();
     log.session.write_to(&mut lines)?;
-    Session::open(Box::new(MemoryStore::of_lines(&lines)), ids())
+    Session::open(Box::new(MemoryStore::of_lines(lines)), ids())
 }
 
 /// Writes what a session has staged, and returns what happened to the file besides.

@@ -67,7 +67,8 @@ impl<'a> Fields<'a> {
 
     /// Returns a value of any kind; half of a surrogate pair becomes U+FFFD.
     pub(crate) fn value(&self, key: &str) -> Option<Value> {
-        value(self.get(key)?)
+        let json = self.json(key)?;
+        serde_json::from_str(json).ok().or_else(|| value(json.as_bytes()))
     }
 
     /// Takes the object that was read with this one.

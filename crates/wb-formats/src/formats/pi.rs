@@ -1,5 +1,7 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
+use std::borrow::Cow;
+
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
@@ -65,13 +67,15 @@ struct PiDocument {
 type Contents = (Session, Vec<(usize, Span)>, Option<usize>);
 
 fn read(parts: &dyn Parts) -> Result<Contents, FormatError> {
-    let (text, mut spans, mut truncated) = (parts.whole("")?, Vec::new(), None);
-    let mut lines = Lines::new(text.as_slice());
+    let (mut spans, mut truncated) = (Vec::new(), None);
+    let text =
+        parts.held("").map_or_else(|| parts.whole("").map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))?;
+    let mut lines = Lines::new(&*text);
     while let Some(line) = lines.next_line()? {
         spans.push((line.number, Span { at: line.at, len: line.bytes.len() as u64, ..Span::default() }));
         truncated = line.is_truncated().then_some(line.number);
     }
-    let store = Box::new(MemoryStore::of_lines(&text));
+    let store = Box::new(MemoryStore::of_lines(text));
     // Nothing is written through it, so that it needs no ids.
     Ok((Session::open(store, IdSource::new(0)).map_err(of_log)?, spans, truncated))
 }
@@ -114,7 +118,7 @@ impl Document for PiDocument {
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
         let text = self.text()?;
-        let store = Box::new(MemoryStore::of_lines(&text));
+        let store = Box::new(MemoryStore::of_lines(text.as_slice()));
         let mut session = Session::open(store, IdSource::new(stamp.seed)).map_err(refused)?;
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
             let (first, last) = self.written_between(items)?;

@@ -49,8 +49,9 @@ fn date(days: i64) -> (i64, i64, i64) {
 
 /// Returns the days from the Unix epoch to a date of the Gregorian calendar.
 fn days(date: &str) -> Option<i64> {
-    let mut parts = date.splitn(3, '-').map(|part| number(part, part.len()));
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let [_, _, _, _, b'-', _, _, b'-', _, _] = date.as_bytes() else { return None };
+    let (year, month) = (number(date.get(..4)?, 4)?, number(date.get(5..7)?, 2)?);
+    let day = number(date.get(8..)?, 2)?;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let n_days = match month {
         2 if is_leap => 29,
@@ -59,7 +60,7 @@ fn days(date: &str) -> Option<i64> {
         1..=12 => 31,
         _ => return None,
     };
-    if date.len() != 10 || day == 0 || day > n_days {
+    if day == 0 || day > n_days {
         return None;
     }
     // Years begin in March, so that the leap day is the last of its year.
@@ -72,14 +73,14 @@ fn days(date: &str) -> Option<i64> {
 }
 
 fn clock_ms(clock: &str) -> Option<i64> {
-    let mut parts = clock.splitn(3, ':');
-    let hours = number(parts.next()?, 2)?;
-    let minutes = number(parts.next()?, 2)?;
-    let (seconds, fraction) = match parts.next() {
-        Some(rest) => rest.split_once('.').unwrap_or((rest, "")),
-        None => ("00", ""),
+    let (hours, rest) = (number(clock.get(..2)?, 2)?, clock.get(2..)?.strip_prefix(':')?);
+    let (minutes, rest) = (number(rest.get(..2)?, 2)?, rest.get(2..)?);
+    let (seconds, rest) = match rest.strip_prefix(':') {
+        Some(rest) => (number(rest.get(..2)?, 2)?, rest.get(2..)?),
+        None if rest.is_empty() => (0, rest),
+        None => return None,
     };
-    let seconds = number(seconds, 2)?;
+    let fraction = if rest.is_empty() { rest } else { rest.strip_prefix('.')? };
     if hours > 24 || minutes > 59 || seconds > 60 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

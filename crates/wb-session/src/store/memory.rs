@@ -1,8 +1,7 @@
 //! Records in memory.
 
+use std::io::BufRead;
 use std::ops::Range;
-
-use memchr::memchr_iter;
 
 use super::{EntryStore, Record};
 use crate::error::StoreError;
@@ -20,12 +19,16 @@ pub struct MemoryStore {
 
 impl MemoryStore {
     /// Takes the lines of a log, whatever they are.
-    pub fn of_lines(log: &[u8]) -> Self {
-        let lines = log.strip_suffix(b"\n").unwrap_or(log);
-        let ends = memchr_iter(b'\n', lines).chain((!log.is_empty()).then_some(lines.len()));
-        let mut start = 0;
-        let records = ends.map(|end| std::mem::replace(&mut start, end + 1)..end).collect();
-        Self { text: log.to_vec(), records }
+    pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
+        let text = log.into();
+        let (mut rest, mut records) = (text.as_slice(), Vec::new());
+        // Reading from memory does not fail.
+        while let Ok(n_bytes @ 1..) = rest.skip_until(b'\n') {
+            let end = text.len() - rest.len();
+            let line = &text[end - n_bytes..end];
+            records.push(end - n_bytes..end - usize::from(line.ends_with(b"\n")));
+        }
+        Self { text, records }
     }
 }
 

@@ -249,7 +249,7 @@ fn damaged_sessions_give_an_error_or_a_session() {
             for with in [0x00, b'"', b'}', b'\n', 0xFF] {
                 let mut bytes = text.as_bytes().to_vec();
                 bytes[at] = with;
-                let store = Box::new(MemoryStore::of_lines(&bytes));
+                let store = Box::new(MemoryStore::of_lines(bytes.as_slice()));
                 let Ok(session) = Session::open(store, IdSource::new(1)) else { continue };
                 let _ = session.context(session.leaf());
                 let mut out = Vec::new();

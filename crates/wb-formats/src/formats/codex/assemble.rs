@@ -1,5 +1,6 @@
 //! Items in the order in which the model sees them, put together to messages.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -68,8 +69,12 @@ impl<'a> Live<'a> {
         Self { parts, entries, answered: None, tokens_before: None, passed: Passed::default() }
     }
 
-    fn bytes(&self, span: &Span) -> Vec<u8> {
-        self.parts.bytes(span).unwrap_or_default()
+    /// Returns the bytes of a span, without a copy where they are held in memory.
+    fn bytes(&self, span: &Span) -> Cow<'a, [u8]> {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let held = self.parts.held(&span.part);
+        let held = held.and_then(|held| held.get(place(span.at)..place(span.at.saturating_add(span.len))));
+        held.map_or_else(|| self.parts.bytes(span).unwrap_or_default().into(), Cow::Borrowed)
     }
 
     fn push(&mut self, item: Span, timestamp: i64, line: usize) {

@@ -93,7 +93,9 @@ impl Log {
             passed.n_ignored += 1;
             return;
         };
-        self.model = text("model").or(self.model.take());
+        if let Some(model) = fields.text("model").filter(|it| self.model.as_deref() != Some(it)) {
+            self.model = Some(model.into_owned());
+        }
         let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
         match known {
             Some(entry) => (entry.record, entry.told, entry.line) = (record, None, line),

@@ -1,16 +1,21 @@
 //! One message of a session: what the user said, or an answer with its calls and their results.
 
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wb_budget::Usage;
 use wb_message::markers::{ENVIRONMENT_TYPE, digest_body};
 use wb_message::{Block, Content, Message};
 use wb_record::json::set;
+use wb_record::lines::mended;
 use wb_record::{NotExpressible, Numbers, Span, Stamp};
 use wb_session::{iso_ms, parse_iso_ms};
 
 use super::super::draft::Draft;
 use super::super::fields::{Fields, take_text, value};
 use super::super::gemini_part::{Part, parts, parts_of, with_body};
+use super::super::loose::{Hoped, Key, Text, hoped};
 use super::super::records::Writer;
 use super::NAME;
 
@@ -122,18 +127,57 @@ struct Call {
     is_error: bool,
 }
 
-fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
-    let list = fields.get("toolCalls")?;
-    let places = wb_record::json::elements(list)?;
-    Some(places.into_iter().filter_map(|place| call(&Fields::of(&list[place])?)).collect())
+/// A call as it stands in its list.
+#[derive(Default)]
+struct CallJson<'a> {
+    id: Text<'a>,
+    name: Text<'a>,
+    status: Text<'a>,
+    args: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
 }
 
-fn call(fields: &Fields<'_>) -> Option<Call> {
-    let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
-    let result = fields.get("result").filter(|result| *result != b"null").and_then(value);
-    let is_error = text("status").is_some_and(|status| status != "success");
-    let input = fields.value("args").filter(Value::is_object).unwrap_or_else(|| json!({}));
-    Some(Call { id: text("id")?, name: text("name")?, input, result: result.map(shown), is_error })
+impl<'de> Hoped<'de> for CallJson<'de> {
+    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        let mut call = Self::default();
+        while let Some(Key(key)) = object.next_key()? {
+            match &*key {
+                "id" => call.id = object.next_value()?,
+                "name" => call.name = object.next_value()?,
+                "status" => call.status = object.next_value()?,
+                "args" => call.args = object.next_value()?,
+                "result" => call.result = object.next_value()?,
+                _ => _ = object.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(call)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallJson<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        hoped(from)
+    }
+}
+
+impl CallJson<'_> {
+    fn into_call(self) -> Option<Call> {
+        let value = |raw: &RawValue| value(raw.get().as_bytes());
+        let input = self.args.and_then(value).filter(Value::is_object).unwrap_or_else(|| json!({}));
+        let is_error = self.status.as_str().is_some_and(|status| status != "success");
+        let result = self.result.and_then(value).map(shown);
+        Some(Call { id: self.id.0?.into_owned(), name: self.name.0?.into_owned(), input, result, is_error })
+    }
+}
+
+fn calls(fields: &Fields<'_>) -> Option<Vec<Call>> {
+    let json = fields.get("toolCalls")?;
+    let read = |json: &[u8]| {
+        let calls: Vec<CallJson<'_>> = serde_json::from_slice(json).ok()?;
+        Some(calls.into_iter().filter_map(CallJson::into_call).collect())
+    };
+    // In a text half of a surrogate pair may stand.
+    read(json).or_else(|| read(&mended(json)))
 }
 
 /// Returns what a result shows: its responses, and what stands beside them.
