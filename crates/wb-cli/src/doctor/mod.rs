@@ -117,7 +117,7 @@ fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Comp
     }
     let lines = LineStarts::of(session.document.parts());
     let complaint = |violation: &Violation| {
-        let what = format!("its provider would refuse message {}: {}", place(violation), violation.what);
+        let what = format!("its provider would refuse {}: {}", place(violation), violation.what);
         let line = violation.message.and_then(|at| line_of(session, lines.as_ref()?, at));
         Complaint::new(what, ways.mend(&violation.rule, file, window), GO_BACK).at_line(line)
     };
@@ -126,10 +126,10 @@ fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Comp
 
 /// What helps where no command does.
 const GO_BACK: &str =
-    "nothing that wb writes mends it: in the agent, go back before that message, or begin a new session";
+    "nothing that wb writes mends it: in the agent, go back before it came, or begin a new session";
 
 fn place(violation: &Violation) -> String {
-    violation.message.map_or_else(|| "-".to_owned(), |at| at.to_string())
+    violation.message.map_or_else(|| "the request".to_owned(), |at| format!("message {at}"))
 }
 
 /// Returns the line at which a message begins, in a session of one file.

@@ -37,7 +37,7 @@ fn a_file_is_written_over_only_if_that_is_asked_for() {
 fn drafts_that_a_kill_left_a_day_ago_go_with_the_next_write_and_nothing_else_does() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    let day = std::time::Duration::from_hours(24);
     for (name, n_days) in [(".wb-a1.draft", 2), (".wb-b2.draft", 0), (".wb-c3.other", 2), ("d.draft", 2)] {
         let file = fs::File::create(path(name)).unwrap();
         let now = file.metadata().unwrap().modified().unwrap();
