@@ -95,7 +95,7 @@ fn what_a_model_said_is_told_on_where_a_later_digest_has_none() {
     let digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
     assert!(digest.contains("All totals are cents by Friday."), "{digest}");
     assert!(digest.contains("never change its wire format"), "what the model left out is added:\n{digest}");
-    assert!(digest.contains("- Seen last in "), "{digest}");
+    assert!(digest.contains("- Called: "), "{digest}");
     messages.extend((40..60).flat_map(turn));
     let report = context.compact_locally(&mut messages, &FORCE);
     assert!(report.is_changed(), "{report}");
