@@ -235,3 +235,21 @@ fn people(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_dialect::Dialect;
+
+    use super::*;
+
+    #[test]
+    fn what_is_refused_of_the_whole_request_names_no_message() {
+        let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
+        let mut found = wb_dialect::validate(&body, Dialect::Anthropic).remove(0);
+        found.message = Some(3);
+        assert_eq!(place(&found), "message 3");
+        found.message = None;
+        assert_eq!(place(&found), "the request");
+    }
+}

@@ -116,15 +116,6 @@ fn a_prompt_that_fills_the_window_alone_is_told_as_such() {
 }
 
 #[test]
-fn what_is_refused_of_the_whole_request_names_no_message() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = claude_code(folder.path(), &[user(&"One more line of words.\n".repeat(1_500_000))]);
-    let found = complaints(&file, &[]);
-    let what = found[0]["what"].as_str().unwrap();
-    assert!(what.starts_with("its provider would refuse the request: "), "{what}");
-}
-
-#[test]
 fn a_loop_of_compactions_in_which_nothing_is_left_to_fold_has_no_command() {
     let folder = tempfile::tempdir().unwrap();
     let round = |at: usize| {
