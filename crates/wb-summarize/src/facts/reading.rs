@@ -358,50 +358,64 @@ impl Facts {
     }
 }
 
+/// Words that make a rule of what is said.
+const LASTING: [&str; 15] = [
+    "always",
+    "never",
+    "all",
+    "any",
+    "every",
+    "each",
+    "everywhere",
+    "only",
+    "everything",
+    "nothing",
+    "anything",
+    "generally",
+    "future",
+    "ever",
+    "whenever",
+];
+
 /// Tells of what is said of the step at hand: a correction, a demand that no word makes a rule or that points to one thing,
 /// and, but for the first words, what is forbidden behind the demand whose step it is about.
 fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> bool {
-    const LASTING: [&str; 15] = [
-        "always",
-        "never",
-        "all",
-        "any",
-        "every",
-        "each",
-        "everywhere",
-        "only",
-        "everything",
-        "nothing",
-        "anything",
-        "generally",
-        "future",
-        "ever",
-        "whenever",
-    ];
-    let is_lasting = || plain_words(found.text).any(|it| LASTING.contains(&it.to_lowercase().as_str()));
+    let words: Vec<String> = plain_words(found.text).map(str::to_lowercase).collect();
+    let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
     match found.kind {
         Kind::Corrects => true,
-        Kind::Requires => found.text.is_ascii() && (!is_lasting() || points_back(found.text)),
+        Kind::Requires => found.text.is_ascii() && (!is_lasting || points_back(&words)),
         Kind::Prefers => found.text.ends_with('?'),
-        Kind::Forbids => !is_first && !is_lasting() && demands_before(found.text),
+        Kind::Forbids => !is_first && !is_lasting && demands_before(found.text),
     }
 }
 
-/// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step".
-fn points_back(text: &str) -> bool {
+/// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step", but not "all of it must".
+fn points_back(words: &[String]) -> bool {
     const MODALS: [&str; 6] = ["must", "needs", "need", "should", "has", "have"];
     const BACK: [&str; 6] = ["it", "this", "that", "these", "those", "they"];
-    let words: Vec<String> = plain_words(text).map(str::to_lowercase).collect();
-    let is_back = |word: &String| BACK.contains(&word.as_str());
     let modal = words.iter().position(|word| MODALS.contains(&word.as_str()));
-    modal
-        .is_some_and(|modal| words[..modal].last().is_some_and(is_back) || words.first().is_some_and(is_back))
+    let Some((subject, last)) =
+        modal.and_then(|modal| words[..modal].split_last().map(|(last, _)| (&words[..modal], last)))
+    else {
+        return false;
+    };
+    let is_back = |word: &str| BACK.contains(&word);
+    (is_back(last) || is_back(&subject[0])) && !subject.iter().any(|word| LASTING.contains(&word.as_str()))
 }
 
-/// Tells whether what a sentence forbids comes behind a clause that forbids nothing: "make it dimmer, don't touch the theme".
+/// Tells whether what a sentence forbids comes behind a demand: "make it dimmer, don't touch the theme". What says when,
+/// where or how, and what merely leads over, demands nothing.
 fn demands_before(text: &str) -> bool {
-    let first = text.split_once(", ").map(|(first, _)| first);
-    first.is_some_and(|first| constraints(first).iter().all(|it| it.kind != Kind::Forbids))
+    const NO_DEMANDS: [&str; 26] = [
+        "if", "when", "while", "until", "unless", "before", "after", "as", "since", "because", "for", "in",
+        "on", "at", "from", "by", "with", "to", "and", "so", "but", "also", "please", "again", "note",
+        "remember",
+    ];
+    let Some((first, _)) = text.split_once(", ") else { return false };
+    let mut words = plain_words(first).map(str::to_lowercase);
+    let leads = words.next().is_none_or(|word| NO_DEMANDS.contains(&word.as_str()));
+    !leads && words.nth(1).is_some() && constraints(first).iter().all(|it| it.kind != Kind::Forbids)
 }
 
 /// Tells of a user who takes the last words back: "you can undo that, it was the log".
@@ -428,8 +442,10 @@ fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
     if found.kind != Kind::Forbids && found.text.contains("would be great") {
         return true;
     }
-    // What the user thinks is no rule, unless of what the agent is to do.
-    if (found.kind != Kind::Forbids || !has("you")) && found.text.to_lowercase().contains("i think") {
+    // What the user thinks is no rule, unless of what is to be done.
+    if (found.kind != Kind::Forbids || !has("you") && !has("we"))
+        && found.text.to_lowercase().contains("i think")
+    {
         return true;
     }
     found.kind == Kind::Corrects && (found.text.ends_with('?') || is_short() || has("revert") || has("undo"))

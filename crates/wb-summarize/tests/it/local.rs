@@ -272,6 +272,11 @@ fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
         "never log, it is slow",
         "every list must stay within the screen",
         "make it blue, but never touch the footer",
+        "ok, don't push",
+        "from now on, don't commit",
+        "if a test fails, don't retry it",
+        "i think we must not store keys",
+        "all of this must be in English",
     ] {
         talk.extend([Message::user(said), Message::assistant("Done.")]);
     }
@@ -285,6 +290,11 @@ fn a_demand_on_one_thing_and_a_ban_behind_a_demand_are_of_their_step() {
         "never log, it is slow",
         "every list must stay within the screen",
         "make it blue, but never touch the footer",
+        "ok, don't push",
+        "from now on, don't commit",
+        "if a test fails, don't retry it",
+        "i think we must not store keys",
+        "all of this must be in English",
     ];
     assert_eq!(rules, expected);
 }
