@@ -131,7 +131,7 @@ impl Budget {
 
     /// Fires where the estimate may be too low by so many thousandths and the context above the limit, and lands below that.
     #[must_use]
-    pub fn doubting(self, margin_permille: u64) -> Self {
+    pub fn with_margin(self, margin_permille: u64) -> Self {
         let most = u128::from(self.limit) * 1000 / (1000 + u128::from(margin_permille));
         self.firing_above(u64::try_from(most).unwrap_or(u64::MAX))
     }
@@ -255,10 +255,10 @@ mod tests {
         assert!(early.is_over(4_001) && !early.is_over(4_000) && !budget.is_over(4_001));
         assert_eq!((early.target, early.tail), (3_500, budget.tail));
         assert_eq!(budget.firing_above(budget.limit), budget);
-        assert_eq!(budget.doubting(0), budget);
-        let doubting = budget.doubting(146);
-        assert_eq!((doubting.limit, doubting.target), (5_204, 4_553));
-        assert!(doubting.limit * 1146 / 1000 <= budget.limit);
+        assert_eq!(budget.with_margin(0), budget);
+        let with_margin = budget.with_margin(146);
+        assert_eq!((with_margin.limit, with_margin.target), (5_204, 4_553));
+        assert!(with_margin.limit * 1146 / 1000 <= budget.limit);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use wb_budget::{Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter,
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
-use wb_message::markers::{is_of_a_compaction, is_synthetic};
-use wb_record::{Access, MemoryParts, Note, Segment, UsageAt};
+use wb_message::markers::is_synthetic;
+use wb_record::{Access, MemoryParts, Segment, UsageAt};
 use wb_summarize::Facts;
 
 use crate::args::Policy;
@@ -108,8 +108,7 @@ fn follow(tracker: &mut ContextTracker, messages: &[Message], usage: &[UsageAt])
 
 /// Returns the last segment before the present one in which something was counted, if nothing was counted since.
 fn counted_before(document: &dyn Document, conversation: &str, opened: &View) -> Option<Segment> {
-    let is_compacted = opened.messages.iter().any(is_of_a_compaction);
-    if !opened.usage.is_empty() || !is_compacted {
+    if !opened.usage.is_empty() || !opened.is_compacted() {
         return None;
     }
     document.segments(conversation).ok()?.into_iter().rev().find(|segment| !segment.usage.is_empty())
@@ -177,8 +176,7 @@ impl Session {
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
         // The digest of some agents cannot be read, or is no message of its own.
-        let is_compacted = |note: &Note| matches!(note, Note::CompactionApplied { .. });
-        let is_later = messages.iter().any(is_synthetic) || self.opened.notes.iter().any(is_compacted);
+        let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
         let whole = is_later.then(|| self.past()).flatten();
         whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_message::{Message, said};
+use wb_message::{Message, content_fingerprints};
 
 /// Returns what providers would refuse of the next request of a session; the violations name its messages.
 pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
@@ -13,13 +13,13 @@ pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Viol
 /// What messages say, and what providers would refuse of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
-    said: Vec<u64>,
+    contents: Vec<u64>,
     violations: Vec<Violation>,
 }
 
 impl Validity {
     pub(crate) fn of(messages: &[Message], dialects: &[Dialect]) -> Self {
-        Self { said: said(messages), violations: violations(messages, dialects) }
+        Self { contents: content_fingerprints(messages), violations: violations(messages, dialects) }
     }
 
     pub(crate) fn violations(&self) -> &[Violation] {
@@ -54,7 +54,7 @@ impl Validity {
 
 impl PartialEq for Validity {
     fn eq(&self, other: &Self) -> bool {
-        self.said == other.said && self.kinds() == other.kinds()
+        self.contents == other.contents && self.kinds() == other.kinds()
     }
 }
 

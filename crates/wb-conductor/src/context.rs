@@ -272,7 +272,7 @@ impl AgentContext {
         self.observe(messages);
         let tokens = self.tracker.context_tokens();
         let budget = self.compactor.budget().map(|budget| budget.with_overhead(0));
-        budget.is_ok_and(|budget| budget.doubting(self.margin_permille()).is_over(tokens))
+        budget.is_ok_and(|budget| budget.with_margin(self.margin_permille()).is_over(tokens))
     }
 
     /// Returns by how many thousandths there may be more tokens than are estimated; 0 once a provider has counted.
@@ -473,7 +473,7 @@ impl AgentContext {
         let budget = compactor.budget();
         let limit = budget.as_ref().map_or(u64::MAX, |budget| budget.limit);
         let budget = budget.map(|budget| budget.with_overhead(0).anchored(context_tokens, total_tokens));
-        let budget = budget.map(|budget| budget.doubting(margin).firing_above(tokens));
+        let budget = budget.map(|budget| budget.with_margin(margin).firing_above(tokens));
         let at_most = context_tokens.saturating_add(context_tokens.saturating_mul(margin).div_ceil(1000));
         let doubted = |report: &mut CompactionReport| report.at_most_tokens = (margin > 0).then_some(at_most);
         let planned = compactor.plan_within(&view, budget, opts, (anchored, None), Some(&self.facts));

@@ -47,6 +47,11 @@ impl View {
             vocabulary,
         }
     }
+
+    /// Returns whether the agent has compacted the conversation, so that the messages begin with what stayed.
+    pub fn is_compacted(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::CompactionApplied { .. }))
+    }
 }
 
 /// One native record's share in a message.

@@ -263,8 +263,7 @@ impl Render<'_> {
             (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
         let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
         // What a summary hides goes with it.
-        let is_hidden = |note: &Note| matches!(note, Note::CompactionApplied { .. });
-        let first = first.filter(|_| self.wanted.view.notes.iter().any(is_hidden)).unwrap_or(0);
+        let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
         let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
         Ok(splices(self.text, &self.list.ranges(self.text), &pieces, self.list.joint, is_foreign))
     }

@@ -50,7 +50,10 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     document.commit(&set).unwrap();
     assert_eq!(said(&document.view(name).unwrap().messages), said(&applied(patch, view.messages)));
     let planned = applied(patch, document_of(before).view(name).unwrap().messages);
-    assert_eq!(wb_message::said(&document.view(name).unwrap().messages), wb_message::said(&planned));
+    assert_eq!(
+        wb_message::content_fingerprints(&document.view(name).unwrap().messages),
+        wb_message::content_fingerprints(&planned)
+    );
     let anew = wb_formats::open(Box::new(copy(document.parts()))).unwrap().view(name).unwrap();
     let now = document.view(name).unwrap();
     assert_eq!((said(&anew.messages), anew.provenance), (said(&now.messages), now.provenance.clone()));

@@ -15,14 +15,14 @@ use crate::message::{Content, Message};
 /// digest is marked, when something was said, white space around texts and the signatures of thoughts do not count.
 ///
 /// ```
-/// use wb_message::{Message, said};
+/// use wb_message::{Message, content_fingerprints};
 ///
 /// let written = [Message::user("Look."), Message::assistant("I look."), Message::assistant("Done.")];
 /// let read = [Message::user("Look.\n"), Message::assistant("I look.Done.")];
-/// assert_eq!(said(&written), said(&read));
-/// assert_ne!(said(&written), said(&written[..2]));
+/// assert_eq!(content_fingerprints(&written), content_fingerprints(&read));
+/// assert_ne!(content_fingerprints(&written), content_fingerprints(&written[..2]));
 /// ```
-pub fn said<M: Borrow<Message>>(messages: &[M]) -> Vec<u64> {
+pub fn content_fingerprints<M: Borrow<Message>>(messages: &[M]) -> Vec<u64> {
     let of_model = |message: &M| matches!(message.borrow(), Message::Assistant { .. });
     let runs = messages.chunk_by(|one, next| of_model(one) && of_model(next));
     runs.map(|run| {
