@@ -10,6 +10,7 @@ use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
 pub use crate::facts::by::By;
+use crate::facts::definitions::defined_in;
 use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
 
@@ -183,7 +184,9 @@ impl Mentions {
                 let indent = u8::try_from(whole.len() - own.len()).unwrap_or(u8::MAX);
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
-                (line, kept) = (Line { text: own.trim_end(), from_end, indent }, None);
+                let text = own.trim_end();
+                let defines = defined_in(text).filter(|_| by == By::Tool).unwrap_or_default();
+                (line, kept) = (Line { text, defines, from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {
                 self.note(&text[at], line, &mut kept, by);
@@ -221,6 +224,7 @@ impl Mentions {
             }
             return;
         }
+        let weight = if name == line.defines { By::Call.weight() } else { by.weight() } * self.weight;
         let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.text.is_empty();
         let line_at = kept.get_or_insert_with(|| self.keep_line(line.text)).0;
         let name_at = match (line_at.1 > 0).then(|| place_of(name, line.text)).flatten() {
@@ -237,7 +241,7 @@ impl Mentions {
             indent: line.indent,
             by,
             count: 1,
-            score: by.weight() * self.weight,
+            score: weight,
         };
         if known.is_some() {
             self.with(known, |mention| {
@@ -384,6 +388,8 @@ impl Mentions {
 #[derive(Clone, Copy, Default)]
 struct Line<'t> {
     text: &'t str,
+    /// The name that it defines, nothing where it defines none.
+    defines: &'t str,
     from_end: u32,
     indent: u8,
 }

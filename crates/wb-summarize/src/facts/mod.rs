@@ -7,6 +7,7 @@
 pub(crate) mod names;
 mod lines;
 mod by;
+mod definitions;
 pub mod mentions;
 mod overtaken;
 pub mod files;

@@ -359,7 +359,7 @@ impl Facts {
 }
 
 /// Words that make a rule of what is said.
-const LASTING: [&str; 15] = [
+const LASTING: [&str; 16] = [
     "always",
     "never",
     "all",
@@ -375,9 +375,10 @@ const LASTING: [&str; 15] = [
     "future",
     "ever",
     "whenever",
+    "remember",
 ];
 
-/// Tells of what is said of the step at hand: a correction, a demand that no word makes a rule or that points to one thing,
+/// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to one thing,
 /// and, but for the first words, what is forbidden behind the demand whose step it is about.
 fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> bool {
     let words: Vec<String> = plain_words(found.text).map(str::to_lowercase).collect();
@@ -385,9 +386,14 @@ fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> boo
     match found.kind {
         Kind::Corrects => true,
         Kind::Requires => found.text.is_ascii() && (!is_lasting || points_back(&words)),
-        Kind::Prefers => found.text.ends_with('?'),
+        Kind::Prefers => found.text.ends_with('?') || !is_lasting && proposes(&words),
         Kind::Forbids => !is_first && !is_lasting && demands_before(found.text),
     }
+}
+
+/// Tells of a proposal for the step at hand: "let's use something simple".
+fn proposes(words: &[String]) -> bool {
+    words.starts_with(&["let".to_owned(), "s".to_owned()]) || words.first().is_some_and(|it| it == "lets")
 }
 
 /// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step", but not "all of it must".

@@ -227,17 +227,24 @@ fn what_was_said_of_a_step_is_forgotten_some_turns_later_and_a_rule_is_not() {
         Message::assistant("It stays."),
         Message::user("the heading should be blue. Never touch the schema."),
         Message::assistant("Blue it is."),
+        Message::user("let's use something simple for the names. Remember that I'd rather have one file."),
+        Message::assistant("Simple ones."),
     ];
     let guardrails = |talk: &[Message]| {
         let facts = Facts::of(talk, &ToolVocabulary::default());
         facts.constraints().map(|it| it.text.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(guardrails(&talk).len(), 4, "{:?}", guardrails(&talk));
+    assert_eq!(guardrails(&talk).len(), 6, "{:?}", guardrails(&talk));
     for n in 0..8 {
         talk.push(Message::user(format!("Now part {n} of the list.")));
         talk.push(Message::assistant("Done."));
     }
-    assert_eq!(guardrails(&talk), ["Port the footer. It must work offline.", "Never touch the schema."]);
+    let lasting = [
+        "Port the footer. It must work offline.",
+        "Never touch the schema.",
+        "Remember that I'd rather have one file.",
+    ];
+    assert_eq!(guardrails(&talk), lasting);
 }
 
 #[test]

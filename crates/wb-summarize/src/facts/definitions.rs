@@ -1,0 +1,96 @@
+//! Tells which name a line of code defines, in the languages that agents meet most.
+//!
+//! Where a large file was read, the lines that the next step needs again are those at which its functions and types begin.
+
+/// What stands before the word that defines.
+const LEADS: [&str; 16] = [
+    "abstract",
+    "async",
+    "declare",
+    "default",
+    "export",
+    "extern",
+    "final",
+    "internal",
+    "override",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "readonly",
+    "static",
+    "unsafe",
+];
+/// What the name follows that is defined.
+const DEFINES: [&str; 14] = [
+    "class",
+    "const",
+    "def",
+    "enum",
+    "fn",
+    "func",
+    "function",
+    "get",
+    "interface",
+    "set",
+    "struct",
+    "trait",
+    "type",
+    "union",
+];
+
+/// Returns the name that a line defines: a function, a method, a type or a constant. A number that a tool put before the
+/// line is passed over.
+pub(super) fn defined_in(line: &str) -> Option<&str> {
+    let code = line.trim_start_matches(|c: char| c.is_ascii_digit() || "\t →:|".contains(c));
+    let (mut word, mut rest) = first_word(code);
+    while LEADS.contains(&word) {
+        (word, rest) = first_word(behind_brackets(rest));
+    }
+    if !DEFINES.contains(&word) {
+        let is_method = rest.starts_with('(') && rest.ends_with('{') && !rest.contains("=>");
+        return Some(word).filter(|word| is_method && !word.is_empty());
+    }
+    while DEFINES.contains(&word) {
+        (word, rest) = first_word(behind_brackets(rest));
+    }
+    Some(word).filter(|word| !word.is_empty())
+}
+
+/// Splits a text behind its first word.
+fn first_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()))
+}
+
+/// Returns what comes behind brackets and blanks: the type that a method is of, or who may see it.
+fn behind_brackets(text: &str) -> &str {
+    let text = text.trim_start_matches([' ', '\t', '*']);
+    let behind = text.strip_prefix('(').and_then(|inside| inside.split_once(')'));
+    behind.map_or(text, |(_, behind)| behind.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_behind_the_word_that_defines_is_known() {
+        for (line, expected) in [
+            ("pub(crate) const fn parse_cart(text: &str) -> Cart {", Some("parse_cart")),
+            ("   764→func (env *TestEnv) FileExists(name string) bool {", Some("FileExists")),
+            ("12:export default async function* loadCart() {", Some("loadCart")),
+            ("def load_cart(self):", Some("load_cart")),
+            ("type CartLine struct {", Some("CartLine")),
+            ("get isOpen(): boolean {", Some("isOpen")),
+            ("private async loadAll(ids: string[]): Promise<Cart[]> {", Some("loadAll")),
+            ("MAX_LINES = 3", None),
+            ("loadAll(ids, () => {", None),
+            ("return loadAll(ids);", None),
+            ("if (isOpen) {", None),
+            ("fn", None),
+            ("", None),
+        ] {
+            assert_eq!(defined_in(line), expected, "{line}");
+        }
+    }
+}
