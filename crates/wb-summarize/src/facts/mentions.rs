@@ -18,6 +18,9 @@ use crate::facts::names::each_name;
 const FADES: f64 = 0.985;
 /// Weights grow instead of fading; from here on they are all divided.
 const MOST_WEIGHT: f64 = 1e100;
+/// What a mention in a line weighs that a tool showed and that defines the name; chosen by measurement
+/// (docs/evaluation/retention.md).
+const DEFINITION: f64 = 2.5;
 /// Bytes of a line that are read.
 const LINE_BYTES: usize = 2_000;
 /// Longer lines are data: of these the name alone is kept.
@@ -224,7 +227,7 @@ impl Mentions {
             }
             return;
         }
-        let weight = if name == line.defines { By::Call.weight() } else { by.weight() } * self.weight;
+        let weight = if name == line.defines { DEFINITION } else { by.weight() } * self.weight;
         let is_bare = kept.is_some_and(|kept| kept.0 == Span::default()) && line.text.is_empty();
         let line_at = kept.get_or_insert_with(|| self.keep_line(line.text)).0;
         let name_at = match (line_at.1 > 0).then(|| place_of(name, line.text)).flatten() {
