@@ -20,7 +20,7 @@ const FADES: f64 = 0.985;
 const MOST_WEIGHT: f64 = 1e100;
 /// What a mention in a line weighs that a tool showed and that defines the name; chosen by measurement
 /// (docs/evaluation/retention.md).
-const DEFINITION: f64 = 2.5;
+const DEFINITION: f64 = 3.0;
 /// Bytes of a line that are read.
 const LINE_BYTES: usize = 2_000;
 /// Longer lines are data: of these the name alone is kept.
@@ -36,8 +36,9 @@ const BYTES_PER_NAME: u64 = 2_000;
 const LINE_ENDS: usize = 4;
 /// Names that are put in order together.
 const RANKED_AT_ONCE: usize = 384;
-/// Bytes of text for each name, at twice which it is cleaned up; for the most names that is just under a power of two.
-const TEXT_PER_NAME: usize = 80;
+/// Bytes of text for each name, at twice which it is cleaned up, and what the lines of one more message may take.
+const TEXT_PER_NAME: usize = 64;
+const TEXT_OF_MESSAGE: usize = 12_000;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -296,7 +297,10 @@ impl Mentions {
             self.kept.truncate(n_most);
         }
         self.kept.sort_unstable_by_key(|mention| (mention.place(), mention.line.0, mention.name.0));
-        let old = std::mem::take(&mut self.text);
+        let old = std::mem::replace(
+            &mut self.text,
+            String::with_capacity(n_most * TEXT_PER_NAME * 2 + TEXT_OF_MESSAGE),
+        );
         let read = |Span(start, n_bytes): Span| {
             old.get(start as usize..start as usize + usize::from(n_bytes)).unwrap_or_default()
         };
