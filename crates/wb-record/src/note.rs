@@ -52,7 +52,7 @@ pub enum Note {
     },
     /// The agent has compacted the conversation; the messages begin with what stayed.
     CompactionApplied {
-        /// The tokens that the conversation had before.
+        /// The tokens that the conversation had before, 0 if that is not known.
         tokens_before: u64,
     },
     /// The agent has cleared old tool results; the placeholder stands for them.
@@ -81,6 +81,7 @@ impl fmt::Display for Note {
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches left apart: {n}"),
             Self::FailureMessages { n } => write!(f, "messages about failed requests left out: {n}"),
+            Self::CompactionApplied { tokens_before: 0 } => write!(f, "native compaction applied"),
             Self::CompactionApplied { tokens_before } => {
                 write!(f, "native compaction applied: {tokens_before} tokens before")
             }

@@ -48,9 +48,12 @@ impl View {
         }
     }
 
-    /// Returns whether the agent has compacted the conversation, so that the messages begin with what stayed.
+    /// Returns whether the conversation was compacted, or results in it cleared, so that the session holds more than the
+    /// messages show.
     pub fn is_compacted(&self) -> bool {
-        self.notes.iter().any(|note| matches!(note, Note::CompactionApplied { .. }))
+        let is_of_compaction =
+            |note: &Note| matches!(note, Note::CompactionApplied { .. } | Note::ClearedResults { .. });
+        self.notes.iter().any(is_of_compaction)
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::json;
 use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Numbers, Parts, Probe,
-    Provenance, Segment, View, Wanted, forget_stale_usage,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
+    Probe, Provenance, Segment, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -101,6 +101,10 @@ impl Document for GeminiCliDocument {
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&log.model);
         view.notes = log.end.notes(passed);
+        // The list was replaced by one that does not go on with it.
+        if !log.before.is_empty() {
+            view.notes.push(Note::CompactionApplied { tokens_before: 0 });
+        }
         Ok(view)
     }
 
