@@ -10,7 +10,7 @@ use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
 pub use crate::facts::by::By;
-use crate::facts::definitions::defined_in;
+use crate::facts::defined_names::defined_name;
 use crate::facts::lines::place_of;
 use crate::facts::names::each_name;
 
@@ -36,8 +36,9 @@ const BYTES_PER_NAME: u64 = 2_000;
 const LINE_ENDS: usize = 4;
 /// Names that are put in order together.
 const RANKED_AT_ONCE: usize = 384;
-/// Bytes of text for each name, at twice which it is cleaned up, and what the lines of one more message may take.
-const TEXT_PER_NAME: usize = 64;
+/// Bytes of text for each name, after which it is cleaned up.
+const TEXT_PER_NAME: usize = 128;
+/// Bytes of text that the lines of one more message take; few take more.
 const TEXT_OF_MESSAGE: usize = 12_000;
 
 /// A piece of the text.
@@ -157,7 +158,7 @@ impl Mentions {
         }
         (self.message, self.source) = (message, source);
         let n_most = self.n_most();
-        if self.kept.len() > n_most * 2 || self.text.len() > n_most * TEXT_PER_NAME * 2 {
+        if self.kept.len() > n_most * 2 || self.text.len() > n_most * TEXT_PER_NAME {
             self.clean_up(n_most);
         }
         if self.places.len() != self.kept.len() {
@@ -189,7 +190,7 @@ impl Mentions {
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
                 let text = own.trim_end();
-                let defines = defined_in(text).filter(|_| by == By::Tool).unwrap_or_default();
+                let defines = defined_name(text).filter(|_| by == By::Tool).unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {
@@ -297,10 +298,8 @@ impl Mentions {
             self.kept.truncate(n_most);
         }
         self.kept.sort_unstable_by_key(|mention| (mention.place(), mention.line.0, mention.name.0));
-        let old = std::mem::replace(
-            &mut self.text,
-            String::with_capacity(n_most * TEXT_PER_NAME * 2 + TEXT_OF_MESSAGE),
-        );
+        let text = String::with_capacity(n_most * TEXT_PER_NAME + TEXT_OF_MESSAGE);
+        let old = std::mem::replace(&mut self.text, text);
         let read = |Span(start, n_bytes): Span| {
             old.get(start as usize..start as usize + usize::from(n_bytes)).unwrap_or_default()
         };

@@ -7,7 +7,7 @@
 pub(crate) mod names;
 mod lines;
 mod by;
-mod definitions;
+mod defined_names;
 pub mod mentions;
 mod overtaken;
 pub mod files;

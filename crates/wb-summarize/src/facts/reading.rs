@@ -378,8 +378,8 @@ const LASTING: [&str; 16] = [
     "remember",
 ];
 
-/// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to one thing,
-/// and, but for the first words, what is forbidden behind the demand whose step it is about.
+/// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to
+/// one thing, and, but for the first words, what is forbidden behind the demand whose step it is about.
 fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> bool {
     let words: Vec<String> = plain_words(found.text).map(str::to_lowercase).collect();
     let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
@@ -393,7 +393,8 @@ fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> boo
 
 /// Tells of a proposal for the step at hand: "let's use something simple".
 fn proposes(words: &[String]) -> bool {
-    words.starts_with(&["let".to_owned(), "s".to_owned()]) || words.first().is_some_and(|it| it == "lets")
+    matches!(words, [first, ..] if first == "lets")
+        || matches!(words, [one, two, ..] if one == "let" && two == "s")
 }
 
 /// Tells of a demand on one thing: "it needs to cover all", "this plan must hold every step", but not "all of it must".

@@ -1,6 +1,8 @@
-//! Tells which name a line of code defines, in the languages that agents meet most.
+//! Names that a line of code defines, in the languages that agents meet most.
 //!
 //! Where a large file was read, the lines that the next step needs again are those at which its functions and types begin.
+
+use crate::facts::lines::number_bytes;
 
 /// What stands before the word that defines.
 const LEADS: [&str; 16] = [
@@ -41,8 +43,9 @@ const DEFINES: [&str; 14] = [
 
 /// Returns the name that a line defines: a function, a method, a type or a constant. A number that a tool put before the
 /// line is passed over.
-pub(super) fn defined_in(line: &str) -> Option<&str> {
-    let code = line.trim_start_matches(|c: char| c.is_ascii_digit() || "\t →:|".contains(c));
+pub(super) fn defined_name(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let code = line[number_bytes(line)..].trim_start();
     let (mut word, mut rest) = first_word(code);
     while LEADS.contains(&word) {
         (word, rest) = first_word(behind_brackets(rest));
@@ -83,6 +86,7 @@ mod tests {
             ("type CartLine struct {", Some("CartLine")),
             ("get isOpen(): boolean {", Some("isOpen")),
             ("private async loadAll(ids: string[]): Promise<Cart[]> {", Some("loadAll")),
+            ("12 fn parse_cart()", None),
             ("MAX_LINES = 3", None),
             ("loadAll(ids, () => {", None),
             ("return loadAll(ids);", None),
@@ -90,7 +94,7 @@ mod tests {
             ("fn", None),
             ("", None),
         ] {
-            assert_eq!(defined_in(line), expected, "{line}");
+            assert_eq!(defined_name(line), expected, "{line}");
         }
     }
 }
