@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{dialects_of, newest};
+use wb_formats::{dialects_of, newest, violations_of as violations_of_session};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -16,7 +16,6 @@ use crate::number::{count, messages};
 use crate::shell::Shell;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
-use crate::validity::violations;
 use crate::wrap::Page;
 
 /// The answer of `wb validate --json`.
@@ -59,7 +58,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
             let dialects = asked(dialects_of(view.format));
-            let violations = violations(&view.messages, &dialects);
+            let violations = violations_of_session(&view.messages, &dialects);
             (view.format.to_owned(), view.messages.len(), dialects, violations)
         }
     };

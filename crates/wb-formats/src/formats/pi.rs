@@ -13,6 +13,7 @@ use wb_session::{
     Session, SessionError,
 };
 
+use super::appended::APPENDED;
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
@@ -37,6 +38,7 @@ impl Format for Pi {
             clear: Ability::Yes,
             body: Ability::Yes,
             insert: Ability::No("pi puts nothing between its summary and the messages that stay"),
+            call_ids: APPENDED,
         }
     }
 

@@ -18,6 +18,7 @@ use wb_session::iso_ms;
 use self::entry::Entry;
 use self::log::Log;
 use self::record::{RecordWriter, add};
+use super::appended::APPENDED;
 use super::draft::Draft;
 use super::passed::Passed;
 use super::records::{in_place, records};
@@ -46,7 +47,7 @@ impl Format for GeminiCli {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::ALL
+        Abilities { call_ids: APPENDED, ..Abilities::ALL }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

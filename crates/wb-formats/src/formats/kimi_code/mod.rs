@@ -15,7 +15,7 @@ use wb_record::{
 };
 
 use self::history::History;
-use super::appended::{changed_results, kept, place_of, refused};
+use super::appended::{APPENDED, changed_results, kept, place_of, refused};
 use super::passed::Passed;
 
 const NAME: &str = "kimi-code";
@@ -58,6 +58,7 @@ impl Format for KimiCode {
         Abilities {
             fold_inside: Ability::No("a compaction of Kimi Code stands for the oldest messages alone"),
             insert: Ability::No("Kimi Code puts nothing between its summary and the messages that stay"),
+            call_ids: APPENDED,
             ..Abilities::ALL
         }
     }
