@@ -134,6 +134,29 @@ fn an_id_that_stands_twice_is_changed_where_records_are_and_folded_where_a_log_o
     assert_eq!(std::fs::read_to_string(&native).unwrap(), before);
 }
 
+#[test]
+fn what_a_reader_leaves_out_is_told_by_validate_and_doctor_and_a_lost_line_is_a_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let [_, result] = call("gone");
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let file = session_of_pi(folder.path(), &[user("Look."), result, user("Go on."), said("Done.")]);
+    let note = "tool results without their call left out: 1";
+    for command in ["validate", "doctor", "weigh"] {
+        let told = run(&[command], &file);
+        assert_eq!(told.code, 0, "{command}: {}{}", told.stdout, told.stderr);
+        assert!(told.stdout.contains(note), "{command}: {}", told.stdout);
+        assert!(run(&[command, "--json"], &file).stdout.contains(note), "{command}");
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lost: Vec<&str> = text.lines().filter(|line| !line.contains("\"id\":\"e1\"")).collect();
+    std::fs::write(&file, lost.join("\n") + "\n").unwrap();
+    assert!(run(&["weigh"], &file).stdout.contains("note: line 3 follows"), "the line before is gone");
+    let told = run(&["doctor"], &file);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(told.code, 3, "{words}");
+    assert!(words.contains("all before is lost to it (line 3)"), "{words}");
+}
+
 fn body() -> Value {
     let call = json!({"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
     json!({"model": "gpt-5-mini", "messages": [

@@ -167,8 +167,8 @@ impl PiDocument {
         self.session.context(self.session.leaf()).map_err(refused)
     }
 
-    /// Returns what there is to say of lines that were passed over: of any that are no entry, and of those that the model
-    /// would see.
+    /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
+    /// and of what no provider takes.
     fn notes(&self, unread: &[LogNote]) -> Vec<Note> {
         let of_line = |note: &LogNote| match note {
             LogNote::BadLine { line, .. } => Some(*line),
@@ -182,7 +182,14 @@ impl PiDocument {
             LogNote::NewerVersion { version } => Some(Note::NewerVersion { version: *version }),
             _ => None,
         });
-        unreadable.into_iter().chain(newer).chain(truncated).collect()
+        let left_out = unread.iter().filter_map(|note| match *note {
+            LogNote::OrphanResults { n } => Some(Note::OrphanResults { n }),
+            LogNote::RepeatedResults { n } => Some(Note::RepeatedResults { n }),
+            LogNote::UnansweredCalls { n } => Some(Note::UnansweredCalls { n }),
+            LogNote::LostParent { line } => Some(Note::LostParent { line }),
+            _ => None,
+        });
+        unreadable.into_iter().chain(newer).chain(truncated).chain(left_out).collect()
     }
 
     fn text(&self) -> Result<Vec<u8>, NotExpressible> {

@@ -80,7 +80,7 @@ impl GeminiCliDocument {
                 passed.unreadable(*line);
             }
         }
-        passed.n_ignored = draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
         // In one object nothing tells what stood there when a request was sent, but what we put there.
         if self.log.elements.is_some() {

@@ -95,7 +95,7 @@ impl Document for KimiCodeDocument {
         let history = &self.history;
         let draft = history.assemble(&history.entries, self.parts.as_ref());
         let mut passed = Passed::default();
-        passed.n_ignored = draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
