@@ -22,7 +22,7 @@ use crate::show;
 use crate::strategy::Strategy;
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
-use crate::validity::Validity;
+use crate::validity::{Validity, otherwise};
 
 /// The answer of `wb compact --json`.
 #[derive(Debug, Serialize)]
@@ -167,13 +167,7 @@ fn copy<'a>(session: &'a Session, set: &'a ChangeSet, ours: Option<&[Message]>) 
 fn check_copy(session: &Session, copy: &Copy<'_>, expected: &Validity) -> Result<(), UserError> {
     let now = copy.read(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
     let is_as_planned = Validity::of(&now.messages, dialects_of(now.format)) == *expected;
-    if is_as_planned { Ok(()) } else { Err(otherwise(session, "nothing was written")) }
-}
-
-/// Why what was written, or would be, is not kept.
-fn otherwise(session: &Session, what_now: &str) -> UserError {
-    let hint = format!("{what_now}; please report this with the version of the agent");
-    UserError::of_file(&session.file, "what was written read otherwise than planned", hint)
+    if is_as_planned { Ok(()) } else { Err(otherwise(&session.file, "nothing was written")) }
 }
 
 /// Writes to another place.
@@ -200,7 +194,7 @@ fn write_in_place(
     let (id, now) = done.map_err(failed)?;
     if Validity::of(&now.messages, dialects_of(now.format)) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
-        return Err(otherwise(session, "the session is as it was").into());
+        return Err(otherwise(&session.file, "the session is as it was").into());
     }
     let n_bytes = set.changes.iter().map(|(_, change)| change.n_new()).sum();
     Ok(Written { operation: Some(id), bytes: n_bytes })

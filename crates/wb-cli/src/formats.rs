@@ -19,7 +19,7 @@ struct Known {
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
-    /// For each thing that a compaction may want to write why it cannot be, or nothing where it can.
+    /// For each thing that a compaction or a repair may want to write why it cannot be, or nothing where it can.
     cannot: Cannot,
 }
 
@@ -30,6 +30,7 @@ struct Cannot {
     clear: Option<&'static str>,
     body: Option<&'static str>,
     insert: Option<&'static str>,
+    call_ids: Option<&'static str>,
 }
 
 /// Lists the formats.
@@ -39,16 +40,16 @@ pub(crate) fn formats(shell: &Shell) -> Result<()> {
         let formats = known.iter().map(|(name, abilities)| Row { name, cannot: cannot(abilities) }).collect();
         return shell.print_json(&Known { formats });
     }
-    let mut table = Table::new(["format", "digest", "inside", "cleared", "shortened", "files"]);
+    let mut table = Table::new(["format", "digest", "inside", "cleared", "shortened", "files", "ids"]);
     for (name, it) in &known {
-        let all = [it.fold_head, it.fold_inside, it.clear, it.body, it.insert];
+        let all = [it.fold_head, it.fold_inside, it.clear, it.body, it.insert, it.call_ids];
         let cells = std::iter::once((*name).into()).chain(all.map(cell));
         table.push(cells.collect(), "");
     }
     shell.print(|page| {
         table.write(page)?;
         let legend = "what can be written: a digest for the oldest messages, one for messages in the middle, tool results \
-            cleared, tool results shortened, files given back; --json says why not";
+            cleared, tool results shortened, files given back, another id for a call; --json says why not";
         page.prose("", 0, &format!("{DIM}{legend}{DIM:#}"))
     })
 }
@@ -64,5 +65,6 @@ fn cannot(it: &Abilities) -> Cannot {
         clear: it.clear.why_not(),
         body: it.body.why_not(),
         insert: it.insert.why_not(),
+        call_ids: it.call_ids.why_not(),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use wb_formats::Note;
 use wb_message::Message;
 
 use crate::model::Spent;
@@ -42,7 +43,7 @@ impl<'a> Weighed<'a> {
             by_kind: by_kind(session),
             overhead: session.measure.overhead_tokens,
             would_cut,
-            notes: notes(session),
+            notes: words_of(&session.opened.notes),
         }
     }
 }
@@ -118,14 +119,15 @@ impl<'a> Compacted<'a> {
             strategy: session.strategy.name(),
             steps: report.step_names(),
             left_out: session.left_out().into_iter().map(|(step, why)| LeftOut { step, why }).collect(),
-            notes: notes(session),
+            notes: words_of(&session.opened.notes),
             model: outcome.model.as_ref(),
         }
     }
 }
 
-fn notes(session: &Session) -> Vec<String> {
-    session.opened.notes.iter().map(ToString::to_string).collect()
+/// Returns what was passed over while reading, in words.
+pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 /// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.

@@ -6,16 +6,14 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
-use wb_dialect::{Dialect, Violation, repair as mend, validate};
-use wb_formats::{dialects_of, newest};
-use wb_message::Patch;
-use wb_passes::Repair;
+use wb_dialect::{Dialect, Violation, repair as mend_request, validate};
+use wb_formats::{dialects_of, mend, newest};
 use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{Access, ChangeSet, Document, History, View, What, items, json};
+use wb_record::{Access, ChangeSet, Document, History, ONLY_CONVERSATION, View, What, json};
 
 use crate::args;
 use crate::clock::stamp;
-use crate::copy::copy_with;
+use crate::copy::{Copy, copy_with};
 use crate::escape::{escaped, shell_word};
 use crate::exit_code::Exit;
 use crate::file_error::not_read;
@@ -28,12 +26,14 @@ use crate::style::{BAD, DIM, GOOD};
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
 use crate::validate::lines;
-use crate::validity::Validity;
+use crate::validity::{Validity, otherwise};
 use crate::wrap::Page;
 
 /// What helps where a format cannot hold a mend.
-const FOLD_IT: &str =
-    "`wb compact FILE --in-place --force` folds what is broken, if it is not in the last turn";
+const ASK_DOCTOR: &str = "`wb doctor FILE` says whether a compaction mends it";
+
+/// What stands for the name of a format of a request.
+const REQUEST: &str = "request";
 
 /// The answer of `wb repair --json`.
 #[derive(Debug, Serialize)]
@@ -44,6 +44,9 @@ struct Repaired {
     mended: Vec<Violation>,
     /// What is refused still.
     left: Vec<Violation>,
+    /// Why the format cannot hold a mend of what is left; nothing where no mend is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_held: Option<String>,
     /// Whether there is something to write.
     changed: bool,
     /// The number by which it can be undone; none where nothing was written into the file.
@@ -57,10 +60,33 @@ struct Planned {
     set: ChangeSet,
     mended: Vec<Violation>,
     left: Vec<Violation>,
+    not_held: Option<String>,
+    /// What is to be read of it then.
+    expected: Expected,
     /// The conversation and what the model sees of it before.
     conversation: String,
     view: View,
     document: Box<dyn Document>,
+}
+
+/// What is to be read after a mend.
+#[derive(Debug)]
+enum Expected {
+    Session(Validity),
+    Request(Value),
+}
+
+impl Expected {
+    /// Tells whether a document says now what it was to say.
+    fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
+        match self {
+            Self::Session(expected) => Validity::of(&now.messages, dialects_of(now.format)) == *expected,
+            Self::Request(expected) => {
+                let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+                read.as_ref() == Some(expected)
+            }
+        }
+    }
 }
 
 /// Mends a session or a request.
@@ -77,14 +103,15 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
+            check_copy(&planned, &copy, &args.file)?;
             write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
         }
         None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
     }
     let written = out.is_some() || operation.is_some();
-    let Planned { format, mended, left, .. } = planned;
-    let repaired = Repaired { file, format, mended, left, changed, operation, written };
+    let Planned { format, mended, left, not_held, .. } = planned;
+    let repaired = Repaired { file, format, mended, left, not_held, changed, operation, written };
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
@@ -114,25 +141,21 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let view = document.view(&conversation).map_err(failed)?;
     let dialects = dialects_of(view.format);
     let before = Validity::of(&view.messages, dialects);
-    let (mends, after) =
-        if before.is_valid() { (Patch::default(), before.clone()) } else { mends(&view, dialects) };
-    let wanted = items(&mends, view.messages.len());
-    let rendered = document.render(&conversation, &view, &wanted, &stamp());
-    let set = rendered
-        .map_err(|error| UserError::of_file(path.display().to_string(), error.to_string(), FOLD_IT))?;
-    let mended = before.new_since(&after).into_iter().cloned().collect();
-    let left = after.violations().to_vec();
-    Ok(Planned { format: view.format.to_owned(), set, mended, left, conversation, view, document })
-}
-
-/// Returns what mends messages, and what is refused of them then.
-pub(crate) fn mends(view: &View, dialects: &[Dialect]) -> (Patch, Validity) {
-    let patch = Repair { in_flight: true, ..Repair::default() }.patch(&view.messages);
-    let patch = view.provenance.with_whole_records(patch.unwrap_or_default());
-    let mut mended = view.messages.clone();
-    // A repair keeps the pairs, so it is never refused.
-    let after = patch.clone().apply(&mut mended).map(|_| Validity::of(&mended, dialects));
-    (patch, after.unwrap_or_else(|_| Validity::of(&view.messages, dialects)))
+    let done = mend(document.as_ref(), &conversation, &view, &stamp());
+    let done =
+        done.map_err(|error| UserError::of_file(path.display().to_string(), error.to_string(), ASK_DOCTOR))?;
+    let after = Validity::of(&done.messages, dialects);
+    Ok(Planned {
+        format: view.format.to_owned(),
+        set: done.changes,
+        mended: before.new_since(&after).into_iter().cloned().collect(),
+        left: after.violations().to_vec(),
+        not_held: done.not_held.map(|why| why.to_string()),
+        expected: Expected::Session(after),
+        conversation,
+        view,
+        document,
+    })
 }
 
 /// Plans the mends of a request: of its body, by the rules of its provider.
@@ -141,7 +164,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     let Request { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
-    let mended = mend(&mut body, dialect);
+    let mended = mend_request(&mut body, dialect);
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,
@@ -155,7 +178,17 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         let what = "cannot be mended where it stands: more than its messages would change";
         UserError::of_file(path.display().to_string(), what, "please report this with the request")
     })?;
-    Ok(Planned { format: "request".into(), set, mended, left, conversation, view, document: opened })
+    Ok(Planned {
+        format: REQUEST.into(),
+        set,
+        mended,
+        left,
+        not_held: None,
+        expected: Expected::Request(body),
+        conversation,
+        view,
+        document: opened,
+    })
 }
 
 /// Returns the changes that make one body of another, of which only messages differ; all other bytes stay.
@@ -199,9 +232,38 @@ fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Res
             ", or write to another file with -o",
         )?;
     }
-    let Planned { document, conversation, view, set, .. } = planned;
+    let Planned { document, conversation, view, set, expected, .. } = planned;
     let done = history.change(What::Repair, document.as_mut(), conversation, view, set, &stamp());
-    done.map(|(id, _)| id).map_err(failed)
+    let (id, now) = done.map_err(failed)?;
+    if !expected.is_met(&now, || document.parts().whole(ONLY_CONVERSATION)) {
+        history.undo(document.as_mut(), Some(id), &stamp()).map_err(failed)?;
+        return Err(otherwise(file, "the session is as it was"));
+    }
+    Ok(id)
+}
+
+/// Refuses a copy that reads otherwise than planned.
+fn check_copy(planned: &Planned, copy: &Copy<'_>, path: &Path) -> Result<(), UserError> {
+    let now = copy.read(&planned.conversation).map_err(|error| not_read(path, &error))?;
+    let bytes = || {
+        let mut bytes = Vec::new();
+        copy.write(&mut bytes)?;
+        Ok(bytes)
+    };
+    let is_met = planned.expected.is_met(&now, bytes);
+    if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
+}
+
+/// Says why something stays, and who knows what helps.
+fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
+    if let Some(why) = &repaired.not_held {
+        page.prose("  ", 4, &format!("not mended: {}", escaped(why)))?;
+    }
+    if repaired.format == REQUEST {
+        return Ok(());
+    }
+    let hint = ASK_DOCTOR.replace("FILE", &escaped(&shell_word(&repaired.file)));
+    page.prose("  ", 4, &format!("{DIM}{hint}{DIM:#}"))
 }
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
@@ -219,6 +281,7 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         let left = count(repaired.left.len(), "finding stays", "findings stay");
         page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
         lines(page, &repaired.left)?;
+        not_mended(page, repaired)?;
     }
     let file = escaped(&shell_word(&repaired.file)).into_owned();
     match (repaired.operation, repaired.changed && !repaired.written) {

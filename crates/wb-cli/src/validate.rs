@@ -5,18 +5,19 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{dialects_of, newest};
+use wb_formats::{dialects_of, newest, violations_of as violations_of_session};
 
 use crate::args::Validate;
 use crate::escape::escaped;
 use crate::exit_code::Exit;
 use crate::file_error::not_read;
 use crate::input::{Input, input};
+use crate::json::words_of;
 use crate::number::{count, messages};
 use crate::shell::Shell;
+use crate::show::meter;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
-use crate::validity::violations;
 use crate::wrap::Page;
 
 /// The answer of `wb validate --json`.
@@ -30,6 +31,8 @@ struct Validated {
     dialects: Vec<Dialect>,
     violations: Vec<Violation>,
     n_violations: usize,
+    /// What was passed over or changed while reading.
+    notes: Vec<String>,
 }
 
 /// Validates a session or a request and prints what was found.
@@ -48,23 +51,23 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
     let path = args.file.as_path();
     let asked =
         |otherwise: &[Dialect]| if args.dialect.is_empty() { otherwise } else { &args.dialect }.to_vec();
-    let (format, messages, dialects, violations) = match input(path)? {
+    let (format, messages, dialects, violations, notes) = match input(path)? {
         Input::Request(request) => {
             let dialects = asked(&request.dialects);
             let found = dialects.iter().flat_map(|dialect| violations_of(&request.body, *dialect));
             let violations: Vec<Violation> = found.collect();
-            ("request".to_owned(), request.n_messages(), dialects, violations)
+            ("request".to_owned(), request.n_messages(), dialects, violations, Vec::new())
         }
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
             let dialects = asked(dialects_of(view.format));
-            let violations = violations(&view.messages, &dialects);
-            (view.format.to_owned(), view.messages.len(), dialects, violations)
+            let violations = violations_of_session(&view.messages, &dialects);
+            (view.format.to_owned(), view.messages.len(), dialects, violations, words_of(&view.notes))
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());
-    Ok(Validated { file, format, messages, dialects, violations, n_violations })
+    Ok(Validated { file, format, messages, dialects, violations, n_violations, notes })
 }
 
 fn people(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
@@ -72,11 +75,13 @@ fn people(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     let told = format!("{} · {} · {}", found.format, messages(found.messages), names.join(", "));
     page.heading(&escaped(&found.file), &told)?;
     if found.violations.is_empty() {
-        return page.prose("", 2, &format!("{GOOD}no findings{GOOD:#}"));
+        page.prose("", 2, &format!("{GOOD}no findings{GOOD:#}"))?;
+    } else {
+        let n = found.n_violations;
+        page.prose("", 2, &format!("{BAD}{}{BAD:#}", count(n, "finding", "findings")))?;
+        lines(page, &found.violations)?;
     }
-    let n = found.n_violations;
-    page.prose("", 2, &format!("{BAD}{}{BAD:#}", count(n, "finding", "findings")))?;
-    lines(page, &found.violations)
+    meter::notes(page, &found.notes)
 }
 
 /// Puts what is the same in several dialects together.

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use wb_dialect::{Dialect, Encoded, Violation};
+use wb_dialect::{Dialect, Violation};
+use wb_formats::violations_of;
 use wb_message::{Message, content_fingerprints};
 
-/// Returns what providers would refuse of the next request of a session; the violations name its messages.
-pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
-    dialects.iter().flat_map(|dialect| Encoded::next_request(messages, *dialect).validate()).collect()
-}
+use crate::user_error::UserError;
 
 /// What messages say, and what providers would refuse of them.
 #[derive(Clone, Debug)]
@@ -19,7 +17,7 @@ pub(crate) struct Validity {
 
 impl Validity {
     pub(crate) fn of(messages: &[Message], dialects: &[Dialect]) -> Self {
-        Self { contents: content_fingerprints(messages), violations: violations(messages, dialects) }
+        Self { contents: content_fingerprints(messages), violations: violations_of(messages, dialects) }
     }
 
     pub(crate) fn violations(&self) -> &[Violation] {
@@ -56,6 +54,12 @@ impl PartialEq for Validity {
     fn eq(&self, other: &Self) -> bool {
         self.contents == other.contents && self.kinds() == other.kinds()
     }
+}
+
+/// Why what was written, or would be, is not kept.
+pub(crate) fn otherwise(file: &str, what_now: &str) -> UserError {
+    let hint = format!("{what_now}; please report this with the version of the agent");
+    UserError::of_file(file, "what was written read otherwise than planned", hint)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::exit_code::Exit;
 use crate::file_error::folder_without_sessions;
 use crate::input_files::{self, Source};
 use crate::json::Weighed;
+use crate::json::words_of;
 use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
 use crate::session::Session;
@@ -175,6 +176,6 @@ fn row(shell: &Shell, layout: &RowLayout, source: &Source, session: &Session) ->
     let leads = [session.opened.format.to_owned(), source.short_name()];
     shell.print(|page| {
         layout.session(page, &leads, session)?;
-        if shell.is_verbose() { meter::notes(page, session) } else { Ok(()) }
+        if shell.is_verbose() { meter::notes(page, &words_of(&session.opened.notes)) } else { Ok(()) }
     })
 }

@@ -1,6 +1,7 @@
 //! In which dialects the sessions of a format are sent.
 
-use wb_dialect::Dialect;
+use wb_dialect::{Dialect, Encoded, Violation};
+use wb_message::Message;
 
 /// Returns the dialects in which an agent sends its sessions, or sessions of its format are sent, by the name of the format:
 /// all where it asks several providers.
@@ -17,6 +18,11 @@ pub fn dialects_of(format: &str) -> &'static [Dialect] {
         "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
         _ => &Dialect::ALL,
     }
+}
+
+/// Returns what providers would refuse of the next request of a session; the violations name its messages.
+pub fn violations_of(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
+    dialects.iter().flat_map(|dialect| Encoded::next_request(messages, *dialect).validate()).collect()
 }
 
 #[cfg(test)]

@@ -17,10 +17,10 @@ of which only the reading is known.
 /// Returns the page on what can be written in each format: a table, and the reasons below it.
 pub fn formats_table() -> String {
     let mut page = String::from(
-        "# Formats\n\nWhat is read, and what a compaction can write in each. `wb formats --json` says the same; \
+        "# Formats\n\nWhat is read, and what a compaction and a repair can write in each. `wb formats --json` says the same; \
          `cargo xtask schema` writes this page.\n\n\
-         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files given back |\n\
-         |---|---|---|---|---|---|\n",
+         | format | a digest for the oldest messages | one in the middle | results cleared | results shortened | files given back | another id for a call |\n\
+         |---|---|---|---|---|---|---|\n",
     );
     let mut reasons = String::new();
     for format in FORMATS {
@@ -31,6 +31,7 @@ pub fn formats_table() -> String {
             ("clearing a result", it.clear),
             ("shortening a result", it.body),
             ("giving files back", it.insert),
+            ("another id for a call", it.call_ids),
         ];
         let cells: Vec<&str> =
             named.iter().map(|(_, can)| if can.is_there() { "yes" } else { "no" }).collect();

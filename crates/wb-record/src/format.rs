@@ -36,6 +36,8 @@ pub struct Abilities {
     pub body: Ability,
     /// Messages of ours beside the digest, such as restored files.
     pub insert: Ability,
+    /// Another id for a call and its result, where they stand.
+    pub call_ids: Ability,
 }
 
 /// Whether something can be written.
@@ -70,12 +72,13 @@ impl Abilities {
         clear: Ability::Yes,
         body: Ability::Yes,
         insert: Ability::Yes,
+        call_ids: Ability::Yes,
     };
 
     /// Nothing can be written.
     pub const fn none(why: &'static str) -> Self {
         let no = Ability::No(why);
-        Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no }
+        Self { fold_head: no, fold_inside: no, clear: no, body: no, insert: no, call_ids: no }
     }
 }
 

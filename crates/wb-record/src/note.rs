@@ -33,6 +33,21 @@ pub enum Note {
         /// How many.
         n: usize,
     },
+    /// Results without their call were left out, which no provider takes.
+    OrphanResults {
+        /// How many.
+        n: usize,
+    },
+    /// Calls that will not be answered any more were left out, which no provider takes.
+    UnansweredCalls {
+        /// How many.
+        n: usize,
+    },
+    /// The conversation begins with a line that follows one which is not in the file.
+    LostParent {
+        /// The line, counted from 1.
+        line: usize,
+    },
     /// Lines of subagents do not belong to the conversation.
     SidechainLines {
         /// How many.
@@ -77,6 +92,11 @@ impl fmt::Display for Note {
             Self::IgnoredLines { n } => write!(f, "lines ignored: {n}"),
             Self::RepeatedLines { n } => write!(f, "repeated lines skipped: {n}"),
             Self::RepeatedResults { n } => write!(f, "repeated tool results skipped: {n}"),
+            Self::OrphanResults { n } => write!(f, "tool results without their call left out: {n}"),
+            Self::UnansweredCalls { n } => write!(f, "tool calls without a result left out: {n}"),
+            Self::LostParent { line } => {
+                write!(f, "line {line} follows a line that is not in the file: nothing before it is seen")
+            }
             Self::SidechainLines { n } => write!(f, "sidechain lines left apart: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches left apart: {n}"),

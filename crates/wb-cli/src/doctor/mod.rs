@@ -21,9 +21,11 @@ use crate::args::{Doctor, Policy};
 use crate::audit::newest_summary;
 use crate::escape::{escaped, shell_word};
 use crate::exit_code::Exit;
+use crate::json::words_of;
 use crate::number::{count, grouped};
 use crate::session::Session;
 use crate::shell::Shell;
+use crate::show::meter;
 use crate::strategy::Strategy;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
@@ -42,6 +44,8 @@ struct Diagnosis {
     file: String,
     format: &'static str,
     complaints: Vec<Complaint>,
+    /// What else was passed over or changed while reading.
+    notes: Vec<String>,
 }
 
 /// One reason why a session may not go on.
@@ -78,7 +82,10 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
     let complaints = shell.timed("looking", || complaints(&mut session, &path));
-    let diagnosis = Diagnosis { file: session.file.clone(), format: session.opened.format, complaints };
+    let rest = session.opened.notes.iter().filter(|note| of_note(note).is_none()).copied();
+    let notes = words_of(&rest.collect::<Vec<_>>());
+    let diagnosis =
+        Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
     if shell.is_json {
         shell.print_json(&diagnosis)?;
     } else {
@@ -102,7 +109,7 @@ fn complaints(session: &mut Session, path: &Path) -> Vec<Complaint> {
     found.extend(too_large(session, &ways, &file, &window));
     found.extend(looped(n_looped, &ways, &file, &window));
     found.extend(past.and_then(|past| untrue(&past, &file)));
-    found.extend(session.opened.notes.iter().filter_map(unreadable));
+    found.extend(session.opened.notes.iter().filter_map(of_note));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     found
 }
@@ -192,7 +199,8 @@ fn untrue(past: &Past, file: &str) -> Option<Complaint> {
 const UNTRUE: &str =
     "tell the agent what is so before it goes on; the command below shows all that was found";
 
-fn unreadable(note: &Note) -> Option<Complaint> {
+/// What keeps an agent from its session, or from a part of it.
+fn of_note(note: &Note) -> Option<Complaint> {
     let (what, line, advice) = match note {
         Note::TruncatedLastLine { line } => {
             ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
@@ -200,6 +208,11 @@ fn unreadable(note: &Note) -> Option<Complaint> {
         Note::UnreadableRecords { n, line } => {
             (format!("{} cannot be read", count(*n, "line", "lines")), *line, UNREAD)
         }
+        Note::LostParent { line } => (
+            "it begins behind a line that is not in the file, and all before is lost to it".to_owned(),
+            *line,
+            LOST,
+        ),
         _ => return None,
     };
     Some(Complaint::new(what, None, advice).at_line(Some(line)))
@@ -209,6 +222,8 @@ const CUT_OFF: &str = "what it said is lost; if the agent does not open the sess
      take the line out in an editor";
 const UNREAD: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the line \
      out in an editor, after a copy of the file";
+
+const LOST: &str = "nothing that wb writes brings the line back: take it from a copy of the file, or tell the agent what it has to know";
 
 fn heavy(n_bytes: u64) -> Option<Complaint> {
     let what = format!("its file has {} MB, which most agents read whole", n_bytes >> 20);
@@ -221,7 +236,7 @@ const HEAVY: &str = "a compaction leaves what it folds in the file of most agent
 fn people(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
     page.heading(&escaped(&diagnosis.file), diagnosis.format)?;
     if diagnosis.complaints.is_empty() {
-        return page.prose("", 2, &format!("{GOOD}nothing is seen that would keep it from going on{GOOD:#}"));
+        page.prose("", 2, &format!("{GOOD}nothing is seen that would keep it from going on{GOOD:#}"))?;
     }
     for Complaint { what, line, mend, advice } in &diagnosis.complaints {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -233,7 +248,7 @@ fn people(page: &mut Page<'_>, diagnosis: &Diagnosis) -> io::Result<()> {
             page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(mend)))?;
         }
     }
-    Ok(())
+    meter::notes(page, &diagnosis.notes)
 }
 
 #[cfg(test)]

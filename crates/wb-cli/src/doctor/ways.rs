@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use wb_dialect::Dialect;
-use wb_formats::dialects_of;
+use wb_formats::{dialects_of, mend};
 use wb_message::Patch;
 use wb_record::items;
 
 use crate::clock;
 use crate::outcome::Outcome;
-use crate::repair::mends;
 use crate::session::Session;
 use crate::validity::Validity;
 
@@ -80,8 +79,9 @@ fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
 
 /// Returns the rules that are broken still after a mend; nothing where there is none that can be written.
 fn after_repair(session: &Session, dialects: &[Dialect]) -> Option<HashSet<String>> {
-    let (patch, after) = mends(&session.opened, dialects);
-    is_written(session, &patch).then(|| broken(&after))
+    let done = mend(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
+    let done = done.ok().filter(|done| !done.changes.is_empty())?;
+    Some(broken(&Validity::of(&done.messages, dialects)))
 }
 
 fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted> {

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use wb_formats::Note;
-
 use crate::escape::escaped;
 use crate::json::by_kind;
+use crate::json::words_of;
 use crate::number::{grouped, grouped_in, messages};
 use crate::session::Session;
 use crate::style::{BAD, DIM, GOOD, WARN};
@@ -88,7 +87,7 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
             ),
         )?;
     }
-    notes(page, session)
+    notes(page, &words_of(&session.opened.notes))
 }
 
 /// Writes a dimmed line.
@@ -97,13 +96,8 @@ fn dim(page: &mut Page<'_>, text: &str) -> io::Result<()> {
 }
 
 /// Writes what was passed over while reading.
-pub(crate) fn notes(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
-    let mut notes = session.opened.notes.iter().map(in_words);
-    notes.try_for_each(|note| dim(page, &format!("note: {}", escaped(&note))))
-}
-
-fn in_words(note: &Note) -> String {
-    grouped_in(&note.to_string())
+pub(crate) fn notes(page: &mut Page<'_>, notes: &[String]) -> io::Result<()> {
+    notes.iter().try_for_each(|note| dim(page, &format!("note: {}", escaped(&grouped_in(note)))))
 }
 
 /// Writes what the tokens stand in, the heaviest kind first.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use wb_message::Message;
+use wb_message::{Block, Message};
 
 use crate::support::{Answer, wb};
 
@@ -54,6 +54,107 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
         "{}",
         log.stdout
     );
+}
+
+/// Lays a session of pi: its header, and messages that follow each other.
+fn session_of_pi(folder: &Path, messages: &[Value]) -> PathBuf {
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w"});
+    let mut lines = vec![header.to_string()];
+    for (at, message) in messages.iter().enumerate() {
+        let parent = at.checked_sub(1).map(|at| format!("e{at}"));
+        let entry =
+            json!({"type": "message", "id": format!("e{at}"), "parentId": parent, "message": message});
+        lines.push(entry.to_string());
+    }
+    let file = folder.join("pi.jsonl");
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    file
+}
+
+fn said(text: &str) -> Value {
+    json!({"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop"})
+}
+
+fn call(id: &str) -> [Value; 2] {
+    let call = json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": "a.rs"}});
+    let text = json!([{"type": "text", "text": "fn a() {}"}]);
+    [
+        json!({"role": "assistant", "content": [call], "stopReason": "toolUse"}),
+        json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": text, "isError": false}),
+    ]
+}
+
+#[test]
+fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = json!({"role": "user", "content": "Go on."});
+    let file = session_of_pi(folder.path(), &[said("I begin."), user, said("Fine.")]);
+    let before = std::fs::read(&file).unwrap();
+    assert!(run(&["validate"], &file).stdout.contains("user-first"));
+    assert!(run(&["doctor"], &file).stdout.contains("wb repair "));
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    assert_eq!(run(&["validate"], &file).code, 0);
+    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn an_id_that_stands_twice_is_changed_where_records_are_and_folded_where_a_log_only_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = [call("c1"), call("c1")].concat();
+    let rest = [json!({"role": "user", "content": "Go on."}), said("Done.")];
+    let messages =
+        [&[json!({"role": "user", "content": "Look."})][..], &calls, &[said("Read.")], &rest].concat();
+    let file = session_of_pi(folder.path(), &messages);
+    let before = std::fs::read(&file).unwrap();
+    let told = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_eq!(told.code, 3, "{}{}", told.stdout, told.stderr);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("the format pi cannot hold it") && words.contains("wb doctor "), "{words}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let doctor = run(&["doctor"], &file);
+    assert!(doctor.stdout.contains("--in-place --force"), "{}", doctor.stdout);
+    assert_eq!(run(&["compact", "--in-place", "--force", "--even-if-open"], &file).code, 0);
+    assert_eq!(run(&["validate"], &file).code, 0);
+
+    let native = folder.path().join("native.jsonl");
+    let call = || Message::assistant_blocks(vec![Block::call("c1", "read", json!({"path": "a.rs"}))]);
+    let result = || Message::tool_result("c1", "read", "fn a() {}");
+    let messages = [Message::user("Look."), call(), result(), call(), result(), Message::user("Go on.")];
+    wb_formats::write_jsonl(&messages, &mut std::fs::File::create(&native).unwrap()).unwrap();
+    let before = std::fs::read_to_string(&native).unwrap();
+    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &native).code, 0);
+    let after = std::fs::read_to_string(&native).unwrap();
+    assert_eq!(after.matches("\"c1_2\"").count(), 2, "{after}");
+    assert_eq!(after.replace("c1_2", "c1"), before, "nothing but the ids is changed");
+    assert_eq!(run(&["undo", "--even-if-open"], &native).code, 0);
+    assert_eq!(std::fs::read_to_string(&native).unwrap(), before);
+}
+
+#[test]
+fn what_a_reader_leaves_out_is_told_by_validate_and_doctor_and_a_lost_line_is_a_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let [_, result] = call("gone");
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let file = session_of_pi(folder.path(), &[user("Look."), result, user("Go on."), said("Done.")]);
+    let note = "tool results without their call left out: 1";
+    for command in ["validate", "doctor", "weigh"] {
+        let told = run(&[command], &file);
+        assert_eq!(told.code, 0, "{command}: {}{}", told.stdout, told.stderr);
+        assert!(told.stdout.contains(note), "{command}: {}", told.stdout);
+        assert!(run(&[command, "--json"], &file).stdout.contains(note), "{command}");
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lost: Vec<&str> = text.lines().filter(|line| !line.contains("\"id\":\"e1\"")).collect();
+    std::fs::write(&file, lost.join("\n") + "\n").unwrap();
+    assert!(run(&["weigh"], &file).stdout.contains("note: line 3 follows"), "the line before is gone");
+    let told = run(&["doctor"], &file);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(told.code, 3, "{words}");
+    assert!(words.contains("all before is lost to it (line 3)"), "{words}");
 }
 
 fn body() -> Value {

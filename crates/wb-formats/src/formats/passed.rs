@@ -7,6 +7,8 @@ use wb_record::Note;
 pub(crate) struct Passed {
     pub(crate) n_ignored: usize,
     pub(crate) n_abandoned: usize,
+    /// Results without their call.
+    pub(crate) n_orphans: usize,
     n_unreadable: usize,
     /// The line of the first that cannot be read.
     first_unreadable: usize,
@@ -28,12 +30,14 @@ impl Passed {
         }
         let (n_ignored, n_abandoned) =
             (self.n_ignored + other.n_ignored, self.n_abandoned + other.n_abandoned);
+        let n_orphans = self.n_orphans + other.n_orphans;
         let notes = [
             (
                 self.n_unreadable,
                 Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable },
             ),
             (n_ignored, Note::IgnoredLines { n: n_ignored }),
+            (n_orphans, Note::OrphanResults { n: n_orphans }),
             (n_abandoned, Note::AbandonedLines { n: n_abandoned }),
         ];
         notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect()

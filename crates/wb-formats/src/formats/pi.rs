@@ -13,6 +13,7 @@ use wb_session::{
     Session, SessionError,
 };
 
+use super::appended::APPENDED;
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
@@ -37,6 +38,7 @@ impl Format for Pi {
             clear: Ability::Yes,
             body: Ability::Yes,
             insert: Ability::No("pi puts nothing between its summary and the messages that stay"),
+            call_ids: APPENDED,
         }
     }
 
@@ -165,8 +167,8 @@ impl PiDocument {
         self.session.context(self.session.leaf()).map_err(refused)
     }
 
-    /// Returns what there is to say of lines that were passed over: of any that are no entry, and of those that the model
-    /// would see.
+    /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
+    /// and of what no provider takes.
     fn notes(&self, unread: &[LogNote]) -> Vec<Note> {
         let of_line = |note: &LogNote| match note {
             LogNote::BadLine { line, .. } => Some(*line),
@@ -180,7 +182,14 @@ impl PiDocument {
             LogNote::NewerVersion { version } => Some(Note::NewerVersion { version: *version }),
             _ => None,
         });
-        unreadable.into_iter().chain(newer).chain(truncated).collect()
+        let left_out = unread.iter().filter_map(|note| match *note {
+            LogNote::OrphanResults { n } => Some(Note::OrphanResults { n }),
+            LogNote::RepeatedResults { n } => Some(Note::RepeatedResults { n }),
+            LogNote::UnansweredCalls { n } => Some(Note::UnansweredCalls { n }),
+            LogNote::LostParent { line } => Some(Note::LostParent { line }),
+            _ => None,
+        });
+        unreadable.into_iter().chain(newer).chain(truncated).chain(left_out).collect()
     }
 
     fn text(&self) -> Result<Vec<u8>, NotExpressible> {

@@ -26,4 +26,5 @@ mod sessions;
 mod codex_sessions;
 mod usage;
 mod round_trips;
+mod broken;
 mod corrupted;

@@ -156,8 +156,8 @@ impl Session {
         self.context_and_notes(leaf).map(|(context, _)| context)
     }
 
-    /// Builds the context at a leaf, with a note for each entry that it would show if more of it than its place could be
-    /// read.
+    /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than the place could be
+    /// read, what providers refuse, and all before an entry whose parent is lost.
     pub fn context_and_notes(&self, leaf: Option<&EntryId>) -> Result<(Context, Vec<LogNote>), SessionError> {
         let mut notes = Vec::new();
         let mut buffer = Vec::new();
@@ -181,7 +181,17 @@ impl Session {
                 draft.push(id, kind, at);
             }
         }
-        Ok((draft.finish(), notes))
+        let (context, left_out) = draft.finish();
+        notes.extend(left_out);
+        notes.extend(path.first().and_then(|first| self.lost_parent(*first)));
+        Ok((context, notes))
+    }
+
+    /// Returns a note for an entry that follows one which the log does not have.
+    fn lost_parent(&self, at: usize) -> Option<LogNote> {
+        let Node { parent_id, line, .. } = self.tree.node_at(at);
+        let is_lost = parent_id.is_some_and(|id| self.tree.place(id.as_str()).is_none());
+        is_lost.then_some(LogNote::LostParent { line })
     }
 
     /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use wb_budget::Usage;
 use wb_message::{Block, Content, Message, Pairing};
 
-use super::log::SessionLog;
+use super::log::{LogNote, SessionLog};
 use crate::entry::{ContextEdit, Entry, EntryKind, EntryTag, Logged, Replacement, Request};
 use crate::error::SessionError;
 use crate::id::EntryId;
@@ -58,7 +58,7 @@ pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context
     for at in draft.selection.kept.clone() {
         draft.push(path[at].id.clone(), path[at].kind.clone(), at);
     }
-    Ok(draft.finish())
+    Ok(draft.finish().0)
 }
 
 impl SessionLog {
@@ -72,7 +72,7 @@ impl SessionLog {
             let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
             draft.push(entry.id.clone(), kind, at);
         }
-        Ok(draft.finish())
+        Ok(draft.finish().0)
     }
 
     /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
@@ -193,7 +193,8 @@ impl Draft {
         self.requests.push(request.map(|request| (request, at >= self.selection.current_from)));
     }
 
-    pub(crate) fn finish(self) -> Context {
+    /// Returns the context, and notes of what providers refuse and is left out of it.
+    pub(crate) fn finish(self) -> (Context, Vec<LogNote>) {
         let lost = Lost::of(&self);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
@@ -210,7 +211,7 @@ impl Draft {
             context.messages.push(message);
             context.entries.push(entry);
         }
-        context
+        (context, lost.notes)
     }
 }
 
@@ -288,6 +289,8 @@ struct Lost {
     calls: HashSet<(usize, usize)>,
     /// Results that answer no call of the context or one that is answered, ascending.
     results: Vec<u32>,
+    /// What there is to say of them.
+    notes: Vec<LogNote>,
 }
 
 impl Lost {
@@ -304,10 +307,20 @@ impl Lost {
             Some(call.0) < last_said || is_failure(requests[call.0].as_ref()) || is_hidden(call)
         };
         let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
-        let repeated = pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result);
-        let mut results: Vec<u32> = pairing.orphans().iter().copied().chain(repeated).collect();
+        let calls: HashSet<_> = places.filter(|call| is_lost(*call)).collect();
+        let repeated: Vec<u32> =
+            pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result).collect();
+        // Who hid a result knows of its call.
+        let n_unanswered = calls.iter().filter(|call| !is_hidden(**call)).count();
+        let notes = [
+            (pairing.orphans().len(), LogNote::OrphanResults { n: pairing.orphans().len() }),
+            (repeated.len(), LogNote::RepeatedResults { n: repeated.len() }),
+            (n_unanswered, LogNote::UnansweredCalls { n: n_unanswered }),
+        ];
+        let notes = notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect();
+        let mut results = [pairing.orphans(), &repeated].concat();
         results.sort_unstable();
-        Self { calls: places.filter(|call| is_lost(*call)).collect(), results }
+        Self { calls, results, notes }
     }
 
     /// Takes what is lost out of a message and tells whether the rest says anything.

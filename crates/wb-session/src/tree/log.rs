@@ -75,6 +75,26 @@ pub enum LogNote {
         /// What is wrong with it.
         what: String,
     },
+    /// The entry at the start of a path follows one that is not in the log; nothing before it is seen.
+    LostParent {
+        /// Its line.
+        line: usize,
+    },
+    /// Results without their call were left out of the context.
+    OrphanResults {
+        /// How many.
+        n: usize,
+    },
+    /// Second results of a call were left out of the context.
+    RepeatedResults {
+        /// How many.
+        n: usize,
+    },
+    /// Calls that will not be answered any more were left out of the context.
+    UnansweredCalls {
+        /// How many.
+        n: usize,
+    },
     /// The end of the last record was missing when the store was opened.
     TornRecord(Torn),
     /// The log says that it has a newer layout than this crate knows; it was read anyway.
@@ -89,6 +109,12 @@ impl fmt::Display for LogNote {
         match self {
             Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
             Self::BadLine { line, what } => write!(f, "line {line} is no entry and was skipped: {what}"),
+            Self::LostParent { line } => {
+                write!(f, "line {line} follows an entry that is not in the log: nothing before it is seen")
+            }
+            Self::OrphanResults { n } => write!(f, "tool results without their call left out: {n}"),
+            Self::RepeatedResults { n } => write!(f, "repeated tool results left out: {n}"),
+            Self::UnansweredCalls { n } => write!(f, "tool calls without a result left out: {n}"),
             Self::TornRecord(torn) => torn.fmt(f),
             Self::NewerVersion { version } => write!(f, "newer layout than known: version {version}"),
         }

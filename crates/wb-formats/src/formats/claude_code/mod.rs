@@ -27,6 +27,7 @@ use self::live::{Live, Stretch};
 use self::record::refused;
 use self::render::Renderer;
 use self::rows::Rows;
+use super::appended::APPENDED;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
@@ -53,7 +54,7 @@ impl Format for ClaudeCode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::ALL
+        Abilities { call_ids: APPENDED, ..Abilities::ALL }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

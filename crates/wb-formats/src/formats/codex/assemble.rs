@@ -156,7 +156,7 @@ impl<'a> Live<'a> {
             add(&mut draft, rows, entry);
         }
         let mut passed = self.passed;
-        passed.n_ignored += draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
         Assembled { segment, provenance, passed, tokens_before: self.tokens_before }
     }

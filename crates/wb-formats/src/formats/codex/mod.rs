@@ -19,6 +19,7 @@ use wb_record::{
 
 use self::assemble::{Assembled, assemble};
 use self::rows::Rows;
+use super::appended::APPENDED;
 
 const NAME: &str = "codex";
 
@@ -44,7 +45,7 @@ impl Format for Codex {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::ALL
+        Abilities { call_ids: APPENDED, ..Abilities::ALL }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -14,6 +14,7 @@ use wb_record::{
 };
 
 use self::rows::Rows;
+use super::appended::APPENDED;
 
 const NAME: &str = "copilot-cli";
 
@@ -57,7 +58,7 @@ impl Format for CopilotCli {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::ALL
+        Abilities { call_ids: APPENDED, ..Abilities::ALL }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -81,7 +81,7 @@ impl Rows {
                 passed.unreadable(row.line);
             }
         }
-        passed.n_ignored = draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         (draft, passed)
     }
 }

@@ -18,6 +18,7 @@ use wb_session::iso_ms;
 use self::entry::Entry;
 use self::log::Log;
 use self::record::{RecordWriter, add};
+use super::appended::APPENDED;
 use super::draft::Draft;
 use super::passed::Passed;
 use super::records::{in_place, records};
@@ -46,7 +47,7 @@ impl Format for GeminiCli {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities::ALL
+        Abilities { call_ids: APPENDED, ..Abilities::ALL }
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
@@ -79,7 +80,7 @@ impl GeminiCliDocument {
                 passed.unreadable(*line);
             }
         }
-        passed.n_ignored = draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
         // In one object nothing tells what stood there when a request was sent, but what we put there.
         if self.log.elements.is_some() {

@@ -15,7 +15,7 @@ use wb_record::{
 };
 
 use self::history::History;
-use super::appended::{changed_results, kept, place_of, refused};
+use super::appended::{APPENDED, changed_results, kept, place_of, refused};
 use super::passed::Passed;
 
 const NAME: &str = "kimi-code";
@@ -58,6 +58,7 @@ impl Format for KimiCode {
         Abilities {
             fold_inside: Ability::No("a compaction of Kimi Code stands for the oldest messages alone"),
             insert: Ability::No("Kimi Code puts nothing between its summary and the messages that stay"),
+            call_ids: APPENDED,
             ..Abilities::ALL
         }
     }
@@ -94,7 +95,7 @@ impl Document for KimiCodeDocument {
         let history = &self.history;
         let draft = history.assemble(&history.entries, self.parts.as_ref());
         let mut passed = Passed::default();
-        passed.n_ignored = draft.n_orphans();
+        passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);

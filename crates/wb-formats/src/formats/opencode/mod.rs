@@ -113,6 +113,7 @@ impl Format for Opencode {
             clear: yes,
             body: Ability::No("a result is sent as it was or cleared"),
             insert: yes,
+            call_ids: yes,
         }
     }
 

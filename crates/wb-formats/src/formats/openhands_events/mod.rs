@@ -102,7 +102,7 @@ impl Document for EventsDocument {
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
         let draft = assemble(events);
         let mut passed = Passed::default();
-        passed.n_ignored = n_ignored + draft.n_orphans();
+        (passed.n_ignored, passed.n_orphans) = (n_ignored, draft.n_orphans());
         let (mut segment, provenance) = draft.finish();
         // What was counted before a condensation does not count in any case.
         if !is_condensed {

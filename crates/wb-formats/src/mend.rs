@@ -1,0 +1,148 @@
+//! What mends a session that a provider refuses.
+
+use wb_dialect::{Dialect, Violation};
+use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
+use wb_message::{Edit, Message, Patch};
+use wb_passes::Repair;
+use wb_record::{ChangeSet, Document, FormatError, MemoryParts, NotExpressible, Stamp, View, items};
+
+use crate::call_ids::with_own_ids;
+use crate::detect::open;
+use crate::dialects::{dialects_of, violations_of};
+
+/// The name of the part of a session of one file.
+const ONLY_PART: &str = "";
+
+/// What mends a conversation.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Mended {
+    /// What is to be written; nothing where there is nothing to mend.
+    pub changes: ChangeSet,
+    /// The messages as they are then.
+    pub messages: Vec<Message>,
+    /// Why something stays as it is that could be mended, where the format cannot hold the mend.
+    pub not_held: Option<NotExpressible>,
+}
+
+/// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
+///
+/// Calls without a result are answered, results without a call and second results go, a model that speaks first gets a
+/// message of the user in front, and of calls that have one id in several turns the later ones get another. What a
+/// format cannot hold of the last two stays, with the reason; of the others it is an error. A second run changes nothing.
+pub fn mend(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<Mended, NotExpressible> {
+    let dialects = dialects_of(view.format);
+    if violations_of(&view.messages, dialects).is_empty() {
+        return Ok(Mended { messages: view.messages.clone(), ..Mended::default() });
+    }
+    let patched = patched(document, conversation, view, dialects, stamp)?;
+    if !is_refused(&violations_of(&patched.messages, dialects), "call-repeated") {
+        return Ok(patched);
+    }
+    Ok(renamed(document, conversation, patched))
+}
+
+fn is_refused(violations: &[Violation], rule: &str) -> bool {
+    violations.iter().any(|violation| violation.rule == rule)
+}
+
+/// Mends by a patch, with a user who speaks first if one is wanted and the format can hold one.
+fn patched(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    dialects: &[Dialect],
+    stamp: &Stamp,
+) -> Result<Mended, NotExpressible> {
+    let rendered = |patch: Patch| {
+        let patch = view.provenance.with_whole_records(patch);
+        let wanted = items(&patch, view.messages.len());
+        let changes = document.render(conversation, view, &wanted, stamp)?;
+        Ok(Mended { changes, messages: after(patch, &view.messages), not_held: None })
+    };
+    let pairs = Repair { in_flight: true, ..Repair::default() }.patch(&view.messages).unwrap_or_default();
+    let first = after(pairs.clone(), &view.messages);
+    if !is_refused(&violations_of(&first, dialects), "user-first") {
+        return rendered(pairs);
+    }
+    // A log that holds nothing of ours but a digest holds it as one.
+    let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
+    let with_user = |text: &str| rendered(with_user_first(&pairs, &view.messages, text));
+    with_user(DROPPED_MARK).or_else(|why| {
+        let held = with_user(&digest);
+        held.or_else(|_| Ok(Mended { not_held: Some(why), ..rendered(pairs.clone())? }))
+    })
+}
+
+/// Returns messages after a patch, which keeps the pairs and so is never refused.
+fn after(patch: Patch, messages: &[Message]) -> Vec<Message> {
+    let mut after = messages.to_vec();
+    let _ = patch.apply(&mut after);
+    after
+}
+
+/// Adds what the user says before the model speaks.
+fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
+    let is_model = |message: &Message| matches!(message, Message::Assistant { .. });
+    let at = messages.iter().position(is_model).unwrap_or(0);
+    let mut edits = patch.edits.clone();
+    edits.push(Edit::Fold { range: at..at, with: vec![Message::user(text)] });
+    Patch::new(edits)
+}
+
+/// Mends ids that stand twice, in the session as it is after a patch.
+fn renamed(document: &dyn Document, conversation: &str, patched: Mended) -> Mended {
+    match ids_after(document, conversation, &patched.changes) {
+        Ok((messages, ids)) => {
+            let mut changes = patched.changes;
+            changes.changes.extend(ids.changes);
+            Mended { changes, messages, ..patched }
+        }
+        Err(why) => Mended { not_held: Some(why), ..patched },
+    }
+}
+
+/// Returns the changes of ids that are wanted after other changes, and the messages as they are then.
+fn ids_after(
+    document: &dyn Document,
+    conversation: &str,
+    first: &ChangeSet,
+) -> Result<(Vec<Message>, ChangeSet), NotExpressible> {
+    if let Some(why) = document.abilities().call_ids.why_not() {
+        return Err(refused(document, why));
+    }
+    let mut copy = copy(document, first)?;
+    let ids = with_own_ids(copy.as_ref(), &copy.view(conversation).map_err(unreadable)?);
+    let ids = ids.map_err(|error| unreadable(FormatError::Io(error)))?;
+    if ids.is_empty() {
+        return Err(refused(document, "the calls that have one id stand in one record"));
+    }
+    copy.commit(&ids).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+    Ok((copy.view(conversation).map_err(unreadable)?.messages, ids))
+}
+
+/// Returns a document in memory, after changes.
+fn copy(document: &dyn Document, changes: &ChangeSet) -> Result<Box<dyn Document>, NotExpressible> {
+    let of_io = |error| unreadable(FormatError::Io(error));
+    if document.parts().list("").map_err(of_io)? != [ONLY_PART] {
+        return Err(refused(document, "the ids of calls in a database stay as they are"));
+    }
+    let bytes = document.parts().whole(ONLY_PART).map_err(of_io)?;
+    let mut copy = open(Box::new(MemoryParts::of(bytes))).map_err(unreadable)?;
+    copy.commit(changes).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+    Ok(copy)
+}
+
+fn refused(document: &dyn Document, why: &str) -> NotExpressible {
+    NotExpressible::Refused { format: document.format().name(), why: why.to_owned() }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over errors")]
+fn unreadable(error: FormatError) -> NotExpressible {
+    NotExpressible::Unreadable(error.to_string())
+}
