@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use wb_dialect::{Dialect, Encoded, Violation};
 use wb_message::{Message, content_fingerprints};
 
+use crate::user_error::UserError;
+
 /// Returns what providers would refuse of the next request of a session; the violations name its messages.
 pub(crate) fn violations(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
     dialects.iter().flat_map(|dialect| Encoded::next_request(messages, *dialect).validate()).collect()
@@ -41,6 +43,23 @@ impl Validity {
             }
         }
         new
+    }
+
+    /// Refuses what providers would refuse here and would not have refused before.
+    pub(crate) fn refuse_new(
+        &self,
+        file: &str,
+        before: impl FnOnce() -> Result<Self, UserError>,
+        hint: &str,
+    ) -> Result<(), UserError> {
+        if self.is_valid() {
+            return Ok(());
+        }
+        let before = before()?;
+        let new = self.new_since(&before);
+        let Some(first) = new.first() else { return Ok(()) };
+        let what = format!("the result would not be taken by its provider: {first}");
+        Err(UserError::of_file(file, what, format!("nothing was written; please report this{hint}")))
     }
 
     fn kinds(&self) -> BTreeMap<(Dialect, &str, &str), usize> {
