@@ -141,18 +141,8 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses what the provider of the session would refuse and would not have refused before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    if after.is_valid() {
-        return Ok(());
-    }
-    let before = Validity::of(&session.opened.messages, dialects_of(session.opened.format));
-    let new = after.new_since(&before);
-    let Some(first) = new.first() else { return Ok(()) };
-    let what = format!("the compaction would not be taken by its provider: {first}");
-    Err(UserError::of_file(
-        &session.file,
-        what,
-        "nothing was written; please report this, or try another --strategy",
-    ))
+    let before = || Ok(Validity::of(&session.opened.messages, dialects_of(session.opened.format)));
+    after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
 /// Returns the session with the changes, or messages of our own where its format is not written.

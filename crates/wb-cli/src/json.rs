@@ -108,7 +108,7 @@ impl<'a> Compacted<'a> {
             reason: outcome.reason(),
             shortened: report.previewed.len(),
             restored_paths: &report.restored,
-            digest_tokens: report.digest_tokens,
+            digest_tokens: outcome.digest_tokens,
             window: session.window,
             window_from: session.window_from.word(),
             limit: session.limit,

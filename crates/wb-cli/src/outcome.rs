@@ -46,6 +46,8 @@ pub(crate) struct Outcome {
     undo: Option<Undo>,
     pub(crate) tokens_before: u64,
     pub(crate) tokens_after: u64,
+    /// What the digest weighs, on the scale of the other two.
+    pub(crate) digest_tokens: u64,
     /// What the model was asked, if one was named.
     pub(crate) model: Option<Spent>,
 }
@@ -104,6 +106,7 @@ impl Outcome {
         let saved = report.tokens_before.saturating_sub(report.tokens_after);
         let added = report.tokens_after.saturating_sub(report.tokens_before);
         let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
+        let digest_tokens = session.measure.scaled(report.digest_tokens, report.tokens_before);
         Self {
             messages,
             report,
@@ -115,8 +118,16 @@ impl Outcome {
             undo,
             tokens_before,
             tokens_after,
+            digest_tokens,
             model: None,
         }
+    }
+
+    /// Returns the tokens that are saved, where they are fewer than the digest takes: such a result is smaller, but hardly
+    /// worth the words that it costs.
+    pub(crate) fn little_saved(&self) -> Option<u64> {
+        let saved = self.tokens_before.saturating_sub(self.tokens_after);
+        (saved < self.digest_tokens).then_some(saved)
     }
 
     /// Gives the session its messages back as they were.

@@ -41,6 +41,23 @@ impl Validity {
         new
     }
 
+    /// Refuses what providers would refuse here and would not have refused before.
+    pub(crate) fn refuse_new(
+        &self,
+        file: &str,
+        before: impl FnOnce() -> Result<Self, UserError>,
+        hint: &str,
+    ) -> Result<(), UserError> {
+        if self.is_valid() {
+            return Ok(());
+        }
+        let before = before()?;
+        let new = self.new_since(&before);
+        let Some(first) = new.first() else { return Ok(()) };
+        let what = format!("the result would not be taken by its provider: {first}");
+        Err(UserError::of_file(file, what, format!("nothing was written; please report this{hint}")))
+    }
+
     fn kinds(&self) -> BTreeMap<(Dialect, &str, &str), usize> {
         let mut kinds = BTreeMap::new();
         for violation in &self.violations {

@@ -163,7 +163,7 @@ fn answer(request: &Request<'_>, config: &Config, outcome: &Outcome, cut: Option
         messages_after: outcome.report.messages_after,
         tokens_before: outcome.tokens_before,
         tokens_after: outcome.tokens_after,
-        digest_tokens: outcome.report.digest_tokens,
+        digest_tokens: outcome.digest_tokens,
         ms: 0,
     };
     let pass = |reason: Cow<'static, str>| Answer { report: Some(report), ..Answer::pass(reason) };

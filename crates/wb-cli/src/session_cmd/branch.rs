@@ -13,7 +13,7 @@ use super::session_log::Log;
 use super::settings::Settings;
 use super::show::{body, no_entries};
 use super::weight::{Summary, Weight, Weights};
-use super::write::{Changed, WriteTarget, apply_change};
+use super::write::{Change, Changed, WriteTarget, apply_change};
 use crate::model::{Model, Spent, TIMEOUT};
 use crate::session_args::SessionBranch;
 use crate::shell::Shell;
@@ -59,6 +59,12 @@ struct Done {
     back: Option<String>,
     /// What the model was asked, if one was named.
     spent: Option<Spent>,
+}
+
+impl Change for Done {
+    fn digest_entry(&self) -> Option<&EntryId> {
+        self.entry.as_ref().filter(|_| self.digest.is_some())
+    }
 }
 
 /// Goes to an entry.

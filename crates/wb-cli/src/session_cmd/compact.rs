@@ -14,7 +14,7 @@ use super::find::IdWidth;
 use super::session_log::Log;
 use super::settings::Settings;
 use super::weight::{Summary, Weight, Weights};
-use super::write::{Changed, WriteTarget, apply_change};
+use super::write::{Change, Changed, WriteTarget, apply_change};
 use crate::model::{Model, Spent, TIMEOUT};
 use crate::number::{grouped, messages};
 use crate::session_args::SessionCompact;
@@ -60,6 +60,12 @@ struct Done {
     act: Result<Act, String>,
     /// What the model was asked, if one was named.
     spent: Option<Spent>,
+}
+
+impl Change for Done {
+    fn digest_entry(&self) -> Option<&EntryId> {
+        self.act.as_ref().ok().map(|act| &act.entry)
+    }
 }
 
 /// A compaction with its figures.

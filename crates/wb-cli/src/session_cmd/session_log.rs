@@ -68,6 +68,11 @@ impl Log {
         Ok(Self { file, session, copy })
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_session(file: &str, session: Session) -> Self {
+        Self { file: file.to_owned(), session, copy: None }
+    }
+
     /// Returns whether the log came through a pipe.
     pub(crate) fn is_stream(&self) -> bool {
         self.copy.is_some()

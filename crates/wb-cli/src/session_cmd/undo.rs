@@ -5,12 +5,12 @@ use std::io;
 use anyhow::Result;
 use serde::Serialize;
 use wb_host::HostError;
-use wb_session::{EntryKind, Session, UndoneCompaction};
+use wb_session::{EntryId, EntryKind, Session, UndoneCompaction};
 
 use super::describe::gist;
 use super::session_log::Log;
 use super::weight::{Weight, Weights};
-use super::write::{Changed, WriteTarget, apply_change};
+use super::write::{Change, Changed, WriteTarget, apply_change};
 use crate::number::count;
 use crate::session_args::SessionChange;
 use crate::shell::Shell;
@@ -42,6 +42,12 @@ struct Done {
     after: Weight,
     /// How to go on from where the session stood.
     back: String,
+}
+
+impl Change for Done {
+    fn digest_entry(&self) -> Option<&EntryId> {
+        None
+    }
 }
 
 /// Takes back the last compaction on the path to the leaf.

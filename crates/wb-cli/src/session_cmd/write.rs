@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use wb_formats::dialects_of;
 use wb_host::HostError;
 use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
@@ -15,6 +16,7 @@ use crate::escape::shell_word;
 use crate::output_file::write_whole;
 use crate::session_args::SessionChange;
 use crate::user_error::UserError;
+use crate::validity::Validity;
 
 /// Where a change goes.
 #[derive(Clone, Copy, Debug)]
@@ -79,11 +81,17 @@ impl<T> Changed<T> {
     }
 }
 
+/// What a change did, with the digest that it wrote.
+pub(crate) trait Change {
+    /// Returns the entry of the digest; none if it wrote none.
+    fn digest_entry(&self) -> Option<&EntryId>;
+}
+
 /// Carries out a change.
 ///
 /// What it appends is staged, and written in one step. A change that is refused and one that appends nothing leave the
 /// file as it is, its torn end among it.
-pub(crate) fn apply_change<T>(
+pub(crate) fn apply_change<T: Change>(
     mut log: Log,
     dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
@@ -102,6 +110,9 @@ pub(crate) fn apply_change<T>(
     let session = present.as_mut().unwrap_or(&mut log.session);
     let n_before = session.tree().nodes().len();
     let done = change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
+    if let Some(digest) = done.digest_entry() {
+        refuse_invalid(&log.file, session, digest)?;
+    }
     let is_written = session.tree().nodes().len() > n_before && !dest.is_dry;
     match dest.out {
         _ if !is_written => {}
@@ -109,6 +120,16 @@ pub(crate) fn apply_change<T>(
         None => notes.extend(append(session).map_err(|error| failure(&log.file, &error.into()))?),
     }
     Ok(Changed { log, done, is_written, notes })
+}
+
+/// Refuses a digest with which providers would refuse what they would take without it.
+fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(), UserError> {
+    let validity = |leaf: Option<&EntryId>| {
+        let context = session.context(leaf).map_err(|error| failure(file, &error.into()))?;
+        Ok(Validity::of(&context.messages, dialects_of("pi")))
+    };
+    let stood_at = session.tree().node(digest).and_then(|node| node.parent_id);
+    validity(session.leaf())?.refuse_new(file, || validity(stood_at.as_ref()), "")
 }
 
 /// Returns a session of an older layout in the present one, in memory.
@@ -207,5 +228,52 @@ fn hint(error: &SessionError) -> &str {
             "`wb session tree` shows where compactions are; go to an entry after one first"
         }
         other => session_log::hint(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_message::Block;
+    use wb_session::{Compaction, NewSession};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Done(Option<EntryId>);
+
+    impl Change for Done {
+        fn digest_entry(&self) -> Option<&EntryId> {
+            self.0.as_ref()
+        }
+    }
+
+    /// Appends a digest, and two calls of these ids with their results.
+    fn digest_and(call_ids: [&str; 2], dest: &WriteTarget<'_>) -> Result<Changed<Done>, UserError> {
+        let begin = NewSession { id: "s".into(), timestamp: 0, cwd: "/".into(), parent_session: None };
+        let mut session = Session::create(Box::new(MemoryStore::default()), &begin, ids()).unwrap();
+        session.append(&Message::user("Look around.").into(), 1).unwrap();
+        apply_change(Log::of_session("s.jsonl", session), *dest, |session, now| {
+            let digest = Compaction { summary: "# Goal".into(), ..Compaction::default() };
+            let digest = session.append(&EntryKind::Compaction(digest), now)?;
+            let calls = call_ids.map(|id| Block::call(id, "ls", json!({})));
+            session.append(&Message::assistant_blocks(calls.to_vec()).into(), now)?;
+            for id in call_ids {
+                session.append(&Message::tool_result(id, "ls", "a.rs").into(), now)?;
+            }
+            Ok(Done(Some(digest)))
+        })
+    }
+
+    #[test]
+    fn a_digest_with_which_the_provider_would_refuse_the_session_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, out) = (folder.path().join("s.jsonl"), folder.path().join("new.jsonl"));
+        std::fs::write(&file, "").unwrap();
+        let dest = WriteTarget { file: &file, out: Some(&out), is_dry: false };
+        let refused = digest_and(["c1", "c1"], &dest).unwrap_err().to_string();
+        assert!(refused.contains("the result would not be taken by its provider: "), "{refused}");
+        assert!(!out.exists());
+        assert!(digest_and(["c1", "c2"], &dest).unwrap().is_written && out.exists());
     }
 }

@@ -30,6 +30,11 @@ pub(crate) fn summary(page: &mut Page<'_>, session: &Session, outcome: &Outcome)
     if let Some(bodies) = bodies(outcome) {
         writeln!(page, "  {DIM}bodies that stay: {bodies}{DIM:#}")?;
     }
+    if let Some(saved) = outcome.little_saved() {
+        let saved = count(usize::try_from(saved).unwrap_or(usize::MAX), "token", "tokens");
+        let what = format!("saves {saved}, fewer than the digest takes: the session as it is says more");
+        page.prose("  ", 4, &format!("{DIM}note: {what}{DIM:#}"))?;
+    }
     if let Some(spent) = &outcome.model {
         page.prose("  ", 4, &format!("{DIM}model: {}{DIM:#}", escaped(&spent.to_string())))?;
     }
@@ -73,7 +78,7 @@ fn described(step: &StepReport, outcome: &Outcome) -> String {
                 }
                 _ => "by the model".to_owned(),
             };
-            let digest = grouped(report.digest_tokens);
+            let digest = grouped(outcome.digest_tokens);
             let folded = messages(report.folded);
             format!("folded {folded} into a digest of {digest} tokens, {by}")
         }

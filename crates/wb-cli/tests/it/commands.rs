@@ -250,6 +250,32 @@ fn the_session_itself_is_never_written_over_and_no_half_file_is_left() {
 }
 
 #[test]
+fn a_forced_compaction_that_saves_less_than_its_digest_takes_says_so_on_one_scale() {
+    let messages = [
+        Message::user("Which of the two readers do we keep, the old one or the new one, and why?"),
+        Message::assistant("The new one."),
+        Message::user("Good. Then take the old one out, please."),
+        Message::assistant("It is out, and the tests pass."),
+    ];
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(&messages, &mut bytes).unwrap();
+    let folder = Folder::new();
+    let file = folder.file("s.jsonl", &String::from_utf8(bytes).unwrap());
+    let report = json_of(&run("compact", &file, &["--force", "--json"]));
+    let n = |key: &str| report[key].as_u64().unwrap();
+    assert!(n("tokens_after") < n("tokens_before") && n("digest_tokens") <= n("tokens_after"), "{report}");
+    let saved = n("tokens_before") - n("tokens_after");
+    assert!(saved < n("digest_tokens"), "{report}");
+    let shown = run("compact", &file, &["--force"]).stdout;
+    assert!(shown.contains(&format!("saves {saved} tokens, fewer than the digest takes")), "{shown}");
+    assert!(
+        !run("compact", &folder.file("l.jsonl", &session()), &["--window", "8k"])
+            .stdout
+            .contains("fewer than")
+    );
+}
+
+#[test]
 fn another_file_is_written_over_only_if_that_is_asked_for() {
     let folder = Folder::new();
     let (file, out) = (folder.file("s.jsonl", &session()), folder.file("out.jsonl", "precious"));
