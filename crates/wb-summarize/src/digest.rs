@@ -161,9 +161,11 @@ impl Sections {
             &mut left,
         );
         let at = Section::Objective as usize;
-        // What the user asked for first stays word for word if it is short, also where there is hardly room.
+        // What the user asked for first stays word for word if it is short, also where there is room for little else.
         let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
-        let most = entry_chars(room, SHARES[at]).max(SHORT_REQUEST_CHARS.min(room / 2));
+        let whole =
+            first.map(|entry| size(entry)).filter(|n_chars| *n_chars <= SHORT_REQUEST_CHARS.min(left));
+        let most = entry_chars(room, SHARES[at]).max(whole.unwrap_or(SHORT_REQUEST_CHARS.min(room / 2)));
         take_fitting(
             &self.entries[at][..first.iter().len()],
             &mut chosen[at],
@@ -273,8 +275,9 @@ const LEAST_ROOM_CHARS: usize = 80;
 
 /// The characters that even the longest entry may have, so that what is left of it is of use.
 const LEAST_ENTRY_CHARS: usize = 120;
-/// The characters of a first request that are kept whole if that leaves half of the room.
-const SHORT_REQUEST_CHARS: usize = 600;
+/// The characters of a first request, with its label, that are kept whole wherever they fit; of a longer one so many are
+/// kept if that leaves half of the room.
+const SHORT_REQUEST_CHARS: usize = 620;
 /// The characters that a line of a turn may have at the least where it is cut off.
 const LEAST_LINE_CHARS: usize = 40;
 

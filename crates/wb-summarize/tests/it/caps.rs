@@ -212,3 +212,19 @@ fn one_giant_request_does_not_push_the_latest_out() {
         }
     }
 }
+
+#[test]
+fn a_short_first_request_stays_word_for_word_also_in_a_tiny_digest() {
+    let asked = "Bring each module to the new reader, one at a time. ".repeat(11);
+    let asked = asked.trim();
+    let mut messages = vec![Message::user(asked)];
+    for n in 0..40 {
+        messages.push(Message::assistant(format!("Module {n} is done; its reader was the old one.")));
+        messages.push(Message::user(format!("From now on, never change part {n} without asking me.")));
+    }
+    for max_chars in [850, 1_000, 1_500, 4_000] {
+        let digest = render(&messages, max_chars);
+        assert!(digest.contains(asked), "{max_chars}: {digest}");
+        assert!(digest.chars().count() <= max_chars, "{max_chars}: {digest}");
+    }
+}
