@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line, tail};
 
-use crate::labels::{FIRST, LEFT_OUT, LISTS, TURN};
+use crate::excerpt::excerpt;
+use crate::labels::{COMMAND, EARLIER, FIRST, LATEST, LEFT_OUT, LISTS, REPLY, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
@@ -39,7 +40,7 @@ const N_SECTIONS: usize = 8;
 /// Entries of a section that are kept; no digest has room for more.
 const MAX_ENTRIES: usize = 400;
 
-/// The lines of a digest by section; an entry may span lines, the most important one first.
+/// The lines of a digest by section; an entry may span lines, the most important one first, of requests the newest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     entries: [Vec<String>; N_SECTIONS],
@@ -105,6 +106,7 @@ impl Sections {
             }
         }
         sections.part_turns();
+        reverse_requests(&mut sections.entries[Section::Objective as usize]);
         sections
     }
 
@@ -127,7 +129,8 @@ impl Sections {
         let Some(room) = max_chars.checked_sub(frame).filter(|room| *room >= LEAST_ROOM_CHARS) else {
             return self.render_carryover(max_chars);
         };
-        let chosen = self.chosen(room);
+        let mut chosen = self.chosen(room);
+        reverse_requests(&mut chosen[Section::Objective as usize]);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
         let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
         let [objective, guardrails, status, rationale, plan, carryover, carried, turns] = &chosen;
@@ -182,9 +185,17 @@ impl Sections {
                 if at == Section::Guardrails as usize {
                     take_whole(entries, chosen, &mut share, &mut left);
                 } else {
-                    // More turns in short say more than two at length.
-                    let part = if at == Section::Turns as usize { percent / 3 } else { percent };
-                    take_fitting(entries, chosen, entry_chars(room, part), &mut share, &mut left);
+                    let mut most = entry_chars(room, percent);
+                    if at == Section::Turns as usize {
+                        if chosen.is_empty() {
+                            let newest = &entries[..entries.len().min(1)];
+                            take_fitting(newest, chosen, most, &mut share, &mut left);
+                        }
+                        // More turns in short say more than two at length, but few may take the share among them.
+                        let equal = share / (entries.len() - chosen.len()).max(1);
+                        most = entry_chars(room, percent / 3).max(equal);
+                    }
+                    take_fitting(entries, chosen, most, &mut share, &mut left);
                 }
             }
         }
@@ -217,6 +228,15 @@ impl Sections {
     }
 }
 
+/// Puts the user's requests behind the first one, of which the newest is the most important one, in the order in which
+/// they were made, and back.
+fn reverse_requests(entries: &mut [impl AsRef<str>]) {
+    let is_one = |entry: &str| entry.starts_with(LATEST) || entry.starts_with(EARLIER);
+    let start = entries.iter().position(|entry| is_one(entry.as_ref())).unwrap_or(entries.len());
+    let n = entries[start..].iter().take_while(|entry| is_one(entry.as_ref())).count();
+    entries[start..start + n].reverse();
+}
+
 /// Marks a first line that could pass for a heading, and indents the lines after it.
 fn one_entry(entry: String) -> String {
     let first = entry.split('\n').next().unwrap_or_default();
@@ -242,7 +262,8 @@ pub(crate) fn completed(digest: &str, earlier: &str) -> String {
     const LASTING: [(usize, Section); 4] =
         [(0, Section::Objective), (1, Section::Guardrails), (3, Section::Rationale), (5, Section::Carryover)];
     let mut out = digest.to_owned();
-    let earlier = Sections::parse(earlier);
+    let mut earlier = Sections::parse(earlier);
+    reverse_requests(&mut earlier.entries[Section::Objective as usize]);
     for (at, section) in LASTING {
         let entries = earlier.entries(section);
         let is_told = digest.lines().any(|line| heading_at(line) == Some(at));
@@ -310,20 +331,30 @@ fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if let Some((name, body)) = entry.split_once('\n').filter(|_| entry.starts_with(TURN)) {
         return Cow::Owned(short_turn(name, body, max_chars));
     }
-    // What continues an entry is indented. The clip counts bytes, of which there are never fewer than characters.
+    shortened_inside(entry, max_chars - 1)
+}
+
+/// Shortens lines in their middle to that many characters; what continues an entry is indented.
+fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
+    // The excerpt counts bytes, of which there are never fewer than characters.
     let mark = CLIP_MARK.replace('\n', "\n  ");
-    let clipped = clip(entry, max_chars - 1 - (mark.len() - CLIP_MARK.len()));
-    match clipped.split_once(CLIP_MARK) {
-        Some((head, tail)) => Cow::Owned([head.trim_end(), &mark, tail.trim_start()].concat()),
-        None => clipped,
+    let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
+    match short.split_once(CLIP_MARK) {
+        Some((head, tail)) => Cow::Owned([head, &mark, tail.trim_start()].concat()),
+        None => short,
     }
 }
 
-/// Returns a turn with as many of its lines as fit, the last one of them cut off.
+/// Returns a turn with as many of its lines as fit, the last one of them cut off. A long reply gives way in its middle,
+/// so that its end and what was run are told too.
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
     let mut left = (max_chars - 1).saturating_sub(out.chars().count());
-    for line in body.split('\n') {
+    let (before, reply, after) = parts_of_turn(body);
+    let others = before.chars().count() + after.chars().count();
+    let reply = shortened_inside(reply, left.saturating_sub(others).max(left / 2));
+    let body = [before, &reply, after].concat();
+    for line in body.lines() {
         let n_chars = line.chars().count() + 1;
         if n_chars <= left {
             out.extend(["\n", line]);
@@ -334,6 +365,25 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
         }
     }
     out
+}
+
+/// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
+fn parts_of_turn(body: &str) -> (&str, &str, &str) {
+    let begins =
+        |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
+    let mut at = 0;
+    let (mut start, mut end) = (None, body.len());
+    for line in body.split_inclusive('\n') {
+        if start.is_none() && begins(line, REPLY) {
+            start = Some(at);
+        } else if start.is_some() && begins(line, COMMAND) {
+            end = at;
+            break;
+        }
+        at += line.len();
+    }
+    let start = start.unwrap_or(end);
+    (&body[..start], &body[start..end], &body[end..])
 }
 
 fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {

@@ -5,17 +5,18 @@ use std::cmp::Reverse;
 use std::fmt;
 
 use wb_message::markers::{digest_body, is_pinned, is_synthetic};
-use wb_message::text::{clip, one_line, one_line_into, tail, tidy};
+use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
 use crate::digest::{Section, Sections, shortened_digest};
 use crate::evidence::{evidence, with_evidence};
+use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Facts, FileFact, Run, Turn};
+use crate::facts::{Change, Changed, Facts, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
     ALL_DONE, AMENDED, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED,
-    NO_TASKS, ON_BRANCH, PUSHED, READ, SINCE_COMMIT, TURN,
+    NO_TASKS, ON_BRANCH, PUSHED, READ, REPLY, SINCE_COMMIT, TURN,
 };
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
@@ -26,10 +27,8 @@ pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
 const LINE_CHARS: usize = 200;
 /// Paths that are told of each kind.
 const N_PATHS: usize = 40;
-/// Bytes of a path in a line of a turn.
-const PATH_BYTES: usize = 60;
-/// Bytes of what was concluded in a turn, the last ones and older ones.
-const SAID_BYTES: [usize; 2] = [1_000, 400];
+/// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
+const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
 /// The newest turns, of which also those commands are told that merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
@@ -245,12 +244,18 @@ impl<'a> LocalDigest<'a> {
     /// Tells each turn: what was asked, done, shown and concluded; the newest one leads in the list.
     fn turns(&self, out: &mut Sections, max_chars: usize) {
         let last = self.active().map(|turn| turn.number);
-        let mut n_bytes = 0;
+        let (mut n_bytes, mut n_replies) = (0, 0_usize);
         for (age, turn) in self.facts.turns().iter().rev().enumerate() {
             if n_bytes > max_chars {
                 break;
             }
-            let body = self.turn(turn, age, Some(turn.number) == last);
+            let is_last = Some(turn.number) == last;
+            // What was said last is told beside the turns.
+            let tells_reply = !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at);
+            let most = SAID_BYTES[[0, 1, 1, 2][n_replies.min(3)]];
+            let reply = tells_reply.then(|| excerpt(&turn.said, most));
+            n_replies += usize::from(tells_reply);
+            let body = self.turn(turn, age, reply.as_deref());
             if body.is_empty() {
                 continue;
             }
@@ -261,23 +266,17 @@ impl<'a> LocalDigest<'a> {
         }
     }
 
-    fn turn(&self, turn: &Turn, age: usize, is_last: bool) -> String {
+    fn turn(&self, turn: &Turn, age: usize, reply: Option<&str>) -> String {
         let mut body = if turn.told.is_empty() { String::new() } else { ["\n", &turn.told].concat() };
-        let changed = turn.changed.iter().map(|it| {
-            let times = if it.times > 1 { format!(" ×{}", it.times) } else { String::new() };
-            format!("{} {}{times}", it.how, short_path(&it.path))
-        });
-        let changed: Vec<String> = changed.collect();
+        let changed: Vec<String> = turn.changed.iter().map(Changed::told).collect();
         if !changed.is_empty() {
             body.extend(["\n  files: ", &changed.join(", ")]);
         }
         for answer in &turn.answers {
             body.extend(["\n  ", &one_line(answer, LINE_CHARS * 2)]);
         }
-        // What was said last is told beside the turns.
-        if !turn.said.is_empty() && !is_last && !self.is_shown(turn.said_at) {
-            let said = clip(&turn.said, SAID_BYTES[usize::from(age > 2)]);
-            body.extend(["\n  agent: ", &indented(&tidy(&said))]);
+        if let Some(reply) = reply {
+            body.extend(["\n  ", REPLY, &indented(&tidy(reply))]);
         }
         let is_told = |run: &&Run| !self.is_shown(run.at) && (age < WHOLE_TURNS || run.tells);
         for run in turn.runs.iter().filter(is_told) {
@@ -292,7 +291,10 @@ impl<'a> LocalDigest<'a> {
 
     fn status(&self, out: &mut Sections) {
         if let Some(turn) = self.active().filter(|turn| !self.is_shown(turn.said_at)) {
-            out.add(Section::Status, [ACTIVE, &indented(&tidy(&clip(&turn.said, SAID_BYTES[0])))].concat());
+            out.add(
+                Section::Status,
+                [ACTIVE, &indented(&tidy(&excerpt(&turn.said, SAID_BYTES[1])))].concat(),
+            );
         }
         self.certain(out);
     }
@@ -332,7 +334,8 @@ impl<'a> LocalDigest<'a> {
             return None;
         }
         let pushed = git[last..].iter().any(|it| it.text == PUSHED);
-        let changed = self.files(|file| file.change.is_some() && file.changed_at > git[last].at);
+        let is_changed = |file: &FileFact| !matches!(file.change, None | Some(Change::Restored));
+        let changed = self.files(|file| is_changed(file) && file.changed_at > git[last].at);
         let changed: Vec<&str> = changed.take(N_PATHS).collect();
         let mut said = vec![if pushed { "pushed" } else { "no push seen" }.to_owned()];
         if !changed.is_empty() {
@@ -459,16 +462,6 @@ fn indented(words: &str) -> String {
         out.push_str(line);
     }
     out
-}
-
-/// Returns the end of a long path, by which it is known; it stands whole among the files that were changed last.
-fn short_path(path: &str) -> Cow<'_, str> {
-    if path.len() <= PATH_BYTES {
-        return Cow::Borrowed(path);
-    }
-    let end = tail(path, PATH_BYTES);
-    let end = end.find('/').map_or(end, |at| &end[at..]);
-    Cow::Owned(["…", end].concat())
 }
 
 /// Adds paths as one list; where not all fit, it is cut behind one of them.

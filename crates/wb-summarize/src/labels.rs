@@ -13,6 +13,8 @@ pub(crate) const TURN: &str = "- Turn ";
 /// How a line of a turn begins that tells a command, and what stands before its end.
 pub(crate) const COMMAND: &str = "$ ";
 pub(crate) const ARROW: &str = " → ";
+/// How the lines of a turn begin that tell what the agent said last.
+pub(crate) const REPLY: &str = "agent: ";
 /// How a line of a turn begins that tells what the user refused; the name of the tool follows.
 pub(crate) const REFUSED: &str = "the user refused: ";
 /// How the entry begins that tells what was done with git.

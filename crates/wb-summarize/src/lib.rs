@@ -36,6 +36,7 @@ pub mod digest;
 pub mod prompt;
 pub mod facts;
 mod evidence;
+mod excerpt;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;

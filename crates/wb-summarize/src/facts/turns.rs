@@ -1,8 +1,11 @@
 //! The turns of a session: what was asked, done, shown and concluded in each.
 
-use serde::{Deserialize, Serialize};
-use wb_message::text::{clip, clip_lines, head, one_line};
+use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+use wb_message::text::{clip, clip_lines, head, one_line, tail};
+
+use crate::excerpt::excerpt;
 use crate::labels::REFUSED;
 
 /// Bytes of a request that are kept, of the first one and of any other.
@@ -11,12 +14,14 @@ const ASKED_BYTES: usize = 2_400;
 /// Characters of a request that its turn is named by.
 pub(crate) const ASKED_CHARS: usize = 80;
 /// Bytes of what the agent said, of a command, and of a line that a tool showed.
-const SAID_BYTES: usize = 1_500;
+const SAID_BYTES: usize = 3_000;
 const COMMAND_BYTES: usize = 300;
 const LINE_BYTES: usize = 240;
 /// Commands, files and answers that are kept of a turn.
 const MOST_RUNS: usize = 6;
 const MOST_FILES: usize = 30;
+/// Bytes of a path in a line of a turn.
+const PATH_BYTES: usize = 60;
 const MOST_ANSWERS: usize = 12;
 /// Bytes that all turns may take; of a long session, as a part of what was read.
 const LEAST_BYTES: u64 = 64 << 10;
@@ -94,7 +99,7 @@ impl Turn {
         self.runs = Vec::new();
         self.answers.truncate(2);
         self.changed.truncate(8);
-        self.said = clip(&self.said, SHORT_BYTES).into_owned();
+        self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
         self.asked = clip(&self.asked, SHORT_BYTES).into_owned();
         self.told = clip_lines(std::mem::take(&mut self.told), SHORT_BYTES);
     }
@@ -206,7 +211,7 @@ impl Turn {
             return;
         }
         if says_something || self.said.is_empty() {
-            (self.said, self.said_at) = (clip(text.trim(), SAID_BYTES).into_owned(), at);
+            (self.said, self.said_at) = (excerpt(text.trim(), SAID_BYTES).into_owned(), at);
         }
     }
 
@@ -245,6 +250,31 @@ impl Turn {
             self.answers.push(answer);
         }
     }
+}
+
+impl Changed {
+    /// Tells what became of the file; where it was moved, from where and to where.
+    pub(crate) fn told(&self) -> String {
+        let (how, to) = self.how.split_once(" to ").unwrap_or((&self.how, ""));
+        let mut told = [how, " ", &short_path(&self.path)].concat();
+        if !to.is_empty() {
+            told.extend([" to ", &short_path(to)]);
+        }
+        if self.times > 1 {
+            told.extend([" ×", &self.times.to_string()]);
+        }
+        told
+    }
+}
+
+/// Returns the end of a long path, by which it is known; it stands whole among the files that were changed last.
+fn short_path(path: &str) -> Cow<'_, str> {
+    if path.len() <= PATH_BYTES {
+        return Cow::Borrowed(path);
+    }
+    let end = tail(path, PATH_BYTES);
+    let end = end.find('/').map_or(end, |at| &end[at..]);
+    Cow::Owned(["…", end].concat())
 }
 
 impl Run {
@@ -305,6 +335,16 @@ mod tests {
         }
         let first = turns.iter().find(|turn| turn.number == 1).expect("it is kept");
         assert!(first.asked.len() > 5_000, "{}", first.asked.len());
+    }
+
+    #[test]
+    fn a_file_that_was_moved_is_told_from_where_to_where() {
+        let mut turn = Turn::default();
+        turn.changes("src/cart.rs", "moved to src/shop/cart.rs");
+        turn.changes("src/a.rs", "edited");
+        turn.changes("src/a.rs", "edited");
+        let told: Vec<String> = turn.changed.iter().map(Changed::told).collect();
+        assert_eq!(told, ["moved src/cart.rs to src/shop/cart.rs", "edited src/a.rs ×2"]);
     }
 
     #[test]

@@ -226,11 +226,16 @@ fn add_checkout<'a>(sub: &str, args: &Args<'_, 'a>, out: &mut Effects<'a>) {
     if sub == "restore" && args.has(&["--staged", "-S"]) && !args.has(&["--worktree", "-W"]) {
         return;
     }
+    // What comes from another commit is changed beside the last one.
+    let of_other = |word: &Word<'_>| !matches!(word.text.as_ref(), "HEAD" | "@") && !is_file(&word.text);
+    let edits = sides
+        || args.options().any(|word| word.text == "-s" || word.text.starts_with("--source"))
+        || (sub == "checkout" && args.plain(&[]).next().is_some_and(of_other));
     let plain = args.plain(&["-s", "--source"]).filter(restores);
     let files = plain.chain(args.after_dashes().unwrap_or_default()).filter_map(path);
     let n_before = out.files.len();
     out.files
-        .extend(files.map(|file| if sides { FileEffect::Edited(file) } else { FileEffect::Restored(file) }));
+        .extend(files.map(|file| if edits { FileEffect::Edited(file) } else { FileEffect::Restored(file) }));
     if out.files.len() == n_before && sub != "restore" && args.after_dashes().is_none() {
         out.git.extend(args.name(&[]).filter(|name| name != "-").map(GitEffect::CheckedOut));
     }

@@ -326,7 +326,7 @@ mod tests {
     fn git_restores_files_and_goes_to_branches() {
         check(
             "git checkout -- a.rs b; git checkout HEAD~1 c.rs; git restore d; git restore --staged e; git checkout .",
-            "<a.rs <b <c.rs <d <.",
+            "<a.rs <b ~c.rs <d <.",
         );
         check("git rm -r a; git rm --cached b; git checkout --theirs c.rs", "-a ~c.rs");
         check_git(

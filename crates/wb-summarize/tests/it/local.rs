@@ -99,7 +99,9 @@ fn a_goal_in_the_words_of_a_model_leads() {
     let first = digest(&[Message::user("now the writer")], Some(prior));
     let again = digest(&[Message::user("and the docs")], Some(&first));
     assert!(
-        again.starts_with("# Objective\nPort the importer.\n- Latest request: and the docs\n"),
+        again.starts_with(
+            "# Objective\nPort the importer.\n- Earlier request: one at a time\n- Earlier request: now the writer\n- Latest request: and the docs\n"
+        ),
         "{again}"
     );
 }
@@ -145,7 +147,12 @@ fn an_amended_commit_holds_what_was_changed_before_it_and_a_branch_is_told_by_it
     };
     assert_eq!(since(""), ["- Since the last commit: no push seen; changed b.rs"]);
     let amended = r#"a:bash(git commit -a --amend --no-edit) t"[fix/a 4f9c2ab] x""#;
-    assert_eq!(since(amended), ["- Since the last commit: no push seen"]);
+    let restored = r#"a:bash(git checkout -- b.rs) t"""#;
+    for nothing_left in [amended, restored] {
+        assert_eq!(since(nothing_left), ["- Since the last commit: no push seen"], "{nothing_left}");
+    }
+    let of_other = r#"a:bash(git checkout -- b.rs) t"" a:bash(git checkout HEAD~1 c.rs) t"""#;
+    assert_eq!(since(of_other), ["- Since the last commit: no push seen; changed c.rs"]);
     assert!(since(r#"a:bash(git status) t"On branch fix""#).is_empty());
 }
 
@@ -193,12 +200,12 @@ fn what_is_carried_does_not_pile_up() {
 #[test]
 fn a_short_request_is_not_taken_for_the_end_of_a_longer_one_and_a_nod_is_not_carried() {
     let prior =
-        "# Objective\n- First request: port it\n- Latest request: fix the tests\n- Earlier request: ok";
+        "# Objective\n- First request: port it\n- Earlier request: ok\n- Latest request: fix the tests";
     let first = digest(&[Message::user("please fix the tests")], Some(prior));
     let (objective, _) = first.split_once("# Guardrails").unwrap();
     assert_eq!(
         objective,
-        "# Objective\n- First request: port it\n- Latest request: please fix the tests\n- Earlier request: fix the tests\n"
+        "# Objective\n- First request: port it\n- Earlier request: fix the tests\n- Latest request: please fix the tests\n"
     );
 }
 
