@@ -299,6 +299,8 @@ const LEAST_ENTRY_CHARS: usize = 120;
 /// The characters of a first request, with its label, that are kept whole wherever they fit; of a longer one so many are
 /// kept if that leaves half of the room.
 const SHORT_REQUEST_CHARS: usize = 620;
+/// The characters that a reply may have at the least where its start and its end are told.
+const LEAST_EXCERPT_CHARS: usize = 240;
 /// The characters that a line of a turn may have at the least where it is cut off.
 const LEAST_LINE_CHARS: usize = 40;
 
@@ -352,7 +354,12 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut left = (max_chars - 1).saturating_sub(out.chars().count());
     let (before, reply, after) = parts_of_turn(body);
     let others = before.chars().count() + after.chars().count();
-    let reply = shortened_inside(reply, left.saturating_sub(others).max(left / 2));
+    let most = left.saturating_sub(others).max(left / 2);
+    let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
+        Cow::Owned(["  ", &one_line(reply, most.saturating_sub(4)), "\n"].concat())
+    } else {
+        shortened_inside(reply, most)
+    };
     let body = [before, &reply, after].concat();
     for line in body.lines() {
         let n_chars = line.chars().count() + 1;

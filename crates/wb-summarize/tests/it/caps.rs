@@ -236,7 +236,7 @@ fn a_long_reply_gives_way_in_its_middle_and_what_was_run_is_told_behind_it() {
     messages.push(Message::assistant(format!("All parts:\n{rows}Which one first?")));
     messages
         .extend((0..2).flat_map(|n| script(&format!("u\"Do part {n} next.\" a\"Part {n} is done now.\""))));
-    for max_chars in [1_500, 2_000, 4_000] {
+    for max_chars in [2_500, 3_000, 4_000] {
         let digest = render(&messages, max_chars);
         let reply = digest.split_once("  agent: All parts:\n").expect("its start").1;
         let (start, end) = reply.split_once("\n  [… clipped …]\n").expect("a mark");
