@@ -69,7 +69,7 @@ fn a_session_that_was_killed_in_a_tool_is_resumed_by_its_folder() {
     assert!(said.contains("7 messages, 0 of them a digest"), "{said}");
 }
 
-/// What a model says that speaks as OpenAI's do.
+/// A stream of chat completions with one text.
 fn said(text: &str) -> Vec<Play> {
     let says =
         json!({"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]});
