@@ -76,6 +76,7 @@ fn faults(model: &Value) -> Vec<String> {
     );
     wants(texts(&model["sources"]).any(|url| url.starts_with("https://")), "has no source");
     wants(is_date(&model["asOf"]), "asOf is no date");
+    wants(model["ends"].is_null() || is_date(&model["ends"]), "ends is no date");
     wants(!model["provider"].as_str().unwrap_or_default().is_empty(), "has no provider");
     wants(
         model["dialect"].as_str().is_some_and(|name| DIALECTS.contains(&name)),
@@ -139,11 +140,13 @@ mod tests {
     fn a_plausible_model_is_fine_with_prices_and_without() {
         assert_eq!(check(|_| ()), [""; 0]);
         assert_eq!(check(|model| model["prices"] = Value::Null), [""; 0]);
+        assert_eq!(check(|model| model["ends"] = json!("2026-11-30")), [""; 0]);
     }
 
     #[test]
     fn each_fault_is_found_by_its_name() {
         assert_eq!(check(|model| model["asOf"] = json!("soon")), ["a-1: asOf is no date"]);
+        assert_eq!(check(|model| model["ends"] = json!("2026")), ["a-1: ends is no date"]);
         assert_eq!(check(|model| model["sources"] = json!([])), ["a-1: has no source"]);
         assert_eq!(check(|model| model["contextWindow"] = json!(0)).len(), 2);
         assert_eq!(

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tokio_util::sync::CancellationToken;
+use wb_message::number::{grouped, grouped_in};
 
 use crate::agent::{Agent, Event};
 use crate::error::AgentError;
@@ -71,7 +72,7 @@ pub async fn compact(
     let ignored = instructions.is_some() && !agent.writes_digests();
     let note =
         if ignored { "\nno model writes the digest, so the instructions were not followed" } else { "" };
-    Ok(format!("{report}{note}"))
+    Ok(format!("{}{note}", grouped_in(&report.to_string())))
 }
 
 /// Takes the last compaction back and tells what became of it.
@@ -84,7 +85,7 @@ pub fn undo(agent: &mut Agent) -> Result<String, AgentError> {
         Some(limit) if tokens > limit => "; that is over the limit, so that the next request compacts again",
         _ => "",
     };
-    Ok(format!("taken back: {tokens} tokens in {} messages{over}", agent.messages().len()))
+    Ok(format!("taken back: {} tokens in {} messages{over}", grouped(tokens), n_messages(agent)))
 }
 
 /// Draws how full the window is.
@@ -101,21 +102,23 @@ pub fn context(agent: &mut Agent) -> String {
         })
         .collect();
     let how = if estimate.anchored { "counted by the provider" } else { "by estimate" };
-    let mut out = format!("▕{meter}▏ {tokens} of {window} tokens ({} %), {how}\n", tokens * 100 / window);
-    let digests = agent.n_digests();
-    let _ = writeln!(
-        out,
-        "{} messages, {digests} of them a digest; compacted above {limit} ┊",
-        agent.messages().len()
-    );
+    let percent = tokens * 100 / window;
+    let [tokens, window, limit] = [tokens, window, limit].map(grouped);
+    let mut out = format!("▕{meter}▏ {tokens} of {window} tokens ({percent} %), {how}\n");
+    let (messages, digests) = (n_messages(agent), agent.n_digests());
+    let _ = writeln!(out, "{messages} messages, {digests} of them a digest; compacted above {limit} ┊");
     let _ = write!(out, "log: {}", agent.journal().path().display());
     out
+}
+
+fn n_messages(agent: &Agent) -> String {
+    grouped(agent.messages().len() as u64)
 }
 
 /// Tells what the last compaction did, and what its audit found.
 pub fn why(agent: &Agent) -> String {
     let Some(step) = agent.last_step() else { return "nothing was compacted in this session".to_owned() };
-    let mut out = step.report.clone();
+    let mut out = grouped_in(&step.report);
     out.push_str(match (step.by_model, step.findings.is_empty()) {
         (false, _) => "\nno words of a model are in it, so that there was nothing to audit",
         (true, true) => "\nthe audit found nothing in the model's digest that the session does not bear out",

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 use wb_agent::commands::{self, Command};
 use wb_agent::{Agent, AgentError, Ended, Event, Journal, Model, Sandbox, ToolBox, ToolLimits};
+use wb_message::number::{grouped, grouped_in};
 use wb_message::text::one_line;
 
 /// Stands for the newest session of the folder.
@@ -193,9 +194,10 @@ fn show(event: &Event<'_>) {
         Event::Call { name, input } => println!("\n· {name} {}", one_line(&input.to_string(), 100)),
         Event::Result(output) => {
             let mark = if output.is_error { '✗' } else { ' ' };
-            println!("{mark} {} bytes: {}", output.text.len(), one_line(&output.text, 90));
+            let n_bytes = grouped(output.text.len() as u64);
+            println!("{mark} {n_bytes} bytes: {}", one_line(&output.text, 90));
         }
-        Event::Compacted(report) => println!("\n⟲ {report}"),
+        Event::Compacted(report) => println!("\n⟲ {}", grouped_in(&report.to_string())),
         _ => {}
     }
     let _ = std::io::stdout().flush();

@@ -45,6 +45,9 @@ pub struct CatalogEntry {
     /// The day for which they hold, such as `2026-01-31`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub as_of: String,
+    /// The day on which its maker stops answering for it, where that is announced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends: Option<String>,
 }
 
 /// How long a provider's cache lives, and what a longer life costs.

@@ -133,8 +133,8 @@ pub(crate) fn words_of(notes: &[Note]) -> Vec<String> {
 /// Adds the tokens up by what kind of message they stand in; what was sent besides the messages is a kind too.
 pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
     let mut kinds = BTreeMap::new();
-    for message in &session.opened.messages {
-        *kinds.entry(kind(message)).or_default() += session.measure.counter.message(message);
+    for (at, message) in session.opened.messages.iter().enumerate() {
+        *kinds.entry(kind(message)).or_default() += session.measure.weight(at);
     }
     let total: u64 = kinds.values().sum();
     for tokens in kinds.values_mut() {

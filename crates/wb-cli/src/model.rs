@@ -9,9 +9,9 @@ use futures::stream::BoxStream;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use wb_budget::{Catalog, CatalogEntry, ModelCard, Usage};
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, Summarizer, compact_in_place_with};
-use wb_message::{Conversation, Message};
-use wb_summarize::{Cost, Emission, Facts, ModelInvoker, StreamOptions};
+use wb_conductor::{Compactor, CondenseOpts, Plan, Ready, Summarizer};
+use wb_message::Conversation;
+use wb_summarize::{Cost, Emission, ModelInvoker, StreamOptions};
 
 use crate::clock;
 use crate::config::catalog;
@@ -52,17 +52,11 @@ impl Model {
         }))
     }
 
-    /// Compacts messages; nothing is written anywhere.
-    pub(crate) fn compact(
-        &self,
-        messages: &mut Vec<Message>,
-        settings: Compactor,
-        opts: &CondenseOpts,
-        facts: &Facts,
-    ) -> CompactionReport {
+    /// Writes the digest of a compaction.
+    pub(crate) fn digest(&self, plan: Plan<'_>, settings: Compactor) -> Ready {
         let summarizer = Summarizer::new(self.watched.clone()).timeout(TIMEOUT);
         let settings = settings.summarizer(summarizer.instructions(self.instructions.as_deref()));
-        self.runtime.block_on(compact_in_place_with(messages, &settings, opts, facts))
+        self.runtime.block_on(settings.ask(plan, &CondenseOpts::default()))
     }
 
     /// Returns who is asked.

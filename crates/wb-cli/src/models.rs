@@ -87,7 +87,16 @@ fn all(page: &mut Page<'_>, models: &[&CatalogEntry]) -> io::Result<()> {
         table.push(cells.into_iter().map(Cell::from).collect(), "");
     }
     table.write(page)?;
-    page.prose("", 0, &format!("{DIM}tokens; US dollars per million tokens{DIM:#}"))
+    page.prose("", 0, &format!("{DIM}tokens; US dollars per million tokens{DIM:#}"))?;
+    let ends = models.iter().filter_map(|model| Some(format!("{} {}", model.card.id, model.ends.as_ref()?)));
+    match ends.collect::<Vec<_>>() {
+        ends if ends.is_empty() => Ok(()),
+        ends => page.prose(
+            "",
+            2,
+            &format!("{DIM}not answered from then on: {}{DIM:#}", escaped(&ends.join(", "))),
+        ),
+    }
 }
 
 fn dollars(price: f64) -> String {
@@ -134,6 +143,7 @@ fn facts(model: &CatalogEntry) -> Vec<(&'static str, String)> {
         told("dialect", &model.dialect),
         told("aliases", &model.aliases.join(", ")),
         told("as of", &model.as_of),
+        told("ends", model.ends.as_deref().unwrap_or_default()),
         told("sources", &model.sources.join(" ")),
     ];
     facts.into_iter().flatten().collect()

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use wb_conductor::{CompactionReport, Compactor, CondenseOpts, DigestSource, Pipeline, compact_locally_with};
+use wb_conductor::{CompactionReport, Compactor, DigestSource, Pipeline};
 use wb_message::outline;
 use wb_message::{Message, Origin, Patch, Undo};
 use wb_summarize::Facts;
@@ -55,16 +55,12 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Compacts the session's messages with its strategy; nothing is written.
     pub(crate) fn of(session: &mut Session) -> Self {
-        let settings = session.settings();
-        Self::with(session, &settings, compact_locally_with)
+        Self::with(session, None)
     }
 
     /// As [`Self::of`], with a digest in the words of a model.
     pub(crate) fn by(session: &mut Session, model: &Model) -> Self {
-        let settings = session.settings();
-        let outcome = Self::with(session, &settings, |messages, settings, opts, facts| {
-            model.compact(messages, settings.clone(), opts, facts)
-        });
+        let outcome = Self::with(session, Some(model));
         Self { model: Some(model.spent()), ..outcome }
     }
 
@@ -74,19 +70,16 @@ impl Outcome {
         let settings = session.settings().pipeline(steps).vocabulary(vocabulary);
         let mut messages = std::mem::take(&mut session.opened.messages);
         let facts = session.facts(&messages);
-        let report = compact_locally_with(&mut messages, &settings, &session.opts(), &facts);
+        let report = compact(session, &mut messages, settings, &facts, None);
         Self::after(session, messages, facts, report)
     }
 
-    fn with(
-        session: &mut Session,
-        settings: &Compactor,
-        compact: impl FnOnce(&mut Vec<Message>, &Compactor, &CondenseOpts, &Facts) -> CompactionReport,
-    ) -> Self {
+    fn with(session: &mut Session, model: Option<&Model>) -> Self {
+        let settings = session.settings();
         let mut messages = std::mem::take(&mut session.opened.messages);
         let lines: Vec<String> = messages.iter().map(outline::line).collect();
         let facts = session.facts(&messages);
-        let report = compact(&mut messages, settings, &session.opts(), &facts);
+        let report = compact(session, &mut messages, settings, &facts, model);
         let outcome = Self::after(session, messages, facts, report);
         let outline = fates(lines, &outcome.messages, &outcome.report, &outcome.origins);
         Self { outline, ..outcome }
@@ -177,6 +170,24 @@ impl Outcome {
             (None, digest) => digest,
         }
     }
+}
+
+/// Compacts the messages of a session, which were weighed when it was opened.
+fn compact(
+    session: &mut Session,
+    messages: &mut Vec<Message>,
+    settings: Compactor,
+    facts: &Facts,
+    model: Option<&Model>,
+) -> CompactionReport {
+    let opts = session.opts();
+    let view = session.measure.view(messages).with_fixed(&*opts.fixed);
+    let ready = settings.plan_with(&view, &opts, Some(facts)).map(|plan| match model {
+        Some(model) => model.digest(plan.held(), settings),
+        None => plan.held().local(),
+    });
+    drop(view);
+    ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 
 fn fates(lines: Vec<String>, after: &[Message], report: &CompactionReport, origins: &[Origin]) -> Vec<Line> {

@@ -1,11 +1,14 @@
 //! Opening a session and measuring it.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use wb_budget::{Catalog, ContextTracker, FittedCounter, ModelCard, TokenCounter, budget_limit};
+use wb_budget::{
+    Catalog, ContextTracker, FittedCounter, ModelCard, WeighedTranscript, budget_limit, prefix_sums,
+};
 use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
@@ -50,8 +53,8 @@ pub(crate) struct Measure {
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
-    /// The estimate on the provider's scale.
-    pub(crate) counter: Arc<dyn TokenCounter>,
+    /// What each message weighs, on the provider's scale.
+    tracker: ContextTracker,
 }
 
 impl Measure {
@@ -65,7 +68,6 @@ impl Measure {
         } else {
             follow(&mut tracker, &opened.messages, &opened.usage);
         }
-        let counter = tracker.calibrated();
         let overhead_tokens = tracker.overhead_tokens();
         // A window that held what was counted held its overhead too; a smaller one is only tried out.
         let held = tracker.context_tokens() <= card.context_window;
@@ -73,16 +75,29 @@ impl Measure {
         if fits {
             let anchored = tracker.estimate(card).anchored;
             let context_tokens = tracker.context_tokens();
-            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, counter };
+            return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
         }
-        let context_tokens = opened.messages.iter().map(|message| counter.message(message)).sum();
+        let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
         Self {
             context_tokens,
             anchored: false,
             overhead_tokens: 0,
             left_out_tokens: overhead_tokens,
-            counter,
+            tracker,
         }
+    }
+
+    /// Returns what a message of the session weighs.
+    pub(crate) fn weight(&self, at: usize) -> u64 {
+        self.tracker.weight(at).unwrap_or(0)
+    }
+
+    /// Returns the session's messages as they were weighed.
+    pub(crate) fn view<'a>(&'a mut self, messages: &'a [Message]) -> WeighedTranscript<'a> {
+        // Each message by itself, as what is new is weighed.
+        let weights = (0..messages.len()).map(|at| self.weight(at));
+        let prefix = Cow::Owned(prefix_sums(weights));
+        WeighedTranscript { prefix, ..self.tracker.view(messages) }
     }
 
     /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
@@ -211,7 +226,7 @@ impl Session {
             .policy(self.policy.budget())
             .pipeline(self.strategy.within(&self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
-            .counter(self.measure.counter.clone())
+            .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)
     }
 

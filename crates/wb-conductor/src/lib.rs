@@ -57,8 +57,7 @@ pub use plan::{Plan, Ready};
 pub use prompt_cache::{PromptPrefix, StablePrefix};
 pub use report::{CompactionReport, DigestSource, StepReport, Unchanged};
 pub use runner::{
-    compact_in_place, compact_in_place_with, compact_locally, compact_locally_with, compact_turns,
-    condense_transcript,
+    compact_in_place, compact_locally, compact_locally_with, compact_turns, condense_transcript,
 };
 pub use turns::{Projection, TurnsUndo, content_to_blocks, message_to_turn, project, turn_to_messages};
 pub use wb_budget::Irreducible;

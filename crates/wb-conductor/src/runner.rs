@@ -39,23 +39,6 @@ pub fn compact_locally(
     ready.map_or_else(|report| *report, |ready| ready.apply(messages))
 }
 
-/// As [`compact_in_place`], with the facts of a whole session, which ends with the last of these messages: the model's digest
-/// is held against them, and the local one is told from them.
-pub async fn compact_in_place_with(
-    messages: &mut Vec<Message>,
-    settings: &Compactor,
-    opts: &CondenseOpts,
-    facts: &Facts,
-) -> CompactionReport {
-    let view = WeighedTranscript::new(messages, &settings.counter).with_fixed(&*opts.fixed);
-    let asked = settings.plan_with(&view, opts, Some(facts)).map(|plan| settings.ask(plan.held(), opts));
-    drop(view);
-    match asked {
-        Ok(asked) => asked.await.apply(messages),
-        Err(report) => *report,
-    }
-}
-
 /// As [`compact_locally`], with a digest that is told from the facts of a whole session, which ends with the last of these
 /// messages.
 pub fn compact_locally_with(

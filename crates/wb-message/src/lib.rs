@@ -32,6 +32,7 @@ mod xml;
 pub mod markers;
 mod json;
 pub mod text;
+pub mod number;
 pub mod tools;
 mod calls;
 mod call_ids;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tempfile::TempDir;
+use wb_testkit::loopback::{Loopback, Play, stream};
 
 use crate::support::folder;
 
@@ -65,6 +67,32 @@ fn a_session_that_was_killed_in_a_tool_is_resumed_by_its_folder() {
     let said = output(agent);
     // Prompt, call, its result that never came, prompt, call, result, answer.
     assert!(said.contains("7 messages, 0 of them a digest"), "{said}");
+}
+
+/// A stream of chat completions with one text.
+fn said(text: &str) -> Vec<Play> {
+    let says =
+        json!({"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]});
+    stream(&format!("data: {says}\n\ndata: [DONE]\n\n"), 64)
+}
+
+#[test]
+fn what_is_typed_behind_compact_reaches_the_model_that_writes_the_digest() {
+    let dir = folder();
+    let digest = "# Objective\n- Port the importer.\n\n# Plan\n- Go on with the tests.";
+    let server = Loopback::start([said("Begun."), said("Done."), said(digest)]);
+    let url = format!("{}/v1", server.url());
+    let mut agent = begin(&dir, &["--model", "openai-compatible:m", "--base-url", &url]);
+    says(&mut agent, &"Port the importer, and look at each part. ".repeat(500));
+    says(&mut agent, "And now the tests.");
+    says(&mut agent, "/compact Name each port that was opened.");
+    says(&mut agent, "/context");
+    let said = output(agent);
+    let asked = server.asked();
+    let has_words = |at: usize| asked[at].body.to_string().contains("Name each port that was opened.");
+    assert!(asked.len() == 3 && !has_words(0) && !has_words(1) && has_words(2), "{asked:?}");
+    assert!(said.contains("digest by the model") && said.contains("1 of them a digest"), "{said}");
+    assert!(said.contains(" of 200,000 tokens"), "{said}");
 }
 
 #[test]

@@ -46,17 +46,24 @@ pub(crate) fn prompt(turn: u64) -> String {
 }
 
 /// Answers by the number of the request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Soaked {
     n: AtomicU64,
+    tells_usage: bool,
+}
+
+impl Soaked {
+    pub(crate) fn new(tells_usage: bool) -> Self {
+        Self { n: AtomicU64::new(0), tells_usage }
+    }
 }
 
 impl ModelInvoker for Soaked {
     fn invoke(&self, conversation: Conversation, _: StreamOptions) -> BoxStream<'static, Emission> {
         let n = self.n.fetch_add(1, Ordering::Relaxed);
         let mut emissions = if conversation.tools.is_none() { digest(n) } else { answer(n, &conversation) };
-        if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| conversation.tools.is_some())
-        {
+        let tells_usage = self.tells_usage && conversation.tools.is_some();
+        if let Some(Emission::Done { reply }) = emissions.last_mut().filter(|_| tells_usage) {
             // As providers do, it tells what it has read.
             reply.usage = Usage { input_tokens: tokens(&conversation), output_tokens: 1, ..Usage::EMPTY };
         }

@@ -277,6 +277,11 @@ impl ContextTracker {
         self.sums.len()
     }
 
+    /// Returns what a message weighs by [`Self::calibrated`], in tokens; none if `at` is too large; O(1).
+    pub fn weight(&self, at: usize) -> Option<u64> {
+        self.sums.weight(at).map(|weight| self.anchors.calibration().scale(weight))
+    }
+
     /// Returns whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

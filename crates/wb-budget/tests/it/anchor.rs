@@ -56,6 +56,10 @@ fn growth_that_was_estimated_too_low_raises_the_ratio() {
     let mut tracker = anchored();
     step(&mut tracker, 12_288, usage(10_050 + 2 * 12_288, 10)).unwrap();
     assert!((tracker.ratio() - 1.75).abs() < 0.001, "4 096 at 1 and 12 288 at 2");
+    assert_eq!(
+        [tracker.weight(2), tracker.weight(9)],
+        [Some(tracker.calibrated().message(&sized(12_288))), None]
+    );
     let counted = tracker.context_tokens();
     tracker.push(&sized(1000));
     assert_eq!(tracker.context_tokens(), counted + 1750);

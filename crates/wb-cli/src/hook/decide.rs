@@ -128,9 +128,9 @@ fn dialects(host: Option<&str>, format: &str) -> &'static [Dialect] {
 /// much of it stays anyway, or it is small, it is larger, so that half of what can go has room, and more of little.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a window is not negative")]
 fn window_that_is_full(session: &Session) -> u64 {
-    let Measure { context_tokens, overhead_tokens, counter, .. } = &session.measure;
-    let pinned = session.opened.messages.iter().filter(|message| is_pinned(message));
-    let stays = overhead_tokens + pinned.map(|message| counter.message(message)).sum::<u64>();
+    let Measure { context_tokens, overhead_tokens, .. } = &session.measure;
+    let pinned = session.opened.messages.iter().enumerate().filter(|(_, message)| is_pinned(message));
+    let stays = overhead_tokens + pinned.map(|(at, _)| session.measure.weight(at)).sum::<u64>();
     let said = context_tokens.saturating_sub(stays);
     let room = stays + (said / 2).max((said / 4 * 3).min(FEW_TOKENS));
     let limit = room as f64 * 8.0 / 7.0 / session.policy.trigger_ratio;

@@ -24,6 +24,21 @@ fn a_model_is_shown_as_a_gateway_names_it() {
 }
 
 #[test]
+fn a_model_that_its_maker_ends_says_when() {
+    let one = wb(&["models", "claude-sonnet-4-5-20250929"]).stdout;
+    assert!(one.lines().any(|line| line.split_whitespace().eq(["ends", "2026-11-30"])), "{one}");
+    let all = wb(&["models"]).stdout;
+    assert!(
+        all.contains("not answered from then on: ") && all.contains("claude-sonnet-4-5 2026-11-30"),
+        "{all}"
+    );
+    let json = json_of(&wb(&["models", "o3", "--json"]));
+    assert_eq!(json["models"][0]["ends"], "2026-12-11");
+    let json = json_of(&wb(&["models", "claude-opus-5", "--json"]));
+    assert!(json["models"][0].get("ends").is_none(), "{json}");
+}
+
+#[test]
 fn an_unknown_model_is_an_error_that_says_what_is_assumed() {
     let answer = wb(&["models", "claude-opus-4-9"]);
     assert_eq!(answer.code, 1);
