@@ -6,7 +6,7 @@ use wb_record::MemoryParts;
 
 use crate::composed::shown;
 use crate::laws::holds;
-use crate::support::{bytes_of, files_of, fixture, of_parts, shared};
+use crate::support::{bytes_of, detect, files_of, fixture, of_parts, shared};
 
 #[test]
 fn requests_of_chat_completions_keep_what_is_not_known_and_arguments_that_are_no_json() {
@@ -69,6 +69,14 @@ fn a_session_of_droid_is_read_and_never_written() {
 #[test]
 fn a_trajectory_of_swe_agent_has_results_by_the_ids_of_their_calls() {
     assert_snapshot!(shown("swe-agent/run.traj"));
+}
+
+#[test]
+fn a_trajectory_of_swe_agent_is_one_although_a_call_does_not_say_who_speaks() {
+    let mut run: serde_json::Value = serde_json::from_slice(fixture("swe-agent/run.traj")).unwrap();
+    let call = run["history"][3].as_object_mut().unwrap();
+    assert!(call.contains_key("action") && call.remove("role").is_some());
+    assert_eq!(detect(run.to_string().as_bytes()).unwrap().name(), "swe-agent");
 }
 
 #[test]

@@ -59,7 +59,9 @@ impl Format for OpenhandsEvents {
         let is_run = |it: &Seen| it.listed.as_deref().is_some_and(|history| history.elements().any(is_event));
         let Some(first) = probe.first() else { return Confidence::No };
         let is_list = first.is_list && probe.values.len() == 1 && first.elements().any(is_event);
-        if is_list || first.has("history") && is_run(first) { Confidence::Sure } else { Confidence::No }
+        // A trajectory of SWE-agent has its steps beside a history of messages, which name an action too.
+        let is_history = first.has("history") && !first.has("trajectory");
+        if is_list || is_history && is_run(first) { Confidence::Sure } else { Confidence::No }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
