@@ -360,6 +360,14 @@ impl Parts for FileParts {
     }
 }
 
+impl Drop for FileParts {
+    fn drop(&mut self) {
+        // A program that another thread is about to start has the file for a moment too, and would keep the lock.
+        self.is_held = false;
+        self.unlock();
+    }
+}
+
 impl fmt::Debug for FileParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileParts").field("path", &self.path).finish_non_exhaustive()
@@ -444,6 +452,20 @@ mod tests {
         let error = parts.commit(&ChangeSet::append("", 4, b"ours\n".to_vec())).unwrap_err();
         assert!(matches!(error, CommitError::File(FileError::Io { .. })), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    }
+
+    #[test]
+    fn a_lock_that_was_kept_ends_with_its_writer_although_a_program_that_was_started_has_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, "a\n").expect("a file");
+        let mut parts = FileParts::open(&path).expect("it opens");
+        parts.hold().expect("nobody has it");
+        let inherited = parts.open.as_ref().map(|(file, _)| file.try_clone()).expect("it is open");
+        assert!(FileParts::open(&path).expect("it opens").hold().is_err());
+        drop(parts);
+        FileParts::open(&path).expect("it opens").hold().expect("nobody has it any more");
+        drop(inherited);
     }
 
     #[test]
