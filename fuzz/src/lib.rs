@@ -8,22 +8,17 @@ mod prepare;
 #[expect(dead_code, reason = "the command uses more of it")]
 #[path = "../../crates/wb-cli/src/strategy.rs"]
 mod strategy;
-#[expect(dead_code, reason = "the command uses more of it")]
-#[path = "../../crates/wb-cli/src/validity.rs"]
-mod validity;
 
 use serde_json::Value;
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_formats::{Document, View, newest};
+use wb_formats::{Document, View, dialects_of, mend, newest, violations_of};
 use wb_message::{Block, Message};
-use wb_passes::Repair;
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
 use wb_testkit::laws;
 
 pub use mutate::mutate;
 
 use prepare::compacted;
-use validity::{Validity, dialects_of};
 
 const STAMP: Stamp =
     Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
@@ -50,9 +45,9 @@ pub fn compact(bytes: &[u8]) {
     let Some((mut document, name, view)) = newest_of(bytes) else { return };
     let Some((patch, planned)) = compacted(document.as_ref(), &view, bytes.len()) else { return };
     let own = dialects_of(view.format);
-    let is_valid = Validity::of(&view.messages, own).is_valid();
-    let after = Validity::of(&planned, own);
-    assert!(after.is_valid() || !is_valid, "it was valid: {:?}", after.violations());
+    let is_valid = violations_of(&view.messages, own).is_empty();
+    let after = violations_of(&planned, own);
+    assert!(after.is_empty() || !is_valid, "it was valid: {after:?}");
     let wanted = items(&patch, view.messages.len());
     let Ok(set) = document.render(&name, &view, &wanted, &STAMP) else { return };
     if document.commit(&set).is_err() {
@@ -96,8 +91,8 @@ pub fn repair(bytes: &[u8]) {
     if let Ok(body) = serde_json::from_slice::<Value>(bytes) {
         Dialect::ALL.into_iter().for_each(|dialect| repair_request(&body, dialect));
     }
-    if let Some((.., view)) = newest_of(bytes) {
-        repair_messages(&view.messages);
+    if let Some((document, name, view)) = newest_of(bytes) {
+        repair_session(document, &name, &view, bytes);
     }
 }
 
@@ -113,27 +108,34 @@ fn repair_request(body: &Value, dialect: Dialect) {
     assert!(again.is_empty() && mended == once, "a second repair: {again:?}");
 }
 
-fn repair_messages(messages: &[Message]) {
-    let repair = Repair { in_flight: true, ..Repair::default() };
-    let mut mended = messages.to_vec();
-    let Some(undo) = repair.repair(&mut mended).undo else {
-        assert_eq!(mended, messages);
-        return;
-    };
-    let (before, after) = (refused(messages), refused(&mended));
+/// Mends a session as `wb repair` does: what is written is read again as it was planned, and taken back it is the same bytes.
+fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, bytes: &[u8]) {
+    let Ok(mended) = mend(document.as_ref(), name, view, &STAMP) else { return };
+    let own = dialects_of(view.format);
+    let (before, after) = (refused(&view.messages, own), refused(&mended.messages, own));
     assert!(after.len() <= before.len(), "{before:?}, then {after:?}");
-    let mut again = mended.clone();
-    assert!(repair.repair(&mut again).undo.is_none(), "a second repair changes something");
-    undo.revert(&mut mended);
-    assert_eq!(mended, messages);
+    if mended.changes.is_empty() {
+        assert_eq!(mended.messages, view.messages, "changed, and nothing to write");
+        return;
+    }
+    if document.commit(&mended.changes).is_err() {
+        assert!(mended.messages.is_empty(), "what was mended cannot be read");
+        return;
+    }
+    let now = document.view(name).expect("what was mended can be read");
+    assert_eq!(said(&now.messages), said(&mended.messages), "read otherwise than planned");
+    let again = mend(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
+    assert_eq!(again, Ok(ChangeSet::default()), "a second repair changes something");
+    document.commit(&mended.changes.inverse()).expect("what was mended can be taken back");
+    assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
 /// The rule about signatures looks at the turn that goes on alone, and an answered call goes on with its turn.
 const OF_THE_OPEN_TURN: &str = "thought-signature";
 
-fn refused(messages: &[Message]) -> Vec<Violation> {
-    let all = Validity::of(messages, &Dialect::ALL);
-    all.violations().iter().filter(|it| it.rule != OF_THE_OPEN_TURN).cloned().collect()
+fn refused(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
+    let all = violations_of(messages, dialects).into_iter();
+    all.filter(|it| it.rule != OF_THE_OPEN_TURN).collect()
 }
 
 /// Returns what messages say. Where a format has no flag for it, the text alone tells that a call failed; and answers

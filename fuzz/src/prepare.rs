@@ -4,6 +4,7 @@ use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
 use wb_formats::{Document, View};
 use wb_message::{Message, Patch};
+use wb_passes::ImagePolicy;
 
 use crate::strategy::Strategy;
 
@@ -18,10 +19,11 @@ pub(crate) fn compacted(
     choice: usize,
 ) -> Option<(Patch, Vec<Message>)> {
     let strategy = Strategy::ALL[choice % Strategy::ALL.len()];
+    let images = [ImagePolicy::Keep, ImagePolicy::Marker, ImagePolicy::Drop][choice / 16 % 3];
     let (window, force) = (WINDOWS[choice / 4 % WINDOWS.len()], choice / 8 % 2 == 0);
     let settings = Compactor::new()
         .card(ModelCard::with_window(window))
-        .pipeline(strategy.within(&document.abilities()))
+        .pipeline(strategy.within(images, &document.abilities()))
         .vocabulary(view.vocabulary);
     let mut messages = view.messages.clone();
     let opts = CondenseOpts { force, ..CondenseOpts::default() };

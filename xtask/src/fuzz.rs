@@ -146,7 +146,8 @@ the JSON. A panic is a finding, and so is a broken law:
 - `compact`: by each strategy, for a window that is too small: what the agent's own providers would have taken they take then too, and it
   is read again as it was planned; taken back it is the same bytes;
 - `validate`: any JSON as a request in the four dialects, and any session as the request that it would send;
-- `repair`: no more is refused than before, and a second time changes nothing.
+- `repair`: any JSON as a request, and any session as `wb repair` mends it: no more is refused than before, what is written is read again as
+  it was planned, a second time changes nothing, and taken back it is the same bytes.
 
 Each row is the last run of its target.
 

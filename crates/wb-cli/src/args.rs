@@ -11,7 +11,7 @@ use crate::after_help::AFTER_HELP;
 use crate::convert_target::Target;
 use crate::install_args::{Install, Uninstall};
 use crate::model_args::ModelArgs;
-use crate::option_values::{ratio, tokens, window};
+use crate::option_values::{Images, ratio, tokens, window};
 use crate::replay_args::Replay;
 use crate::session_args::SessionCommand;
 use crate::strategy::Strategy;
@@ -150,7 +150,8 @@ pub(crate) enum Command {
     ///
     /// The user's own stand in ~/.config/wb/config.toml, those of a project in .wb.toml in its folder; what the project
     /// sets counts first. The keys: strategy (window-budget or ladder), `trigger_ratio`, `keep_recent_tokens`,
-    /// `reserve_tokens` as the options of the same names; pin, a list of sentences that every digest carries; under
+    /// `reserve_tokens` as the options of the same names; images (keep, marker or drop), which is what `wb compact` and `wb
+    /// plan` do where no option says otherwise, since no agent lets its images be changed; pin, a list of sentences that every digest carries; under
     /// `[models."ID"]` what is known of a model better than `wb models` does; and under `[hosts]` claude-code, codex,
     /// gemini-cli, opencode and pi, which with false are left to their own way.
     Config,
@@ -224,6 +225,10 @@ pub(crate) struct Plan {
     /// How the session is brought down
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
+    /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
+    /// `wb config` says, else keep]
+    #[arg(long, value_enum)]
+    pub(crate) images: Option<Images>,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }
@@ -252,6 +257,10 @@ pub(crate) struct Compact {
     /// How the session is brought down
     #[arg(long, value_enum, default_value_t)]
     pub(crate) strategy: Strategy,
+    /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
+    /// `wb config` says, else keep]
+    #[arg(long, value_enum)]
+    pub(crate) images: Option<Images>,
     #[command(flatten)]
     pub(crate) policy: Policy,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use wb_record::{Access, ChangeSet, History, Stamp, What, items};
 
 use crate::args::Compact;
 use crate::clock;
+use crate::config::images;
 use crate::copy::{Copy, copy_with, refuse_database};
 use crate::file_error::not_read;
 use crate::json::Compacted;
@@ -48,7 +49,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     check_targets(args)?;
     let model = model(shell, args)?;
     let access = if is_in_place { Access::Write } else { Access::Read };
-    let mut session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let images = images(shell, args.images)?;
+    let session = Session::open_for(shell, &args.file, args.policy, args.strategy, access)?;
+    let mut session = session.with_images(images);
     let why_not = session.why_not_native();
     if let Some(why) = why_not.filter(|_| args.in_place) {
         return Err(not_native(&session, why).into());

@@ -17,6 +17,7 @@ use crate::args::Policy;
 use crate::environment::Environment;
 use crate::escape::escaped;
 use crate::install_args::HostName;
+use crate::option_values::Images;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::style::DIM;
@@ -41,6 +42,7 @@ struct File {
     trigger_ratio: Option<f64>,
     keep_recent_tokens: Option<u64>,
     reserve_tokens: Option<u64>,
+    images: Option<Images>,
     pin: Option<Vec<String>>,
     hosts: BTreeMap<HostName, bool>,
     models: BTreeMap<String, ModelOverride>,
@@ -51,6 +53,8 @@ struct File {
 pub(crate) struct Config {
     pub(crate) strategy: Strategy,
     pub(crate) policy: Policy,
+    /// What becomes of images where no option says it.
+    pub(crate) images: Images,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
     /// What is known of models, the settings over it.
@@ -117,6 +121,8 @@ impl Config {
             plain.reserve_tokens,
             u64::to_string,
         );
+        let images =
+            first(files, &mut rows, "images", |it| it.images, Images::default(), |it| it.name().into());
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
         let is_on = |host: &HostName, rows: &mut Vec<Row>| {
             let key = format!("hosts.{}", host.word());
@@ -130,7 +136,7 @@ impl Config {
             return Err(UserError::of_file(&file, error.to_string(), "correct this value"));
         }
         let catalog = catalog_of(files, &mut rows);
-        Ok(Self { strategy, policy, pin, catalog, off, rows })
+        Ok(Self { strategy, policy, images, pin, catalog, off, rows })
     }
 
     /// Returns the file that sets a key.
@@ -147,6 +153,12 @@ impl Config {
 /// Returns what is known of models where the command runs.
 pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError> {
     Ok(Config::read(&shell.environment, shell.environment.working.as_deref())?.catalog)
+}
+
+/// Returns what becomes of images where the command runs, unless an option says it.
+pub(crate) fn images(shell: &Shell, asked: Option<Images>) -> Result<Images, UserError> {
+    let set = || Config::read(&shell.environment, shell.environment.working.as_deref()).map(|it| it.images);
+    asked.map_or_else(set, Ok)
 }
 
 /// Returns the catalog with what the files say of models, the one that counts most last, and notes that.
@@ -241,7 +253,7 @@ mod tests {
     #[test]
     fn a_project_counts_before_the_user_key_by_key() {
         let files = [
-            file("p", "keep_recent_tokens = 9000\n[hosts]\npi = true"),
+            file("p", "keep_recent_tokens = 9000\nimages = \"drop\"\n[hosts]\npi = true"),
             file(
                 "u",
                 "strategy = \"ladder\"\nkeep_recent_tokens = 1\npin = [\"Never push.\"]\n[hosts]\npi = false\ncodex = false",
@@ -250,6 +262,7 @@ mod tests {
         let config = Config::of(&files).unwrap();
         assert_eq!((config.strategy, config.policy.keep_recent_tokens), (Strategy::Ladder, 9000));
         assert_eq!((config.is_on("pi"), config.is_on("codex"), config.is_on("other")), (true, false, true));
+        assert_eq!((config.images, Config::of(&[]).unwrap().images), (Images::Drop, Images::Keep));
         assert_eq!(config.pin, ["Never push."]);
         let from = |key: &str| config.rows.iter().find(|row| row.key == key).unwrap().from.clone();
         assert_eq!((from("keep_recent_tokens"), from("strategy")), (Some("p".into()), Some("u".into())));
@@ -275,6 +288,7 @@ mod tests {
             ("strategy = \"x\"", "window-budget"),
             ("[hosts]\nemacs = true", "emacs"),
             ("keep_recent_tokens = -1", "-1"),
+            ("images = \"hide\"", "marker"),
         ] {
             let error = toml::from_str::<File>(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");

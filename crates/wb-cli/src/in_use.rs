@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn a_session_that_was_written_just_now_is_refused_and_an_old_one_is_not() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let written = file.path().metadata().unwrap().modified().unwrap();
-        let refused = |seconds| {
-            refuse_in_use(file.path(), written + Duration::from_secs(seconds), "", || false).is_err()
-        };
+        // A program that another test is about to start would have it open for a moment too.
+        let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let written = file.metadata().unwrap().modified().unwrap();
+        let refused =
+            |seconds| refuse_in_use(&file, written + Duration::from_secs(seconds), "", || false).is_err();
         assert!(refused(0) && refused(9) && !refused(10));
-        assert!(refuse_in_use(file.path(), written, "", || true).is_ok());
+        assert!(refuse_in_use(&file, written, "", || true).is_ok());
     }
 
     #[test]

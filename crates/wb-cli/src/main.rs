@@ -183,7 +183,8 @@ fn talk_of(global: Global) -> Talk {
 }
 
 fn plan(shell: &Shell, args: &Plan) -> Result<()> {
-    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?;
+    let images = config::images(shell, args.images)?;
+    let mut session = Session::open(shell, &args.file, args.policy, args.strategy)?.with_images(images);
     let outcome = shell.timed("compacting", || Outcome::of(&mut session));
     if shell.is_json {
         return shell.print_json(&Compacted::of(&session, &outcome));

@@ -1,6 +1,40 @@
-//! Amounts as they are typed: tokens, ratios, prices.
+//! Values as they are typed: tokens, ratios, prices, what becomes of images.
 
+use clap::ValueEnum;
+use serde::Deserialize;
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
+use wb_passes::ImagePolicy;
+
+/// What becomes of images in older tool results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Images {
+    /// They stay where their result stays
+    #[default]
+    Keep,
+    /// A mark takes the place of each
+    Marker,
+    /// They go
+    Drop,
+}
+
+impl Images {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Marker => "marker",
+            Self::Drop => "drop",
+        }
+    }
+
+    pub(crate) fn policy(self) -> ImagePolicy {
+        match self {
+            Self::Keep => ImagePolicy::Keep,
+            Self::Marker => ImagePolicy::Marker,
+            Self::Drop => ImagePolicy::Drop,
+        }
+    }
+}
 
 /// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` and `,` may group digits.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {

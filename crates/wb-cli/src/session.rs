@@ -20,6 +20,7 @@ use crate::args::Policy;
 use crate::config::catalog;
 use crate::file_error::{not_opened_to_write, not_read};
 use crate::known_window::{KnownWindow, WindowFrom};
+use crate::option_values::Images;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -39,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) measure: Measure,
     /// How it is brought down.
     pub(crate) strategy: Strategy,
+    /// What becomes of images in older tool results.
+    pub(crate) images: Images,
     /// What it may weigh.
     pub(crate) limit: u64,
 }
@@ -185,7 +188,25 @@ impl Session {
         let before = counted_before(document.as_ref(), &conversation, &opened);
         let measure = Measure::of(&opened, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
-        Self { file, document, conversation, opened, policy, window, window_from, measure, strategy, limit }
+        let images = Images::default();
+        Self {
+            file,
+            document,
+            conversation,
+            opened,
+            policy,
+            window,
+            window_from,
+            measure,
+            strategy,
+            images,
+            limit,
+        }
+    }
+
+    /// Says what becomes of images in older tool results.
+    pub(crate) fn with_images(self, images: Images) -> Self {
+        Self { images, ..self }
     }
 
     /// Collects what the session shows, with what was said before a compaction as far as the document still has it.
@@ -213,7 +234,7 @@ impl Session {
 
     /// Returns the steps that the session's own format cannot hold, and why.
     pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
-        self.strategy.left_out(&self.document.abilities())
+        self.strategy.left_out(self.images.policy(), &self.document.abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -224,7 +245,7 @@ impl Session {
         Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.within(&self.document.abilities()))
+            .pipeline(self.strategy.within(self.images.policy(), &self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)

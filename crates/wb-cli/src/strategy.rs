@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use wb_conductor::{Pipeline, Step};
-use wb_passes::{Effect, pass_entry};
+use wb_passes::{Effect, ImagePolicy, pass_entry};
 use wb_record::Abilities;
 
 /// How a session is brought down.
@@ -42,10 +42,10 @@ impl Strategy {
         able.fold_head.why_not().or_else(inside)
     }
 
-    /// Returns its pipeline, without the steps beside the digest that a format cannot hold; where it cannot hold the result
-    /// in any case, all of them run.
-    pub(crate) fn within(self, able: &Abilities) -> Pipeline {
-        let mut pipeline = self.pipeline();
+    /// Returns its pipeline behind what becomes of images, without the steps beside the digest that a format cannot hold;
+    /// where it cannot hold the result in any case, all of them run.
+    pub(crate) fn within(self, images: ImagePolicy, able: &Abilities) -> Pipeline {
+        let mut pipeline = self.pipeline().images(images);
         if self.why_not_held(able).is_some() {
             return pipeline;
         }
@@ -59,11 +59,11 @@ impl Strategy {
     }
 
     /// Returns the steps that a format cannot hold beside the digest, and why.
-    pub(crate) fn left_out(self, able: &Abilities) -> Vec<(String, &'static str)> {
+    pub(crate) fn left_out(self, images: ImagePolicy, able: &Abilities) -> Vec<(String, &'static str)> {
         if self.why_not_held(able).is_some() {
             return Vec::new();
         }
-        let steps = self.pipeline().steps.into_iter();
+        let steps = self.pipeline().images(images).steps.into_iter();
         steps.filter_map(|step| Some((step.name().to_owned(), why_left_out(&step, able)?))).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wb_budget::{BudgetPolicy, ContextCompactionMode, ContextWindowPolicy, ModelCard, PolicyError};
-use wb_passes::{ArtifactCompactionConfig, OversizedResult};
+use wb_passes::{ArtifactCompactionConfig, ImagePolicy, OversizedResult};
 use wb_summarize::{
     CompactionConfig, CompactionConfigError, CompactionExecutionMode, ModelInvoker, Summarizer,
 };
@@ -50,6 +50,8 @@ pub struct AgentSections {
 pub struct ContextTransform {
     /// When tool results are previewed and how long a preview is.
     pub artifact_compaction: ArtifactCompactionConfig,
+    /// What becomes of images in older tool results once a transcript is over its budget.
+    pub images: ImagePolicy,
 }
 
 impl Default for AgentSettings {
@@ -163,8 +165,8 @@ impl AgentSettings {
 
     /// Returns the steps, with oversized results previewed in front and the raw tail that the policy asks for.
     fn steps(&self) -> Result<Pipeline, SettingsError> {
-        let mut pipeline = Pipeline::of(&self.pipeline)?;
-        let config = self.sections.context_transform.artifact_compaction;
+        let ContextTransform { artifact_compaction: config, images } = self.sections.context_transform;
+        let mut pipeline = Pipeline::of(&self.pipeline)?.images(images);
         let previews = Step::always(OversizedResult { config });
         if pipeline.steps.iter().all(|step| step.name() != previews.name()) {
             pipeline.steps.insert(0, previews);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wb_message::ToolVocabulary;
-use wb_passes::{Microcompact, PASSES, Pass, Preview, pass_entry};
+use wb_passes::{ImagePolicy, Images, Microcompact, PASSES, Pass, Preview, pass_entry};
 
 /// The name of the step that folds the head into a digest, as reports and settings show it.
 pub const DIGEST: &str = "digest";
@@ -235,7 +235,7 @@ impl Pipeline {
     /// assert_eq!(format!("{:?}", Pipeline::of(&steps)?.steps), "[tool-output, digest, restore]");
     /// assert!(Pipeline::of(&json!("ladder")).is_ok());
     /// assert_eq!(Pipeline::of(&json!(["tool-outputs"])).unwrap_err().to_string(), "step 1: there is no step `tool-outputs`; \
-    ///     there are microcompact, preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
+    ///     there are microcompact, images, preview, oversized-result, tool-output, collapse, drop-middle, truncate, repair, digest, restore");
     /// # Ok::<(), wb_conductor::PipelineError>(())
     /// ```
     pub fn of(settings: &Value) -> Result<Self, PipelineError> {
@@ -283,6 +283,18 @@ impl Pipeline {
             }
         }
         self
+    }
+
+    /// Takes images out of older tool results before anything else is tried; with [`ImagePolicy::Keep`] nothing changes.
+    #[must_use]
+    pub fn images(self, policy: ImagePolicy) -> Self {
+        if policy == ImagePolicy::Keep {
+            return self;
+        }
+        let step = Step::pass(Images { policy });
+        let mut pipeline = self.without(step.name());
+        pipeline.steps.insert(0, step);
+        pipeline
     }
 
     /// Leaves out the steps of that name, such as `microcompact`.

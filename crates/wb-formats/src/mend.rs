@@ -1,8 +1,10 @@
 //! What mends a session that a provider refuses.
 
+use std::collections::HashSet;
+
 use wb_dialect::{Dialect, Violation};
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
-use wb_message::{Edit, Message, Patch};
+use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{ChangeSet, Document, FormatError, MemoryParts, NotExpressible, Stamp, View, items};
 
@@ -27,9 +29,10 @@ pub struct Mended {
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// Calls without a result are answered, results without a call and second results go, a model that speaks first gets a
-/// message of the user in front, and of calls that have one id in several turns the later ones get another. What a
-/// format cannot hold of the last two stays, with the reason; of the others it is an error. A second run changes nothing.
+/// Calls without a result are answered, but for those of which another call of their message has the id. Results without a
+/// call and second results go, a model that speaks first gets a message of the user in front, and of calls that have one
+/// id in several turns the later ones get another. What a format cannot hold of the last two stays, with the reason; of
+/// the others it is an error. A second run changes nothing.
 pub fn mend(
     document: &dyn Document,
     conversation: &str,
@@ -65,7 +68,9 @@ fn patched(
         let changes = document.render(conversation, view, &wanted, stamp)?;
         Ok(Mended { changes, messages: after(patch, &view.messages), not_held: None })
     };
-    let pairs = Repair { in_flight: true, ..Repair::default() }.patch(&view.messages).unwrap_or_default();
+    let pairs = Repair { in_flight: true, ..Repair::default() }
+        .patch(&without_twins(&view.messages))
+        .unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
     if !is_refused(&violations_of(&first, dialects), "user-first") {
         return rendered(pairs);
@@ -77,6 +82,22 @@ fn patched(
         let held = with_user(&digest);
         held.or_else(|_| Ok(Mended { not_held: Some(why), ..rendered(pairs.clone())? }))
     })
+}
+
+/// Returns messages without the calls that wait although another one of their message has their id: no provider could tell
+/// which of them a result answers.
+fn without_twins(messages: &[Message]) -> Vec<Message> {
+    let pairing = Pairing::of(messages);
+    let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
+    let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
+    let mut without = messages.to_vec();
+    for call in pairing.dangling() {
+        let is_twin = key(*call).is_some_and(|key| !known.insert(key));
+        if let (true, Message::Assistant { content, .. }) = (is_twin, &mut without[call.message as usize]) {
+            content[call.block as usize] = Block::text("");
+        }
+    }
+    without
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.

@@ -16,6 +16,8 @@ pub const BRANCH_HEADER: &str = "[branch digest — archived from a path not tak
 pub const CLEARED_TOOL_RESULT: &str = "[Old tool result content cleared]";
 /// The start of a message that gives a file back after a compaction; a blank and the path follow.
 pub const RESTORED_FILE_PREFIX: &str = "[Restored file after compaction]";
+/// What stands for an image that was taken out of an older tool result.
+pub const REMOVED_IMAGE: &str = "[Old image removed]";
 /// What a call is answered with whose result never came.
 pub const INTERRUPTED: &str = "[Tool execution was interrupted]";
 /// Stands where the middle of a body was cut out.
@@ -173,7 +175,9 @@ pub fn is_cleared(content: &[Block]) -> bool {
 /// Returns whether a compaction wrote this message or its body: a digest, a file that was given back, what stands for
 /// what was dropped, cleared or collapsed, or a body that was shortened.
 pub fn is_of_a_compaction(message: &Message) -> bool {
-    let is_cut = |text: &str| [CLIP_MARK, LINES_CUT, PREVIEW_MARK].iter().any(|mark| text.contains(mark));
+    let is_cut = |text: &str| {
+        [CLIP_MARK, LINES_CUT, PREVIEW_MARK, REMOVED_IMAGE].iter().any(|mark| text.contains(mark))
+    };
     let texts =
         |content: &[Block], is: &dyn Fn(&str) -> bool| content.iter().filter_map(Block::as_text).any(is);
     match message {

@@ -27,6 +27,7 @@
 
 pub mod pass;
 pub mod microcompact;
+pub mod images;
 pub mod rehydrate;
 pub mod preview;
 pub mod oversized_result;
@@ -42,6 +43,7 @@ pub use wb_message::markers::{CLEARED_TOOL_RESULT, RESTORED_FILE_PREFIX};
 
 pub use collapse::Collapse;
 pub use drop_middle::DropMiddle;
+pub use images::{ImagePolicy, Images};
 pub use microcompact::{DEFAULT_KEEP_RECENT, Microcompact, clear_stale_tool_results, compactable_tool_names};
 pub use oversized_result::{
     ARTIFACT_COMPACTION, ARTIFACT_SETTINGS_KEY, ArtifactCompactionConfig, OversizedResult,

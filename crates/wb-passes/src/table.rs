@@ -6,7 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::pass::Pass;
-use crate::{Collapse, DropMiddle, Microcompact, OversizedResult, Preview, Repair, ToolOutput, Truncate};
+use crate::{
+    Collapse, DropMiddle, Images, Microcompact, OversizedResult, Preview, Repair, ToolOutput, Truncate,
+};
 
 /// What the patches of a pass change; a session's format may not be able to hold all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +36,16 @@ pub struct PassEntry {
 }
 
 /// The passes of this crate. A new one is a file and a row here.
-pub const PASSES: [PassEntry; 8] = [
+pub const PASSES: [PassEntry; 9] = [
     row::<Microcompact>(
         Effect::Clears,
         "cleared stale tool results",
         "bodies of older tool results whose tool can be run again",
+    ),
+    row::<Images>(
+        Effect::Shortens,
+        "took images out of older tool results",
+        "images in tool results before the last prompt, and all but the newest behind it",
     ),
     row::<Preview>(
         Effect::Shortens,

@@ -9,6 +9,7 @@ use wb_dialect::Dialect;
 use wb_formats::{FormatError, dialects_of, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
+use wb_passes::ImagePolicy;
 use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
 use wb_summarize::{FindingKind, audit};
 
@@ -82,7 +83,7 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     // The program ends soon: what was read is not given back piece by piece.
     let mut session = ManuallyDrop::new(Session::of(file, opened, policy, config.strategy, &config.catalog));
     session.window = session.window.min(window_that_is_full(&session));
-    let steps = session.strategy.within(&AN_ANSWER_HOLDS).cut_at(cut);
+    let steps = session.strategy.within(ImagePolicy::Keep, &AN_ANSWER_HOLDS).cut_at(cut);
     let mut outcome = ManuallyDrop::new(Outcome::of_steps(&mut session, steps));
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };

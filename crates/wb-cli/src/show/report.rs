@@ -9,6 +9,7 @@ use super::meter;
 use super::outline;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped, grouped_in, messages};
+use crate::option_values::Images;
 use crate::outcome::Outcome;
 use crate::session::Session;
 use crate::strategy::Strategy;
@@ -134,13 +135,17 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
     };
+    let images = match session.images {
+        Images::Keep => String::new(),
+        other => format!(" --images {}", other.name()),
+    };
     let place = match out {
         Some(out) => format!("-o {}", escaped(&shell_word(&out.display().to_string()))),
         None if session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };
     let options = session.policy.options();
-    format!("wb compact {}{strategy}{options}{} {place}", escaped(&file), escaped(more))
+    format!("wb compact {}{strategy}{images}{options}{} {place}", escaped(&file), escaped(more))
 }
 
 /// Writes the digest, if there is one.

@@ -99,7 +99,7 @@ fn the_settings_and_the_log_stand_where_the_help_says_also_with_variables() {
         .iter()
         .map(|row| row["key"].as_str().unwrap().trim_start_matches("hosts.").to_owned())
         .collect();
-    assert_eq!(keys.len(), 5 + HOSTS.len());
+    assert_eq!(keys.len(), 6 + HOSTS.len());
     for key in &keys {
         assert!(text.contains(key.as_str()), "{key}: {text}");
     }

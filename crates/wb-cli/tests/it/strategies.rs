@@ -1,8 +1,8 @@
 //! The strategies as a user tries them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Answer, wb};
+use crate::support::{Answer, wb, wb_of};
 
 const SESSION: &str = "fixtures/sessions/flaky-checkout.jsonl";
 const STRATEGIES: [&str; 4] = ["window-budget", "three-level", "policy", "ladder"];
@@ -26,6 +26,66 @@ fn every_strategy_condenses_and_names_itself() {
         let planned = json_of(&wb(&["plan", SESSION, "--strategy", strategy, "--window", "32k", "--json"]));
         assert_eq!(planned, condensed, "a plan shows what a condense does");
     }
+}
+
+/// A session of Claude Code with more screenshots than its window holds.
+fn screenshots() -> String {
+    let line = |id: String, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": id, "role": role, "content": content });
+        let line = json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message });
+        format!("{line}\n")
+    };
+    let mut lines = line("u".to_owned(), Value::Null, "user", json!("Look at each page."));
+    let mut last = "u".to_owned();
+    for nth in 0..12 {
+        let (call, result) = (format!("a{nth}"), format!("r{nth}"));
+        let shot = json!([{ "type": "tool_use", "id": call, "name": "screenshot", "input": {} }]);
+        lines += &line(call.clone(), json!(last), "assistant", shot);
+        let source = json!({ "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" });
+        let seen = json!([{ "type": "text", "text": "a page" }, { "type": "image", "source": source }]);
+        let content = json!([{ "type": "tool_result", "tool_use_id": call, "content": seen }]);
+        lines += &line(result.clone(), json!(call), "user", content);
+        last = result;
+    }
+    lines + &line("z".to_owned(), json!(last), "user", json!("And now?"))
+}
+
+#[test]
+fn images_are_taken_out_of_a_session_in_its_own_format_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shots.jsonl");
+    let before = screenshots();
+    std::fs::write(&file, &before).unwrap();
+    let file = file.to_str().unwrap();
+    let args = ["compact", file, "--window", "14k", "--reserve-tokens", "0"];
+    let options = ["--images", "marker", "--in-place", "--even-if-open", "--json"];
+    let done = json_of(&wb(&[&args[..], &options].concat()));
+    assert_eq!((&done["steps"], &done["shortened"]), (&json!(["images"]), &json!(12)), "{done}");
+    let after = std::fs::read_to_string(file).unwrap();
+    assert_eq!(after.matches("[Old image removed]").count(), 12);
+    assert_eq!(wb(&["undo", file, "--even-if-open"]).code, 0);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), before);
+    let kept = json_of(&wb(&[&args[..], &["--images", "keep", "--json"]].concat()));
+    assert_eq!((&kept["shortened"], kept["steps"][0].as_str()), (&json!(0), Some("digest")), "{kept}");
+    let shown = wb(&[&args[..], &["--images", "drop"]].concat()).stdout;
+    assert!(shown.contains("took images out of older tool results"), "{shown}");
+    assert!(shown.contains(" --images drop --window 14000"), "{shown}");
+}
+
+#[test]
+fn what_becomes_of_images_is_told_by_the_settings_and_what_a_format_cannot_hold_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join(".config/wb")).unwrap();
+    std::fs::write(home.path().join(".config/wb/config.toml"), "images = \"drop\"\n").unwrap();
+    let args = ["plan", "-", "--window", "14k", "--reserve-tokens", "0", "--json"];
+    let told = json_of(&wb_of(home.path(), &args, screenshots().as_bytes()));
+    assert_eq!(told["steps"], json!(["images"]), "{told}");
+    let file = "crates/wb-formats/tests/fixtures/opencode/session.json";
+    let left_out =
+        |words: &[&str]| json_of(&wb(&[&["plan", file, "--json"], words].concat()))["left_out"].clone();
+    let why = json!({ "step": "images", "why": "a result is sent as it was or cleared" });
+    assert_eq!(left_out(&["--images", "marker"])[0], why);
+    assert!(!left_out(&[]).as_array().unwrap().contains(&why));
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use wb_budget::{ModelCard, Usage};
 use wb_conductor::{AgentSettings, CondenseOpts, ReplyDraft, SettingsError};
-use wb_message::Message;
+use wb_message::markers::REMOVED_IMAGE;
+use wb_message::{Block, Message};
 use wb_summarize::StopReason;
 use wb_summarize::scripted::{Script, ScriptedInvoker};
 use wb_testkit::script;
@@ -74,6 +76,28 @@ fn an_unknown_key_a_wrong_type_and_a_bad_range_are_refused_by_name() {
 
 fn session() -> Vec<Message> {
     script("u\"port it\" [u*200 a*500:read(src/a.rs) t*600 a*20]x20 u\"and now?\"")
+}
+
+#[test]
+fn images_of_older_results_go_as_the_settings_say() {
+    let said = |policy: &str| {
+        let sections = json!({ "context_transform": { "images": policy } });
+        let json =
+            json!({ "context_policy": { "max_output_tokens": 1000 }, "sections": sections }).to_string();
+        let settings = AgentSettings::from_json(&json).unwrap();
+        let mut context = settings.context(&ModelCard::with_window(12_000), None).unwrap();
+        let mut messages = script("u [a:bash t]x10 a u");
+        for message in &mut messages {
+            if let Message::ToolResult { content, .. } = message {
+                *content = vec![Block::image("image/png", "iVBORw0K")];
+            }
+        }
+        let _ = context.before_request(&mut messages);
+        messages[2].blocks().to_vec()
+    };
+    assert_eq!(said("marker"), [Block::text(REMOVED_IMAGE)]);
+    assert_eq!(said("drop"), said("marker"), "a result says something");
+    assert!(refused(r#"{"sections": {"context_transform": {"images": "hide"}}}"#).contains("`marker`"));
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use wb_budget::{AUTO_CONDENSE_POLICY, Budget, ModelCard, TokenCounter, TokenHeur
 use wb_budget::{estimate_message_tokens, estimate_tokens};
 use wb_conductor::{CondenseOpts, Pipeline, Step, Unchanged, compact_locally};
 use wb_message::markers::{DROPPED_MARK, Visibility, is_pinned, is_prompt, visibility};
-use wb_message::{Edit, Message, Origin, Pairing, last_prompt_start};
-use wb_passes::{ArtifactCompactionConfig, Goal, OversizedResult, Pass, Repair, Truncate};
+use wb_message::{Block, Edit, Message, Origin, Pairing, last_prompt_start};
+use wb_passes::{ArtifactCompactionConfig, Goal, ImagePolicy, OversizedResult, Pass, Repair, Truncate};
 use wb_testkit::fit_laws::{self, Landing};
 use wb_testkit::{laws, script, strategies};
 
@@ -218,6 +218,34 @@ fn the_presets_are_lists_of_steps() {
         names(&preset("ladder").max_restored(0).without("preview")),
         "[microcompact, tool-output, digest, drop-middle]"
     );
+}
+
+#[test]
+fn images_go_first_and_only_where_that_is_asked_for() {
+    let mut messages = vec![Message::user("Look at each page.")];
+    for nth in 0..14 {
+        let id = format!("c{nth}");
+        messages.push(Message::assistant_blocks(vec![Block::call(&id, "screenshot", json!({}))]));
+        let content = vec![Block::text("a page"), Block::image("image/png", "iVBORw0K")];
+        let tool_name = "screenshot".to_owned();
+        messages.push(Message::ToolResult { tool_call_id: id, tool_name, content, is_error: false });
+    }
+    messages.extend([Message::assistant("Seen."), Message::user("And now?")]);
+    let steps = |policy: ImagePolicy| {
+        let mut after = messages.clone();
+        let settings = window(16_000).pipeline(Pipeline::default().images(policy));
+        let report = compact_locally(&mut after, &settings, &AUTO);
+        laws::pairs_intact(&messages, &after);
+        let names: Vec<String> = report.steps.iter().map(|step| step.name.clone()).collect();
+        (names, report.previewed.len(), after.len())
+    };
+    assert!(estimate_tokens(&messages) > 12_000);
+    assert_eq!(steps(ImagePolicy::Marker), (vec!["images".to_owned()], 14, messages.len()));
+    assert_eq!(steps(ImagePolicy::Drop), (vec!["images".to_owned()], 14, messages.len()));
+    let (kept, n_changed, _) = steps(ImagePolicy::Keep);
+    assert!(kept.contains(&"digest".to_owned()) && n_changed == 0, "{kept:?}");
+    let named = Pipeline::of(&json!([{"step": "images", "policy": "drop"}, "digest"])).unwrap();
+    assert_eq!(format!("{:?}", named.images(ImagePolicy::Marker).steps), "[images, digest]");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use wb_record::{
     Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
 };
 
-use super::appended::message_of;
+use super::appended::{message_of, refused};
 use super::message_list::{Fate, Layout, List, Record};
 
 /// Records that are read sooner than another thread begins.
@@ -58,6 +58,9 @@ impl Document for ListDocument {
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
+        if let Some(why) = self.abilities().fold_head.why_not() {
+            return Err(refused(wanted, why));
+        }
         let list = self.list(wanted.conversation);
         let list = list.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
         let text = self.text();

@@ -1,13 +1,17 @@
 //! What is written into composed sessions of Claude Code.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use wb_budget::{TokenCounter, TokenHeuristic, WeighedTranscript};
 use wb_message::outline::outline;
 use wb_message::{Block, Message, markers};
-use wb_record::{Document, Item, NotExpressible, View};
+use wb_passes::{Goal, ImagePolicy, Images, Pass};
+use wb_record::{Document, Item, NotExpressible, View, items};
 
 use crate::laws::said;
-use crate::support::claude::{appended, digest, open, write};
+use crate::support::claude::{appended, digest, lines, open, write};
 use crate::support::fixture;
 
 fn opened(name: &str) -> (Box<dyn Document>, View) {
@@ -220,6 +224,46 @@ fn what_cannot_be_said_is_refused_by_name() {
     assert!(write(document.as_ref(), &view, &[]).is_err());
     let other = opened("claude-code/split.jsonl").1;
     assert!(write(document.as_ref(), &other, &[Item::Same(1)]).is_err());
+}
+
+#[test]
+fn an_image_of_an_older_result_goes_and_what_stands_beside_it_stays() {
+    let image =
+        json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } });
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": id, "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": { "file_path": "a.png" } }]);
+    let seen = json!([{ "type": "text", "text": "two pixels" }, image]);
+    let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": seen }]);
+    let shown = json!([{ "type": "text", "text": "Now like here." }, image]);
+    let mut document = open(lines(&[
+        line("u1", Value::Null, "user", json!("look")),
+        line("a1", json!("u1"), "assistant", call),
+        line("u2", json!("a1"), "user", result),
+        line("u3", json!("u2"), "user", shown),
+    ]));
+    let view = document.view("").unwrap();
+    let counter: Arc<dyn TokenCounter> = Arc::new(TokenHeuristic::DEFAULT);
+    let weighed = WeighedTranscript::new(&view.messages, &counter);
+    let patch = Images { policy: ImagePolicy::Marker }.plan(&weighed, Goal::target(0)).unwrap();
+    let set = write(document.as_ref(), &view, &items(&patch, view.messages.len())).unwrap();
+    document.commit(&set).unwrap();
+    let new = appended(&set);
+    let results: Vec<&Value> = new
+        .iter()
+        .map(|line| &line["message"]["content"][0])
+        .filter(|it| it["type"] == "tool_result")
+        .collect();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["tool_use_id"], "t1");
+    assert_eq!(results[0]["content"], format!("two pixels\n{}", markers::REMOVED_IMAGE));
+    let after = document.view("").unwrap().messages;
+    assert_eq!(after.len(), view.messages.len());
+    assert_eq!(after[3], view.messages[3], "what the user showed stays");
+    document.commit(&set.inverse()).unwrap();
+    assert_eq!(document.view("").unwrap().messages, view.messages);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
+use wb_formats::mend;
 use wb_message::{Message, markers};
 use wb_record::{Document, Item, MemoryParts, Note, Stamp, View};
 use wb_testkit::laws::said;
@@ -129,4 +130,51 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
         assert_eq!((repair(&mut body, dialect), &body), (Vec::new(), &once));
         assert!(validate(&body, dialect).len() <= n_before);
     }
+}
+
+#[test]
+fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "Read", "input": {} });
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": id, "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
+    let bytes = lines(&[
+        line("u1", Value::Null, "user", json!("look")),
+        line("a1", json!("u1"), "assistant", json!([call("t1"), call("t2"), call("t1"), call("t2")])),
+        line("u2", json!("a1"), "user", result),
+    ]);
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let mended = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    let answered: Vec<&str> = mended.messages.iter().flat_map(Message::answered_ids).collect();
+    assert_eq!(answered, ["t1", "t2"]);
+    document.commit(&mended.changes).unwrap();
+    let now = document.view("").unwrap();
+    assert_eq!(said(&now.messages), said(&mended.messages));
+    assert!(mend(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+}
+
+#[test]
+fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
+    let line = |id: &str, role: &str, content: Value| {
+        let message = json!({ "role": role, "content": content });
+        json!({ "type": "message", "id": id, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
+    let result = || json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
+    let bytes = lines(&[
+        json!({ "type": "session_start", "id": "d", "version": "0.81.0" }),
+        line("m1", "user", json!("look")),
+        line("m2", "assistant", call),
+        line("m3", "user", result()),
+        line("m4", "user", result()),
+        line("m5", "assistant", json!([{ "type": "text", "text": "Seen." }])),
+    ]);
+    let document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    assert_eq!(view.messages.len(), 5);
+    let refused = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("the format droid cannot hold it: "), "{refused}");
 }

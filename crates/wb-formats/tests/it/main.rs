@@ -24,6 +24,7 @@ mod fuzzed;
 mod codex;
 mod sessions;
 mod codex_sessions;
+mod pi_sessions;
 mod usage;
 mod round_trips;
 mod broken;

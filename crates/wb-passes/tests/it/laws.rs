@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use wb_budget::{estimate_message_tokens, estimate_tokens};
-use wb_message::markers::{CLIP_MARK, is_cleared};
-use wb_message::{Message, ToolVocabulary};
-use wb_passes::{MIN_PREVIEW_BYTES, Microcompact, Preview};
+use wb_message::block::joined_text;
+use wb_message::markers::{CLIP_MARK, REMOVED_IMAGE, is_cleared};
+use wb_message::{Block, Content, Message, ToolVocabulary, last_prompt_start};
+use wb_passes::{DEFAULT_KEEP_RECENT, ImagePolicy, Images, MIN_PREVIEW_BYTES, Microcompact, Preview};
 use wb_testkit::{pass_laws, script, strategies};
 
 fn vocabulary() -> impl Strategy<Value = ToolVocabulary> {
@@ -15,6 +16,12 @@ fn vocabulary() -> impl Strategy<Value = ToolVocabulary> {
         ToolVocabulary::CLAUDE_CODE,
         nothing,
     ])
+}
+
+/// Tells a tool result with images.
+fn has_images(message: &Message) -> bool {
+    let is_image = |block: &Block| matches!(block, Block::Image { .. });
+    matches!(message, Message::ToolResult { content, .. } if content.iter().any(is_image))
 }
 
 fn target() -> impl Strategy<Value = u64> {
@@ -38,6 +45,22 @@ proptest! {
             prop_assert!(estimate_message_tokens(new) < estimate_message_tokens(old), "each one is a gain");
         }
         prop_assert!(vocabulary.tools.is_empty() <= (after == messages), "no tool is known, none is cleared");
+    }
+
+    #[test]
+    fn images_keep_the_laws(
+        messages in strategies::transcript(),
+        policy in prop::sample::select(vec![ImagePolicy::Keep, ImagePolicy::Marker, ImagePolicy::Drop]),
+    ) {
+        let after = pass_laws::all(&Images { policy }, &messages, 0);
+        prop_assert!(policy != ImagePolicy::Keep || after == messages, "those that are kept are kept");
+        let turn = last_prompt_start(&messages).unwrap_or(0);
+        for (at, (old, new)) in messages.iter().zip(&after).enumerate().filter(|(_, (old, new))| old != new) {
+            prop_assert!(has_images(old) && !has_images(new), "only results with images change, and none is left");
+            prop_assert!(!joined_text(new.blocks()).trim().is_empty(), "no result becomes empty");
+            let n_newer = messages[at + 1..].iter().filter(|it| has_images(it)).count();
+            prop_assert!(at < turn || n_newer >= DEFAULT_KEEP_RECENT, "message {} is looked at still", at);
+        }
     }
 
     #[test]
@@ -79,4 +102,41 @@ fn a_preview_takes_from_the_largest_first() {
     let after = pass_laws::all(&Preview::default(), &messages, 3_000);
     assert_ne!(after[2], messages[2]);
     assert_eq!(after[3], messages[3], "the small one stays whole");
+}
+
+/// The user shows an image and asks for screenshots, so many in each turn.
+fn with_screenshots(n_each_turn: [usize; 2]) -> Vec<Message> {
+    let image = || Block::image("image/png", "iVBORw0K");
+    let mut messages = Vec::new();
+    for (turn, n) in n_each_turn.into_iter().enumerate() {
+        messages.push(Message::user(Content::Blocks(vec![Block::text("Like here."), image()])));
+        for nth in 0..n {
+            let id = format!("c{turn}-{nth}");
+            messages.push(Message::assistant_blocks(vec![Block::call(
+                &id,
+                "screenshot",
+                serde_json::json!({}),
+            )]));
+            let content = vec![Block::text(format!("shot {turn}-{nth}")), image()];
+            let (tool_call_id, tool_name) = (id, "screenshot".to_owned());
+            messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error: false });
+        }
+    }
+    messages
+}
+
+#[test]
+fn images_of_older_turns_go_and_the_model_still_sees_the_newest_of_its_turn_and_what_the_user_showed() {
+    let messages = with_screenshots([2, 8]);
+    let after = pass_laws::all(&Images::default(), &messages, 0);
+    let lost: Vec<String> = messages
+        .iter()
+        .zip(&after)
+        .filter(|(old, new)| old != new)
+        .map(|(_, new)| joined_text(new.blocks()).into_owned())
+        .collect();
+    let marked = ["0-0", "0-1", "1-0", "1-1"].map(|shot| format!("shot {shot}\n{REMOVED_IMAGE}"));
+    assert_eq!(lost, marked);
+    let dropped = pass_laws::all(&Images { policy: ImagePolicy::Drop }, &messages, 0);
+    assert_eq!(dropped[2].blocks(), [Block::text("shot 0-0")]);
 }
