@@ -231,9 +231,9 @@ fn a_short_first_request_stays_word_for_word_also_in_a_tiny_digest() {
 
 #[test]
 fn a_long_reply_gives_way_in_its_middle_and_what_was_run_is_told_behind_it() {
-    let rows: String = (1..=200).map(|n| format!("| {n} | part {n} of the list |\n")).collect();
+    let rows: Vec<String> = (1..=200).map(|n| format!("| {n} | part {n} of the list |")).collect();
     let mut messages = script(r#"u"List the parts." a:bash(make) t"done""#);
-    messages.push(Message::assistant(format!("All parts:\n{rows}Which one first?")));
+    messages.push(Message::assistant(format!("All parts:\n{}\nWhich one first?", rows.join("\n"))));
     messages
         .extend((0..2).flat_map(|n| script(&format!("u\"Do part {n} next.\" a\"Part {n} is done now.\""))));
     for max_chars in [2_500, 3_000, 4_000] {
