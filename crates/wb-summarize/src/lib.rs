@@ -23,6 +23,7 @@
 //! ```
 
 mod bytes;
+mod excerpt;
 mod shell;
 mod outcome;
 pub mod words;
@@ -36,7 +37,6 @@ pub mod digest;
 pub mod prompt;
 pub mod facts;
 mod evidence;
-mod excerpt;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;
