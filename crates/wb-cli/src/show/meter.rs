@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use crate::escape::escaped;
-use crate::json::by_kind;
-use crate::json::words_of;
+use crate::json::{by_kind, words_of};
 use crate::number::{grouped, grouped_in, messages};
 use crate::session::Session;
 use crate::style::{BAD, DIM, GOOD, WARN};

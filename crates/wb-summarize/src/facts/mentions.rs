@@ -190,7 +190,7 @@ impl Mentions {
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
                 let text = own.trim_end();
-                let defines = defined_name(text).filter(|_| by == By::Tool).unwrap_or_default();
+                let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
             }
             if at.start - start < LINE_BYTES {
