@@ -49,7 +49,11 @@ impl Strategy {
         if self.why_not_held(able).is_some() {
             return pipeline;
         }
-        pipeline.steps.retain(|step| why_left_out(step, able).is_none());
+        if able.insert.why_not().is_some() {
+            pipeline = pipeline.max_restored(0);
+        }
+        let is_held = |step: &Step| matches!(step, Step::Restore(_)) || why_left_out(step, able).is_none();
+        pipeline.steps.retain(is_held);
         for step in &mut pipeline.steps {
             if let Step::Digest(digest) = step {
                 digest.keep_prompt &= able.fold_inside.is_there();

@@ -164,10 +164,11 @@ impl Sections {
             &mut left,
         );
         let at = Section::Objective as usize;
-        // What the user asked for first stays word for word if it is short, also where there is room for little else.
+        // What the user asked for first stays word for word if it is short, also where there is room for little else, and
+        // where it takes no more than half.
         let first = self.entries[at].first().filter(|entry| entry.starts_with(FIRST));
-        let whole =
-            first.map(|entry| size(entry)).filter(|n_chars| *n_chars <= SHORT_REQUEST_CHARS.min(left));
+        let most_whole = SHORT_REQUEST_CHARS.min(left).max(room / 2);
+        let whole = first.map(|entry| size(entry)).filter(|n_chars| *n_chars <= most_whole);
         let most = entry_chars(room, SHARES[at]).max(whole.unwrap_or(SHORT_REQUEST_CHARS.min(room / 2)));
         take_fitting(
             &self.entries[at][..first.iter().len()],
@@ -186,6 +187,11 @@ impl Sections {
                     take_whole(entries, chosen, &mut share, &mut left);
                 } else {
                     let mut most = entry_chars(room, percent);
+                    let latest = entries.iter().position(|entry| entry.starts_with(LATEST));
+                    if let Some(latest) = latest.filter(|latest| *latest >= chosen.len()) {
+                        // So does what the user asked for last in a quarter.
+                        take_fitting(&entries[..=latest], chosen, room / 4, &mut share, &mut left);
+                    }
                     if at == Section::Turns as usize {
                         if chosen.is_empty() {
                             let newest = &entries[..entries.len().min(1)];
@@ -468,6 +474,24 @@ mod tests {
             assert!(rendered.chars().count() <= max_chars, "{max_chars}: {rendered}");
         }
         assert_eq!(sections.render(30), "# Carryover\n9 messages elided.");
+    }
+
+    #[test]
+    fn what_was_asked_for_first_and_last_stays_whole_in_half_and_in_a_quarter_of_the_room() {
+        let mut sections = Sections::default();
+        let words = |label: &str, n_words: usize| [label, &"word ".repeat(n_words), "end"].concat();
+        let (first, latest) = (words(FIRST, 180), words(LATEST, 80));
+        sections.add(Section::Objective, first.clone());
+        sections.add(Section::Objective, latest.clone());
+        for n in 0..200 {
+            sections.add(Section::Objective, format!("{EARLIER}also look at {n}"));
+            sections.add(Section::Status, format!("- line {n} of a long status"));
+        }
+        let rendered = sections.render(2_400);
+        assert!(rendered.contains(&first) && rendered.contains(&latest), "{rendered}");
+        let rendered = sections.render(1_500);
+        assert!(!rendered.contains(&first) && !rendered.contains(&latest), "{rendered}");
+        assert!(rendered.contains(LATEST) && rendered.contains("line 0"), "{rendered}");
     }
 
     #[test]

@@ -212,6 +212,17 @@ impl<'a> LocalDigest<'a> {
         self.requests().next().filter(|_| self.facts.has_first())
     }
 
+    /// Returns what was asked for first and last as a digest tells it, without what a reader sees anyway.
+    pub fn requests_to_tell(&self) -> String {
+        let (first, last) = (self.first_request(), self.requests().next_back());
+        let last = last.filter(|last| first.is_none_or(|first| first.start != last.start));
+        let told = [(FIRST, first), (LATEST, last)].into_iter().filter_map(|(label, turn)| {
+            let turn = turn.filter(|turn| !self.is_shown(turn.start))?;
+            Some(labelled_words(label, &turn.asked))
+        });
+        told.collect::<Vec<_>>().join("\n")
+    }
+
     /// The first request leads, then the goal in the words of a model, then the newest.
     fn objective(&self, out: &mut Sections, max_chars: usize) {
         let first = self.first_request();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use wb_budget::{TokenHeuristic, plan_cut, prefix_sums};
+use wb_budget::{BudgetSplit, TokenHeuristic, plan_cut, prefix_sums};
 use wb_message::markers::{is_pinned, is_prompt};
 use wb_message::{Edit, Message, Patch, runs};
 use wb_summarize::{
@@ -88,11 +88,11 @@ impl<'a> StepRunner<'a, '_> {
         let kept = self.prompt_to_keep(step, &places, cut);
         let ranges = self.going(cut, kept);
         let last = ranges.last()?.clone();
-        let head = self.head_before(cut);
+        let head = self.head_before(cut, kept);
         let gone: u64 =
             ranges.iter().map(|range| self.draft.prefix[range.end] - self.draft.prefix[range.start]).sum();
         let freed = self.draft.input.total_tokens().saturating_sub(self.draft.total() - gone);
-        let most = self.split.digest.saturating_add(head.lines_tokens);
+        let most = head.own_tokens.saturating_add(head.lines_tokens);
         let room = most.min(freed / 2).max(head.least_tokens);
         if room >= freed {
             return None;
@@ -106,7 +106,7 @@ impl<'a> StepRunner<'a, '_> {
         Some(head)
     }
 
-    fn head_before(&self, cut: usize) -> Head<'a> {
+    fn head_before(&self, cut: usize, kept: Option<usize>) -> Head<'a> {
         let input = self.draft.input;
         let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
         let cut = first.unwrap_or(input.messages.len());
@@ -120,8 +120,25 @@ impl<'a> StepRunner<'a, '_> {
         let least = LocalDigest::new(&facts, n_elided).least();
         let least = input.counter.message(&digest_message(CondenseScope::Session, least, timestamp));
         let lines_tokens = self.needed_lines(&facts, cut);
-        let own_tokens = self.split.digest;
+        let stays = |at: usize| at >= cut || Some(at) == kept;
+        let own_tokens = self.split.digest.saturating_add(self.request_tokens(&facts, &stays));
         Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
+    }
+
+    /// Returns the room beside its share that a digest needs to tell whole what was asked for first and last: what no other part
+    /// may have, and with the share no more than a quarter of the limit.
+    fn request_tokens(&self, facts: &Facts, stays: &dyn Fn(usize) -> bool) -> u64 {
+        let BudgetSplit { room, tail, digest, restored, .. } = self.split;
+        let free = room.saturating_sub(tail.saturating_add(digest).saturating_add(restored));
+        let most = free.min((self.budget.limit / 4).saturating_sub(digest));
+        if most == 0 || !self.budget.has_target() {
+            return 0;
+        }
+        let n_messages = self.draft.input.messages.len();
+        let told = within_transcript(facts, n_messages, &|at, _| stays(at), |shows| {
+            LocalDigest::new(facts, 0).beside(shows).requests_to_tell()
+        });
+        self.draft.input.counter.text(&told).min(most)
     }
 
     /// Returns how much room the lines below the digest need, no more than they may have: files get the rest.

@@ -28,6 +28,55 @@ fn turn(n: usize) -> Vec<Message> {
     messages
 }
 
+/// A request of so many lines.
+fn long_request(n_lines: usize) -> String {
+    let lines =
+        (1..=n_lines).map(|n| format!("{n}. Part {n} of the importer reads the rates of column {n} anew."));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Compacts a session over and over that began with a request, and returns its last digest and what that weighs.
+fn digest_after(n_compactions: usize, first: &str, mut context: AgentContext) -> (String, u64) {
+    let mut messages = vec![Message::user(first)];
+    let (mut digest, mut tokens) = (String::new(), 0);
+    let mut n_done = 0;
+    for n in 1.. {
+        messages.extend(turn(n));
+        let report = context.compact_locally(&mut messages, &AUTO);
+        if report.cut > 0 {
+            n_done += 1;
+            digest = messages.iter().find_map(digest_body).expect("a digest").into_owned();
+            tokens = report.digest_tokens;
+        }
+        if n_done == n_compactions {
+            break;
+        }
+    }
+    (digest, tokens)
+}
+
+#[test]
+fn a_long_first_request_is_told_whole_where_a_quarter_of_the_limit_holds_it() {
+    let first = long_request(70);
+    for n_compactions in [1, 5] {
+        let (digest, _) = digest_after(n_compactions, &first, AgentContext::with(window(32_000)));
+        let lost: Vec<&str> = first.lines().filter(|line| !digest.contains(line)).collect();
+        assert!(lost.is_empty(), "{lost:?} lost:\n{digest}");
+    }
+    // Here a quarter does not hold it.
+    let (digest, tokens) = digest_after(1, &first, AgentContext::with(window(8_000)));
+    assert!(digest.contains("1. Part 1 ") && !digest.contains("35. Part 35 "), "{digest}");
+    assert!(tokens < 1_500, "{tokens}");
+}
+
+#[test]
+fn where_no_file_is_given_back_the_digest_has_its_lines_all_the_same() {
+    let settings = window(32_000).max_restored(0);
+    let (digest, tokens) = digest_after(1, FIRST, AgentContext::with(settings.clone()));
+    let share = settings.budget().expect("a window").digest;
+    assert!(tokens > share, "{tokens} of {share} and lines:\n{digest}");
+}
+
 #[test]
 fn after_twenty_compactions_a_context_knows_what_was_there_from_the_start() {
     let mut context = AgentContext::with(window(32_000));

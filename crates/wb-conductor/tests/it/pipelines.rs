@@ -215,8 +215,8 @@ fn the_presets_are_lists_of_steps() {
     assert_eq!(names(&preset("three-level")), "[tool-output, collapse, preview, drop-middle]");
     assert_eq!(names(&preset("policy")), "[oversized-result, truncate, repair]");
     assert_eq!(
-        names(&preset("ladder").max_restored(0).without("preview")),
-        "[microcompact, tool-output, digest, drop-middle]"
+        names(&preset("ladder").without("preview")),
+        "[microcompact, tool-output, digest, drop-middle, restore]"
     );
 }
 
