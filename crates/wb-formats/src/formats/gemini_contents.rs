@@ -10,7 +10,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 
 use super::content_value::{in_users_place, list};
 use super::fields::take_text;
-use super::gemini_part::{Part, parts, parts_of, with_body};
+use super::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 use super::list_document::open;
 use super::message_list::{Fate, Layout, List, Record, Shape};
 
@@ -100,15 +100,10 @@ pub(super) fn number_calls(messages: &mut [Message]) {
     }
 }
 
-/// Returns a new result as a part; an id that we gave is not told, since its call has none.
-fn response(id: &str, name: &str, text: &str, is_error: bool) -> Value {
-    let key = if is_error { "error" } else { "output" };
-    let mut response = json!({ "name": name, "response": { key: text } });
+/// Returns the id of a call that is told; one that we gave is not, since its call has none.
+fn told(id: &str) -> Option<&str> {
     let is_ours = id.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u32>().is_ok());
-    if !is_ours {
-        response["id"] = id.into();
-    }
-    json!({ "functionResponse": response })
+    (!is_ours).then_some(id)
 }
 
 /// One record per side that speaks.
@@ -138,7 +133,8 @@ impl Shape for ContentShape {
                 if content.iter().any(|block| block.as_text().is_none()) {
                     return Err(more());
                 }
-                ("user", vec![response(tool_call_id, tool_name, &joined_text(content), *is_error)])
+                let text = joined_text(content);
+                ("user", vec![part_of_result(told(tool_call_id), tool_name, &text, *is_error)])
             }
             message => match in_users_place(message)? {
                 Content::Text(text) => ("user", vec![json!({ "text": text })]),

@@ -120,7 +120,7 @@ fn is_repeated(messages: &[Message]) -> bool {
 
 /// Mends a session as `wb repair` does and reads what is there then; what was written can be taken back, and a second
 /// mend changes nothing. Returns what is read, and whether something was written.
-fn written(bytes: &[u8]) -> Result<(View, bool), String> {
+pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
     let view = document.view(&name).map_err(|error| error.to_string())?;
