@@ -63,7 +63,7 @@ fn patched(
     stamp: &Stamp,
 ) -> Result<Mended, NotExpressible> {
     let rendered = |patch: Patch| {
-        let patch = view.provenance.with_whole_records(patch);
+        let patch = view.with_whole_records(patch);
         let wanted = items(&patch, view.messages.len());
         let changes = document.render(conversation, view, &wanted, stamp)?;
         Ok(Mended { changes, messages: after(patch, &view.messages), not_held: None })

@@ -67,7 +67,7 @@ impl Layout for GeminiContents {
 
     fn complete(&self, json: &[u8], _: &List, view: &mut View) {
         view.model = text(json, &["model"]).map(|it| it.trim_start_matches("models/").to_owned());
-        number_calls(&mut view.messages);
+        number_calls(view);
     }
 }
 
@@ -75,7 +75,8 @@ impl Layout for GeminiContents {
 const NUMBERED: &str = "call-";
 
 /// Gives calls without an id a number, and their results that of the call that they answer.
-pub(super) fn number_calls(messages: &mut [Message]) {
+pub(super) fn number_calls(view: &mut View) {
+    let View { messages, provenance, .. } = view;
     let mut n_calls = 0;
     let mut open: HashMap<String, std::collections::VecDeque<String>> = HashMap::new();
     for message in messages {
@@ -86,6 +87,7 @@ pub(super) fn number_calls(messages: &mut [Message]) {
                     if id.is_empty() {
                         n_calls += 1;
                         *id = format!("{NUMBERED}{n_calls}");
+                        provenance.name_call(id.clone());
                         open.entry(name.clone()).or_default().push_back(id.clone());
                     }
                 }

@@ -178,3 +178,48 @@ fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
     let refused = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
     assert!(refused.starts_with("the format droid cannot hold it: "), "{refused}");
 }
+
+#[test]
+fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
+    let call = |name: &str| json!({ "functionCall": { "name": name, "args": {} } });
+    let result =
+        |name: &str| json!({ "functionResponse": { "name": name, "response": { "output": "a.rs" } } });
+    let text = || json!({ "text": "And hurry." });
+    let of = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
+    let both = || of("model", json!([call("ls"), call("ls")]));
+    let first = || of("user", json!([text()]));
+    let done = || of("model", json!([{ "text": "Done." }]));
+    for contents in [
+        json!([first(), both(), of("user", json!([result("ls"), text()]))]),
+        json!([first(), both(), of("user", json!([text(), result("ls")])), done(), first()]),
+        json!([
+            first(),
+            of("model", json!([call("ls"), call("cat"), call("ls"), call("cat")])),
+            of("user", json!([result("cat"), result("ls"), text()]))
+        ]),
+        json!([first(), both(), of("user", json!([text()])), done(), of("user", json!([result("ls")]))]),
+        json!([
+            first(),
+            of("model", json!([call("ls")])),
+            first(),
+            of("model", json!([call("ls")])),
+            of("user", json!([result("ls"), text()])),
+            done()
+        ]),
+    ] {
+        let mut document = of_parts(MemoryParts::of(contents.to_string().into_bytes()));
+        assert_eq!(document.format().name(), "gemini-contents");
+        let view = document.view("").unwrap();
+        let mended = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+        assert!(!mended.changes.is_empty(), "{contents}");
+        document.commit(&mended.changes).unwrap();
+        let now = document.view("").unwrap();
+        assert_eq!(said(&now.messages), said(&mended.messages), "{contents}");
+        assert!(
+            mend(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty(),
+            "{contents}"
+        );
+        document.commit(&mended.changes.inverse()).unwrap();
+        assert_eq!(document.parts().whole("").unwrap(), contents.to_string().into_bytes());
+    }
+}
