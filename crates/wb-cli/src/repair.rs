@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
-use wb_dialect::{Dialect, Violation, repair as mend_request, validate};
-use wb_formats::{dialects_of, mend, newest};
+use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
+use wb_formats::{dialects_of, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{Access, ChangeSet, Document, History, NotExpressible, ONLY_CONVERSATION, View, What, json};
 
@@ -149,7 +149,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let view = document.view(&conversation).map_err(failed)?;
     let dialects = dialects_of(view.format);
     let before = Validity::of(&view.messages, dialects);
-    let done = mend(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
+    let done = wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
         let file = path.display().to_string();
         let hint = hint(document.as_ref(), Some(&error), path);
         UserError::of_file(file, error.to_string(), hint)
@@ -185,7 +185,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     let Request { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
-    let mended = mend_request(&mut body, dialect);
+    let mended = repair_request(&mut body, dialect);
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,

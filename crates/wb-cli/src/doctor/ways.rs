@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use wb_dialect::Dialect;
-use wb_formats::{dialects_of, mend};
+use wb_formats::{dialects_of, repair};
 use wb_message::Patch;
 use wb_record::{NotExpressible, items};
 
@@ -88,7 +88,7 @@ fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
 /// Returns the rules that are broken still after a mend, nothing where there is none that can be written, and what helps
 /// where the agent does it itself.
 fn after_repair(session: &Session, dialects: &[Dialect]) -> (Option<HashSet<String>>, Option<&'static str>) {
-    let done = mend(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
+    let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(done) if !done.changes.is_empty() => (Some(broken(&Validity::of(&done.messages, dialects))), None),
         Err(why @ NotExpressible::ByAgent { .. }) => (None, Some(why.hint())),
