@@ -93,7 +93,7 @@ impl Document for PiDocument {
         let (context, unread) = session.context_and_notes(session.leaf()).map_err(of_log)?;
         view.notes = self.notes(&unread);
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
-            view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
+            view.notes.push(Note::compaction(*tokens_before));
         }
         view.model = context.model.clone().or_else(|| session.header().model_id.clone());
         for (at, (entry, message)) in context.entries.iter().zip(&context.messages).enumerate() {

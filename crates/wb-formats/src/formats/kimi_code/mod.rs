@@ -101,7 +101,7 @@ impl Document for KimiCodeDocument {
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&history.model);
-        let compacted = history.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        let compacted = history.tokens_before.map(Note::compaction);
         view.notes = history.end.notes(passed).into_iter().chain(compacted).collect();
         Ok(view)
     }

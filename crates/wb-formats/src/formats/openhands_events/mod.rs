@@ -113,7 +113,7 @@ impl Document for EventsDocument {
         let mut view = View::new(NAME, VOCABULARY);
         view.model = model;
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
-        let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: 0 });
+        let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: None });
         view.notes = self.end.notes(passed).into_iter().chain(condensed).collect();
         Ok(view)
     }
