@@ -11,7 +11,7 @@ mod strategy;
 
 use serde_json::Value;
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_formats::{Document, View, dialects_of, mend, newest, violations_of};
+use wb_formats::{Document, View, dialects_of, newest, violations_of};
 use wb_message::{Block, Message};
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
 use wb_testkit::laws;
@@ -110,7 +110,7 @@ fn repair_request(body: &Value, dialect: Dialect) {
 
 /// Mends a session as `wb repair` does: what is written is read again as it was planned, and taken back it is the same bytes.
 fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, bytes: &[u8]) {
-    let Ok(mended) = mend(document.as_ref(), name, view, &STAMP) else { return };
+    let Ok(mended) = wb_formats::repair(document.as_ref(), name, view, &STAMP) else { return };
     let own = dialects_of(view.format);
     let (before, after) = (refused(&view.messages, own), refused(&mended.messages, own));
     assert!(after.len() <= before.len(), "{before:?}, then {after:?}");
@@ -124,7 +124,7 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
     }
     let now = document.view(name).expect("what was mended can be read");
     assert_eq!(said(&now.messages), said(&mended.messages), "read otherwise than planned");
-    let again = mend(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
+    let again = wb_formats::repair(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
     assert_eq!(again, Ok(ChangeSet::default()), "a second repair changes something");
     document.commit(&mended.changes.inverse()).expect("what was mended can be taken back");
     assert_eq!(document.parts().whole("").expect("memory"), bytes);

@@ -6,12 +6,13 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy};
 use wb_dialect::Dialect;
+use wb_passes::ImagePolicy;
 
 use crate::after_help::AFTER_HELP;
 use crate::convert_target::Target;
 use crate::install_args::{Install, Uninstall};
 use crate::model_args::ModelArgs;
-use crate::option_values::{Images, ratio, tokens, window};
+use crate::option_values::{images, ratio, tokens, window};
 use crate::replay_args::Replay;
 use crate::session_args::SessionCommand;
 use crate::strategy::Strategy;
@@ -227,8 +228,8 @@ pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
     /// `wb config` says, else keep]
-    #[arg(long, value_enum)]
-    pub(crate) images: Option<Images>,
+    #[arg(long, value_parser = images())]
+    pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
     pub(crate) policy: Policy,
 }
@@ -259,8 +260,8 @@ pub(crate) struct Compact {
     pub(crate) strategy: Strategy,
     /// What becomes of images in tool results before the last prompt, and of all but the newest six behind it [default: as
     /// `wb config` says, else keep]
-    #[arg(long, value_enum)]
-    pub(crate) images: Option<Images>,
+    #[arg(long, value_parser = images())]
+    pub(crate) images: Option<ImagePolicy>,
     #[command(flatten)]
     pub(crate) policy: Policy,
     #[command(flatten)]

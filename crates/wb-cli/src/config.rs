@@ -11,13 +11,13 @@ use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use wb_budget::{Catalog, ModelOverride};
+use wb_passes::ImagePolicy;
 use wb_record::{Abilities, Ability};
 
 use crate::args::Policy;
 use crate::environment::Environment;
 use crate::escape::escaped;
 use crate::install_args::HostName;
-use crate::option_values::Images;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::style::DIM;
@@ -42,7 +42,7 @@ struct File {
     trigger_ratio: Option<f64>,
     keep_recent_tokens: Option<u64>,
     reserve_tokens: Option<u64>,
-    images: Option<Images>,
+    images: Option<ImagePolicy>,
     pin: Option<Vec<String>>,
     hosts: BTreeMap<HostName, bool>,
     models: BTreeMap<String, ModelOverride>,
@@ -54,7 +54,7 @@ pub(crate) struct Config {
     pub(crate) strategy: Strategy,
     pub(crate) policy: Policy,
     /// What becomes of images where no option says it.
-    pub(crate) images: Images,
+    pub(crate) images: ImagePolicy,
     /// Sentences that every digest carries.
     pub(crate) pin: Vec<String>,
     /// What is known of models, the settings over it.
@@ -122,7 +122,7 @@ impl Config {
             u64::to_string,
         );
         let images =
-            first(files, &mut rows, "images", |it| it.images, Images::default(), |it| it.name().into());
+            first(files, &mut rows, "images", |it| it.images, ImagePolicy::default(), |it| it.name().into());
         let pin = first(files, &mut rows, "pin", |it| it.pin.clone(), Vec::new(), |it| format!("{it:?}"));
         let is_on = |host: &HostName, rows: &mut Vec<Row>| {
             let key = format!("hosts.{}", host.word());
@@ -156,7 +156,7 @@ pub(crate) fn catalog(shell: &Shell) -> Result<Cow<'static, Catalog>, UserError>
 }
 
 /// Returns what becomes of images where the command runs, unless an option says it.
-pub(crate) fn images(shell: &Shell, asked: Option<Images>) -> Result<Images, UserError> {
+pub(crate) fn images(shell: &Shell, asked: Option<ImagePolicy>) -> Result<ImagePolicy, UserError> {
     let set = || Config::read(&shell.environment, shell.environment.working.as_deref()).map(|it| it.images);
     asked.map_or_else(set, Ok)
 }
@@ -262,7 +262,7 @@ mod tests {
         let config = Config::of(&files).unwrap();
         assert_eq!((config.strategy, config.policy.keep_recent_tokens), (Strategy::Ladder, 9000));
         assert_eq!((config.is_on("pi"), config.is_on("codex"), config.is_on("other")), (true, false, true));
-        assert_eq!((config.images, Config::of(&[]).unwrap().images), (Images::Drop, Images::Keep));
+        assert_eq!((config.images, Config::of(&[]).unwrap().images), (ImagePolicy::Drop, ImagePolicy::Keep));
         assert_eq!(config.pin, ["Never push."]);
         let from = |key: &str| config.rows.iter().find(|row| row.key == key).unwrap().from.clone();
         assert_eq!((from("keep_recent_tokens"), from("strategy")), (Some("p".into()), Some("u".into())));

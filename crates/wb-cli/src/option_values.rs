@@ -1,39 +1,23 @@
 //! Values as they are typed: tokens, ratios, prices, what becomes of images.
 
-use clap::ValueEnum;
-use serde::Deserialize;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use wb_budget::{AUTO_CONDENSE_POLICY, BudgetPolicy, Prices};
 use wb_passes::ImagePolicy;
 
-/// What becomes of images in older tool results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Images {
-    /// They stay where their result stays
-    #[default]
-    Keep,
-    /// A mark takes the place of each
-    Marker,
-    /// They go
-    Drop,
-}
+/// What can become of images in older tool results.
+const IMAGES: [(ImagePolicy, &str); 3] = [
+    (ImagePolicy::Keep, "They stay where their result stays"),
+    (ImagePolicy::Marker, "A mark takes the place of each"),
+    (ImagePolicy::Drop, "They go"),
+];
 
-impl Images {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Marker => "marker",
-            Self::Drop => "drop",
-        }
-    }
-
-    pub(crate) fn policy(self) -> ImagePolicy {
-        match self {
-            Self::Keep => ImagePolicy::Keep,
-            Self::Marker => ImagePolicy::Marker,
-            Self::Drop => ImagePolicy::Drop,
-        }
-    }
+/// Reads what becomes of images.
+pub(crate) fn images() -> impl TypedValueParser<Value = ImagePolicy> {
+    let known = IMAGES.map(|(policy, help)| PossibleValue::new(policy.name()).help(help));
+    PossibleValuesParser::new(known).map(|name| {
+        let named = IMAGES.into_iter().find(|(policy, _)| policy.name() == name);
+        named.map_or_else(ImagePolicy::default, |(policy, _)| policy)
+    })
 }
 
 /// Reads a number of tokens; `k` and `m` stand for thousands and millions, `_` and `,` may group digits.

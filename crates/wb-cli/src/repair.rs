@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
-use wb_dialect::{Dialect, Violation, repair as mend_request, validate};
-use wb_formats::{dialects_of, mend, newest};
+use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
+use wb_formats::{dialects_of, newest};
 use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{Access, ChangeSet, Document, History, ONLY_CONVERSATION, View, What, json};
+use wb_record::{Access, ChangeSet, Document, History, NotExpressible, ONLY_CONVERSATION, View, What, json};
 
 use crate::args;
 use crate::clock::stamp;
@@ -32,6 +32,10 @@ use crate::wrap::Page;
 /// What helps where a format cannot hold a mend.
 const ASK_DOCTOR: &str = "`wb doctor FILE` says whether a compaction mends it";
 
+/// What helps where nothing can be written.
+const CONVERT: &str =
+    "`wb convert FILE --to native -o OUT` writes what the model sees as a session that can be mended";
+
 /// What stands for the name of a format of a request.
 const REQUEST: &str = "request";
 
@@ -47,6 +51,9 @@ struct Repaired {
     /// Why the format cannot hold a mend of what is left; nothing where no mend is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_held: Option<String>,
+    /// Who knows what helps.
+    #[serde(skip)]
+    hint: String,
     /// Whether there is something to write.
     changed: bool,
     /// The number by which it can be undone; none where nothing was written into the file.
@@ -61,6 +68,7 @@ struct Planned {
     mended: Vec<Violation>,
     left: Vec<Violation>,
     not_held: Option<String>,
+    hint: String,
     /// What is to be read of it then.
     expected: Expected,
     /// The conversation and what the model sees of it before.
@@ -110,8 +118,8 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let written = out.is_some() || operation.is_some();
-    let Planned { format, mended, left, not_held, .. } = planned;
-    let repaired = Repaired { file, format, mended, left, not_held, changed, operation, written };
+    let Planned { format, mended, left, not_held, hint, .. } = planned;
+    let repaired = Repaired { file, format, mended, left, not_held, hint, changed, operation, written };
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
@@ -141,15 +149,18 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let view = document.view(&conversation).map_err(failed)?;
     let dialects = dialects_of(view.format);
     let before = Validity::of(&view.messages, dialects);
-    let done = mend(document.as_ref(), &conversation, &view, &stamp());
-    let done =
-        done.map_err(|error| UserError::of_file(path.display().to_string(), error.to_string(), ASK_DOCTOR))?;
+    let done = wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
+        let file = path.display().to_string();
+        let hint = hint(document.as_ref(), Some(&error), path);
+        UserError::of_file(file, error.to_string(), hint)
+    })?;
     let after = Validity::of(&done.messages, dialects);
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
         mended: before.new_since(&after).into_iter().cloned().collect(),
         left: after.violations().to_vec(),
+        hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
         expected: Expected::Session(after),
         conversation,
@@ -158,13 +169,23 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     })
 }
 
+/// Returns who knows what helps where a mend is not held.
+fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> String {
+    let hint = match why {
+        Some(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => why.hint(),
+        _ if document.abilities().fold_head.is_there() => ASK_DOCTOR,
+        _ => CONVERT,
+    };
+    hint.replace("FILE", &shell_word(&path.display().to_string()))
+}
+
 /// Plans the mends of a request: of its body, by the rules of its provider.
 fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, UserError> {
     let failed = |error| not_read(path, &error);
     let Request { bytes, mut body, dialects } = request;
     let dialect = dialects.first().copied().unwrap_or(Dialect::OpenaiChat);
     let before = body.clone();
-    let mended = mend_request(&mut body, dialect);
+    let mended = repair_request(&mut body, dialect);
     let left = validate(&body, dialect);
     let opened = match access {
         Access::Write => document(path, access)?,
@@ -184,6 +205,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         mended,
         left,
         not_held: None,
+        hint: String::new(),
         expected: Expected::Request(body),
         conversation,
         view,
@@ -259,11 +281,10 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if let Some(why) = &repaired.not_held {
         page.prose("  ", 4, &format!("not mended: {}", escaped(why)))?;
     }
-    if repaired.format == REQUEST {
+    if repaired.hint.is_empty() {
         return Ok(());
     }
-    let hint = ASK_DOCTOR.replace("FILE", &escaped(&shell_word(&repaired.file)));
-    page.prose("  ", 4, &format!("{DIM}{hint}{DIM:#}"))
+    page.prose("  ", 4, &format!("{DIM}{}{DIM:#}", escaped(&repaired.hint)))
 }
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {

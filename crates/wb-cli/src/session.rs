@@ -13,6 +13,7 @@ use wb_conductor::{Compactor, CondenseOpts};
 use wb_formats::{Document, FormatError, View, newest, open_path};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
+use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts, Segment, UsageAt};
 use wb_summarize::Facts;
 
@@ -20,7 +21,6 @@ use crate::args::Policy;
 use crate::config::catalog;
 use crate::file_error::{not_opened_to_write, not_read};
 use crate::known_window::{KnownWindow, WindowFrom};
-use crate::option_values::Images;
 use crate::shell::Shell;
 use crate::strategy::Strategy;
 use crate::user_error::UserError;
@@ -41,7 +41,7 @@ pub(crate) struct Session {
     /// How it is brought down.
     pub(crate) strategy: Strategy,
     /// What becomes of images in older tool results.
-    pub(crate) images: Images,
+    pub(crate) images: ImagePolicy,
     /// What it may weigh.
     pub(crate) limit: u64,
 }
@@ -188,7 +188,7 @@ impl Session {
         let before = counted_before(document.as_ref(), &conversation, &opened);
         let measure = Measure::of(&opened, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
-        let images = Images::default();
+        let images = ImagePolicy::default();
         Self {
             file,
             document,
@@ -205,7 +205,7 @@ impl Session {
     }
 
     /// Says what becomes of images in older tool results.
-    pub(crate) fn with_images(self, images: Images) -> Self {
+    pub(crate) fn with_images(self, images: ImagePolicy) -> Self {
         Self { images, ..self }
     }
 
@@ -234,7 +234,7 @@ impl Session {
 
     /// Returns the steps that the session's own format cannot hold, and why.
     pub(crate) fn left_out(&self) -> Vec<(String, &'static str)> {
-        self.strategy.left_out(self.images.policy(), &self.document.abilities())
+        self.strategy.left_out(self.images, &self.document.abilities())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -245,7 +245,7 @@ impl Session {
         Compactor::new()
             .card(self.card())
             .policy(self.policy.budget())
-            .pipeline(self.strategy.within(self.images.policy(), &self.document.abilities()))
+            .pipeline(self.strategy.within(self.images, &self.document.abilities()))
             .vocabulary(self.opened.vocabulary)
             .counter(self.measure.tracker.calibrated())
             .overhead_tokens(self.measure.overhead_tokens)

@@ -61,8 +61,8 @@ pub mod formats;
 mod created;
 pub mod detect;
 mod dialects;
-mod call_ids;
-mod mend;
+mod doubled_call_ids;
+mod repair;
 mod table;
 
 pub use created::Agent;
@@ -93,6 +93,6 @@ pub use formats::pydantic_ai::PydanticAi;
 pub use formats::qwen_code::QwenCode;
 pub use formats::swe_agent::SweAgent;
 pub use formats::tau_bench::TauBench;
-pub use mend::{Mended, mend};
+pub use repair::{SessionRepair, repair};
 pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

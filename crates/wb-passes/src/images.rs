@@ -22,6 +22,17 @@ pub enum ImagePolicy {
     Drop,
 }
 
+impl ImagePolicy {
+    /// Returns the name by which settings and options tell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Marker => "marker",
+            Self::Drop => "drop",
+        }
+    }
+}
+
 /// Takes the images out of tool results that are older than the last prompt; behind it the newest
 /// [`DEFAULT_KEEP_RECENT`] results with images stay as they are, since the model still looks at them.
 ///
@@ -106,5 +117,12 @@ mod tests {
         assert_eq!(body(ImagePolicy::Drop, &content), [Block::text("above\nbelow")]);
         assert_eq!(body(ImagePolicy::Drop, &[image()]), [Block::text(REMOVED_IMAGE)]);
         assert_eq!(body(ImagePolicy::Drop, &[Block::text(" "), image()]), [Block::text(REMOVED_IMAGE)]);
+    }
+
+    #[test]
+    fn a_policy_has_the_name_by_which_it_is_read() {
+        for policy in [ImagePolicy::Keep, ImagePolicy::Marker, ImagePolicy::Drop] {
+            assert_eq!(serde_json::to_value(policy).unwrap(), policy.name());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What was passed over or changed while a session was read.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 /// Something that was passed over or changed while reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +68,8 @@ pub enum Note {
     },
     /// The agent has compacted the conversation; the messages begin with what stayed.
     CompactionApplied {
-        /// The tokens that the conversation had before, 0 if that is not known.
-        tokens_before: u64,
+        /// The tokens that the conversation had before, if that is known.
+        tokens_before: Option<NonZeroU64>,
     },
     /// The agent has cleared old tool results; the placeholder stands for them.
     ClearedResults {
@@ -80,6 +81,13 @@ pub enum Note {
         /// The version that the file tells.
         version: u64,
     },
+}
+
+impl Note {
+    /// Notes a compaction with the tokens that the conversation had before, as sessions tell them: 0 is none.
+    pub fn compaction(tokens_before: u64) -> Self {
+        Self::CompactionApplied { tokens_before: NonZeroU64::new(tokens_before) }
+    }
 }
 
 impl fmt::Display for Note {
@@ -101,12 +109,24 @@ impl fmt::Display for Note {
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches left apart: {n}"),
             Self::FailureMessages { n } => write!(f, "messages about failed requests left out: {n}"),
-            Self::CompactionApplied { tokens_before: 0 } => write!(f, "native compaction applied"),
-            Self::CompactionApplied { tokens_before } => {
+            Self::CompactionApplied { tokens_before: None } => write!(f, "native compaction applied"),
+            Self::CompactionApplied { tokens_before: Some(tokens_before) } => {
                 write!(f, "native compaction applied: {tokens_before} tokens before")
             }
             Self::ClearedResults { n } => write!(f, "tool results cleared by micro-compaction: {n}"),
             Self::NewerVersion { version } => write!(f, "newer layout than known: version {version}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tokens_before_a_compaction_are_told_where_they_are_known() {
+        assert_eq!(Note::compaction(955).to_string(), "native compaction applied: 955 tokens before");
+        assert_eq!(Note::compaction(0), Note::CompactionApplied { tokens_before: None });
+        assert_eq!(Note::compaction(0).to_string(), "native compaction applied");
     }
 }

@@ -55,6 +55,72 @@ impl View {
             |note: &Note| matches!(note, Note::CompactionApplied { .. } | Note::ClearedResults { .. });
         self.notes.iter().any(is_of_compaction)
     }
+
+    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands before the record, or
+    /// behind it where an answer must follow the results that only their order tells from it.
+    pub fn with_whole_records(&self, patch: Patch) -> Patch {
+        let (mut edits, mut behind) = (Vec::<Edit>::with_capacity(patch.edits.len()), Vec::new());
+        for edit in patch.edits {
+            let (at, new) = match edit {
+                Edit::Fold { range, with } if range.is_empty() => (range.start, with),
+                _ => {
+                    edits.push(edit);
+                    continue;
+                }
+            };
+            let mut before = Vec::new();
+            for message in new {
+                match self.end_of_equals(&message) {
+                    Some(end) => behind.push((at.max(end), message)),
+                    None => before.push(message),
+                }
+            }
+            if before.is_empty() {
+                continue;
+            }
+            let free = edits.last().map_or(0, end);
+            let seam = (free..=at).rev().find(|at| self.provenance.is_seam(*at)).unwrap_or(at);
+            insert(&mut edits, seam, before);
+        }
+        for (at, answer) in behind {
+            let is_inside = |at: usize| edits.iter().any(|edit| start(edit) < at && at < end(edit));
+            let is_free = |at: &usize| self.provenance.is_seam(*at) && !is_inside(*at);
+            let seam = (at..=self.messages.len()).find(is_free).unwrap_or(at);
+            insert(&mut edits, seam, vec![answer]);
+        }
+        Patch::new(edits)
+    }
+
+    /// Returns the first message behind all results that only their order tells from a new one; nothing if there are none.
+    fn end_of_equals(&self, new: &Message) -> Option<usize> {
+        let tool = self.unnamed_tool(new)?;
+        let last = self.messages.iter().rposition(|message| self.unnamed_tool(message) == Some(tool));
+        last.map(|last| last + 1)
+    }
+
+    /// Returns the tool of a result whose call has no id in its record.
+    fn unnamed_tool<'a>(&self, message: &'a Message) -> Option<&'a str> {
+        match message {
+            Message::ToolResult { tool_call_id, tool_name, .. }
+                if self.provenance.is_unnamed(tool_call_id) =>
+            {
+                Some(tool_name)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Inserts messages, behind others that are inserted at the same place.
+fn insert(edits: &mut Vec<Edit>, at: usize, new: Vec<Message>) {
+    let there = edits.iter_mut().rev().find_map(|edit| match edit {
+        Edit::Fold { range, with } if range.end == at => Some(with),
+        _ => None,
+    });
+    match there {
+        Some(with) => with.extend(new),
+        None => edits.push(Edit::Fold { range: at..at, with: new }),
+    }
 }
 
 /// One native record's share in a message.
@@ -82,6 +148,7 @@ pub struct Provenance {
     ends: Vec<u32>,
     altered: HashSet<usize>,
     fixed: Vec<usize>,
+    unnamed: HashSet<String>,
 }
 
 impl Provenance {
@@ -133,33 +200,28 @@ impl Provenance {
         &self.fixed
     }
 
+    /// Notes that a call got its id while it was read: which result is its own is told by their order alone.
+    pub fn name_call(&mut self, id: String) {
+        self.unnamed.insert(id);
+    }
+
+    /// Returns whether the id of a call or of a result stands in no record.
+    pub fn is_unnamed(&self, id: &str) -> bool {
+        self.unnamed.contains(id)
+    }
+
     /// Returns whether a cut before this message divides no record.
     pub fn is_seam(&self, at: usize) -> bool {
         let (Some(before), false) = (at.checked_sub(1), at >= self.len()) else { return true };
         let before: HashSet<&Span> = self.of(before).iter().map(|place| &place.record).collect();
         !self.of(at).iter().any(|place| before.contains(&place.record))
     }
+}
 
-    /// Returns a patch that inserts nothing inside of a record: what it would insert there stands before the record.
-    pub fn with_whole_records(&self, patch: Patch) -> Patch {
-        let mut edits: Vec<Edit> = Vec::with_capacity(patch.edits.len());
-        for edit in patch.edits {
-            let at = match &edit {
-                Edit::Fold { range, .. } if range.is_empty() => range.start,
-                _ => {
-                    edits.push(edit);
-                    continue;
-                }
-            };
-            let free = edits.last().map_or(0, end);
-            let seam = (free..=at).rev().find(|at| self.is_seam(*at)).unwrap_or(at);
-            let Edit::Fold { with: new, .. } = edit else { continue };
-            match edits.last_mut() {
-                Some(Edit::Fold { range, with }) if range.end == seam => with.extend(new),
-                _ => edits.push(Edit::Fold { range: seam..seam, with: new }),
-            }
-        }
-        Patch::new(edits)
+fn start(edit: &Edit) -> usize {
+    match edit {
+        Edit::Body { at, .. } => *at,
+        Edit::Fold { range, .. } => range.start,
     }
 }
 

@@ -126,7 +126,8 @@ fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Comp
     let complaint = |violation: &Violation| {
         let what = format!("its provider would refuse {}: {}", place(violation), violation.what);
         let line = violation.message.and_then(|at| line_of(session, lines.as_ref()?, at));
-        Complaint::new(what, ways.mend(&violation.rule, file, window), GO_BACK).at_line(line)
+        let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
+        Complaint::new(what, ways.mend(&violation.rule, file, window), otherwise).at_line(line)
     };
     found.iter().map(complaint).collect()
 }

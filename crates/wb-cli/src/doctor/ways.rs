@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use wb_dialect::Dialect;
-use wb_formats::{dialects_of, mend};
+use wb_formats::{dialects_of, repair};
 use wb_message::Patch;
-use wb_record::items;
+use wb_record::{NotExpressible, items};
 
 use crate::clock;
 use crate::outcome::Outcome;
@@ -22,6 +22,8 @@ pub(super) struct Ways {
     pub(super) now: Validity,
     /// The rules that are broken still after `wb repair`; nothing where it would write nothing.
     after_repair: Option<HashSet<String>>,
+    /// What helps where the agent itself answers the calls that have no result.
+    by_agent: Option<&'static str>,
     /// What `wb compact --in-place` would make of it, and with `--force`.
     compacted: Option<Compacted>,
     forced: Option<Compacted>,
@@ -40,12 +42,18 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let dialects = dialects_of(session.opened.format);
         let now = Validity::of(&session.opened.messages, dialects);
-        let after_repair = if now.is_valid() { None } else { after_repair(session, dialects) };
+        let (after_repair, by_agent) =
+            if now.is_valid() { (None, None) } else { after_repair(session, dialects) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
-        Self { now, after_repair, compacted, forced }
+        Self { now, after_repair, by_agent, compacted, forced }
+    }
+
+    /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
+    pub(super) fn advice(&self, rule: &str) -> Option<&'static str> {
+        self.by_agent.filter(|_| rule == "call-unanswered")
     }
 
     /// Returns the command that mends what breaks a rule.
@@ -77,11 +85,15 @@ fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
     after.is_some_and(|left| !left.contains(rule))
 }
 
-/// Returns the rules that are broken still after a mend; nothing where there is none that can be written.
-fn after_repair(session: &Session, dialects: &[Dialect]) -> Option<HashSet<String>> {
-    let done = mend(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
-    let done = done.ok().filter(|done| !done.changes.is_empty())?;
-    Some(broken(&Validity::of(&done.messages, dialects)))
+/// Returns the rules that are broken still after a mend, nothing where there is none that can be written, and what helps
+/// where the agent does it itself.
+fn after_repair(session: &Session, dialects: &[Dialect]) -> (Option<HashSet<String>>, Option<&'static str>) {
+    let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
+    match done {
+        Ok(done) if !done.changes.is_empty() => (Some(broken(&Validity::of(&done.messages, dialects))), None),
+        Err(why @ NotExpressible::ByAgent { .. }) => (None, Some(why.hint())),
+        _ => (None, None),
+    }
 }
 
 fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted> {

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use wb_conductor::{DIGEST, DigestSource, RESTORE, StepReport};
+use wb_passes::ImagePolicy;
 
 use super::meter;
 use super::outline;
 use crate::escape::{escaped, shell_word};
 use crate::number::{count, grouped, grouped_in, messages};
-use crate::option_values::Images;
 use crate::outcome::Outcome;
 use crate::session::Session;
 use crate::strategy::Strategy;
@@ -136,7 +136,7 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
         other => format!(" --strategy {}", other.name()),
     };
     let images = match session.images {
-        Images::Keep => String::new(),
+        ImagePolicy::Keep => String::new(),
         other => format!(" --images {}", other.name()),
     };
     let place = match out {

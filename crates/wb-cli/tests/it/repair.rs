@@ -102,6 +102,90 @@ fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_a
 }
 
 #[test]
+fn calls_in_flight_at_the_end_of_a_log_are_answered_and_can_be_open_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let [mut both, _] = call("c1");
+    both["content"] = json!([call("c1")[0]["content"][0], call("c2")[0]["content"][0]]);
+    let file = session_of_pi(folder.path(), &[user("Look."), both]);
+    let before = std::fs::read(&file).unwrap();
+    assert_eq!(run(&["validate"], &file).code, 3);
+    let told = run(&["doctor"], &file);
+    assert!(
+        told.stdout.contains("wb repair ") && !told.stdout.contains("nothing that wb writes"),
+        "{}",
+        told.stdout
+    );
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
+    let after = std::fs::read(&file).unwrap();
+    assert!(after.starts_with(&before), "the log is only added to");
+    assert_eq!((run(&["validate"], &file).code, run(&["doctor"], &file).code), (0, 0));
+    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert_eq!(std::fs::read(&file).unwrap(), after);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+
+    // The agent goes on, and the answers are taken back behind it.
+    assert_eq!(run(&["redo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read(&file).unwrap(), after);
+    let last: Value =
+        serde_json::from_slice(after.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap()).unwrap();
+    let next = json!({"type": "message", "id": "next", "parentId": last["id"], "message": user("Go on.")});
+    std::fs::write(&file, [&after[..], next.to_string().as_bytes(), b"\n"].concat()).unwrap();
+    let undone = run(&["undo", "--even-if-open"], &file);
+    assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
+    let shown = run(&["weigh"], &file);
+    assert!(shown.stdout.contains("without a result left out: 2"), "{}", shown.stdout);
+}
+
+#[test]
+fn what_no_repair_can_write_is_refused_with_a_hint_that_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = json!({"created": 1000});
+    let state = json!({"status": "pending", "input": {}, "raw": ""});
+    let tool = json!({"type": "tool", "tool": "bash", "callID": "c1", "id": "prt_2", "state": state});
+    let export = json!({"info": {"id": "ses_1", "directory": "/w"}, "messages": [
+        {"info": {"role": "user", "id": "msg_1", "time": time}, "parts": [{"type": "text", "text": "Look.", "id": "prt_1"}]},
+        {"info": {"role": "assistant", "id": "msg_2", "time": time}, "parts": [tool]},
+    ]});
+    let file = folder.path().join("opencode.json");
+    std::fs::write(&file, export.to_string()).unwrap();
+    let words = |answer: &Answer| {
+        [&*answer.stdout, &answer.stderr].concat().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let refused = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert_ne!(refused.code, 0);
+    let go_on = "go on with the session in its agent";
+    assert!(
+        words(&refused).contains(go_on) && words(&refused).contains("opencode does it itself"),
+        "{}",
+        words(&refused)
+    );
+    assert!(words(&run(&["doctor"], &file)).contains(go_on), "{}", words(&run(&["doctor"], &file)));
+
+    let call = json!([{"type": "tool_use", "id": "t1", "name": "Read", "input": {}}]);
+    let line = |id: &str, role: &str, content: Value| {
+        json!({"type": "message", "id": id, "message": {"role": role, "content": content}}).to_string()
+    };
+    let start = json!({"type": "session_start", "id": "d", "version": "0.81.0"}).to_string();
+    let droid = folder.path().join("droid.jsonl");
+    std::fs::write(
+        &droid,
+        [start, line("m1", "user", json!("look")), line("m2", "assistant", call)].join("\n") + "\n",
+    )
+    .unwrap();
+    let refused = run(&["repair", "--in-place", "--even-if-open"], &droid);
+    assert!(words(&refused).contains("the format droid cannot hold it"), "{}", words(&refused));
+    assert!(words(&refused).contains("wb convert "), "{}", words(&refused));
+    let out = folder.path().join("out.jsonl");
+    assert_eq!(run(&["convert", "--to", "native", "-o", out.to_str().unwrap()], &droid).code, 0);
+    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &out).code, 0);
+    assert_eq!(run(&["validate"], &out).code, 0);
+}
+
+#[test]
 fn an_id_that_stands_twice_is_changed_where_records_are_and_folded_where_a_log_only_grows() {
     let folder = tempfile::tempdir().unwrap();
     let calls = [call("c1"), call("c1")].concat();

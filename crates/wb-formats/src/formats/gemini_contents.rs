@@ -10,7 +10,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 
 use super::content_value::{in_users_place, list};
 use super::fields::take_text;
-use super::gemini_part::{Part, parts, parts_of, with_body};
+use super::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 use super::list_document::open;
 use super::message_list::{Fate, Layout, List, Record, Shape};
 
@@ -67,7 +67,7 @@ impl Layout for GeminiContents {
 
     fn complete(&self, json: &[u8], _: &List, view: &mut View) {
         view.model = text(json, &["model"]).map(|it| it.trim_start_matches("models/").to_owned());
-        number_calls(&mut view.messages);
+        number_calls(view);
     }
 }
 
@@ -75,7 +75,8 @@ impl Layout for GeminiContents {
 const NUMBERED: &str = "call-";
 
 /// Gives calls without an id a number, and their results that of the call that they answer.
-pub(super) fn number_calls(messages: &mut [Message]) {
+pub(super) fn number_calls(view: &mut View) {
+    let View { messages, provenance, .. } = view;
     let mut n_calls = 0;
     let mut open: HashMap<String, std::collections::VecDeque<String>> = HashMap::new();
     for message in messages {
@@ -86,6 +87,7 @@ pub(super) fn number_calls(messages: &mut [Message]) {
                     if id.is_empty() {
                         n_calls += 1;
                         *id = format!("{NUMBERED}{n_calls}");
+                        provenance.name_call(id.clone());
                         open.entry(name.clone()).or_default().push_back(id.clone());
                     }
                 }
@@ -100,15 +102,10 @@ pub(super) fn number_calls(messages: &mut [Message]) {
     }
 }
 
-/// Returns a new result as a part; an id that we gave is not told, since its call has none.
-fn response(id: &str, name: &str, text: &str, is_error: bool) -> Value {
-    let key = if is_error { "error" } else { "output" };
-    let mut response = json!({ "name": name, "response": { key: text } });
+/// Returns the id of a call that is told; one that we gave is not, since its call has none.
+fn told(id: &str) -> Option<&str> {
     let is_ours = id.strip_prefix(NUMBERED).is_some_and(|number| number.parse::<u32>().is_ok());
-    if !is_ours {
-        response["id"] = id.into();
-    }
-    json!({ "functionResponse": response })
+    (!is_ours).then_some(id)
 }
 
 /// One record per side that speaks.
@@ -138,7 +135,8 @@ impl Shape for ContentShape {
                 if content.iter().any(|block| block.as_text().is_none()) {
                     return Err(more());
                 }
-                ("user", vec![response(tool_call_id, tool_name, &joined_text(content), *is_error)])
+                let text = joined_text(content);
+                ("user", vec![part_of_result(told(tool_call_id), tool_name, &text, *is_error)])
             }
             message => match in_users_place(message)? {
                 Content::Text(text) => ("user", vec![json!({ "text": text })]),

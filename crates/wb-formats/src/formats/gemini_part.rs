@@ -114,6 +114,16 @@ pub(crate) fn parts_of(blocks: &[Block]) -> Option<Vec<Value>> {
     blocks.iter().map(part).collect()
 }
 
+/// Returns a result as a part; without an id where its call has none.
+pub(crate) fn part_of_result(id: Option<&str>, name: &str, text: &str, is_error: bool) -> Value {
+    let key = if is_error { "error" } else { "output" };
+    let mut response = json!({ "name": name, "response": { key: text } });
+    if let Some(id) = id {
+        response["id"] = id.into();
+    }
+    json!({ "functionResponse": response })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -154,7 +154,7 @@ impl Reading {
             view.messages.clear();
             view.usage.clear();
             view.provenance = Provenance::default();
-            view.notes = vec![Note::CompactionApplied { tokens_before: 0 }];
+            view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
         let span = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
         for message in messages {

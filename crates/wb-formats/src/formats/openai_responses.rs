@@ -95,7 +95,7 @@ impl Document for ResponsesDocument {
         view.notes = passed.notes(Passed::default());
         let is_opaque = |it: &Message| matches!(it, Message::Custom { custom_type, .. } if custom_type == wb_message::markers::OPAQUE_TYPE);
         if view.messages.iter().any(is_opaque) {
-            view.notes.push(Note::CompactionApplied { tokens_before: 0 });
+            view.notes.push(Note::CompactionApplied { tokens_before: None });
         }
         Ok(view)
     }

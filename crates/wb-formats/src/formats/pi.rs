@@ -21,8 +21,8 @@ use crate::error::of_log;
 /// The conversation is the path to the last entry; see [`Session::context`] for what of it the model sees. Usage is
 /// given for the requests that were made with this very context, which are those after the last compaction.
 ///
-/// A compaction is an entry of pi's own. Another body for a result is an edit, which pi obeys since its version 0.87;
-/// older ones send the whole result.
+/// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body for a result is an edit,
+/// which pi obeys since its version 0.87; older ones send the whole result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pi;
 
@@ -93,7 +93,7 @@ impl Document for PiDocument {
         let (context, unread) = session.context_and_notes(session.leaf()).map_err(of_log)?;
         view.notes = self.notes(&unread);
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
-            view.notes.push(Note::CompactionApplied { tokens_before: *tokens_before });
+            view.notes.push(Note::compaction(*tokens_before));
         }
         view.model = context.model.clone().or_else(|| session.header().model_id.clone());
         for (at, (entry, message)) in context.entries.iter().zip(&context.messages).enumerate() {
@@ -197,7 +197,7 @@ impl PiDocument {
     }
 
     /// Returns the first and the last entry that one step wrote after the old records of the items and before the
-    /// messages that came since: a compaction and the edits next to it, or edits alone, all of one time.
+    /// messages that came since: a compaction and the edits and answers next to it, or these alone, all of one time.
     fn written_between(&self, items: &[Item<'_>]) -> Result<(EntryId, EntryId), NotExpressible> {
         let context = self.context()?;
         let path = self.session.path().map_err(refused)?;
@@ -212,18 +212,21 @@ impl PiDocument {
         let start = path.iter().rposition(is_old).map_or(0, |at| at + 1);
         let end = since.and_then(|id| path.iter().rposition(|entry| entry.id == *id)).unwrap_or(path.len());
         let is_edit = |entry: &Node| entry.tag == EntryTag::ContextEdit;
+        let is_answer = |entry: &Node| entry.tag == EntryTag::Message;
         let written = path.get(start..end).unwrap_or_default();
         let compaction = written.iter().rposition(|entry| entry.tag == EntryTag::Compaction);
         let at = compaction.or_else(|| written.iter().rposition(is_edit));
+        let at = at.or_else(|| written.iter().position(is_answer));
         let at = at.ok_or_else(|| refused(SessionError::NothingToUndo))?;
-        let is_of_step = |entry: &&Node| is_edit(entry) && entry.timestamp == written[at].timestamp;
+        let is_of_step =
+            |entry: &&Node| (is_edit(entry) || is_answer(entry)) && entry.timestamp == written[at].timestamp;
         let n_after = written[at + 1..].iter().take_while(is_of_step).count();
         let is_alone = compaction.is_none();
         let n_before = written[..at].iter().rev().take_while(|entry| is_alone && is_of_step(entry)).count();
         Ok((written[at - n_before].id.clone(), written[at + n_after].id.clone()))
     }
 
-    /// Returns the entries that make the view into the items.
+    /// Returns the entries that make the view into the items: a compaction, edits, and answers to calls at the end.
     fn entries(
         &self,
         view: &View,
@@ -231,6 +234,7 @@ impl PiDocument {
         stamp: &Stamp,
     ) -> Result<Vec<EntryKind>, NotExpressible> {
         let context = self.context()?;
+        let (items, answers) = without_answers(items);
         let (digest, kept) = match items {
             [Item::New(digest), kept @ ..] => (Some(*digest), kept),
             kept => (None, kept),
@@ -240,7 +244,9 @@ impl PiDocument {
             let (at, body) = match item {
                 Item::Same(at) => (*at, None),
                 Item::Body(at, body) => (*at, Some(body.to_vec())),
-                Item::New(_) => return Err(no("more than one new message")),
+                Item::New(_) => {
+                    return Err(no("a new message but a digest in front and answers to calls at the end"));
+                }
                 Item::Old(_) => return Err(no("records of before among others")),
             };
             if at != next.unwrap_or(if digest.is_some() { at } else { 0 }) {
@@ -260,8 +266,20 @@ impl PiDocument {
             let first_kept = kept.first().map(|_| &context.entries[view.messages.len() - kept.len()]);
             entries.insert(0, compaction(digest, first_kept, stamp)?);
         }
+        entries.extend(answers.map(|answer| EntryKind::from(answer.clone())));
         Ok(entries)
     }
+}
+
+/// Returns the items in front of the new results of tools at their end, and these.
+fn without_answers<'a>(items: &'a [Item<'_>]) -> (&'a [Item<'a>], impl Iterator<Item = &'a Message>) {
+    let answer = |item: &'a Item<'_>| match item {
+        Item::New(message @ Message::ToolResult { .. }) => Some(*message),
+        _ => None,
+    };
+    let n = items.iter().rev().map_while(answer).count();
+    let (rest, answers) = items.split_at(items.len() - n);
+    (rest, answers.iter().filter_map(answer))
 }
 
 fn compaction(

@@ -96,7 +96,7 @@ impl Layout for QwenCode {
     }
 
     fn complete(&self, text: &[u8], _: &List, view: &mut View) {
-        number_calls(&mut view.messages);
+        number_calls(view);
         let at: HashMap<u64, usize> = (0..view.messages.len())
             .filter(|at| matches!(view.messages[*at], Message::Assistant { .. }))
             .filter_map(|at| Some((view.provenance.of(at).first()?.record.at, at)))

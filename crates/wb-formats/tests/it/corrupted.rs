@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{RULES, Violation};
-use wb_formats::{View, dialects_of, mend, newest, violations_of};
+use wb_formats::{View, dialects_of, newest, repair, violations_of};
 use wb_message::{Message, Pairing, content_fingerprints};
 use wb_record::{MemoryParts, Stamp};
 
@@ -120,19 +120,19 @@ fn is_repeated(messages: &[Message]) -> bool {
 
 /// Mends a session as `wb repair` does and reads what is there then; what was written can be taken back, and a second
 /// mend changes nothing. Returns what is read, and whether something was written.
-fn written(bytes: &[u8]) -> Result<(View, bool), String> {
+pub(crate) fn written(bytes: &[u8]) -> Result<(View, bool), String> {
     let mut document = of_parts(MemoryParts::of(bytes));
     let name = newest(document.as_ref()).map_err(|error| error.to_string())?;
     let view = document.view(&name).map_err(|error| error.to_string())?;
     let stamp = Stamp { now_ms: 1_800_000_000_000, seed: 7, ..Stamp::default() };
-    let mended = mend(document.as_ref(), &name, &view, &stamp);
+    let mended = repair(document.as_ref(), &name, &view, &stamp);
     let mended = mended.map_err(|error| format!("not written: {error}"))?;
     document.commit(&mended.changes).map_err(|error| error.to_string())?;
     let now = document.view(&name).map_err(|error| format!("cannot be read: {error}"))?;
     if content_fingerprints(&now.messages) != content_fingerprints(&mended.messages) {
         return Err(format!("{:#?} was read for {:#?}", now.messages, mended.messages));
     }
-    let again = mend(document.as_ref(), &name, &now, &stamp).map_err(|error| error.to_string())?;
+    let again = repair(document.as_ref(), &name, &now, &stamp).map_err(|error| error.to_string())?;
     if !again.changes.is_empty() {
         return Err(format!("a second mend changes something: {:?}", again.changes));
     }

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
-use wb_formats::mend;
 use wb_message::{Message, markers};
 use wb_record::{Document, Item, MemoryParts, Note, Stamp, View};
 use wb_testkit::laws::said;
@@ -147,13 +146,13 @@ fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
     ]);
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
-    let mended = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
     let answered: Vec<&str> = mended.messages.iter().flat_map(Message::answered_ids).collect();
     assert_eq!(answered, ["t1", "t2"]);
     document.commit(&mended.changes).unwrap();
     let now = document.view("").unwrap();
     assert_eq!(said(&now.messages), said(&mended.messages));
-    assert!(mend(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+    assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
 }
 
 #[test]
@@ -175,6 +174,52 @@ fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
     let document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
     assert_eq!(view.messages.len(), 5);
-    let refused = mend(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+    let refused =
+        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
     assert!(refused.starts_with("the format droid cannot hold it: "), "{refused}");
+}
+
+#[test]
+fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
+    let call = |name: &str| json!({ "functionCall": { "name": name, "args": {} } });
+    let result =
+        |name: &str| json!({ "functionResponse": { "name": name, "response": { "output": "a.rs" } } });
+    let text = || json!({ "text": "And hurry." });
+    let of = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
+    let both = || of("model", json!([call("ls"), call("ls")]));
+    let first = || of("user", json!([text()]));
+    let done = || of("model", json!([{ "text": "Done." }]));
+    for contents in [
+        json!([first(), both(), of("user", json!([result("ls"), text()]))]),
+        json!([first(), both(), of("user", json!([text(), result("ls")])), done(), first()]),
+        json!([
+            first(),
+            of("model", json!([call("ls"), call("cat"), call("ls"), call("cat")])),
+            of("user", json!([result("cat"), result("ls"), text()]))
+        ]),
+        json!([first(), both(), of("user", json!([text()])), done(), of("user", json!([result("ls")]))]),
+        json!([
+            first(),
+            of("model", json!([call("ls")])),
+            first(),
+            of("model", json!([call("ls")])),
+            of("user", json!([result("ls"), text()])),
+            done()
+        ]),
+    ] {
+        let mut document = of_parts(MemoryParts::of(contents.to_string().into_bytes()));
+        assert_eq!(document.format().name(), "gemini-contents");
+        let view = document.view("").unwrap();
+        let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+        assert!(!mended.changes.is_empty(), "{contents}");
+        document.commit(&mended.changes).unwrap();
+        let now = document.view("").unwrap();
+        assert_eq!(said(&now.messages), said(&mended.messages), "{contents}");
+        assert!(
+            wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty(),
+            "{contents}"
+        );
+        document.commit(&mended.changes.inverse()).unwrap();
+        assert_eq!(document.parts().whole("").unwrap(), contents.to_string().into_bytes());
+    }
 }

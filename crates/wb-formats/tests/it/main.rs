@@ -29,3 +29,4 @@ mod usage;
 mod round_trips;
 mod broken;
 mod corrupted;
+mod unanswered;

@@ -173,7 +173,7 @@ impl<'a> Draft<'a> {
             counted(live.n_abandoned, Note::AbandonedLines { n: live.n_abandoned }),
             counted(self.repeated.len(), Note::RepeatedResults { n: self.repeated.len() }),
             counted(self.n_failures, Note::FailureMessages { n: self.n_failures }),
-            live.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before }),
+            live.tokens_before.map(Note::compaction),
             counted(n_cleared, Note::ClearedResults { n: n_cleared }),
         ];
         notes.into_iter().flatten().collect()

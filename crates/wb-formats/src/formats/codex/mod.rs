@@ -110,7 +110,7 @@ impl Document for CodexDocument {
         view.model.clone_from(&rows.model);
         view.context_window = rows.context_window;
         let truncated = rows.truncated.map(|line| Note::TruncatedLastLine { line });
-        let compacted = tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        let compacted = tokens_before.map(Note::compaction);
         view.notes = truncated.into_iter().chain(rows.passed.notes(passed)).chain(compacted).collect();
         Ok(view)
     }

@@ -94,7 +94,7 @@ impl Document for CopilotCliDocument {
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&rows.model);
         let sidechain = Some(rows.n_sidechain).filter(|n| *n > 0).map(|n| Note::SidechainLines { n });
-        let compacted = rows.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        let compacted = rows.tokens_before.map(Note::compaction);
         view.notes = rows.end.notes(passed).into_iter().chain(sidechain).chain(compacted).collect();
         Ok(view)
     }

@@ -104,7 +104,7 @@ impl Document for GeminiCliDocument {
         view.notes = log.end.notes(passed);
         // The list was replaced by one that does not go on with it.
         if !log.before.is_empty() {
-            view.notes.push(Note::CompactionApplied { tokens_before: 0 });
+            view.notes.push(Note::CompactionApplied { tokens_before: None });
         }
         Ok(view)
     }

@@ -14,7 +14,7 @@ use wb_session::{iso_ms, parse_iso_ms};
 
 use super::super::draft::Draft;
 use super::super::fields::{Fields, take_text, value};
-use super::super::gemini_part::{Part, parts, parts_of, with_body};
+use super::super::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 use super::super::loose::{Hoped, Key, Text, hoped};
 use super::super::records::Writer;
 use super::NAME;
@@ -222,6 +222,12 @@ impl Writer for RecordWriter<'_> {
             }
             Message::User { content: Content::Blocks(blocks), .. } => ("user", parts_of(blocks)),
             Message::Assistant { content, .. } => ("gemini", parts_of(content)),
+            Message::ToolResult { tool_call_id, tool_name, content, is_error } => {
+                let texts: Option<Vec<&str>> = content.iter().map(Block::as_text).collect();
+                let id = Some(tool_call_id.as_str()).filter(|id| !id.is_empty());
+                let part = |text: String| part_of_result(id, tool_name, &text, *is_error);
+                ("user", texts.map(|texts| vec![part(texts.join("\n"))]))
+            }
             _ => {
                 let text = digest_body(message).map(|body| digest_text(message, &body));
                 ("user", text.map(|text| vec![json!({ "text": text })]))

@@ -7,15 +7,16 @@ mod history;
 use serde_json::{Value, json};
 use wb_message::block::joined_text;
 use wb_message::markers::{DIGEST_HEADER, digest_body};
-use wb_message::{Block, ToolRole, ToolVocabulary};
-use wb_record::json::set_in;
+use wb_message::{Block, Message, ToolRole, ToolVocabulary};
+use wb_record::json::{get, set_in};
 use wb_record::{
     Abilities, Ability, Bytes, Change, ChangeSet, Confidence, Document, Format, FormatError, Item,
     NotExpressible, Note, Parts, Probe, Seen, Segment, View, Wanted,
 };
 
 use self::history::History;
-use super::appended::{APPENDED, changed_results, kept, place_of, refused};
+use super::appended::{APPENDED, Changed, changed_results, kept, message_of, place_of, refused};
+use super::fields::Fields;
 use super::passed::Passed;
 
 const NAME: &str = "kimi-code";
@@ -45,7 +46,7 @@ const VOCABULARY: ToolVocabulary = ToolVocabulary {
 /// * After a compaction the newest prompts of the user stand in front of the summary, as many as the log says; where the
 ///   agent shortened one or noted a gap between them, it is not shown. What was cleared or taken back is left out.
 /// * A digest is a compaction at the end of the log, of the kind that keeps all messages behind it. Bodies of results are
-///   replaced where they stand.
+///   replaced where they stand, and a call that was interrupted is answered behind its step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KimiCode;
 
@@ -100,7 +101,7 @@ impl Document for KimiCodeDocument {
         let mut view = View::new(NAME, VOCABULARY);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         view.model.clone_from(&history.model);
-        let compacted = history.tokens_before.map(|tokens_before| Note::CompactionApplied { tokens_before });
+        let compacted = history.tokens_before.map(Note::compaction);
         view.notes = history.end.notes(passed).into_iter().chain(compacted).collect();
         Ok(view)
     }
@@ -112,9 +113,10 @@ impl Document for KimiCodeDocument {
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let text = self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-        let mut bodies = changed_results(&text, wanted, with_body)?;
-        bodies.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
-        let spliced = bodies.into_iter().map(|(place, new)| Change::Splice {
+        let mut new_lines = changed_results(&text, wanted, with_body)?;
+        new_lines.extend(answers(&text, wanted)?);
+        new_lines.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+        let spliced = new_lines.into_iter().map(|(place, new)| Change::Splice {
             at: place.start as u64,
             old: Bytes(text[place].to_vec()),
             new: Bytes(new),
@@ -149,7 +151,7 @@ impl KimiCodeDocument {
         let Wanted { view, items, stamp, .. } = *wanted;
         let kept = kept(wanted)?;
         let mut new = items.iter().enumerate().filter_map(|(at, item)| match item {
-            Item::New(message) => Some((at, *message)),
+            Item::New(message) if !matches!(message, Message::ToolResult { .. }) => Some((at, *message)),
             _ => None,
         });
         let digest = new.next();
@@ -182,6 +184,55 @@ impl KimiCodeDocument {
             "time": stamp.now_ms,
         })))
     }
+}
+
+/// Returns the lines that answer calls, each with the end of the line that it follows.
+fn answers(text: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Changed>, NotExpressible> {
+    let (mut answers, mut end) = (Vec::<Changed>::new(), None);
+    for item in wanted.items {
+        let Item::New(message @ Message::ToolResult { .. }) = item else {
+            let places = message_of(item).map(|at| wanted.view.provenance.of(at));
+            end = places.and_then(|places| places.iter().map(|it| it.record.range().end).max()).or(end);
+            continue;
+        };
+        let end = end.and_then(|end| usize::try_from(end).ok());
+        let (Some(end), Some(event)) = (end, answer(text, wanted, message)) else {
+            return Err(refused(wanted, "a new result with more than texts, or without its call"));
+        };
+        let line =
+            json!({ "type": "context.append_loop_event", "event": event, "time": wanted.stamp.now_ms });
+        let line = format!("\n{line}").into_bytes();
+        match answers.last_mut() {
+            Some((place, lines)) if place.end == end => lines.extend(line),
+            _ => answers.push((end..end, line)),
+        }
+    }
+    Ok(answers)
+}
+
+/// Returns a result as the event of a step.
+fn answer(text: &[u8], wanted: &Wanted<'_>, message: &Message) -> Option<Value> {
+    let Message::ToolResult { tool_call_id: id, content, is_error, .. } = message else { return None };
+    let is_text = content.iter().all(|block| block.as_text().is_some());
+    let result = json!({ "output": joined_text(content), "isError": is_error });
+    let parent = uuid_of_call(text, wanted, id)?;
+    is_text
+        .then(|| json!({ "type": "tool.result", "parentUuid": parent, "toolCallId": id, "result": result }))
+}
+
+/// Returns the name of the event of a call, the newest with its id.
+fn uuid_of_call(text: &[u8], wanted: &Wanted<'_>, id: &str) -> Option<Value> {
+    let View { messages, provenance, .. } = wanted.view;
+    let is_call = |block: &Block| matches!(block, Block::ToolCall { id: own, .. } if own == id);
+    let (at, block) = (0..messages.len()).rev().find_map(|at| {
+        let block = messages[at].blocks().iter().position(is_call)?;
+        Some((at, block))
+    })?;
+    let place = provenance.of(at).iter().find(|place| place.blocks.contains(&block))?;
+    let range =
+        usize::try_from(place.record.range().start).ok()?..usize::try_from(place.record.range().end).ok()?;
+    let event = get(text.get(range)?, "event").and_then(Fields::of)?;
+    Some(event.text("uuid").map_or(Value::Null, |uuid| uuid.into_owned().into()))
 }
 
 /// Returns the line of a result with another body.

@@ -221,9 +221,7 @@ impl<'a> Draft<'a> {
     fn finish(mut self) -> Assembled {
         let counted = |n: usize, note: Note| (n > 0).then_some(note);
         let compacted = match self.out.messages.first() {
-            Some(Message::CompactionSummary { tokens_before, .. }) => {
-                Some(Note::CompactionApplied { tokens_before: *tokens_before })
-            }
+            Some(Message::CompactionSummary { tokens_before, .. }) => Some(Note::compaction(*tokens_before)),
             _ => None,
         };
         let (n, line) = self.log.unreadable;

@@ -17,6 +17,9 @@ use super::write::{Changes, pair};
 /// Why nothing is written where the user has gone back.
 pub(super) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
+/// What opencode does with a call at the end.
+const INTERRUPTED: &str = "a call that was interrupted is answered when the session goes on";
+
 /// Renders items of a view; what was folded is still there, so nothing but pairs of compactions ever goes.
 pub(super) fn render(
     source: &Source<'_>,
@@ -60,9 +63,7 @@ impl<'a> Wish<'a> {
                     continue;
                 }
                 Item::New(Message::ToolResult { .. }) => {
-                    return Err(refused(
-                        "opencode itself answers a call that was interrupted, when it goes on",
-                    ));
+                    return Err(NotExpressible::ByAgent { format: "opencode", why: INTERRUPTED });
                 }
                 Item::New(_) => return Err(refused("a digest stands in front of all that stays")),
                 Item::Same(at) | Item::Body(at, _) => {

@@ -56,6 +56,17 @@ impl<'a> Event<'a> {
         text(self.fields.get("tool_call_metadata")?, &["model_response", "model"])
     }
 
+    /// Returns whether it is the action that a call became.
+    pub(super) fn is_action_of(&self, call: &str) -> bool {
+        let metadata = self.fields.inner("tool_call_metadata");
+        self.is_action && metadata.is_some_and(|it| it.text("tool_call_id").as_deref() == Some(call))
+    }
+
+    /// Returns what it notes of the call that it belongs to.
+    pub(super) fn metadata(&self) -> Option<Value> {
+        self.fields.value("tool_call_metadata").filter(Value::is_object)
+    }
+
     /// Returns what a condensation says.
     pub(super) fn condensation(&self) -> Option<Condensation> {
         let args = (self.is_action && self.name == "condensation").then(|| self.fields.inner("args"))??;

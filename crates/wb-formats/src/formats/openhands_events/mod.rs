@@ -34,7 +34,7 @@ const UNNUMBERED: &str = "events of this old version have no numbers, by which o
 /// * Events that a condensation forgot are left out, and its summary stands where it says. Newer versions send the first
 ///   prompt again where it was forgotten; it is not shown. What the agent recalls from its files is not in the events.
 /// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
-///   has no lines about its command.
+///   has no lines about its command. A call that was interrupted is answered by an error, as the agent notes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenhandsEvents;
 
@@ -113,7 +113,7 @@ impl Document for EventsDocument {
         let mut view = View::new(NAME, VOCABULARY);
         view.model = model;
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
-        let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: 0 });
+        let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: None });
         view.notes = self.end.notes(passed).into_iter().chain(condensed).collect();
         Ok(view)
     }

@@ -28,9 +28,16 @@ pub(super) fn render(
     let piece = |(number, place): (usize, &Range<usize>)| {
         bodies.get(place).map_or(Piece::Stays(number), |body| Piece::New(body.clone()))
     };
-    let mut pieces: Vec<Piece> = run.records.iter().enumerate().map(piece).collect();
     let condensation = condensation(events, wanted)?;
-    pieces.extend(condensation.map(|event| Piece::New(event.to_string().into_bytes())));
+    let first_id = next_id(events).saturating_add(u64::from(condensation.is_some()));
+    let mut answers = answers(events, wanted, first_id)?;
+    let new = |event: Value| Piece::New(event.to_string().into_bytes());
+    let mut pieces = Vec::with_capacity(run.records.len() + 1);
+    for (number, place) in run.records.iter().enumerate() {
+        pieces.push(piece((number, place)));
+        pieces.extend(answers.remove(&(place.start as u64)).into_iter().flatten().map(new));
+    }
+    pieces.extend(condensation.map(new));
     let changes = splices(text, &run.records, &pieces, run.joint, |_| false);
     Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
 }
@@ -48,11 +55,73 @@ fn with_body(record: &[u8], body: &[Block]) -> Vec<u8> {
     about.iter().fold(record, blank)
 }
 
+/// Returns the observations that answer calls, by where the record begins that they follow.
+fn answers(
+    events: &[Event<'_>],
+    wanted: &Wanted<'_>,
+    mut id: u64,
+) -> Result<HashMap<u64, Vec<Value>>, NotExpressible> {
+    let (mut answers, mut after) = (HashMap::<u64, Vec<Value>>::new(), None);
+    for item in wanted.items {
+        let Item::New(message @ Message::ToolResult { .. }) = item else {
+            after = message_of(item).and_then(|at| wanted.view.provenance.of(at).last()).or(after);
+            continue;
+        };
+        if events.iter().any(|event| event.id().is_none()) {
+            return Err(refused(wanted, UNNUMBERED));
+        }
+        let (Some(after), Some(answer)) = (after, answer(events, wanted, message, id)) else {
+            return Err(refused(
+                wanted,
+                "a new result that is more than the end of a call that was interrupted",
+            ));
+        };
+        answers.entry(after.record.at).or_default().push(answer);
+        id = id.saturating_add(1);
+    }
+    Ok(answers)
+}
+
+/// Returns the observation that ends a call, as the agent notes what it did not do.
+fn answer(events: &[Event<'_>], wanted: &Wanted<'_>, message: &Message, id: u64) -> Option<Value> {
+    let Message::ToolResult { tool_call_id, tool_name, content, is_error: true } = message else {
+        return None;
+    };
+    let action = events.iter().find(|event| event.is_action_of(tool_call_id));
+    let is_answer = |message: &Message| message.calls().any(|(id, ..)| id == tool_call_id);
+    // The action of a call may be missing; that of the answer tells of the answer too.
+    let answer = || {
+        let at = wanted.view.messages.iter().rposition(is_answer)?;
+        let record = &wanted.view.provenance.of(at).first()?.record;
+        events.iter().find(|event| event.record == *record)
+    };
+    let mut about = action.or_else(answer)?.metadata()?;
+    about["tool_call_id"] = tool_call_id.as_str().into();
+    about["function_name"] = tool_name.as_str().into();
+    let said = joined_text(content);
+    Some(json!({
+        "id": id,
+        "timestamp": iso_ms(wanted.stamp.now_ms).trim_end_matches('Z'),
+        "source": "agent",
+        "message": said,
+        "cause": action.and_then(Event::id),
+        "observation": "error",
+        "tool_call_metadata": about,
+        "content": said,
+        "extras": { "error_id": "" },
+    }))
+}
+
+/// Returns the number of the next event.
+fn next_id(events: &[Event<'_>]) -> u64 {
+    events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1))
+}
+
 /// Returns the event by which messages are forgotten and a digest stands for them; nothing if all of them stay.
 fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Value>, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
     let kept = kept(wanted)?;
-    let is_new = |item: &Item<'_>| matches!(item, Item::New(_));
+    let is_new = |item: &Item<'_>| new_words(item).is_some();
     if kept.len() == view.messages.len() && !items.iter().any(is_new) {
         return Ok(None);
     }
@@ -68,9 +137,8 @@ fn condensation(events: &[Event<'_>], wanted: &Wanted<'_>) -> Result<Option<Valu
     };
     let offset = digest.as_ref().map(|_| events.iter().filter(counts).count());
     let summary = digest.map(|(_, summary)| summary);
-    let id = events.iter().filter_map(Event::id).max().map_or(0, |id| id.saturating_add(1));
     Ok(Some(json!({
-        "id": id,
+        "id": next_id(events),
         "timestamp": iso_ms(stamp.now_ms).trim_end_matches('Z'),
         "source": "agent",
         "message": summary.as_ref().map(|text| format!("Summary: {text}")).unwrap_or_default(),
@@ -113,8 +181,16 @@ fn digest(wanted: &Wanted<'_>, kept: &[usize]) -> Result<Option<(usize, String)>
 
 fn summary_of<'a>(item: &Item<'a>, messages: &'a [Message]) -> Option<&'a Message> {
     match item {
-        Item::New(message) => Some(message),
+        Item::New(_) => new_words(item),
         item => message_of(item).map(|at| &messages[at]).filter(|message| is_summary(message)),
+    }
+}
+
+/// Returns a new message that is no result of a tool.
+fn new_words<'a>(item: &Item<'a>) -> Option<&'a Message> {
+    match item {
+        Item::New(message) if !matches!(message, Message::ToolResult { .. }) => Some(message),
+        _ => None,
     }
 }
 

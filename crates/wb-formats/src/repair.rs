@@ -1,4 +1,4 @@
-//! What mends a session that a provider refuses.
+//! The repair of a session that a provider refuses.
 
 use std::collections::HashSet;
 
@@ -8,22 +8,22 @@ use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{ChangeSet, Document, FormatError, MemoryParts, NotExpressible, Stamp, View, items};
 
-use crate::call_ids::with_own_ids;
 use crate::detect::open;
 use crate::dialects::{dialects_of, violations_of};
+use crate::doubled_call_ids::with_own_ids;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
 
-/// What mends a conversation.
+/// The repair of a conversation.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Mended {
-    /// What is to be written; nothing where there is nothing to mend.
+pub struct SessionRepair {
+    /// What is to be written; nothing where there is nothing to repair.
     pub changes: ChangeSet,
     /// The messages as they are then.
     pub messages: Vec<Message>,
-    /// Why something stays as it is that could be mended, where the format cannot hold the mend.
+    /// Why something stays as it is that could be repaired, where the format cannot hold it.
     pub not_held: Option<NotExpressible>,
 }
 
@@ -33,15 +33,15 @@ pub struct Mended {
 /// call and second results go, a model that speaks first gets a message of the user in front, and of calls that have one
 /// id in several turns the later ones get another. What a format cannot hold of the last two stays, with the reason; of
 /// the others it is an error. A second run changes nothing.
-pub fn mend(
+pub fn repair(
     document: &dyn Document,
     conversation: &str,
     view: &View,
     stamp: &Stamp,
-) -> Result<Mended, NotExpressible> {
+) -> Result<SessionRepair, NotExpressible> {
     let dialects = dialects_of(view.format);
     if violations_of(&view.messages, dialects).is_empty() {
-        return Ok(Mended { messages: view.messages.clone(), ..Mended::default() });
+        return Ok(SessionRepair { messages: view.messages.clone(), ..SessionRepair::default() });
     }
     let patched = patched(document, conversation, view, dialects, stamp)?;
     if !is_refused(&violations_of(&patched.messages, dialects), "call-repeated") {
@@ -54,19 +54,19 @@ fn is_refused(violations: &[Violation], rule: &str) -> bool {
     violations.iter().any(|violation| violation.rule == rule)
 }
 
-/// Mends by a patch, with a user who speaks first if one is wanted and the format can hold one.
+/// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
 fn patched(
     document: &dyn Document,
     conversation: &str,
     view: &View,
     dialects: &[Dialect],
     stamp: &Stamp,
-) -> Result<Mended, NotExpressible> {
+) -> Result<SessionRepair, NotExpressible> {
     let rendered = |patch: Patch| {
-        let patch = view.provenance.with_whole_records(patch);
+        let patch = view.with_whole_records(patch);
         let wanted = items(&patch, view.messages.len());
         let changes = document.render(conversation, view, &wanted, stamp)?;
-        Ok(Mended { changes, messages: after(patch, &view.messages), not_held: None })
+        Ok(SessionRepair { changes, messages: after(patch, &view.messages), not_held: None })
     };
     let pairs = Repair { in_flight: true, ..Repair::default() }
         .patch(&without_twins(&view.messages))
@@ -80,7 +80,7 @@ fn patched(
     let with_user = |text: &str| rendered(with_user_first(&pairs, &view.messages, text));
     with_user(DROPPED_MARK).or_else(|why| {
         let held = with_user(&digest);
-        held.or_else(|_| Ok(Mended { not_held: Some(why), ..rendered(pairs.clone())? }))
+        held.or_else(|_| Ok(SessionRepair { not_held: Some(why), ..rendered(pairs.clone())? }))
     })
 }
 
@@ -116,15 +116,15 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     Patch::new(edits)
 }
 
-/// Mends ids that stand twice, in the session as it is after a patch.
-fn renamed(document: &dyn Document, conversation: &str, patched: Mended) -> Mended {
+/// Repairs ids that stand twice, in the session as it is after a patch.
+fn renamed(document: &dyn Document, conversation: &str, patched: SessionRepair) -> SessionRepair {
     match ids_after(document, conversation, &patched.changes) {
         Ok((messages, ids)) => {
             let mut changes = patched.changes;
             changes.changes.extend(ids.changes);
-            Mended { changes, messages, ..patched }
+            SessionRepair { changes, messages, ..patched }
         }
-        Err(why) => Mended { not_held: Some(why), ..patched },
+        Err(why) => SessionRepair { not_held: Some(why), ..patched },
     }
 }
 
