@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::markers::CLIP_MARK;
 use wb_message::text::{clip, head, one_line, tail};
 
-use crate::excerpt::excerpt;
+use crate::excerpt::{both_ends, excerpt};
 use crate::labels::{COMMAND, EARLIER, FIRST, LATEST, LEFT_OUT, LISTS, REPLY, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 
@@ -347,31 +347,43 @@ fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns a turn with as many of its lines as fit, the last one of them cut off. A long reply gives way in its middle,
-/// so that its end and what was run are told too.
+/// Returns a turn with as many of its lines as fit. A long reply gives way in its middle, so that its end and what was run
+/// are told too, and has a half of the room whatever stands before it.
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
-    let mut left = (max_chars - 1).saturating_sub(out.chars().count());
+    let left = (max_chars - 1).saturating_sub(out.chars().count());
     let (before, reply, after) = parts_of_turn(body);
     let others = before.chars().count() + after.chars().count();
     let most = left.saturating_sub(others).max(left / 2);
     let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
-        Cow::Owned(["  ", &one_line(reply, most.saturating_sub(4)), "\n"].concat())
+        Cow::Owned(["  ", &both_ends(reply, most.saturating_sub(4)), "\n"].concat())
     } else {
         shortened_inside(reply, most)
     };
-    let body = [before, &reply, after].concat();
-    for line in body.lines() {
+    let for_reply = reply.chars().count().min(left);
+    let left = push_fitting(&mut out, before, left - for_reply) + for_reply;
+    let left = push_fitting(&mut out, &reply, left);
+    push_fitting(&mut out, after, left);
+    out
+}
+
+/// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
+fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
+    for line in lines.lines() {
         let n_chars = line.chars().count() + 1;
         if n_chars <= left {
             out.extend(["\n", line]);
             left -= n_chars;
         } else if left > LEAST_LINE_CHARS {
-            out.extend(["\n  ", &one_line(line, left - 3)]);
+            let cut = one_line(line, left - 3);
+            left -= cut.chars().count() + 3;
+            out.extend(["\n  ", &cut]);
+            break;
+        } else {
             break;
         }
     }
-    out
+    left
 }
 
 /// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
@@ -468,6 +480,25 @@ mod tests {
             assert!(rendered.chars().count() <= max_chars, "{max_chars}: {rendered}");
         }
         assert_eq!(sections.render(30), "# Carryover\n9 messages elided.");
+    }
+
+    #[test]
+    fn a_turn_with_little_room_tells_how_its_reply_ends_whatever_stands_around_it() {
+        let files: Vec<String> = (0..30).map(|n| format!("edited src/shop/part_{n}.rs")).collect();
+        let reply = "I read the importer. ".repeat(30);
+        let body = format!(
+            "  files: {}\n  agent: {reply}\n\n  It works. Still open: the stale lock.\n  $ make → failed: a.c:3",
+            files.join(", ")
+        );
+        for max_chars in [160, 240, 400, 700] {
+            let turn = short_turn("- Turn 4 (“port it”):", &body, max_chars);
+            assert!(turn.chars().count() <= max_chars, "{max_chars}: {turn}");
+            let reply = turn.split_once("\n  agent: I read the").map_or("", |(_, reply)| reply);
+            assert!(reply.contains("the stale lock."), "{max_chars}: {turn}");
+            assert!(turn.contains("\n  files: edited src/shop/part_0.rs") || max_chars < 200, "{turn}");
+        }
+        let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
+        assert!(turn.chars().count() == 159, "{turn}");
     }
 
     #[test]
