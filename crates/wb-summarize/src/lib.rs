@@ -33,6 +33,7 @@ pub mod flatten;
 pub mod chunking;
 pub mod length;
 mod labels;
+mod short_entry;
 pub mod digest;
 pub mod prompt;
 pub mod facts;
