@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use wb_message::text::clip;
 
-use crate::labels::{EARLIER, FIRST, LATEST, LEFT_OUT, TURN};
+use crate::labels::{ANSWER, EARLIER, FIRST, LATEST, LEFT_OUT, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 use crate::short_entry::{shortened, size};
 
@@ -230,7 +230,7 @@ impl Sections {
 /// Puts the user's requests behind the first one, of which the newest is the most important one, in the order in which
 /// they were made, and back.
 fn reverse_requests(entries: &mut [impl AsRef<str>]) {
-    let is_one = |entry: &str| entry.starts_with(LATEST) || entry.starts_with(EARLIER);
+    let is_one = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
     let start = entries.iter().position(|entry| is_one(entry.as_ref())).unwrap_or(entries.len());
     let n = entries[start..].iter().take_while(|entry| is_one(entry.as_ref())).count();
     entries[start..start + n].reverse();

@@ -78,7 +78,7 @@ pub(crate) fn ending(line: &str, max_chars: usize) -> &str {
 }
 
 /// Visits where the sentences of a line begin behind the first one.
-fn sentence_starts(line: &str) -> impl Iterator<Item = usize> {
+pub(crate) fn sentence_starts(line: &str) -> impl Iterator<Item = usize> {
     let ends = line.match_indices(['.', '!', '?', '…', '。', '！', '？']);
     ends.filter_map(|(at, sign)| {
         let after = &line[at + sign.len()..];

@@ -15,9 +15,10 @@ use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Changed, Facts, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, AMENDED, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED,
-    NO_TASKS, ON_BRANCH, PUSHED, READ, REPLY, SINCE_COMMIT, TURN,
+    ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO, TURN,
 };
+use crate::state_of_git::state_of_git;
+use crate::words::replies::is_answer;
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
 
@@ -223,18 +224,25 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Objective, goal.clone());
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let others = self.requests().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));
+        let tells = |turn: &Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
-        let mut n_bytes = 0;
-        for (age, turn) in others.enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
+        let (mut n_bytes, mut n_requests) = (0, 0);
+        for turn in self.requests().rev().filter(|turn| !is_first(turn) && tells(turn)) {
+            let is_answer = is_answer(&turn.asked);
+            n_requests += usize::from(!is_answer);
             if n_bytes > max_chars {
                 break;
             }
-            n_bytes += turn.asked.len();
-            if !told.contains(&turn.asked.as_str()) {
+            if self.is_shown(turn.start) {
+                continue;
+            }
+            n_bytes += turn.asked.len() + turn.to.len();
+            if is_answer {
+                out.add(Section::Objective, answer_entry(turn));
+            } else if !told.contains(&turn.asked.as_str()) {
                 told.push(&turn.asked);
-                let label = if age == 0 { LATEST } else { EARLIER };
-                let most = if age == 0 { usize::MAX } else { REQUEST_BYTES };
+                let (label, most) =
+                    if n_requests == 1 { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
                 out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
             }
         }
@@ -305,43 +313,13 @@ impl<'a> LocalDigest<'a> {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
-        let git: Vec<&str> = self.facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
-        if !git.is_empty() {
-            out.add(Section::Status, [GIT, &git.join("; ")].concat());
-        }
-        if let Some(since) = self.since_commit() {
-            out.add(Section::Status, [SINCE_COMMIT, &since].concat());
+        for entry in state_of_git(&self.facts) {
+            out.add(Section::Status, entry);
         }
         let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));
         let mut modified: Vec<&FileFact> = self.facts.files().newest().filter(is_modified).collect();
         modified.sort_by_key(|file| Reverse(file.changed_at));
         path_entries(out, Section::Status, MODIFIED, modified.into_iter().map(|file| file.path.as_str()));
-    }
-
-    /// Says what the last commit that was seen does not hold, and whether it was pushed.
-    fn since_commit(&self) -> Option<String> {
-        let git = self.facts.git();
-        let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
-        let last = git.iter().rposition(|it| commits(&it.text))?;
-        // Elsewhere another commit is the last one.
-        let is_left = |text: &str| {
-            let branch = text.strip_prefix(ON_BRANCH);
-            branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
-                !git[last].text.contains(&[" as ", branch, " "].concat())
-            })
-        };
-        if git[last..].iter().any(|it| is_left(&it.text)) {
-            return None;
-        }
-        let pushed = git[last..].iter().any(|it| it.text == PUSHED);
-        let is_changed = |file: &FileFact| !matches!(file.change, None | Some(Change::Restored));
-        let changed = self.files(|file| is_changed(file) && file.changed_at > git[last].at);
-        let changed: Vec<&str> = changed.take(N_PATHS).collect();
-        let mut said = vec![if pushed { "pushed" } else { "no push seen" }.to_owned()];
-        if !changed.is_empty() {
-            said.push(["changed ", &changed.join(", ")].concat());
-        }
-        Some(said.join("; "))
     }
 
     /// Returns the turn that is going on if the agent has said something in it that tells more than a word or two.
@@ -450,6 +428,12 @@ fn labelled(label: &str, text: &str, max_chars: usize) -> String {
 /// Returns the user's words behind a label, with further lines indented.
 fn labelled_words(label: &str, words: &str) -> String {
     [label, " ", &indented(&tidy(words))].concat()
+}
+
+/// Returns the user's words with what they answer.
+fn answer_entry(turn: &Turn) -> String {
+    let to = if turn.to.is_empty() { String::new() } else { [TO, &turn.to].concat() };
+    [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
 }
 
 /// Indents all lines but the first and the empty ones.

@@ -38,6 +38,7 @@ pub mod digest;
 pub mod prompt;
 pub mod facts;
 mod evidence;
+mod state_of_git;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;

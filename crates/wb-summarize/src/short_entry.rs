@@ -6,7 +6,7 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
 use crate::excerpt::{both_ends, excerpt};
-use crate::labels::{COMMAND, FIRST, LISTS, REPLY, TURN};
+use crate::labels::{ANSWER, COMMAND, FIRST, LISTS, REPLY, TURN};
 
 /// The characters that a reply may have at the least where its start and its end are told.
 const LEAST_EXCERPT_CHARS: usize = 240;
@@ -34,8 +34,14 @@ pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
     if !entry.contains('\n') && !entry.starts_with(FIRST) {
         return Cow::Owned(one_line(entry, max_chars - 1));
     }
-    if let Some((name, body)) = entry.split_once('\n').filter(|_| entry.starts_with(TURN)) {
-        return Cow::Owned(short_turn(name, body, max_chars));
+    if let Some((first, rest)) = entry.split_once('\n') {
+        if entry.starts_with(TURN) {
+            return Cow::Owned(short_turn(first, rest, max_chars));
+        }
+        // The words of the user stay whole where what they answer can give way.
+        if let Some(left) = max_chars.checked_sub(size(first) + 3).filter(|_| entry.starts_with(ANSWER)) {
+            return Cow::Owned([first, "\n  ", &one_line(rest, left)].concat());
+        }
     }
     shortened_inside(entry, max_chars - 1)
 }

@@ -13,7 +13,7 @@ use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
     ACTIVE, ALL_DONE, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN,
-    SINCE_COMMIT, TURN, UNRESOLVED, elided_total, request_text,
+    SINCE_COMMIT, TURN, UNRESOLVED, answer_of, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -193,11 +193,13 @@ impl Facts {
             entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
         for entry in first.into_iter().chain(others.into_iter().rev()) {
             let text = unindented(request_text(entry).unwrap_or_default());
-            if self.turns.iter().any(|turn| turn.asked == text) {
+            let to = answer_of(entry).map_or("", |(_, to)| to);
+            if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
                 continue;
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
             self.turns.begin(&text, at, self.n_bytes);
+            to.clone_into(&mut self.turns.current().to);
             self.has_first |= is_first;
         }
     }

@@ -19,6 +19,7 @@ use crate::outcome::Reported;
 use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
+use crate::words::replies::is_answer;
 use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
 
@@ -346,7 +347,9 @@ impl Facts {
         if is_error && let Some(words) = rejected_words(output) {
             self.ledger.refused(words, at);
             self.mentions.read(words, By::User);
+            let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
             self.asked(words, at);
+            self.turns.current().to = refused.unwrap_or_default();
         }
         if is_rejection(output) {
             return;
