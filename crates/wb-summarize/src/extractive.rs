@@ -30,6 +30,8 @@ const LINE_CHARS: usize = 200;
 const N_PATHS: usize = 40;
 /// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
 const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
+/// Parts per hundred of a digest that the user's words may take until what they answer is left out.
+const WORDS_PERCENT: usize = 16;
 /// The newest turns, of which also those commands are told that merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
@@ -224,25 +226,27 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Objective, goal.clone());
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let tells = |turn: &Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
+        let tells = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
+        let others: Vec<&Turn> = self.requests().rev().filter(|turn| !is_first(turn)).filter(tells).collect();
+        let latest = others.iter().position(|turn| !is_answer(&turn.asked));
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
-        let (mut n_bytes, mut n_requests) = (0, 0);
-        for turn in self.requests().rev().filter(|turn| !is_first(turn) && tells(turn)) {
-            let is_answer = is_answer(&turn.asked);
-            n_requests += usize::from(!is_answer);
+        let mut n_bytes = 0;
+        let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
+        // What older answers were given to gives way to what the user said.
+        let mut for_questions = (max_chars * WORDS_PERCENT / 100).saturating_sub(all.sum());
+        for (age, turn) in others.iter().enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
             if n_bytes > max_chars {
                 break;
             }
-            if self.is_shown(turn.start) {
-                continue;
-            }
-            n_bytes += turn.asked.len() + turn.to.len();
-            if is_answer {
-                out.add(Section::Objective, answer_entry(turn));
+            n_bytes += turn.asked.len();
+            if is_answer(&turn.asked) {
+                let left = for_questions.checked_sub(turn.to.len());
+                for_questions = left.unwrap_or(for_questions);
+                out.add(Section::Objective, answer_entry(turn, left.is_some() || age == 0));
             } else if !told.contains(&turn.asked.as_str()) {
                 told.push(&turn.asked);
                 let (label, most) =
-                    if n_requests == 1 { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
+                    if latest == Some(age) { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
                 out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
             }
         }
@@ -313,7 +317,7 @@ impl<'a> LocalDigest<'a> {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
-        for entry in state_of_git(&self.facts) {
+        for entry in state_of_git(&self.facts, |at| self.is_shown(at)) {
             out.add(Section::Status, entry);
         }
         let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));
@@ -430,9 +434,9 @@ fn labelled_words(label: &str, words: &str) -> String {
     [label, " ", &indented(&tidy(words))].concat()
 }
 
-/// Returns the user's words with what they answer.
-fn answer_entry(turn: &Turn) -> String {
-    let to = if turn.to.is_empty() { String::new() } else { [TO, &turn.to].concat() };
+/// Returns the user's words, and what they answer if that is to be told.
+fn answer_entry(turn: &Turn, tells: bool) -> String {
+    let to = if turn.to.is_empty() || !tells { String::new() } else { [TO, &turn.to].concat() };
     [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
 }
 

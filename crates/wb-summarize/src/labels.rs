@@ -29,6 +29,9 @@ pub(crate) const AMENDED: &str = "amended the last commit";
 pub(crate) const PUSHED: &str = "pushed";
 pub(crate) const CHECKED_OUT: &str = "checked out ";
 pub(crate) const SINCE_COMMIT: &str = "- Since the last commit: ";
+/// How the entries begin that tell what git has stopped in the middle of, and how it showed the working copy last.
+pub(crate) const STOPPED: &str = "- Git is not finished: ";
+pub(crate) const STATUS: &str = "- Git status as last shown: ";
 /// Says that no list of tasks tells what comes next.
 pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";

@@ -1,17 +1,24 @@
 //! Tells what a session shows of its git repository.
 
-use crate::facts::{Change, Facts, FileFact};
-use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT};
+use crate::facts::{Change, Facts, FileFact, Noted};
+use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED};
 
 /// Paths that are told as changed since a commit.
 const N_PATHS: usize = 40;
 
-/// Returns the entries of a digest on what was done with git and what the last commit does not hold.
-pub(crate) fn state_of_git(facts: &Facts) -> Vec<String> {
+/// Returns the entries of a digest on what git has stopped in the middle of, what was done with it, what the last commit
+/// does not hold, and how it showed the working copy last. Of what is shown, asked for by the number of a message, nothing
+/// is told that can be read there.
+pub(crate) fn state_of_git(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
+    let state = facts.git_state();
+    let entry = |label: &str, noted: Option<&Noted>| {
+        noted.filter(|noted| !is_shown(noted.at)).map(|noted| [label, &noted.text].concat())
+    };
     let done: Vec<&str> = facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
     let done = (!done.is_empty()).then(|| [GIT, &done.join("; ")].concat());
     let since = since_commit(facts).map(|since| [SINCE_COMMIT, &since].concat());
-    [done, since].into_iter().flatten().collect()
+    let (stopped, status) = (entry(STOPPED, state.stopped()), entry(STATUS, state.status()));
+    [stopped, done, since, status].into_iter().flatten().collect()
 }
 
 /// Says what the last commit that was seen does not hold, and whether it was pushed.

@@ -75,27 +75,29 @@ pub(crate) fn answered(words: &str, reply: &str) -> Option<String> {
     if !is_answer(words) || reply.trim().is_empty() {
         return None;
     }
-    let end = tail(reply, END_BYTES);
-    let line = one_line(end, usize::MAX);
-    let asked = last_question(&line);
+    let end = tail(reply.trim(), END_BYTES);
+    let asked = last_question(end);
     if asked.is_none() && is_acknowledgement(words) {
         return None;
     }
-    let told = asked.map_or_else(|| ending(&line, TO_CHARS), |at| &line[at..]);
-    let is_whole = end.len() == reply.len() && told.len() == line.len();
-    let gap = if is_whole { "" } else { GAP };
-    Some([gap, if is_whole { "" } else { " " }, &one_line(told, QUESTION_CHARS)].concat())
+    let line = one_line(&end[asked.unwrap_or(0)..], usize::MAX);
+    let told =
+        if asked.is_some() { one_line(&line, QUESTION_CHARS) } else { ending(&line, TO_CHARS).to_owned() };
+    let is_whole = end.len() == reply.trim().len() && asked.unwrap_or(0) == 0 && told.len() >= line.len();
+    Some(if is_whole { told } else { [GAP, " ", &told].concat() })
 }
 
-/// Returns where the last question of a line begins.
-fn last_question(line: &str) -> Option<usize> {
+/// Returns where the last question of a text begins: with its sentence or its line, and not long before its end.
+fn last_question(text: &str) -> Option<usize> {
     let is_end = |at: &usize| {
-        let rest = &line[at + 1..];
-        rest.is_empty() || rest.starts_with([' ', '*', '"', '”', ')', '`'])
+        let rest = &text[at + 1..];
+        rest.is_empty() || rest.starts_with([' ', '\n', '*', '"', '”', ')', '`'])
     };
-    let ascii = line.rmatch_indices('?').map(|(at, _)| at).find(is_end);
-    let end = ascii.max(line.rfind('？'))?;
-    Some(sentence_starts(&line[..end]).last().unwrap_or(0))
+    let ascii = text.rmatch_indices('?').map(|(at, _)| at).find(is_end);
+    let end = ascii.max(text.rfind('？'))?;
+    let line = text[..end].rfind('\n').map_or(0, |at| at + 1);
+    let start = line + sentence_starts(&text[line..end]).last().unwrap_or(0);
+    Some(end - ending(&text[start..end], QUESTION_CHARS - 1).len())
 }
 
 #[cfg(test)]
@@ -158,6 +160,12 @@ mod tests {
             "yes, that was it",
             "I read the log. It was the stale lock.",
             Some("I read the log. It was the stale lock."),
+        );
+        check("yes", "It is done:\n- a\n- b, or `c`\nPush it?", Some("… Push it?"));
+        check(
+            "yes",
+            &[&"so ".repeat(100), "or not?"].concat(),
+            Some(&["… ", &"so ".repeat(51), "or not?"].concat()),
         );
         check("ok", "All done.", None);
         check("fix the parser", "Shall I push it?", None);
