@@ -31,7 +31,7 @@ const N_PATHS: usize = 40;
 /// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
 const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
 /// Parts per hundred of a digest that the user's words may take until what they answer is left out.
-const WORDS_PERCENT: usize = 16;
+const WORDS_PERCENT: usize = 12;
 /// The newest turns, of which also those commands are told that merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
@@ -242,7 +242,10 @@ impl<'a> LocalDigest<'a> {
             if is_answer(&turn.asked) {
                 let left = for_questions.checked_sub(turn.to.len());
                 for_questions = left.unwrap_or(for_questions);
-                out.add(Section::Objective, answer_entry(turn, left.is_some() || age == 0));
+                // A nod says nothing alone.
+                if left.is_some() || !is_acknowledgement(&turn.asked) {
+                    out.add(Section::Objective, answer_entry(turn, left.is_some()));
+                }
             } else if !told.contains(&turn.asked.as_str()) {
                 told.push(&turn.asked);
                 let (label, most) =
