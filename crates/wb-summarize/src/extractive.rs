@@ -12,7 +12,7 @@ use crate::digest::{Section, Sections, shortened_digest};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Changed, Facts, FileFact, Run, Turn};
+use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
     ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO, TURN,
@@ -316,7 +316,10 @@ impl<'a> LocalDigest<'a> {
 
     /// Tells what no model needs to judge: what fails, what git holds, which files were changed.
     fn certain(&self, out: &mut Sections) {
-        for failure in self.facts.failures().newest().filter(|it| !self.is_shown(it.at)) {
+        // What stopped on conflicts is told with the state of git.
+        let is_stopped = self.facts.git_state().stopped().is_some();
+        let is_told = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
+        for failure in self.facts.failures().newest().filter(is_told) {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }

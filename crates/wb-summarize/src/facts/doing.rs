@@ -5,6 +5,7 @@ use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch_of};
 use super::files::{Change, is_same_file};
+use super::git_state::ends_conflicts;
 use super::ledger::Deed;
 use super::names::has_file_ending;
 use super::phrases::git_line;
@@ -226,8 +227,7 @@ impl Facts {
             self.file_changed(effect, at);
         }
         for effect in effects.git.iter().filter(|_| !in_scratch) {
-            if matches!(effect, GitEffect::Committed { .. } | GitEffect::Reset { .. } | GitEffect::Aborted(_))
-            {
+            if ends_conflicts(effect) {
                 self.failures.merged();
             }
             push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);

@@ -80,7 +80,7 @@ fn may_conflict(effect: &GitEffect<'_>) -> Option<String> {
 }
 
 /// Tells whether git leaves no conflicts behind where that worked.
-fn ends_conflicts(effect: &GitEffect<'_>) -> bool {
+pub(super) fn ends_conflicts(effect: &GitEffect<'_>) -> bool {
     matches!(effect, GitEffect::Committed { .. } | GitEffect::Amended { .. } | GitEffect::Reset { .. })
         || matches!(effect, GitEffect::Aborted(_) | GitEffect::Continued(_) | GitEffect::Rebased)
         || matches!(effect, GitEffect::Merged(_) | GitEffect::Picked(_) | GitEffect::Pulled)
@@ -210,6 +210,7 @@ impl<'o> Status<'o> {
 
 /// Returns how a branch stands beside the one of a remote: `is ahead of 'origin/main' by 2 commits.`
 fn beside_remote(stands: &str) -> String {
+    let stands = stands.split(", and can be").next().unwrap_or(stands);
     let stands = stands.trim_start_matches("is ").trim_start_matches("and ").trim_end_matches([',', '.']);
     stands.replace('\'', "")
 }
@@ -297,6 +298,11 @@ mod tests {
             status("cd /repo && git status", clean),
             "in /repo: on main, up to date with origin/main; clean"
         );
+        let behind = clean.replace(
+            "up to date with 'origin/main'",
+            "behind 'origin/main' by 1 commit, and can be fast-forwarded",
+        );
+        assert_eq!(status("git status", &behind), "on main, behind origin/main by 1 commit; clean");
         assert_eq!(status("git status", "On branch main\n\n... cut"), "");
         assert_eq!(
             status(

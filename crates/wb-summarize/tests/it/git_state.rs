@@ -22,6 +22,18 @@ Automatic merge failed; fix conflicts and then commit the result." "#;
 }
 
 #[test]
+fn a_rebase_that_went_on_to_its_end_is_not_stuck() {
+    let stopped = r#"u"Rebase it." a:bash(git rebase main) t!"CONFLICT (content): Merge conflict in src/a.rs
+error: could not apply 3f9c2ab... Port the cart" "#;
+    let first = digest(&script(stopped), None);
+    assert_eq!(lines(&first, "- Git is"), ["- Git is not finished: rebase stopped on conflicts in src/a.rs"]);
+    assert!(lines(&first, "- Stuck?").is_empty(), "it is told once: {first}");
+    let went_on = r#"a:bash(git rebase --continue) t"Successfully rebased and updated refs/heads/topic.""#;
+    let ended = digest(&script(&[stopped, went_on].concat()), None);
+    assert!(lines(&ended, "- Git is").is_empty() && lines(&ended, "- Stuck?").is_empty(), "{ended}");
+}
+
+#[test]
 fn the_last_status_of_git_is_told_until_something_may_have_changed_it() {
     let shown = r###"u"Look." a:bash(git status -sb) t"## main...origin/main [ahead 2]
  M src/a.rs
