@@ -23,6 +23,7 @@
 //! ```
 
 mod bytes;
+mod labels;
 mod excerpt;
 mod shell;
 mod outcome;
@@ -32,7 +33,6 @@ pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
-mod labels;
 mod short_entry;
 pub mod digest;
 pub mod prompt;
