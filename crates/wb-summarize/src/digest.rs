@@ -4,12 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use wb_message::markers::CLIP_MARK;
-use wb_message::text::{clip, head, one_line, tail};
+use wb_message::text::clip;
 
-use crate::excerpt::excerpt;
-use crate::labels::{COMMAND, EARLIER, FIRST, LATEST, LEFT_OUT, LISTS, REPLY, TURN};
+use crate::labels::{ANSWER, EARLIER, FIRST, LATEST, LEFT_OUT, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
+use crate::short_entry::{shortened, size};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,7 +236,7 @@ impl Sections {
 /// Puts the user's requests behind the first one, of which the newest is the most important one, in the order in which
 /// they were made, and back.
 fn reverse_requests(entries: &mut [impl AsRef<str>]) {
-    let is_one = |entry: &str| entry.starts_with(LATEST) || entry.starts_with(EARLIER);
+    let is_one = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
     let start = entries.iter().position(|entry| is_one(entry.as_ref())).unwrap_or(entries.len());
     let n = entries[start..].iter().take_while(|entry| is_one(entry.as_ref())).count();
     entries[start..start + n].reverse();
@@ -305,98 +304,10 @@ const LEAST_ENTRY_CHARS: usize = 120;
 /// The characters of a first request, with its label, that are kept whole wherever they fit; of a longer one so many are
 /// kept if that leaves half of the room.
 const SHORT_REQUEST_CHARS: usize = 620;
-/// The characters that a reply may have at the least where its start and its end are told.
-const LEAST_EXCERPT_CHARS: usize = 240;
-/// The characters that a line of a turn may have at the least where it is cut off.
-const LEAST_LINE_CHARS: usize = 40;
 
 /// Returns how long an entry may be if not all fit.
 fn entry_chars(room: usize, percent: usize) -> usize {
     (room * percent / 200).max(LEAST_ENTRY_CHARS)
-}
-
-/// Characters of an entry and of its line end.
-fn size(entry: &str) -> usize {
-    entry.chars().count() + 1
-}
-
-/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its middle.
-fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
-    if size(entry) <= max_chars {
-        return Cow::Borrowed(entry);
-    }
-    if let Some((label, separator)) = LISTS.iter().find(|(label, _)| entry.starts_with(label)) {
-        let fits = head(entry, max_chars).rfind(separator);
-        let first = || entry[label.len()..].split(separator).next().unwrap_or_default();
-        // The end of a path tells more than its start.
-        let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
-        return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
-    }
-    // What forbids often stands at the end of a request.
-    if !entry.contains('\n') && !entry.starts_with(FIRST) {
-        return Cow::Owned(one_line(entry, max_chars - 1));
-    }
-    if let Some((name, body)) = entry.split_once('\n').filter(|_| entry.starts_with(TURN)) {
-        return Cow::Owned(short_turn(name, body, max_chars));
-    }
-    shortened_inside(entry, max_chars - 1)
-}
-
-/// Shortens lines in their middle to that many characters; what continues an entry is indented.
-fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
-    // The excerpt counts bytes, of which there are never fewer than characters.
-    let mark = CLIP_MARK.replace('\n', "\n  ");
-    let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
-    match short.split_once(CLIP_MARK) {
-        Some((head, tail)) => Cow::Owned([head, &mark, tail.trim_start()].concat()),
-        None => short,
-    }
-}
-
-/// Returns a turn with as many of its lines as fit, the last one of them cut off. A long reply gives way in its middle,
-/// so that its end and what was run are told too.
-fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
-    let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
-    let mut left = (max_chars - 1).saturating_sub(out.chars().count());
-    let (before, reply, after) = parts_of_turn(body);
-    let others = before.chars().count() + after.chars().count();
-    let most = left.saturating_sub(others).max(left / 2);
-    let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
-        Cow::Owned(["  ", &one_line(reply, most.saturating_sub(4)), "\n"].concat())
-    } else {
-        shortened_inside(reply, most)
-    };
-    let body = [before, &reply, after].concat();
-    for line in body.lines() {
-        let n_chars = line.chars().count() + 1;
-        if n_chars <= left {
-            out.extend(["\n", line]);
-            left -= n_chars;
-        } else if left > LEAST_LINE_CHARS {
-            out.extend(["\n  ", &one_line(line, left - 3)]);
-            break;
-        }
-    }
-    out
-}
-
-/// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
-fn parts_of_turn(body: &str) -> (&str, &str, &str) {
-    let begins =
-        |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
-    let mut at = 0;
-    let (mut start, mut end) = (None, body.len());
-    for line in body.split_inclusive('\n') {
-        if start.is_none() && begins(line, REPLY) {
-            start = Some(at);
-        } else if start.is_some() && begins(line, COMMAND) {
-            end = at;
-            break;
-        }
-        at += line.len();
-    }
-    let start = start.unwrap_or(end);
-    (&body[..start], &body[start..end], &body[end..])
 }
 
 fn push_entries(out: &mut String, entries: &[Cow<'_, str>]) {

@@ -12,12 +12,13 @@ use crate::digest::{Section, Sections, shortened_digest};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Changed, Facts, FileFact, Run, Turn};
+use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, AMENDED, ARROW, CHECKED_OUT, COMMAND, COMMITTED, EARLIER, FIRST, GIT, LATEST, MODIFIED,
-    NO_TASKS, ON_BRANCH, PUSHED, READ, REPLY, SINCE_COMMIT, TURN,
+    ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO, TURN,
 };
+use crate::state_of_git::state_of_git;
+use crate::words::replies::is_answer;
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
 
@@ -29,6 +30,8 @@ const LINE_CHARS: usize = 200;
 const N_PATHS: usize = 40;
 /// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
 const SAID_BYTES: [usize; 3] = [2_400, 1_000, 400];
+/// Parts per hundred of a digest that the user's words may take until what they answer is left out.
+const WORDS_PERCENT: usize = 12;
 /// The newest turns, of which also those commands are told that merely show something.
 const WHOLE_TURNS: usize = 3;
 /// Parts per hundred of a digest's size that lines of evidence may take, if it is of some size.
@@ -234,18 +237,30 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Objective, goal.clone());
         }
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
-        let others = self.requests().rev().filter(|turn| !is_first(turn) && !is_acknowledgement(&turn.asked));
+        let tells = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
+        let others: Vec<&Turn> = self.requests().rev().filter(|turn| !is_first(turn)).filter(tells).collect();
+        let latest = others.iter().position(|turn| !is_answer(&turn.asked));
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
         let mut n_bytes = 0;
-        for (age, turn) in others.enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
+        let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
+        // What older answers were given to gives way to what the user said.
+        let mut for_questions = (max_chars * WORDS_PERCENT / 100).saturating_sub(all.sum());
+        for (age, turn) in others.iter().enumerate().filter(|(_, turn)| !self.is_shown(turn.start)) {
             if n_bytes > max_chars {
                 break;
             }
             n_bytes += turn.asked.len();
-            if !told.contains(&turn.asked.as_str()) {
+            if is_answer(&turn.asked) {
+                let left = for_questions.checked_sub(turn.to.len());
+                for_questions = left.unwrap_or(for_questions);
+                // A nod says nothing alone.
+                if left.is_some() || !is_acknowledgement(&turn.asked) {
+                    out.add(Section::Objective, answer_entry(turn, left.is_some()));
+                }
+            } else if !told.contains(&turn.asked.as_str()) {
                 told.push(&turn.asked);
-                let label = if age == 0 { LATEST } else { EARLIER };
-                let most = if age == 0 { usize::MAX } else { REQUEST_BYTES };
+                let (label, most) =
+                    if latest == Some(age) { (LATEST, usize::MAX) } else { (EARLIER, REQUEST_BYTES) };
                 out.add(Section::Objective, labelled_words(label, &clip(&turn.asked, most)));
             }
         }
@@ -312,47 +327,20 @@ impl<'a> LocalDigest<'a> {
 
     /// Tells what no model needs to judge: what fails, what git holds, which files were changed.
     fn certain(&self, out: &mut Sections) {
-        for failure in self.facts.failures().newest().filter(|it| !self.is_shown(it.at)) {
+        // What stopped on conflicts is told with the state of git.
+        let is_stopped = self.facts.git_state().stopped().is_some();
+        let is_told = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
+        for failure in self.facts.failures().newest().filter(is_told) {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
-        let git: Vec<&str> = self.facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
-        if !git.is_empty() {
-            out.add(Section::Status, [GIT, &git.join("; ")].concat());
-        }
-        if let Some(since) = self.since_commit() {
-            out.add(Section::Status, [SINCE_COMMIT, &since].concat());
+        for entry in state_of_git(&self.facts, |at| self.is_shown(at)) {
+            out.add(Section::Status, entry);
         }
         let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));
         let mut modified: Vec<&FileFact> = self.facts.files().newest().filter(is_modified).collect();
         modified.sort_by_key(|file| Reverse(file.changed_at));
         path_entries(out, Section::Status, MODIFIED, modified.into_iter().map(|file| file.path.as_str()));
-    }
-
-    /// Says what the last commit that was seen does not hold, and whether it was pushed.
-    fn since_commit(&self) -> Option<String> {
-        let git = self.facts.git();
-        let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
-        let last = git.iter().rposition(|it| commits(&it.text))?;
-        // Elsewhere another commit is the last one.
-        let is_left = |text: &str| {
-            let branch = text.strip_prefix(ON_BRANCH);
-            branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
-                !git[last].text.contains(&[" as ", branch, " "].concat())
-            })
-        };
-        if git[last..].iter().any(|it| is_left(&it.text)) {
-            return None;
-        }
-        let pushed = git[last..].iter().any(|it| it.text == PUSHED);
-        let is_changed = |file: &FileFact| !matches!(file.change, None | Some(Change::Restored));
-        let changed = self.files(|file| is_changed(file) && file.changed_at > git[last].at);
-        let changed: Vec<&str> = changed.take(N_PATHS).collect();
-        let mut said = vec![if pushed { "pushed" } else { "no push seen" }.to_owned()];
-        if !changed.is_empty() {
-            said.push(["changed ", &changed.join(", ")].concat());
-        }
-        Some(said.join("; "))
     }
 
     /// Returns the turn that is going on if the agent has said something in it that tells more than a word or two.
@@ -461,6 +449,12 @@ fn labelled(label: &str, text: &str, max_chars: usize) -> String {
 /// Returns the user's words behind a label, with further lines indented.
 fn labelled_words(label: &str, words: &str) -> String {
     [label, " ", &indented(&tidy(words))].concat()
+}
+
+/// Returns the user's words, and what they answer if that is to be told.
+fn answer_entry(turn: &Turn, tells: bool) -> String {
+    let to = if turn.to.is_empty() || !tells { String::new() } else { [TO, &turn.to].concat() };
+    [&labelled_words(ANSWER, &turn.asked), to.as_str()].concat()
 }
 
 /// Indents all lines but the first and the empty ones.

@@ -4,6 +4,9 @@
 pub(crate) const FIRST: &str = "- First request:";
 pub(crate) const LATEST: &str = "- Latest request:";
 pub(crate) const EARLIER: &str = "- Earlier request:";
+/// How the entry begins for words that merely answer, and the line of it that tells what.
+pub(crate) const ANSWER: &str = "- The user's answer:";
+pub(crate) const TO: &str = "\n  to: ";
 /// How the entry begins that says what the agent said last.
 pub const ACTIVE: &str = "- Active: ";
 /// How an entry begins that names something that failed and has not been seen to work since.
@@ -26,6 +29,9 @@ pub(crate) const AMENDED: &str = "amended the last commit";
 pub(crate) const PUSHED: &str = "pushed";
 pub(crate) const CHECKED_OUT: &str = "checked out ";
 pub(crate) const SINCE_COMMIT: &str = "- Since the last commit: ";
+/// How the entries begin that tell what git has stopped in the middle of, and how it showed the working copy last.
+pub(crate) const STOPPED: &str = "- Git is not finished: ";
+pub(crate) const STATUS: &str = "- Git status as last shown: ";
 /// Says that no list of tasks tells what comes next.
 pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";
@@ -93,7 +99,15 @@ pub(crate) fn elided_total(entry: &str) -> Option<usize> {
     total.split(' ').next()?.parse().ok()
 }
 
-/// Returns the text of an entry for a request.
+/// Returns the text of an entry for a request or for an answer.
 pub(crate) fn request_text(entry: &str) -> Option<&str> {
-    [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim)
+    let asked = || [FIRST, LATEST, EARLIER].iter().find_map(|label| entry.strip_prefix(label)).map(str::trim);
+    answer_of(entry).map(|(answer, _)| answer).or_else(asked)
+}
+
+/// Returns what an entry tells of an answer: the words, and what they answer.
+pub(crate) fn answer_of(entry: &str) -> Option<(&str, &str)> {
+    let told = entry.strip_prefix(ANSWER)?;
+    let (answer, to) = told.split_once(TO).unwrap_or((told, ""));
+    Some((answer.trim(), to.trim()))
 }

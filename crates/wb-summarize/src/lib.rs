@@ -23,6 +23,7 @@
 //! ```
 
 mod bytes;
+mod labels;
 mod excerpt;
 mod shell;
 mod outcome;
@@ -32,11 +33,12 @@ pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
-mod labels;
+mod short_entry;
 pub mod digest;
 pub mod prompt;
 pub mod facts;
 mod evidence;
+mod state_of_git;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;

@@ -6,7 +6,7 @@ use wb_message::markers::CLIP_MARK;
 
 use crate::heading::Heading;
 use crate::labels::{
-    ACTIVE, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, TURN, UNRESOLVED,
+    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TURN, UNRESOLVED,
 };
 use crate::scope::heading_at;
 use crate::words::sentences::{ends_fence, fence};
@@ -119,14 +119,16 @@ const HEADING_BYTES: usize = 70;
 /// Longer words before a colon are no label, in bytes.
 const LABEL_BYTES: usize = 30;
 /// How entries of our own digests begin, and what they hold.
-const ENTRIES: [(&str, Topic); 11] = [
+const ENTRIES: [(&str, Topic); 13] = [
     (CALLED, Topic::Shown),
     (EXCERPTS, Topic::Shown),
     (SEEN, Topic::Shown),
     (NAMES, Topic::Shown),
+    (STATUS, Topic::Shown),
     (FIRST, Topic::Quoted),
     (LATEST, Topic::Quoted),
     (EARLIER, Topic::Quoted),
+    (ANSWER, Topic::Quoted),
     (TURN, Topic::Told),
     (ACTIVE, Topic::Told),
     (MODIFIED, Topic::Told),

@@ -5,6 +5,7 @@ use wb_message::{ToolRole, ToolVocabulary};
 
 use super::calls::{OpenCall, patch_of};
 use super::files::{Change, is_same_file};
+use super::git_state::ends_conflicts;
 use super::ledger::Deed;
 use super::names::has_file_ending;
 use super::phrases::git_line;
@@ -74,6 +75,7 @@ impl Facts {
     }
 
     fn edited(&mut self, path: &str, call: &OpenCall, output: &str, at: u32) {
+        self.git_state.changed(path);
         self.mentions.replaced(&call.replaced);
         if call.replaces_all
             && let [line] = call.replaced.as_slice()
@@ -92,6 +94,7 @@ impl Facts {
     }
 
     fn written(&mut self, path: &str, call: &OpenCall, at: u32) {
+        self.git_state.changed(path);
         self.overtake(|shown| shown.is_of(path));
         self.sources.push(Shown::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Written, at, false);
@@ -107,6 +110,7 @@ impl Facts {
         | Effect::Edited(path)
         | Effect::Moved { from: path, .. }) = effect;
         self.ledger.known.acted(path);
+        self.git_state.changed(path);
         if let Effect::Moved { to, .. } = effect {
             self.ledger.known.acted(to);
         }
@@ -192,6 +196,9 @@ impl Facts {
         let subjects = [subject, command.part().unwrap_or(subject)];
         let checks = self.ledger.deeds.checked_at(at);
         let worked = self.settle(subjects, command.text, &judged, output, &checks, at);
+        if may_change(&command, &checks) {
+            self.git_state.status = None;
+        }
         let tells = (!worked || judged.shown.is_some()).then_some(checks);
         self.shows(&command, subject, at, tells, worked);
         if !effects.git.is_empty() {
@@ -211,20 +218,33 @@ impl Facts {
         let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
         run.tells = !worked || judged.shown.is_some() || !effects.git.is_empty() || !effects.files.is_empty();
         self.turns.current().ran(run);
-        if !worked {
+        let in_scratch = is_scratch(command.text);
+        let stops = !in_scratch && self.git_state.stops(&effects.git, output, at);
+        if !worked || stops {
             return;
         }
         for effect in &effects.files {
             self.file_changed(effect, at);
         }
-        let in_scratch = is_scratch(command.text);
         for effect in effects.git.iter().filter(|_| !in_scratch) {
-            if matches!(effect, GitEffect::Committed { .. } | GitEffect::Reset { .. }) {
+            if ends_conflicts(effect) {
                 self.failures.merged();
             }
             push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
         }
+        if !in_scratch {
+            self.git_state.worked(&command, &effects.git, output, at);
+        }
     }
+}
+
+/// Tells whether a working copy may stand otherwise behind a command: of what runs something, only checks that mend
+/// nothing leave it as it is.
+fn may_change(command: &Command<'_>, checks: &[Deed]) -> bool {
+    const MENDS: [&str; 6] = ["fmt", "format", "fix", "write", "install", "update"];
+    let acts = !command.kind.shows && !command.kind.is_quiet;
+    let mends = || MENDS.iter().any(|it| command.text.contains(it));
+    command.works_with_git() || acts && (checks.is_empty() || mends())
 }
 
 /// Returns the files that a command names which merely shows something.

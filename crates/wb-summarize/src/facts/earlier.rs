@@ -13,7 +13,7 @@ use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
     ACTIVE, ALL_DONE, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN,
-    SINCE_COMMIT, TURN, UNRESOLVED, elided_total, request_text,
+    SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -30,12 +30,14 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 14] = [
+    const LABELS: [&str; 16] = [
         TURN,
         MODIFIED,
         ACTIVE,
         UNRESOLVED,
         GIT,
+        STOPPED,
+        STATUS,
         SINCE_COMMIT,
         EXCERPTS,
         SEEN,
@@ -193,11 +195,13 @@ impl Facts {
             entries.iter().filter(is_request).partition(|entry| entry.starts_with(FIRST));
         for entry in first.into_iter().chain(others.into_iter().rev()) {
             let text = unindented(request_text(entry).unwrap_or_default());
-            if self.turns.iter().any(|turn| turn.asked == text) {
+            let to = answer_of(entry).map_or("", |(_, to)| to);
+            if self.turns.iter().any(|turn| turn.asked == text && turn.to == to) {
                 continue;
             }
             let is_first = entry.starts_with(FIRST) && self.turns.iter().len() == 0;
             self.turns.begin(&text, at, self.n_bytes);
+            to.clone_into(&mut self.turns.current().to);
             self.has_first |= is_first;
         }
     }
@@ -230,6 +234,10 @@ impl Facts {
             for text in done.split("; ").collect::<Vec<_>>().into_iter().rev() {
                 push_newest(&mut self.git, Noted { text: text.to_owned(), at }, MOST_GIT);
             }
+        } else if let Some(text) = entry.strip_prefix(STOPPED) {
+            self.git_state.stopped = Some(Noted { text: text.to_owned(), at });
+        } else if let Some(text) = entry.strip_prefix(STATUS) {
+            self.git_state.status = Some(Noted { text: text.to_owned(), at });
         } else if !is_own(entry) {
             self.keep(Section::Status, entry);
         }

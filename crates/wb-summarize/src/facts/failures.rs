@@ -38,7 +38,8 @@ impl Failure {
         !self.checks.is_empty() || self.is_conflict()
     }
 
-    fn is_conflict(&self) -> bool {
+    /// Tells of a merge or the like that stopped on conflicts.
+    pub(crate) fn is_conflict(&self) -> bool {
         self.lines.iter().any(|line| line.contains("CONFLICT"))
     }
 }

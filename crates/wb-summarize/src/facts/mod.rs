@@ -16,6 +16,7 @@ pub(crate) mod ledger;
 mod failures;
 mod sources;
 mod phrases;
+mod git_state;
 mod calls;
 mod doing;
 mod reading;
@@ -30,6 +31,7 @@ use wb_message::{Message, ToolVocabulary};
 use self::calls::OpenCall;
 pub use self::failures::{Failure, Failures};
 pub use self::files::{Change, FileFact, Files};
+use self::git_state::GitState;
 use self::ledger::Ledger;
 pub(crate) use self::ledger::{Deed, Ends};
 use self::sources::Sources;
@@ -73,6 +75,8 @@ pub struct Facts {
     failures: Failures,
     files: Files,
     git: Vec<Noted>,
+    #[serde(default)]
+    git_state: GitState,
     tasks: Tasks,
     decided: Vec<Noted>,
     mentions: Mentions,
@@ -122,6 +126,7 @@ impl Default for Facts {
             failures: Failures::default(),
             files: Files::default(),
             git: Vec::new(),
+            git_state: GitState::default(),
             tasks: Tasks::default(),
             decided: Vec::new(),
             mentions: Mentions::default(),
@@ -219,6 +224,11 @@ impl Facts {
     /// Returns what was done with git, oldest first.
     pub(crate) fn git(&self) -> &[Noted] {
         &self.git
+    }
+
+    /// Returns what git is in the middle of, and how the working copy stood last.
+    pub(crate) fn git_state(&self) -> &GitState {
+        &self.git_state
     }
 
     /// Returns the list of tasks.

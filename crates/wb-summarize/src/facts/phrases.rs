@@ -47,6 +47,8 @@ pub(super) fn git_line(effect: &GitEffect<'_>, output: &str) -> String {
         GitEffect::Unstashed => "took back what was stashed".to_owned(),
         GitEffect::Reset { hard: true } => "reset, files included".to_owned(),
         GitEffect::Reset { hard: false } => "reset".to_owned(),
+        GitEffect::Continued(what) => ["went on with the ", what].concat(),
+        GitEffect::Aborted(what) => ["gave up the ", what].concat(),
         GitEffect::Cleaned => "removed files that git does not know".to_owned(),
     }
 }

@@ -19,6 +19,7 @@ use crate::outcome::Reported;
 use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
+use crate::words::replies::is_answer;
 use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
 
@@ -346,7 +347,9 @@ impl Facts {
         if is_error && let Some(words) = rejected_words(output) {
             self.ledger.refused(words, at);
             self.mentions.read(words, By::User);
+            let refused = self.turns.current().refused().filter(|_| is_answer(words)).map(str::to_owned);
             self.asked(words, at);
+            self.turns.current().to = refused.unwrap_or_default();
         }
         if is_rejection(output) {
             return;
@@ -381,13 +384,13 @@ const LASTING: [&str; 16] = [
 /// Tells of what is said of the step at hand: a correction, a proposal, a demand that no word makes a rule or that points to
 /// one thing, and, but for the first words, what is forbidden behind the demand whose step it is about.
 fn is_passing(found: &words::constraints::Constraint<'_>, is_first: bool) -> bool {
-    let words: Vec<String> = plain_words(found.text).map(str::to_lowercase).collect();
+    let words: Vec<String> = plain_words(found.rule).map(str::to_lowercase).collect();
     let is_lasting = words.iter().any(|word| LASTING.contains(&word.as_str()));
     match found.kind {
         Kind::Corrects => true,
-        Kind::Requires => found.text.is_ascii() && (!is_lasting || points_back(&words)),
-        Kind::Prefers => found.text.ends_with('?') || !is_lasting && proposes(&words),
-        Kind::Forbids => !is_first && !is_lasting && demands_before(found.text),
+        Kind::Requires => found.rule.is_ascii() && (!is_lasting || points_back(&words)),
+        Kind::Prefers => found.rule.ends_with('?') || !is_lasting && proposes(&words),
+        Kind::Forbids => !is_first && !is_lasting && demands_before(found.rule),
     }
 }
 
@@ -435,27 +438,27 @@ fn takes_back(words: &str) -> bool {
 
 /// Tells of a correction that is carried out at once and says nothing for later: "no, that's wrong", "revert that".
 fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
-    let has = |word: &str| plain_words(found.text).any(|it| it.eq_ignore_ascii_case(word));
-    let is_short = || found.text.split_whitespace().nth(3).is_none();
-    let starts = |start: &str| found.text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    let has = |word: &str| plain_words(found.rule).any(|it| it.eq_ignore_ascii_case(word));
+    let is_short = || found.rule.split_whitespace().nth(3).is_none();
+    let starts = |start: &str| found.rule.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
     if ["after you", "once you", "when you're done", "when you are done"].into_iter().any(starts) {
         return true;
     }
     // What is skipped is an item of the list at hand.
-    let skips = || found.text.split(", ").any(|clause| clause.starts_with("skip "));
+    let skips = || found.rule.split(", ").any(|clause| clause.starts_with("skip "));
     if starts("then ") && found.kind != Kind::Forbids || skips() {
         return true;
     }
-    if found.kind != Kind::Forbids && found.text.contains("would be great") {
+    if found.kind != Kind::Forbids && found.rule.contains("would be great") {
         return true;
     }
     // What the user thinks is no rule, unless of what is to be done.
     if (found.kind != Kind::Forbids || !has("you") && !has("we"))
-        && found.text.to_lowercase().contains("i think")
+        && found.rule.to_lowercase().contains("i think")
     {
         return true;
     }
-    found.kind == Kind::Corrects && (found.text.ends_with('?') || is_short() || has("revert") || has("undo"))
+    found.kind == Kind::Corrects && (found.rule.ends_with('?') || is_short() || has("revert") || has("undo"))
 }
 
 /// Tells of a short note of the host; what it tells at length is no reason, nor what stands in its tags.

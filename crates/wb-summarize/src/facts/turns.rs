@@ -7,6 +7,7 @@ use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
 use crate::excerpt::excerpt;
 use crate::labels::REFUSED;
+use crate::words::replies::answered;
 
 /// Bytes of a request that are kept, of the first one and of any other.
 const FIRST_BYTES: usize = 8_000;
@@ -82,6 +83,9 @@ pub struct Turn {
     pub answers: Vec<String>,
     /// What an earlier digest tells of the turn, as lines of an entry.
     pub told: String,
+    /// What the user's words answer, where they merely answer.
+    #[serde(default)]
+    pub to: String,
 }
 
 impl Turn {
@@ -92,7 +96,7 @@ impl Turn {
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
         let lists = runs.chain(changed).chain(answers).sum::<usize>();
-        size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + lists
+        size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + self.to.len() + lists
     }
 
     fn shorten(&mut self) {
@@ -142,8 +146,9 @@ impl Turns {
         self.n_bytes += self.kept.last().map_or(0, |turn| turn.n_bytes() as u64);
         self.n_requests += 1;
         let most = if self.n_requests == 1 { FIRST_BYTES } else { ASKED_BYTES };
+        let to = self.kept.last().and_then(|before| answered(asked, &before.said)).unwrap_or_default();
         let asked = clip(asked, most).into_owned();
-        self.kept.push(Turn { number: self.n_requests, start: at, asked, ..Turn::default() });
+        self.kept.push(Turn { number: self.n_requests, start: at, asked, to, ..Turn::default() });
         self.shed(LEAST_BYTES.max(n_read / PART_OF_READ));
     }
 
@@ -242,6 +247,11 @@ impl Turn {
         } else if self.changed.len() < MOST_FILES {
             self.changed.push(Changed { path: path.to_owned(), how: how.to_owned(), times: 1 });
         }
+    }
+
+    /// Returns what the user refused last.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.answers.last()?.strip_prefix(REFUSED)
     }
 
     /// Notes what the user answered, approved or refused.

@@ -99,6 +99,10 @@ pub(crate) enum GitEffect<'a> {
     Tagged(Cow<'a, str>),
     /// Removed files that git does not know.
     Cleaned,
+    /// Went on with what had stopped, which has this name.
+    Continued(&'static str),
+    /// Gave up what had stopped, which has this name.
+    Aborted(&'static str),
 }
 
 impl GitEffect<'_> {
@@ -121,6 +125,8 @@ impl GitEffect<'_> {
             Self::Unstashed => GitEffect::Unstashed,
             Self::Reset { hard } => GitEffect::Reset { hard },
             Self::Cleaned => GitEffect::Cleaned,
+            Self::Continued(what) => GitEffect::Continued(what),
+            Self::Aborted(what) => GitEffect::Aborted(what),
         }
     }
 }

@@ -11,6 +11,9 @@ use super::options::{has, is_option, plain};
 /// Options of git itself that take a value.
 const VALUED: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
 
+/// Subcommands that may stop on conflicts.
+const STOPPING: [&str; 5] = ["merge", "rebase", "cherry-pick", "revert", "am"];
+
 /// Subcommands that only show something.
 const VIEWS: &[&str] = &[
     "diff",
@@ -140,8 +143,16 @@ impl<'w, 'a> Args<'w, 'a> {
 /// Adds what a subcommand does; paths are as they are written, and those that are not fixed are left out.
 pub(crate) fn add<'a>(sub: &str, words: &[Word<'a>], step: &Step<'a>, out: &mut Effects<'a>) {
     let args = Args { words };
+    if let Some(stopped) = STOPPING.iter().find(|it| **it == sub) {
+        if args.has(&["--abort", "--quit"]) {
+            return out.git.push(GitEffect::Aborted(stopped));
+        }
+        if args.has(&["--skip"]) || args.has(&["--continue"]) && sub != "rebase" {
+            return out.git.push(GitEffect::Continued(stopped));
+        }
+    }
     let tries = matches!(sub, "push" | "clean" | "rm" | "mv") && has(words, 'n', "--dry-run");
-    if tries || args.has(&["--help", "-h", "--dry-run", "--abort", "--quit"]) || is_view(sub, words) {
+    if tries || args.has(&["--help", "-h", "--dry-run"]) || is_view(sub, words) {
         return;
     }
     match sub {

@@ -14,6 +14,7 @@ pub(crate) mod kind;
 pub(crate) mod command;
 mod groups;
 mod subject;
+mod status;
 
 use std::borrow::Cow;
 
@@ -356,10 +357,21 @@ mod tests {
             &[GitEffect::Amended { message: None }, GitEffect::Committed { message: None }],
         );
         check_git("git stash; git stash pop; git stash list", &[GitEffect::Stashed, GitEffect::Unstashed]);
-        check_git("git merge --no-ff -m x topic; git merge --abort", &[GitEffect::Merged("topic".into())]);
+        check_git(
+            "git merge --no-ff -m x topic; git merge --abort",
+            &[GitEffect::Merged("topic".into()), GitEffect::Aborted("merge")],
+        );
+        check_git(
+            "git cherry-pick --continue; git rebase --skip; git rebase --quit",
+            &[
+                GitEffect::Continued("cherry-pick"),
+                GitEffect::Continued("rebase"),
+                GitEffect::Aborted("rebase"),
+            ],
+        );
         check_git(
             "git pull --rebase; git rebase main; git rebase --abort",
-            &[GitEffect::Pulled, GitEffect::Rebased],
+            &[GitEffect::Pulled, GitEffect::Rebased, GitEffect::Aborted("rebase")],
         );
         check_git(
             "git reset HEAD a; git reset --hard; git reset HEAD~1",

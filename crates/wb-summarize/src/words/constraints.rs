@@ -15,39 +15,111 @@ pub struct Constraint<'a> {
     /// The whole sentence or list item as it stands in the text, with the sentence before it if it points back there, or
     /// with the list that it introduces.
     pub text: &'a str,
+    /// The sentence alone that makes it one.
+    pub rule: &'a str,
 }
 
-/// Bytes of a sentence that is taken along for the one behind it.
+/// Bytes of a sentence that is taken along for the one behind it, where that begins with a word that points back, and where
+/// such a word stands inside.
 const BEFORE_BYTES: usize = 300;
+const BEFORE_INSIDE_BYTES: usize = 160;
+/// Bytes of both together.
+const BOTH_BYTES: usize = 560;
 /// Bytes of a list that is taken along for the sentence that introduces it.
 const LIST_BYTES: usize = 1000;
 
 /// Returns the constraints in what the user typed, in order.
 pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
     let all = sentences(user_words);
-    let mut found = Vec::new();
+    let mut found: Vec<Constraint<'_>> = Vec::new();
     let mut taken = 0;
     for (at, sentence) in all.iter().enumerate() {
         if sentence.end() <= taken {
             continue;
         }
         let Some(kind) = kind(sentence.text) else { continue };
-        let start = before(&all, at, taken).map_or(sentence.start, |before| before.start);
         let end = list_end(&all, at).unwrap_or(sentence.end());
-        found.push(Constraint { kind, text: &user_words[start..end] });
+        let mut new = Constraint { kind, text: &user_words[sentence.start..end], rule: sentence.text };
+        if let Some((before, is_inside)) = before(&all, at, end) {
+            let is_rule = before.end() == taken;
+            if !is_rule {
+                new.text = &user_words[before.start..end];
+            } else if let Some(known) =
+                found.pop_if(|known| is_inside && known.text.len() <= BEFORE_INSIDE_BYTES)
+            {
+                // Two rules of which the second names its thing in the first are one.
+                new.text = &user_words[taken - known.text.len()..end];
+                if known.kind == Kind::Forbids {
+                    (new.kind, new.rule) = (known.kind, known.rule);
+                }
+            }
+        }
+        found.push(new);
         taken = end;
     }
     found
 }
 
-/// Returns the sentence before, if one points back to it that says nothing alone.
-fn before<'s, 'a>(all: &'s [Sentence<'a>], at: usize, taken: usize) -> Option<&'s Sentence<'a>> {
-    const BACK: [&str; 7] = ["it", "this", "that", "they", "these", "those", "them"];
-    let first = all[at].text.split([' ', ',']).next()?.to_lowercase();
+/// Returns the sentence before one that ends at a place with its list, if it points back to it and says nothing alone, and
+/// whether it does so by a word inside.
+fn before<'s, 'a>(all: &'s [Sentence<'a>], at: usize, end: usize) -> Option<(&'s Sentence<'a>, bool)> {
     let before = all.get(at.checked_sub(1)?)?;
-    let is_same = before.block == all[at].block && before.start >= taken;
-    (BACK.contains(&first.as_str()) && is_same && before.text.len() <= BEFORE_BYTES).then_some(before)
+    let is_inside = points_back(all[at].text)? > 0;
+    let most = if is_inside { BEFORE_INSIDE_BYTES } else { BEFORE_BYTES };
+    let fits = before.text.len() <= most && end - before.start <= BOTH_BYTES;
+    (fits && before.block == all[at].block).then_some((before, is_inside))
 }
+
+/// Returns how many words stand before the one by which a sentence points back to what was said before it: `Never call it
+/// from there.` Nothing if it has none, or names a thing before that the word may mean.
+fn points_back(sentence: &str) -> Option<usize> {
+    let mut n_names = 0;
+    for (at, word) in sentence.split_whitespace().enumerate() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let lower = bare.to_lowercase().replace('’', "'");
+        let own = lower.split('\'').next().unwrap_or_default();
+        let is_over = word.ends_with([',', ';', ':', '.', '!']);
+        let is_code = word.contains(['`', '/', '_', '"']) || bare.contains(['.', ':']);
+        if is_code {
+            return None;
+        }
+        if own == "that" {
+            let next = sentence.split_whitespace().nth(at + 1).unwrap_or_default();
+            let next = next.trim_end_matches(|c: char| !c.is_alphanumeric());
+            if at == 0 || is_over || next.is_empty() || AFTER_THAT.contains(&next) {
+                return Some(at);
+            }
+        } else if BACK.contains(&own) {
+            return Some(at);
+        }
+        let is_name = at > 0 && bare.starts_with(char::is_uppercase) && bare != bare.to_uppercase();
+        if is_name || DETERMINERS.contains(&own) {
+            return None;
+        }
+        n_names += usize::from(!PASSED.contains(&lower.as_str()));
+        if n_names > MOST_NAMES {
+            return None;
+        }
+    }
+    None
+}
+
+/// Words that point back, and what follows `that` where it does.
+const BACK: [&str; 8] = ["it", "this", "they", "these", "those", "them", "its", "their"];
+const AFTER_THAT: [&str; 16] = [
+    "in", "on", "from", "to", "with", "for", "without", "again", "at", "by", "until", "unless", "when", "if",
+    "here", "there",
+];
+/// Words behind which a sentence names its own thing.
+const DETERMINERS: [&str; 14] =
+    ["the", "a", "an", "any", "all", "each", "every", "no", "my", "our", "your", "some", "both", "anything"];
+/// Words that name no thing, and how many others may stand before one that points back.
+const PASSED: [&str; 34] = [
+    "please", "also", "and", "but", "so", "just", "ever", "do", "don't", "dont", "not", "never", "always",
+    "must", "should", "shall", "can", "cannot", "can't", "may", "you", "we", "i", "only", "then", "make",
+    "sure", "ensure", "try", "to", "be", "if", "when", "that",
+];
+const MOST_NAMES: usize = 2;
 
 /// Returns where the list ends that a sentence introduces.
 fn list_end(all: &[Sentence<'_>], at: usize) -> Option<usize> {
@@ -83,6 +155,33 @@ mod tests {
         check("Add a cache. It must not block.", &["Add a cache. It must not block."]);
         check("Add a cache.\n\nIt must not block.", &["It must not block."]);
         check("Never block. It must be fast.", &["Never block.", "It must be fast."]);
+        let of = |text| constraints(text).iter().map(|it| (it.kind, it.rule)).collect::<Vec<_>>();
+        assert_eq!(of("Never push. You must not merge it."), [(Kind::Forbids, "Never push.")]);
+        assert_eq!(of("Add a cache. It must not block."), [(Kind::Forbids, "It must not block.")]);
+    }
+
+    #[test]
+    fn a_sentence_whose_subject_stands_before_it_takes_that_along() {
+        for whole in [
+            "Use the v2 API. Never call it from the UI thread.",
+            "The log holds keys. Please don't ever print its lines.",
+            "Port the cart. Make sure that they do not block.",
+            "Use only the v2 API. You must not call it from the UI thread.",
+            "I saw that you push. Don't do that again.",
+        ] {
+            check(&["Thanks. ", whole].concat(), &[whole]);
+        }
+        for (text, rule) in [
+            ("Port the cart. Never touch the API, it is public.", "Never touch the API, it is public."),
+            ("Port the cart. Make sure that all tests pass.", "Make sure that all tests pass."),
+            ("Port it. Never call `it` twice.", "Never call `it` twice."),
+            ("Port it.\n\nNever call it twice.", "Never call it twice."),
+            ("Port it. Always run tests before it is merged.", "Always run tests before it is merged."),
+        ] {
+            check(text, &[rule]);
+        }
+        let long = format!("The cart {}is slow.", "of the shop ".repeat(15));
+        check(&[&long, " Never call it twice."].concat(), &["Never call it twice."]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod host_words;
 pub(crate) mod user_text;
+pub(crate) mod replies;
 mod pasted;
 pub(crate) mod sentences;
 mod tokens;

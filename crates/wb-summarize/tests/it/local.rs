@@ -7,12 +7,12 @@ use wb_message::{Block, Message, ToolVocabulary};
 use wb_summarize::{Facts, local_digest};
 use wb_testkit::script;
 
-fn digest(messages: &[Message], prior: Option<&str>) -> String {
+pub(crate) fn digest(messages: &[Message], prior: Option<&str>) -> String {
     let vocabulary = ToolVocabulary::default();
     local_digest(messages, &vocabulary, prior).render(8_000)
 }
 
-fn lines<'a>(digest: &'a str, start: &str) -> Vec<&'a str> {
+pub(crate) fn lines<'a>(digest: &'a str, start: &str) -> Vec<&'a str> {
     digest.lines().filter(|line| line.starts_with(start)).collect()
 }
 

@@ -2,6 +2,8 @@
 
 mod caps;
 mod local;
+mod answers;
+mod git_state;
 mod asking;
 mod behind;
 mod audit;

@@ -334,6 +334,7 @@ fn of_git(effect: &GitEffect<'_>) -> Option<Deed> {
         | GitEffect::Pulled
         | GitEffect::Rebased
         | GitEffect::Picked(_)
+        | GitEffect::Continued(_)
         | GitEffect::Reverted(_) => Some(Deed::Commit),
         _ => None,
     }

@@ -1,0 +1,140 @@
+//! Shortens the entries of a digest, each as its kind allows.
+
+use std::borrow::Cow;
+
+use wb_message::markers::CLIP_MARK;
+use wb_message::text::{head, one_line, tail};
+
+use crate::excerpt::{both_ends, excerpt};
+use crate::labels::{ANSWER, COMMAND, FIRST, LISTS, REPLY, TURN};
+
+/// The characters that a reply may have at the least where its start and its end are told.
+const LEAST_EXCERPT_CHARS: usize = 240;
+/// The characters that a line of a turn may have at the least where it is cut off.
+const LEAST_LINE_CHARS: usize = 40;
+
+/// Characters of an entry and of its line end.
+pub(crate) fn size(entry: &str) -> usize {
+    entry.chars().count() + 1
+}
+
+/// Shortens an entry: a list by its last items, a line at its end, a text of several lines in its middle.
+pub(crate) fn shortened(entry: &str, max_chars: usize) -> Cow<'_, str> {
+    if size(entry) <= max_chars {
+        return Cow::Borrowed(entry);
+    }
+    if let Some((label, separator)) = LISTS.iter().find(|(label, _)| entry.starts_with(label)) {
+        let fits = head(entry, max_chars).rfind(separator);
+        let first = || entry[label.len()..].split(separator).next().unwrap_or_default();
+        // The end of a path tells more than its start.
+        let end_of_first = || [label, "…", tail(first(), max_chars.saturating_sub(label.len() + 4))].concat();
+        return fits.map_or_else(|| Cow::Owned(end_of_first()), |end| Cow::Borrowed(&entry[..end]));
+    }
+    // What forbids often stands at the end of a request.
+    if !entry.contains('\n') && !entry.starts_with(FIRST) {
+        return Cow::Owned(one_line(entry, max_chars - 1));
+    }
+    if let Some((first, rest)) = entry.split_once('\n') {
+        if entry.starts_with(TURN) {
+            return Cow::Owned(short_turn(first, rest, max_chars));
+        }
+        // The words of the user stay whole where what they answer can give way.
+        if let Some(left) = max_chars.checked_sub(size(first) + 3).filter(|_| entry.starts_with(ANSWER)) {
+            return Cow::Owned([first, "\n  ", &one_line(rest, left)].concat());
+        }
+    }
+    shortened_inside(entry, max_chars - 1)
+}
+
+/// Shortens lines in their middle to that many characters; what continues an entry is indented.
+fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
+    // The excerpt counts bytes, of which there are never fewer than characters.
+    let mark = CLIP_MARK.replace('\n', "\n  ");
+    let short = excerpt(lines, max_chars.saturating_sub(mark.len() - CLIP_MARK.len()));
+    match short.split_once(CLIP_MARK) {
+        Some((head, tail)) => Cow::Owned([head, &mark, tail.trim_start()].concat()),
+        None => short,
+    }
+}
+
+/// Returns a turn with as many of its lines as fit. A long reply gives way in its middle, so that its end and what was run
+/// are told too, and has a half of the room whatever stands before it.
+fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
+    let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
+    let left = (max_chars - 1).saturating_sub(out.chars().count());
+    let (before, reply, after) = parts_of_turn(body);
+    let others = before.chars().count() + after.chars().count();
+    let most = left.saturating_sub(others).max(left / 2);
+    let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
+        Cow::Owned(["  ", &both_ends(reply, most.saturating_sub(4)), "\n"].concat())
+    } else {
+        shortened_inside(reply, most)
+    };
+    let for_reply = reply.chars().count().min(left);
+    let left = push_fitting(&mut out, before, left - for_reply) + for_reply;
+    let left = push_fitting(&mut out, &reply, left);
+    push_fitting(&mut out, after, left);
+    out
+}
+
+/// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
+fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
+    for line in lines.lines() {
+        let n_chars = line.chars().count() + 1;
+        if n_chars <= left {
+            out.extend(["\n", line]);
+            left -= n_chars;
+        } else if left > LEAST_LINE_CHARS {
+            let cut = one_line(line, left - 3);
+            left -= cut.chars().count() + 3;
+            out.extend(["\n  ", &cut]);
+            break;
+        } else {
+            break;
+        }
+    }
+    left
+}
+
+/// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
+fn parts_of_turn(body: &str) -> (&str, &str, &str) {
+    let begins =
+        |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
+    let mut at = 0;
+    let (mut start, mut end) = (None, body.len());
+    for line in body.split_inclusive('\n') {
+        if start.is_none() && begins(line, REPLY) {
+            start = Some(at);
+        } else if start.is_some() && begins(line, COMMAND) {
+            end = at;
+            break;
+        }
+        at += line.len();
+    }
+    let start = start.unwrap_or(end);
+    (&body[..start], &body[start..end], &body[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_with_little_room_tells_how_its_reply_ends_whatever_stands_around_it() {
+        let files: Vec<String> = (0..30).map(|n| format!("edited src/shop/part_{n}.rs")).collect();
+        let reply = "I read the importer. ".repeat(30);
+        let body = format!(
+            "  files: {}\n  agent: {reply}\n\n  It works. Still open: the stale lock.\n  $ make → failed: a.c:3",
+            files.join(", ")
+        );
+        for max_chars in [160, 240, 400, 700] {
+            let turn = short_turn("- Turn 4 (“port it”):", &body, max_chars);
+            assert!(turn.chars().count() <= max_chars, "{max_chars}: {turn}");
+            let reply = turn.split_once("\n  agent: I read the").map_or("", |(_, reply)| reply);
+            assert!(reply.contains("the stale lock."), "{max_chars}: {turn}");
+            assert!(turn.contains("\n  files: edited src/shop/part_0.rs") || max_chars < 200, "{turn}");
+        }
+        let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
+        assert!(turn.chars().count() == 159, "{turn}");
+    }
+}

@@ -1,0 +1,50 @@
+//! Tells what a session shows of its git repository.
+
+use crate::facts::{Change, Facts, FileFact, Noted};
+use crate::labels::{AMENDED, CHECKED_OUT, COMMITTED, GIT, ON_BRANCH, PUSHED, SINCE_COMMIT, STATUS, STOPPED};
+
+/// Paths that are told as changed since a commit.
+const N_PATHS: usize = 40;
+
+/// Returns the entries of a digest on what git has stopped in the middle of, what was done with it, what the last commit
+/// does not hold, and how it showed the working copy last. Of what is shown, asked for by the number of a message, nothing
+/// is told that can be read there.
+pub(crate) fn state_of_git(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
+    let state = facts.git_state();
+    let entry = |label: &str, noted: Option<&Noted>| {
+        noted.filter(|noted| !is_shown(noted.at)).map(|noted| [label, &noted.text].concat())
+    };
+    let done: Vec<&str> = facts.git().iter().rev().map(|noted| noted.text.as_str()).collect();
+    let done = (!done.is_empty()).then(|| [GIT, &done.join("; ")].concat());
+    let since = since_commit(facts).map(|since| [SINCE_COMMIT, &since].concat());
+    let (stopped, status) = (entry(STOPPED, state.stopped()), entry(STATUS, state.status()));
+    [stopped, done, since, status].into_iter().flatten().collect()
+}
+
+/// Says what the last commit that was seen does not hold, and whether it was pushed.
+fn since_commit(facts: &Facts) -> Option<String> {
+    let git = facts.git();
+    let commits = |text: &str| text.starts_with(COMMITTED) || text.starts_with(AMENDED);
+    let last = git.iter().rposition(|it| commits(&it.text))?;
+    // Elsewhere another commit is the last one.
+    let is_left = |text: &str| {
+        let branch = text.strip_prefix(ON_BRANCH);
+        branch.map_or(text.starts_with(CHECKED_OUT), |branch| {
+            !git[last].text.contains(&[" as ", branch, " "].concat())
+        })
+    };
+    if git[last..].iter().any(|it| is_left(&it.text)) {
+        return None;
+    }
+    let pushed = git[last..].iter().any(|it| it.text == PUSHED);
+    let is_changed = |file: &&FileFact| {
+        !matches!(file.change, None | Some(Change::Restored)) && file.changed_at > git[last].at
+    };
+    let changed: Vec<&str> =
+        facts.files().newest().filter(is_changed).map(|file| file.path.as_str()).take(N_PATHS).collect();
+    let mut said = vec![if pushed { "pushed" } else { "no push seen" }.to_owned()];
+    if !changed.is_empty() {
+        said.push(["changed ", &changed.join(", ")].concat());
+    }
+    Some(said.join("; "))
+}

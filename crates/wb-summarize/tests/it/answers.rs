@@ -1,0 +1,75 @@
+//! What the local digest tells of words by which the user answers.
+
+use wb_message::{Message, ToolVocabulary};
+use wb_summarize::{Facts, local_digest};
+use wb_testkit::script;
+
+use crate::local::{digest, lines};
+
+#[test]
+fn words_that_merely_answer_are_told_with_what_they_answer_and_are_no_request() {
+    let talk = [
+        Message::user("Port the importer."),
+        Message::assistant("It hangs on a cold start. Is it the stale lock that you saw?"),
+        Message::user("yes, that was it"),
+        Message::assistant("Fixed. Which one comes next?\n\n1. the cache\n2. the writer"),
+        Message::user("2"),
+        Message::assistant("The writer is ported too."),
+        Message::user("ok"),
+        Message::assistant("Shall I push it?"),
+        Message::user("yes"),
+    ];
+    let objective = "# Objective\n- First request: Port the importer.\n\
+        - The user's answer: yes, that was it\n  to: … Is it the stale lock that you saw?\n\
+        - The user's answer: 2\n  to: … Which one comes next? 1. the cache 2. the writer\n\
+        - The user's answer: yes\n  to: Shall I push it?\n";
+    let first = digest(&talk, None);
+    assert!(first.starts_with(&[objective, "# Guardrails"].concat()), "{first}");
+    let next = [Message::assistant("Pushed, all of it."), Message::user("Now the reader.")];
+    let again = digest(&next, Some(&first));
+    let latest = "- Latest request: Now the reader.\n# Guardrails";
+    assert!(again.starts_with(&[objective, latest].concat()), "{again}");
+    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let found = wb_summarize::audit(&first, &facts);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn words_that_refuse_a_call_answer_that_call() {
+    let refused = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nno, not yet";
+    let talk = script(&format!(
+        r#"u"Port it." a"Shall I test it?" u"yes" a:bash(git push) t!"{refused}" a"I wait.""#
+    ));
+    let told = digest(&talk, None);
+    assert!(told.contains("- The user's answer: no, not yet\n  to: bash git push\n"), "{told}");
+}
+
+#[test]
+fn of_an_answer_with_little_room_the_words_stay_whole() {
+    let words = "yes, that was it, and it was there since the reader was ported in the spring of last year";
+    let asked =
+        format!("It hangs. {}", "Is it the stale lock that you saw in the log of the importer? ".repeat(8));
+    let mut talk = vec![Message::user("Port it.")];
+    for n in 0..6 {
+        talk.extend([Message::assistant(format!("{asked} {n}?")), Message::user(format!("{words} {n}"))]);
+    }
+    let told = local_digest(&talk, &ToolVocabulary::default(), None).render(700);
+    assert!(
+        told.contains(&format!("- The user's answer: {words} 5\n")) && told.chars().count() <= 700,
+        "{told}"
+    );
+}
+
+#[test]
+fn what_older_answers_were_given_to_gives_way_to_what_the_user_said() {
+    let mut talk = vec![Message::user("Port it.")];
+    for n in 0..20 {
+        let asked = format!("Shall I port the part {n}, and the tests of it, and all that it needs to run?");
+        talk.extend([Message::assistant(asked), Message::user(format!("yes, port part {n}"))]);
+    }
+    let told = local_digest(&talk, &ToolVocabulary::default(), None).render(3_600);
+    let answers = lines(&told, "- The user's answer: yes, port part ");
+    let n_told = told.matches("\n  to: ").count();
+    assert!(answers.len() == 20 && (1..20).contains(&n_told), "{n_told} {told}");
+    assert!(told.contains("yes, port part 19\n  to: Shall I port the part 19,"), "{told}");
+}
