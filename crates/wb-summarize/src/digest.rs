@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use wb_message::text::clip;
 
-use crate::labels::{ANSWER, EARLIER, FIRST, LATEST, LEFT_OUT, TURN};
+use crate::labels::{ANSWER, DECIDED, EARLIER, FIRST, LATEST, LEFT_OUT, NOT_ALL, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
 use crate::short_entry::{shortened, size};
 
@@ -105,7 +105,7 @@ impl Sections {
             }
         }
         sections.part_turns();
-        reverse_requests(&mut sections.entries[Section::Objective as usize]);
+        reverse_dated(&mut sections.entries);
         sections
     }
 
@@ -129,7 +129,7 @@ impl Sections {
             return self.render_carryover(max_chars);
         };
         let mut chosen = self.chosen(room);
-        reverse_requests(&mut chosen[Section::Objective as usize]);
+        reverse_dated(&mut chosen);
         let n_bytes: usize = chosen.iter().flatten().map(|entry| entry.len() + 1).sum();
         let mut out = String::with_capacity(HEADER_BYTES + frame + n_bytes);
         let [objective, guardrails, status, rationale, plan, carryover, carried, turns] = &chosen;
@@ -153,7 +153,9 @@ impl Sections {
             return self.entries.each_ref().map(|entries| entries.iter().map(Cow::from).collect());
         }
         let mut chosen = <[Vec<Cow<'_, str>>; N_SECTIONS]>::default();
-        let mut left = room;
+        let requests: usize = self.entries(Section::Objective).iter().map(|entry| size(entry)).sum();
+        let for_gap = if requests > room / 3 && room > LEAST_FOR_GAP_CHARS { size(NOT_ALL) } else { 0 };
+        let mut left = room - for_gap;
         let at = Section::Carryover as usize;
         take_fitting(
             &self.entries[at][..1.min(self.entries[at].len())],
@@ -207,8 +209,21 @@ impl Sections {
             }
         }
         let guardrails = Section::Guardrails as usize;
+        left += for_gap;
+        left -= self.mark_gap(&mut chosen[Section::Objective as usize], left);
         self.count_left_out(&mut chosen[guardrails], left);
         chosen
+    }
+
+    /// Says behind the first request that others found no room, if that finds some; returns what it takes.
+    fn mark_gap(&self, chosen: &mut Vec<Cow<'_, str>>, left: usize) -> usize {
+        let is_gap = chosen.len() < self.entries(Section::Objective).len();
+        if !is_gap || chosen.len() < 2 || chosen.iter().any(|entry| entry == NOT_ALL) || size(NOT_ALL) > left
+        {
+            return 0;
+        }
+        chosen.insert(usize::from(chosen[0].starts_with(FIRST)), Cow::Borrowed(NOT_ALL));
+        size(NOT_ALL)
     }
 
     /// Says how many constraints found no room, if that finds some.
@@ -235,10 +250,16 @@ impl Sections {
     }
 }
 
-/// Puts the user's requests behind the first one, of which the newest is the most important one, in the order in which
-/// they were made, and back.
-fn reverse_requests(entries: &mut [impl AsRef<str>]) {
-    let is_one = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
+/// Puts what has an order in time, of which the newest is the most important one, in that order, and back: the user's
+/// requests behind the first one, and the reasons that were given.
+fn reverse_dated(entries: &mut [Vec<impl AsRef<str>>; N_SECTIONS]) {
+    let is_request = |entry: &str| [LATEST, EARLIER, ANSWER].iter().any(|label| entry.starts_with(label));
+    reverse_run(&mut entries[Section::Objective as usize], is_request);
+    reverse_run(&mut entries[Section::Rationale as usize], |entry| entry.starts_with(DECIDED));
+}
+
+/// Reverses the first run of such entries.
+fn reverse_run(entries: &mut [impl AsRef<str>], is_one: impl Fn(&str) -> bool) {
     let start = entries.iter().position(|entry| is_one(entry.as_ref())).unwrap_or(entries.len());
     let n = entries[start..].iter().take_while(|entry| is_one(entry.as_ref())).count();
     entries[start..start + n].reverse();
@@ -270,7 +291,7 @@ pub(crate) fn completed(digest: &str, earlier: &str) -> String {
         [(0, Section::Objective), (1, Section::Guardrails), (3, Section::Rationale), (5, Section::Carryover)];
     let mut out = digest.to_owned();
     let mut earlier = Sections::parse(earlier);
-    reverse_requests(&mut earlier.entries[Section::Objective as usize]);
+    reverse_dated(&mut earlier.entries);
     for (at, section) in LASTING {
         let entries = earlier.entries(section);
         let is_told = digest.lines().any(|line| heading_at(line) == Some(at));
@@ -297,6 +318,9 @@ pub fn shortened_digest(digest: &str, max_chars: usize) -> Cow<'_, str> {
 
 /// Room for the header that the message of a digest starts with.
 const HEADER_BYTES: usize = 64;
+
+/// What is left next to the headings must be so much that a line can say what was left out.
+const LEAST_FOR_GAP_CHARS: usize = 1_000;
 
 /// What is left next to the headings must hold a line or two.
 const LEAST_ROOM_CHARS: usize = 80;

@@ -15,7 +15,8 @@ use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO, TURN,
+    ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO,
+    TURN,
 };
 use crate::state_of_git::state_of_git;
 use crate::words::replies::is_answer;
@@ -24,6 +25,8 @@ use crate::words::user_text::is_acknowledgement;
 
 /// Bytes of a user's request that are kept verbatim.
 pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
+/// Bytes of the first request where a reader sees all of it beside the digest.
+const SHOWN_BYTES: usize = 400;
 /// Characters of any other line.
 const LINE_CHARS: usize = 200;
 /// Paths that are told of each kind.
@@ -174,11 +177,8 @@ impl<'a> LocalDigest<'a> {
         for line in self.facts.decided().iter().rev() {
             out.add(Section::Rationale, labelled("- ", &line.text, LINE_CHARS));
         }
-        let tasks = self.facts.tasks().all();
-        for task in self.open_tasks() {
-            out.add(Section::Plan, task_line(task));
-        }
-        let is_planned = !out.entries(Section::Plan).is_empty();
+        self.plan(&mut out);
+        let is_planned = !self.facts.tasks().all().is_empty();
         out.add(Section::Carryover, self.facts.elided_line(self.n_elided, self.n_in_all));
         let read = self.files(|file| file.change.is_none() && file.read_at.is_some());
         path_entries(&mut out, Section::Carryover, READ, read);
@@ -191,19 +191,33 @@ impl<'a> LocalDigest<'a> {
             }
         }
         // That nothing is planned is not known: many agents plan in words alone.
-        let is = |state: TaskState| move |task: &Task| task.state == state;
-        let is_on_list = |task: &&Task| !is(TaskState::Dropped)(task);
-        if tasks.iter().any(is(TaskState::Done)) && tasks.iter().filter(is_on_list).all(is(TaskState::Done)) {
-            out.add(Section::Plan, ALL_DONE);
-        } else if out.entries(Section::Plan).is_empty() {
+        if out.entries(Section::Plan).is_empty() {
             out.add(Section::Plan, NO_TASKS);
         }
         out
     }
 
-    /// Returns constraints word for word, what forbids first, newest first.
+    /// Tells what the list of tasks holds that is not done, then what went from it unfinished, the newest first.
+    fn plan(&self, out: &mut Sections) {
+        let is = |state: TaskState| move |task: &&Task| task.state == state;
+        let (dropped, listed): (Vec<&Task>, Vec<&Task>) =
+            self.facts.tasks().all().iter().partition(is(TaskState::Dropped));
+        for task in listed.iter().filter(|task| task.state != TaskState::Done) {
+            out.add(Section::Plan, task_line(task));
+        }
+        if !listed.is_empty() && listed.iter().all(is(TaskState::Done)) {
+            out.add(Section::Plan, ALL_DONE);
+        }
+        for task in dropped.into_iter().rev() {
+            out.add(Section::Plan, task_line(task));
+        }
+    }
+
+    /// Returns the constraints that a reader does not see beside the digest, word for word, what forbids first, newest
+    /// first.
     fn constraints(&self) -> impl Iterator<Item = String> {
-        let of = |forbids| self.facts.constraints().rev().filter(move |it| it.forbids == forbids);
+        let told = || self.facts.constraints().rev().filter(|it| !self.is_shown(it.at));
+        let of = |forbids| told().filter(move |it| it.forbids == forbids);
         of(true).chain(of(false)).map(|it| it.text.clone())
     }
 
@@ -230,7 +244,8 @@ impl<'a> LocalDigest<'a> {
     fn objective(&self, out: &mut Sections, max_chars: usize) {
         let first = self.first_request();
         if let Some(first) = first {
-            out.add(Section::Objective, labelled_words(FIRST, &first.asked));
+            let most = if self.is_shown(first.start) { SHOWN_BYTES } else { usize::MAX };
+            out.add(Section::Objective, labelled_words(FIRST, &clip(&first.asked, most)));
         }
         let mut goals = self.facts.foreign().iter().filter(|(section, _)| *section == Section::Objective);
         if let Some((_, goal)) = goals.next() {
@@ -239,7 +254,11 @@ impl<'a> LocalDigest<'a> {
         let is_first = |turn: &Turn| first.is_some_and(|first| std::ptr::eq(first, turn));
         let tells = |turn: &&Turn| !is_acknowledgement(&turn.asked) || !turn.to.is_empty();
         let others: Vec<&Turn> = self.requests().rev().filter(|turn| !is_first(turn)).filter(tells).collect();
+        // What is asked later and shown beside the digest overtakes all that is told here.
+        let shown = self.requests().rev().find(|turn| self.is_shown(turn.start)).map(|turn| turn.number);
+        let is_last = |turn: &&Turn| shown.is_none_or(|shown| shown < turn.number);
         let latest = others.iter().position(|turn| !is_answer(&turn.asked));
+        let latest = latest.filter(|at| is_last(&others[*at]));
         let mut told: Vec<&str> = first.iter().map(|first| first.asked.as_str()).collect();
         let mut n_bytes = 0;
         let all = others.iter().filter(|turn| !self.is_shown(turn.start)).map(|turn| turn.asked.len());
@@ -296,7 +315,7 @@ impl<'a> LocalDigest<'a> {
         let mut body = if turn.told.is_empty() { String::new() } else { ["\n", &turn.told].concat() };
         let changed: Vec<String> = turn.changed.iter().map(Changed::told).collect();
         if !changed.is_empty() {
-            body.extend(["\n  files: ", &changed.join(", ")]);
+            body.extend(["\n  ", FILES, &changed.join(", ")]);
         }
         for answer in &turn.answers {
             body.extend(["\n  ", &one_line(answer, LINE_CHARS * 2)]);

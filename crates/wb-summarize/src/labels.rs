@@ -4,6 +4,8 @@
 pub(crate) const FIRST: &str = "- First request:";
 pub(crate) const LATEST: &str = "- Latest request:";
 pub(crate) const EARLIER: &str = "- Earlier request:";
+/// Says that not all requests are told.
+pub(crate) const NOT_ALL: &str = "- Requests in between are left out for want of room.";
 /// How the entry begins for words that merely answer, and the line of it that tells what.
 pub(crate) const ANSWER: &str = "- The user's answer:";
 pub(crate) const TO: &str = "\n  to: ";
@@ -16,10 +18,14 @@ pub(crate) const TURN: &str = "- Turn ";
 /// How a line of a turn begins that tells a command, and what stands before its end.
 pub(crate) const COMMAND: &str = "$ ";
 pub(crate) const ARROW: &str = " → ";
+/// How the line of a turn begins that tells which files were changed.
+pub(crate) const FILES: &str = "files: ";
 /// How the lines of a turn begin that tell what the agent said last.
 pub(crate) const REPLY: &str = "agent: ";
 /// How a line of a turn begins that tells what the user refused; the name of the tool follows.
 pub(crate) const REFUSED: &str = "the user refused: ";
+/// How an entry begins that gives a reason; where it was given follows.
+pub(crate) const DECIDED: &str = "- (";
 /// How the entry begins that tells what was done with git.
 pub(crate) const GIT: &str = "- Git, newest first: ";
 pub(crate) const ON_BRANCH: &str = "on branch ";

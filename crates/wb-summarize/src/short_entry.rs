@@ -6,7 +6,7 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
 use crate::excerpt::{both_ends, excerpt};
-use crate::labels::{ANSWER, COMMAND, FIRST, LISTS, REPLY, TURN};
+use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, REPLY, TURN};
 
 /// The characters that a reply may have at the least where its start and its end are told.
 const LEAST_EXCERPT_CHARS: usize = 240;
@@ -85,7 +85,7 @@ fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
             out.extend(["\n", line]);
             left -= n_chars;
         } else if left > LEAST_LINE_CHARS {
-            let cut = one_line(line, left - 3);
+            let cut = cut_off(line, left - 3);
             left -= cut.chars().count() + 3;
             out.extend(["\n  ", &cut]);
             break;
@@ -94,6 +94,13 @@ fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
         }
     }
     left
+}
+
+/// Cuts a line off at its end, a list of files behind the last one that fits.
+fn cut_off(line: &str, max_chars: usize) -> String {
+    let line = line.trim_start();
+    let end = head(line, max_chars.saturating_sub(3)).rfind(", ").filter(|_| line.starts_with(FILES));
+    end.map_or_else(|| one_line(line, max_chars), |end| [&line[..end], ", …"].concat())
 }
 
 /// Splits the lines of a turn into those before what the agent said last, that, and those behind it.

@@ -110,17 +110,18 @@ impl<'a> StepRunner<'a, '_> {
         let input = self.draft.input;
         let first = (cut..self.draft.len()).find_map(|at| self.draft.origin(at));
         let cut = first.unwrap_or(input.messages.len());
+        let kept = kept.and_then(|at| self.draft.origin(at)).filter(|at| *at < cut);
         let messages = &input.messages[..cut];
         let facts = match self.facts {
             Some(facts) => Cow::Borrowed(facts),
             None => Cow::Owned(Facts::of_newest(&input.messages, self.vocabulary)),
         };
         let timestamp = newest_timestamp(messages);
-        let n_elided = cut - self.pinned.partition_point(|at| *at < cut);
+        let stays = |at: usize| at >= cut || Some(at) == kept;
+        let n_elided = cut - self.pinned.partition_point(|at| *at < cut) - kept.iter().count();
         let least = LocalDigest::new(&facts, n_elided).least();
         let least = input.counter.message(&digest_message(CondenseScope::Session, least, timestamp));
         let lines_tokens = self.needed_lines(&facts, cut);
-        let stays = |at: usize| at >= cut || Some(at) == kept;
         let own_tokens = self.split.digest.saturating_add(self.request_tokens(&facts, &stays));
         Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
     }

@@ -90,7 +90,7 @@ fn is_scheme(word: &[u8]) -> bool {
 fn parts(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<usize>)) {
     let word = &text[at.clone()];
     let is_one = signs & (DOT | JOINT) == 0 || signs & SLASH != 0;
-    if is_one || (signs & DOT != 0 && has_file_ending(word)) {
+    if is_one || (signs & DOT != 0 && has_file_ending(word)) || is_uuid(word.as_bytes()) {
         return name_in(text, at, signs, found);
     }
     let mut start = at.start;
@@ -116,6 +116,10 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
     while start < end && BEFORE.contains(&bytes[start]) && !leads_path(&bytes[start..end]) {
         start += 1;
     }
+    // The folder of the user: `~/notes.md`.
+    if start > 0 && start == at.start && bytes[start - 1] == b'~' && bytes[start] == b'/' {
+        start -= 1;
+    }
     while start < end && AFTER.contains(&bytes[end - 1]) {
         end -= 1;
     }
@@ -137,7 +141,7 @@ fn is_name(word: &str, signs: u8) -> bool {
         || (has(DOT) && has_file_ending(word))
         || (has(UNDERSCORE) && has_inner_underscore(bytes))
         || (has(UPPER) && has_inner_capital(bytes))
-        || (has(DIGIT) && is_hash(bytes))
+        || (has(DIGIT) && (is_hash(bytes) || is_uuid(bytes)))
 }
 
 /// Tells of `main.rs`.
@@ -174,6 +178,15 @@ pub(crate) fn is_hash(bytes: &[u8]) -> bool {
         && bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         && bytes.iter().any(u8::is_ascii_digit)
         && bytes.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Tells of the id of a session or a run: `3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b`.
+fn is_uuid(bytes: &[u8]) -> bool {
+    let is_part = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    bytes.len() == 36 && bytes.iter().enumerate().all(is_part)
 }
 
 /// Letters, digits and what joins them.
@@ -238,6 +251,8 @@ mod tests {
             ("fixed in 3f9c2ab and deadbeef", &["3f9c2ab"]),
             ("http:/x1/y https://a/b,https://c https://", &["/x1/y", "https://a/b", "https://c"]),
             ("xhttps://some_host or http:///srv_a", &["//some_host", "http:///srv_a"]),
+            ("in ~/.config/shop/a, then ~/bin/x", &["~/.config/shop/a", "~/bin/x"]),
+            ("run 3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b ended", &["3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b"]),
             ("words, Words WORDS 12345678", &[]),
             ("é/ü日本 a", &[]),
         ] {

@@ -206,8 +206,10 @@ impl Facts {
                 self.decide(&turn, line, at);
             }
         }
-        for text in content.iter().filter_map(Block::as_text).filter(|text| is_end && !text.trim().is_empty())
-        {
+        // What was broken off is no conclusion.
+        let concludes = is_end && error.is_none();
+        let texts = content.iter().filter_map(Block::as_text);
+        for text in texts.filter(|text| concludes && !text.trim().is_empty()) {
             self.turns.current().says(text, at);
             self.failures.replied();
         }

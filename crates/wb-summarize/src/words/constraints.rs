@@ -27,6 +27,8 @@ const BEFORE_INSIDE_BYTES: usize = 160;
 const BOTH_BYTES: usize = 560;
 /// Bytes of a list that is taken along for the sentence that introduces it.
 const LIST_BYTES: usize = 1000;
+/// Bytes of a block of code that is taken along for the sentence that introduces it.
+const CODE_BYTES: usize = 300;
 
 /// Returns the constraints in what the user typed, in order.
 pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
@@ -38,7 +40,7 @@ pub fn constraints(user_words: &str) -> Vec<Constraint<'_>> {
             continue;
         }
         let Some(kind) = kind(sentence.text) else { continue };
-        let end = list_end(&all, at).unwrap_or(sentence.end());
+        let end = list_end(&all, at).or_else(|| code_end(user_words, sentence)).unwrap_or(sentence.end());
         let mut new = Constraint { kind, text: &user_words[sentence.start..end], rule: sentence.text };
         if let Some((before, is_inside)) = before(&all, at, end) {
             let is_rule = before.end() == taken;
@@ -131,6 +133,18 @@ fn list_end(all: &[Sentence<'_>], at: usize) -> Option<usize> {
     items.map(Sentence::end).take_while(|end| end - intro.start <= LIST_BYTES).last()
 }
 
+/// Returns where the short block of code ends that a sentence introduces.
+fn code_end(user_words: &str, intro: &Sentence<'_>) -> Option<usize> {
+    const FENCE: &str = "```";
+    if !intro.text.ends_with([':', '：']) {
+        return None;
+    }
+    let behind = user_words[intro.end()..].trim_start();
+    let code = behind.strip_prefix(FENCE)?;
+    let end = user_words.len() - code.len() + code.find(FENCE)? + FENCE.len();
+    (end - intro.end() <= CODE_BYTES).then_some(end)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -187,6 +201,14 @@ mod tests {
     #[test]
     fn a_rule_takes_the_list_along_that_it_introduces() {
         check("Do not touch:\n- a.rs\n- b.rs\n\nThen build.", &["Do not touch:\n- a.rs\n- b.rs"]);
+    }
+
+    #[test]
+    fn a_rule_takes_the_short_code_along_that_it_introduces() {
+        let rule = "You must use exactly this command:\n\n```\ngit diff > patch.txt\n```";
+        check(&[rule, "\n\nThanks."].concat(), &[rule]);
+        let long = format!("Never do this:\n```\n{}```", "make\n".repeat(80));
+        check(&long, &["Never do this:"]);
     }
 
     #[test]

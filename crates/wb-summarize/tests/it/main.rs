@@ -12,6 +12,7 @@ mod own_prompts;
 mod config_vectors;
 mod false_claims;
 mod taken_back;
+mod told;
 mod requests;
 mod snapshots;
 mod vectors;

@@ -1,0 +1,88 @@
+//! What the local digest says of its own limits, and what it does not tell as current.
+
+use wb_message::{Block, Message, ToolVocabulary};
+use wb_summarize::{Facts, LocalDigest, local_digest};
+use wb_testkit::script;
+
+use crate::local::digest;
+
+const GAP: &str = "- Requests in between are left out for want of room.";
+
+#[test]
+fn requests_that_found_no_room_are_a_marked_gap_also_in_the_next_digest() {
+    let request =
+        |n: usize| Message::user(format!("Request {n}: {}", "look at one more column. ".repeat(12)));
+    let talk: Vec<Message> = (0..40).map(request).collect();
+    let render = |prior: Option<&str>, talk: &[Message], max_chars| {
+        local_digest(talk, &ToolVocabulary::default(), prior).render(max_chars)
+    };
+    let first = render(None, &talk, 4_000);
+    let (before, behind) = first.split_once(GAP).expect("a gap");
+    assert!(before.contains("- First request: Request 0:") && !before.contains("- Earlier"), "{first}");
+    assert!(behind.contains("- Latest request: Request 39:"), "{first}");
+    let next = render(Some(&first), &[request(40)], 6_000);
+    assert_eq!(next.matches(GAP).count(), 1, "{next}");
+    assert!(next.contains("- Latest request: Request 40:"), "{next}");
+    let whole = render(None, &talk, 40_000);
+    assert!(!whole.contains(GAP) && whole.contains("Request 20:"), "{whole}");
+}
+
+#[test]
+fn no_request_is_called_the_latest_where_a_later_one_stands_beside_the_digest() {
+    let talk = script(
+        r#"u"Port the importer." a"Done." u"Release it as a minor version." a"Shall I push?" u"yeah, all of it" a"Pushed.""#,
+    );
+    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let beside = LocalDigest::new(&facts, 4).beside(&|at, _| at >= 4).render(4_000);
+    assert!(beside.contains("- Earlier request: Release it as a minor version."), "{beside}");
+    assert!(!beside.contains("- Latest request:"), "{beside}");
+    let alone = LocalDigest::new(&facts, 6).render(4_000);
+    assert!(alone.contains("- Latest request: Release it as a minor version."), "{alone}");
+}
+
+#[test]
+fn what_a_reader_sees_beside_the_digest_is_not_told_at_length_again() {
+    let long =
+        format!("Port the importer. Never touch the wire format. {}", "It reads many columns. ".repeat(60));
+    let talk = [Message::user(long.as_str()), Message::assistant("Ported.")];
+    let facts = Facts::of(&talk, &ToolVocabulary::default());
+    let alone = LocalDigest::new(&facts, 2).render(8_000);
+    assert!(
+        alone.contains("# Guardrails\n- Never touch the wire format.") && alone.contains(long.trim()),
+        "{alone}"
+    );
+    let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 0).render(8_000);
+    assert!(beside.contains("# Guardrails\nnone") && beside.len() + 800 < alone.len(), "{beside}");
+}
+
+#[test]
+fn what_was_broken_off_is_no_conclusion() {
+    let mut talk =
+        script(r#"u"Are we ready?" a"Perfect" u"Read the page on releases." a"It has four steps.""#);
+    if let Message::Assistant { error_message, .. } = &mut talk[1] {
+        *error_message = Some("Request was aborted".to_owned());
+    }
+    let digest = digest(&talk, None);
+    assert!(!digest.contains("Perfect") && digest.contains("It has four steps."), "{digest}");
+}
+
+#[test]
+fn a_list_that_is_done_is_told_before_what_went_from_it() {
+    let listed = |id: usize, tasks: [(&str, &str); 2]| {
+        let todos = tasks.map(|(content, status)| serde_json::json!({"content": content, "status": status}));
+        let call = Block::call(&id.to_string(), "TodoWrite", serde_json::json!({"todos": todos}));
+        [Message::assistant_blocks(vec![call]), Message::tool_result(&id.to_string(), "TodoWrite", "ok")]
+    };
+    let read = ("read the columns", "completed");
+    let lists = [
+        listed(1, [read, ("draw a chart", "pending")]),
+        listed(2, [read, ("try a real file", "pending")]),
+        listed(3, [read, ("write a page", "completed")]),
+    ];
+    let talk =
+        [vec![Message::user("Port it.")], lists.concat(), vec![Message::assistant("All done.")]].concat();
+    let digest = digest(&talk, None);
+    let plan = "# Plan\n- All tasks of the agent's list are done.\n- [no longer on the list] try a real file\n\
+        - [no longer on the list] draw a chart\n";
+    assert!(digest.contains(plan), "{digest}");
+}
