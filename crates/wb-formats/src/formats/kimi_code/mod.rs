@@ -191,8 +191,12 @@ fn answers(text: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Changed>, NotExpressi
     let (mut answers, mut end) = (Vec::<Changed>::new(), None);
     for item in wanted.items {
         let Item::New(message @ Message::ToolResult { .. }) = item else {
-            let places = message_of(item).map(|at| wanted.view.provenance.of(at));
-            end = places.and_then(|places| places.iter().map(|it| it.record.range().end).max()).or(end);
+            let places = message_of(item).map_or(&[][..], |at| wanted.view.provenance.of(at));
+            let start = places.iter().map(|it| it.record.range().start).min();
+            if start.zip(answers.last()).is_some_and(|(start, (place, _))| start < place.end as u64) {
+                return Err(refused(wanted, "a new result of a step inside which another message stands"));
+            }
+            end = places.iter().map(|it| it.record.range().end).max().or(end);
             continue;
         };
         let end = end.and_then(|end| usize::try_from(end).ok());
