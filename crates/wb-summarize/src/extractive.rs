@@ -8,7 +8,8 @@ use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
-use crate::digest::{Section, Sections, shortened_digest};
+use crate::addition::{Addition, FIRST_PERCENT};
+use crate::digest::{Section, Sections};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
@@ -376,64 +377,6 @@ impl<'a> LocalDigest<'a> {
 /// Returns how many characters of a digest lines of evidence may take where nobody says.
 fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
-}
-
-/// What must not pass through a model and is added to what it writes: the first request and constraints word for word, open
-/// tasks, what is known for certain, and the lines that the next step may need.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Addition {
-    own_chars: usize,
-    entries: Vec<(Section, String)>,
-    lines: String,
-}
-
-/// Parts per hundred of a digest that entries may take that its model has not told.
-const ENTRIES_PERCENT: usize = 35;
-/// Of that, parts per hundred of the digest that the first request may take.
-const FIRST_PERCENT: usize = 15;
-
-impl Addition {
-    /// Returns the digest of a model with all that is missing in it, within so many characters.
-    pub fn added_to(&self, digest: &str, max_chars: usize) -> String {
-        let for_lines =
-            Some(self.lines.chars().count()).filter(|n_chars| *n_chars <= max_chars - max_chars / 4);
-        let own_chars = self.own_chars.min(max_chars - for_lines.unwrap_or(0));
-        let lines = if for_lines.is_some() { self.lines.as_str() } else { "" };
-        let missing = self.missing_in(digest, own_chars * ENTRIES_PERCENT / 100);
-        if missing.is_empty() {
-            return with_evidence(shortened_digest(digest, own_chars).into_owned(), lines);
-        }
-        let mut sections = Sections::parse(digest);
-        for (section, entry) in missing {
-            match section {
-                Section::Objective => sections.lead(section, entry),
-                _ => sections.add(section, entry),
-            }
-        }
-        with_evidence(sections.render(own_chars), lines)
-    }
-
-    /// Returns the entries, as far as they fit into a digest of that model.
-    pub fn kept(&self) -> String {
-        let entries = self.missing_in("", self.own_chars * ENTRIES_PERCENT / 100);
-        entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>().join("\n")
-    }
-
-    /// Returns the entries that a digest does not tell, as far as they fit.
-    fn missing_in(&self, digest: &str, max_chars: usize) -> Vec<(Section, &str)> {
-        let mut left = max_chars;
-        let words =
-            |entry: &str| one_line(entry.trim_start_matches(FIRST).trim_start_matches("- "), usize::MAX);
-        let told = one_line(digest, usize::MAX);
-        let is_missing = |(_, entry): &&(Section, String)| !told.contains(&words(entry));
-        let missing = self.entries.iter().filter(is_missing).filter(|(_, entry)| {
-            let n_chars = entry.chars().count() + 1;
-            let fits = n_chars <= left;
-            left -= if fits { n_chars } else { 0 };
-            fits
-        });
-        missing.map(|(section, entry)| (*section, entry.as_str())).collect()
-    }
 }
 
 fn run_line(body: &mut String, run: &Run) {

@@ -39,6 +39,7 @@ pub mod prompt;
 pub mod facts;
 mod evidence;
 mod state_of_git;
+mod addition;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;
@@ -55,6 +56,7 @@ pub mod scripted;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
+pub use addition::Addition;
 pub use asker::{
     AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
 };
@@ -69,9 +71,7 @@ pub use condense::{
     DigestRequest, SummarizeDeps, Summary, condense_scope, digest_message, newest_timestamp, summarize,
 };
 pub use digest::{Section, Sections, shortened_digest};
-pub use extractive::{
-    Addition, LocalDigest, REQUEST_BYTES, carried_digest, has_news, local_digest, n_elided,
-};
+pub use extractive::{LocalDigest, REQUEST_BYTES, carried_digest, has_news, local_digest, n_elided};
 pub use facts::Facts;
 pub use flatten::{Flattener, TURN_MARK, flatten_into, flatten_transcript};
 pub use from_fn::{FnInvoker, from_fn};

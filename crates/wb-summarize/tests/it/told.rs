@@ -70,8 +70,8 @@ fn what_was_broken_off_is_no_conclusion() {
 fn a_list_that_is_done_is_told_before_what_went_from_it() {
     let listed = |id: usize, tasks: [(&str, &str); 2]| {
         let todos = tasks.map(|(content, status)| serde_json::json!({"content": content, "status": status}));
-        let call = Block::call(&id.to_string(), "TodoWrite", serde_json::json!({"todos": todos}));
-        [Message::assistant_blocks(vec![call]), Message::tool_result(&id.to_string(), "TodoWrite", "ok")]
+        let call = Block::call(id.to_string(), "TodoWrite", serde_json::json!({"todos": todos}));
+        [Message::assistant_blocks(vec![call]), Message::tool_result(id.to_string(), "TodoWrite", "ok")]
     };
     let read = ("read the columns", "completed");
     let lists = [
