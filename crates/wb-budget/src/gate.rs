@@ -33,7 +33,7 @@ pub(crate) const RESTORED_TOKENS: u64 = 8000;
 /// The most that a digest may weigh in a window of common size.
 pub const DIGEST_TOKENS: u64 = 2000;
 /// The most that a digest may weigh in a large window.
-pub(crate) const MOST_DIGEST_TOKENS: u64 = 5000;
+pub(crate) const MOST_DIGEST_TOKENS: u64 = 8000;
 
 /// A transcript cannot be brought to its target; the figures are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]

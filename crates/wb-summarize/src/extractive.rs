@@ -16,8 +16,8 @@ use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, ARROW, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ, REPLY, TO,
-    TURN,
+    ALL_DONE, ANSWER, ARROW, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ,
+    REPLY, TO, TURN,
 };
 use crate::state_of_git::state_of_git;
 use crate::words::replies::is_answer;
@@ -170,6 +170,9 @@ impl<'a> LocalDigest<'a> {
     fn sections(&self, max_chars: usize) -> Sections {
         let mut out = Sections::default();
         self.objective(&mut out, max_chars);
+        if self.facts.constraints().any(|it| self.is_shown(it.at)) {
+            out.add(Section::Guardrails, BESIDE_DIGEST);
+        }
         for constraint in self.constraints() {
             out.add(Section::Guardrails, bullet(&constraint));
         }

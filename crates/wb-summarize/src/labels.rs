@@ -43,6 +43,8 @@ pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done.";
 /// How the entry begins that counts the constraints that found no room.
 pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";
+/// Says that constraints are not told which the reader sees anyway.
+pub(crate) const BESIDE_DIGEST: &str = "- What the user's messages beside this digest say holds too.";
 /// Says, above the entries that hold lines, what the lines are.
 pub(crate) const EXCERPTS: &str =
     "- Single lines as they were last shown; others are left out, and some may have changed since:";

@@ -96,11 +96,18 @@ fn push_fitting(out: &mut String, lines: &str, mut left: usize) -> usize {
     left
 }
 
-/// Cuts a line off at its end, a list of files behind the last one that fits.
+/// Cuts a line off at its end, a list of files behind the last one that fits; of the first one its end tells most.
 fn cut_off(line: &str, max_chars: usize) -> String {
     let line = line.trim_start();
-    let end = head(line, max_chars.saturating_sub(3)).rfind(", ").filter(|_| line.starts_with(FILES));
-    end.map_or_else(|| one_line(line, max_chars), |end| [&line[..end], ", …"].concat())
+    let Some(files) = line.strip_prefix(FILES) else { return one_line(line, max_chars) };
+    if let Some(end) = head(line, max_chars.saturating_sub(3)).rfind(", ") {
+        return [&line[..end], ", …"].concat();
+    }
+    let first = files.split(", ").next().unwrap_or_default();
+    let (how, path) = first.split_once(' ').unwrap_or(("", first));
+    let left = max_chars.saturating_sub(FILES.len() + how.chars().count() + 2);
+    let mark = if path.chars().count() > left { "…" } else { "" };
+    [FILES, how, " ", mark, tail(path, left)].concat()
 }
 
 /// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
@@ -140,6 +147,12 @@ mod tests {
             let reply = turn.split_once("\n  agent: I read the").map_or("", |(_, reply)| reply);
             assert!(reply.contains("the stale lock."), "{max_chars}: {turn}");
             assert!(turn.contains("\n  files: edited src/shop/part_0.rs") || max_chars < 200, "{turn}");
+        }
+        let files = "  files: edited /home/mira/code/shop/packages/importer/src/cart.rs, edited src/tax.rs";
+        for (max_chars, told) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
+        {
+            let turn = short_turn("- Turn 4:", files, max_chars);
+            assert!(turn.ends_with(told) && turn.chars().count() < max_chars, "{turn}");
         }
         let turn = short_turn("- Turn 4:", &format!("  {}\n  $ make → ok", "x".repeat(300)), 160);
         assert!(turn.chars().count() == 159, "{turn}");

@@ -126,13 +126,21 @@ impl<'a> StepRunner<'a, '_> {
         Head { cut, facts, n_elided, own_tokens, lines_tokens, least_tokens: least, timestamp }
     }
 
-    /// Returns the room beside its share that a digest needs to tell whole what was asked for first and last: what no other part
-    /// may have, and with the share no more than a quarter of the limit.
-    fn request_tokens(&self, facts: &Facts, stays: &dyn Fn(usize) -> bool) -> u64 {
-        let BudgetSplit { room, tail, digest, restored, .. } = self.split;
+    /// Returns the room beside its share that a digest may take to tell whole what was asked for first and last: what no
+    /// other part may have, and with the share no more than a quarter of the limit.
+    fn most_for_requests(&self) -> u64 {
+        let BudgetSplit { room, tail, digest, restored, is_hopeless } = self.split;
+        if is_hopeless || !self.budget.has_target() {
+            return 0;
+        }
         let free = room.saturating_sub(tail.saturating_add(digest).saturating_add(restored));
-        let most = free.min((self.budget.limit / 4).saturating_sub(digest));
-        if most == 0 || !self.budget.has_target() {
+        free.min((self.budget.limit / 4).saturating_sub(digest))
+    }
+
+    /// Returns how much of that room it needs.
+    fn request_tokens(&self, facts: &Facts, stays: &dyn Fn(usize) -> bool) -> u64 {
+        let most = self.most_for_requests();
+        if most == 0 {
             return 0;
         }
         let n_messages = self.draft.input.messages.len();
@@ -169,7 +177,8 @@ impl<'a> StepRunner<'a, '_> {
         let kept = self.prompt_to_keep(step, places, cut);
         let kept_tokens = kept.map_or(0, |at| places.weight(at));
         // Digests and restored files alone are folded only to make room, and only if one digest is shorter.
-        let one_digest = (self.split.digest + self.most_lines()).max(2 * LEAST_DIGEST_TOKENS);
+        let one_digest = self.split.digest + self.most_lines() + self.most_for_requests();
+        let one_digest = one_digest.max(2 * LEAST_DIGEST_TOKENS);
         let sheds = !self.fits(places.total()) && places.light[cut] - kept_tokens > one_digest;
         let news = (0..cut).filter(|at| Some(*at) != kept).any(|at| self.says_something_new(at));
         if news || (sheds && self.budget.has_target()) { cut } else { 0 }

@@ -12,8 +12,8 @@ use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
-    ACTIVE, ALL_DONE, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ, SEEN,
-    SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total, request_text,
+    ACTIVE, ALL_DONE, BESIDE_DIGEST, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ,
+    SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -30,7 +30,7 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 16] = [
+    const LABELS: [&str; 17] = [
         TURN,
         MODIFIED,
         ACTIVE,
@@ -45,6 +45,7 @@ fn is_own(entry: &str) -> bool {
         NAMES,
         READ,
         LEFT_OUT,
+        BESIDE_DIGEST,
         NO_TASKS,
         ALL_DONE,
     ];
@@ -136,7 +137,7 @@ impl Facts {
         self.requests(digest.entries(Section::Objective), at);
         // Only our own digests hold nothing but the user's words there.
         for entry in digest.entries(Section::Guardrails) {
-            if entry.starts_with(LEFT_OUT) {
+            if entry.starts_with(LEFT_OUT) || entry == BESIDE_DIGEST {
                 continue;
             }
             if is_ours {

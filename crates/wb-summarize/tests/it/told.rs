@@ -52,7 +52,12 @@ fn what_a_reader_sees_beside_the_digest_is_not_told_at_length_again() {
         "{alone}"
     );
     let beside = LocalDigest::new(&facts, 1).beside(&|at, _| at == 0).render(8_000);
-    assert!(beside.contains("# Guardrails\nnone") && beside.len() + 800 < alone.len(), "{beside}");
+    assert!(
+        beside
+            .contains("# Guardrails\n- What the user's messages beside this digest say holds too.\n# Status")
+            && beside.len() + 800 < alone.len(),
+        "{beside}"
+    );
 }
 
 #[test]
