@@ -15,7 +15,7 @@ use super::{Facts, Noted};
 use crate::facts::lines::line_number;
 use crate::labels::ON_BRANCH;
 use crate::outcome::{Judged, Outcome, Reported, judge, judge_command};
-use crate::shell::{Command, GitEffect, base_name, patch_effects};
+use crate::shell::{Command, Effects, GitEffect, base_name, patch_effects};
 
 pub(super) const MOST_GIT: usize = 12;
 /// Files of one command that are kept.
@@ -149,8 +149,11 @@ impl Facts {
             }
             Outcome::NotThere => false,
             Outcome::Ok => {
+                let is_whole = part == subject;
+                let settled = self.failures.settled_by(part, if is_whole { checks } else { &[] });
+                self.turns.settled(&settled);
                 self.failures.worked(part);
-                if !checks.is_empty() && part == subject {
+                if !checks.is_empty() && is_whole {
                     self.failures.checked(checks);
                     self.overtake(|shown| shown.failed_in(checks));
                 }
@@ -207,9 +210,6 @@ impl Facts {
         if effects.git.iter().any(changes_files) || command.text.contains("gh pr checkout") {
             self.overtake(|shown| matches!(shown, Shown::File(_)));
         }
-        if let Some(branch) = shown_branch(command.text, output) {
-            push_newest(&mut self.git, Noted { text: [ON_BRANCH, branch].concat(), at }, MOST_GIT);
-        }
         let outcome = match (judged.outcome, judged.exit) {
             (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
             (outcome, _) => outcome.told().to_owned(),
@@ -220,9 +220,17 @@ impl Facts {
         self.turns.current().ran(run);
         let in_scratch = is_scratch(command.text);
         let stops = !in_scratch && self.git_state.stops(&effects.git, output, at);
-        if !worked || stops {
-            return;
+        if worked && !stops {
+            self.did(&command, &effects, output, at);
         }
+        if let Some(branch) = shown_branch(command.text, output) {
+            push_newest(&mut self.git, Noted { text: [ON_BRANCH, branch].concat(), at }, MOST_GIT);
+        }
+    }
+
+    /// Notes what a command changed that worked.
+    fn did(&mut self, command: &Command<'_>, effects: &Effects<'_>, output: &str, at: u32) {
+        let in_scratch = is_scratch(command.text);
         for effect in &effects.files {
             self.file_changed(effect, at);
         }
@@ -233,7 +241,7 @@ impl Facts {
             push_newest(&mut self.git, Noted { text: git_line(effect, output), at }, MOST_GIT);
         }
         if !in_scratch {
-            self.git_state.worked(&command, &effects.git, output, at);
+            self.git_state.worked(command, &effects.git, output, at);
         }
     }
 }

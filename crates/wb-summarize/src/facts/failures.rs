@@ -38,6 +38,11 @@ impl Failure {
         !self.checks.is_empty() || self.is_conflict()
     }
 
+    /// Tells whether it is a check of nothing but these kinds.
+    fn is_check_of(&self, checks: &[Deed]) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(|it| checks.contains(it))
+    }
+
     /// Tells of a merge or the like that stopped on conflicts.
     pub(crate) fn is_conflict(&self) -> bool {
         self.lines.iter().any(|line| line.contains("CONFLICT"))
@@ -98,6 +103,14 @@ impl Failures {
         });
     }
 
+    /// Returns the numbers of the messages with failures that something settles which worked: those of the same, and of the
+    /// checks that it makes.
+    pub(crate) fn settled_by(&self, subject: u64, checks: &[Deed]) -> Vec<u32> {
+        let is_checked = |known: &Failure| known.is_check_of(checks);
+        let settled = self.open.iter().filter(|known| known.subjects.contains(&subject) || is_checked(known));
+        settled.map(|known| known.at).collect()
+    }
+
     /// Notes that the agent has ended its turn: what it went on from before that it has found a way round, or told; what
     /// git did not take it has not.
     pub(crate) fn replied(&mut self) {
@@ -108,8 +121,7 @@ impl Failures {
 
     /// Notes that checks of these kinds ended well.
     pub(crate) fn checked(&mut self, checks: &[Deed]) {
-        self.open
-            .retain(|known| known.checks.is_empty() || !known.checks.iter().all(|it| checks.contains(it)));
+        self.open.retain(|known| !known.is_check_of(checks));
     }
 
     /// Notes that a merge came to its end.

@@ -109,6 +109,10 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
     while bytes[start..end].starts_with(b"./") {
         start += 2;
     }
+    // As git shortens a path: what follows is the end of it.
+    if bytes[start..end].starts_with(b".../") {
+        start += 4;
+    }
     // The first letter after a backslash is that of a line end or a tab, as JSON and code write them.
     if start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start..end], [b'n' | b't' | b'r', ..]) {
         start += 1;
@@ -251,6 +255,7 @@ mod tests {
             ("fixed in 3f9c2ab and deadbeef", &["3f9c2ab"]),
             ("http:/x1/y https://a/b,https://c https://", &["/x1/y", "https://a/b", "https://c"]),
             ("xhttps://some_host or http:///srv_a", &["//some_host", "http:///srv_a"]),
+            ("in .../features/chat/view.tsx | 3 +", &["features/chat/view.tsx"]),
             ("in ~/.config/shop/a, then ~/bin/x", &["~/.config/shop/a", "~/bin/x"]),
             ("run 3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b ended", &["3f9c2ab0-1d2e-4f50-8a61-0c7d9e8f1a2b"]),
             ("words, Words WORDS 12345678", &[]),

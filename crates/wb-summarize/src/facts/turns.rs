@@ -189,6 +189,15 @@ impl Turns {
         self.n_bytes = self.kept.iter().rev().skip(1).map(|turn| turn.n_bytes() as u64).sum();
     }
 
+    /// Says of what failed in these messages that it worked later.
+    pub(super) fn settled(&mut self, failed_at: &[u32]) {
+        if failed_at.is_empty() {
+            return;
+        }
+        let runs = self.kept.iter_mut().rev().take(WHOLE_TURNS).flat_map(|turn| &mut turn.runs);
+        runs.filter(|run| failed_at.contains(&run.at)).for_each(Run::worked_later);
+    }
+
     /// Returns the turn that is going on; what stands before the first request is one without a request.
     pub(crate) fn current(&mut self) -> &mut Turn {
         if self.kept.is_empty() {
@@ -296,6 +305,12 @@ impl Run {
     /// Says that the user ran it.
     pub(super) fn is_of_user(&mut self) {
         self.outcome.push_str(", run by the user");
+    }
+
+    /// Says that it failed then, and does so no more.
+    fn worked_later(&mut self) {
+        self.outcome.push_str(", worked later");
+        self.lines.clear();
     }
 
     pub(crate) fn ended<'a>(self, outcome: String, lines: impl IntoIterator<Item = &'a str>) -> Self {

@@ -91,3 +91,28 @@ fn a_list_that_is_done_is_told_before_what_went_from_it() {
         - [no longer on the list] draw a chart\n";
     assert!(digest.contains(plan), "{digest}");
 }
+
+#[test]
+fn a_check_that_failed_and_worked_later_is_told_so_in_its_turn() {
+    let talk = script(
+        r#"u"Port it." a:bash(go test ./cart) t!"cart_test.go:147:12: mismatched types" a"One test does not build." u"Then mend it."
+           a:edit(cart.go) t"ok" a:bash(go test ./cart) t"ok  cart 0.2s" a"It passes.""#,
+    );
+    let digest = digest(&talk, None);
+    assert!(digest.contains("$ go test ./cart → failed, worked later\n"), "{digest}");
+    assert!(!digest.contains("mismatched types\n") && !digest.contains("- Stuck?"), "{digest}");
+}
+
+#[test]
+fn the_branch_that_a_command_ends_on_is_told_behind_what_it_did() {
+    let command = "git stash && git checkout -b export && git stash pop";
+    let output = "Saved working directory\nSwitched to a new branch 'export'\nOn branch export\nDropped refs/stash@{0}";
+    let call = Block::call("g", "bash", serde_json::json!({ "command": command }));
+    let talk = [
+        Message::user("Branch off."),
+        Message::assistant_blocks(vec![call]),
+        Message::tool_result("g", "bash", output),
+    ];
+    let git = crate::local::lines(&digest(&talk, None), "- Git, newest first").concat();
+    assert!(git.starts_with("- Git, newest first: on branch export; took back what was stashed; "), "{git}");
+}
