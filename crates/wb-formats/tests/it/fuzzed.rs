@@ -156,6 +156,31 @@ fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
 }
 
 #[test]
+fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer() {
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": "msg_1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
+    let result = json!([{ "type": "tool_result", "tool_use_id": "t2", "content": "fn a() {}" }]);
+    let bytes = lines(&[
+        line("u1", Value::Null, "user", json!("look")),
+        line("a1", json!("u1"), "assistant", call("t1")),
+        line("u2", json!("a1"), "user", result),
+        line("a2", json!("u2"), "assistant", call("t2")),
+    ]);
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let Message::ToolResult { tool_name, .. } = &view.messages[2] else { panic!("{:?}", view.messages) };
+    assert_eq!(tool_name, "Read");
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&mended.changes).unwrap();
+    let now = document.view("").unwrap();
+    assert_eq!(said(&now.messages), said(&mended.messages));
+    assert_eq!(now.messages.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
+}
+
+#[test]
 fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
     let line = |id: &str, role: &str, content: Value| {
         let message = json!({ "role": role, "content": content });
