@@ -253,21 +253,26 @@ fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
 fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
     let event = |event: Value| json!({ "type": "context.append_loop_event", "event": event });
     let said = |text: &str| json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": text }] } });
+    let part = json!({ "type": "content.part", "uuid": "p", "stepUuid": "s", "part": { "type": "text", "text": "Now." } });
     let call = json!({ "type": "tool.call", "uuid": "t", "stepUuid": "s", "toolCallId": "Read_1", "name": "Read", "args": {} });
-    let bytes = lines(&[
+    let step = [
         json!({ "type": "metadata", "protocol_version": "1.4" }),
         said("look"),
         event(json!({ "type": "step.begin", "uuid": "s", "turnId": "0", "step": 1 })),
-        event(
-            json!({ "type": "content.part", "uuid": "p", "stepUuid": "s", "part": { "type": "text", "text": "Now." } }),
-        ),
+        event(part),
         said("and hurry"),
         event(call),
-    ]);
-    let document = of_parts(MemoryParts::of(bytes));
-    assert_eq!(document.format().name(), "kimi-code");
-    let view = document.view("").unwrap();
-    let refused =
-        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-    assert!(refused.contains("inside which another message stands"), "{refused}");
+    ];
+    let taken_back = [json!({ "type": "context.undo", "count": 1 }), said("slowly")];
+    for (behind, why) in [
+        (&[][..], "inside which another message stands"),
+        (&taken_back, "inside which a message was taken back"),
+    ] {
+        let document = of_parts(MemoryParts::of([lines(&step), lines(behind)].concat()));
+        assert_eq!(document.format().name(), "kimi-code");
+        let view = document.view("").unwrap();
+        let refused =
+            wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
 }
