@@ -133,15 +133,16 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
 
 #[test]
 fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
-    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "Read", "input": {} });
+    let call = |id: &str, name: &str| json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
     let line = |id: &str, parent: Value, role: &str, content: Value| {
         let message = json!({ "id": id, "role": role, "content": content });
         json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
     };
+    let calls = json!([call("t1", "Read"), call("t2", "Read"), call("t1", "Read"), call("t2", "Grep")]);
     let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
     let bytes = lines(&[
         line("u1", Value::Null, "user", json!("look")),
-        line("a1", json!("u1"), "assistant", json!([call("t1"), call("t2"), call("t1"), call("t2")])),
+        line("a1", json!("u1"), "assistant", calls),
         line("u2", json!("a1"), "user", result),
     ]);
     let mut document = of_parts(MemoryParts::of(bytes));
@@ -178,6 +179,32 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
     let now = document.view("").unwrap();
     assert_eq!(said(&now.messages), said(&mended.messages));
     assert_eq!(now.messages.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
+}
+
+#[test]
+fn what_stays_is_not_kept_behind_a_copied_attachment() {
+    let line = |id: &str, parent: &str, kind: &str, field: &str, value: Value| json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, field: value });
+    let by = |role: &str, content: Value| json!({ "id": "msg_1", "role": role, "content": content });
+    let memory = || {
+        let memory =
+            json!({ "type": "nested_memory", "path": "CLAUDE.md", "content": "write short sentences" });
+        line("x1", "u1", "attachment", "attachment", memory)
+    };
+    let orphan = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
+    let look = json!([orphan, { "type": "text", "text": "look" }]);
+    let bytes = lines(&[
+        line("u1", "", "user", "message", by("user", look)),
+        memory(),
+        line("u2", "x1", "user", "message", by("user", json!("and hurry"))),
+        memory(),
+        line("a1", "u2", "assistant", "message", by("assistant", json!("Seen."))),
+    ]);
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    assert_eq!(mended.messages, view.messages[1..]);
+    document.commit(&mended.changes).unwrap();
+    assert_eq!(said(&document.view("").unwrap().messages), said(&mended.messages));
 }
 
 #[test]
