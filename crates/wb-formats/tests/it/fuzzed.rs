@@ -163,16 +163,16 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
         json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
     };
     let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
-    let result = json!([{ "type": "tool_result", "tool_use_id": "t2", "content": "fn a() {}" }]);
+    let result = json!({ "type": "tool_result", "tool_use_id": "t2", "content": "fn a() {}" });
     let bytes = lines(&[
-        line("u1", Value::Null, "user", json!("look")),
+        line("u1", Value::Null, "user", json!([result, { "type": "text", "text": "look" }])),
         line("a1", json!("u1"), "assistant", call("t1")),
-        line("u2", json!("a1"), "user", result),
+        line("u2", json!("a1"), "user", json!([result])),
         line("a2", json!("u2"), "assistant", call("t2")),
     ]);
     let mut document = of_parts(MemoryParts::of(bytes));
     let view = document.view("").unwrap();
-    let Message::ToolResult { tool_name, .. } = &view.messages[2] else { panic!("{:?}", view.messages) };
+    let Message::ToolResult { tool_name, .. } = &view.messages[3] else { panic!("{:?}", view.messages) };
     assert_eq!(tool_name, "Read");
     let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
     document.commit(&mended.changes).unwrap();
@@ -302,4 +302,34 @@ fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
             wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
         assert!(refused.contains(why), "{refused}");
     }
+}
+
+#[test]
+fn a_summary_of_codex_that_is_no_text_is_not_written_anew() {
+    let line = |kind: &str, payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": kind, "payload": payload });
+    let call = json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1" });
+    let document = of_parts(MemoryParts::of(lines(&[
+        line("session_meta", json!({ "id": "s" })),
+        line("compacted", json!({ "message": {} })),
+        line("response_item", call),
+    ])));
+    assert_eq!(document.format().name(), "codex");
+    let view = document.view("").unwrap();
+    let refused =
+        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+    assert!(refused.contains("a summary of the host without a text"), "{refused}");
+}
+
+#[test]
+fn a_compression_of_qwen_code_repeats_a_version_that_is_no_text() {
+    let message = json!({ "role": "model", "parts": [{ "text": "Seen." }] });
+    let mut document = of_parts(MemoryParts::of(lines(&[
+        json!({ "uuid": "a1", "parentUuid": null, "sessionId": "s", "type": "assistant", "message": message, "version": { "of": {} } }),
+    ])));
+    assert_eq!(document.format().name(), "qwen-code");
+    let view = document.view("").unwrap();
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    assert_eq!(mended.messages.len(), 2);
+    document.commit(&mended.changes).unwrap();
+    assert_eq!(said(&document.view("").unwrap().messages), said(&mended.messages));
 }

@@ -65,8 +65,8 @@ struct Draft<'a> {
     answers: HashMap<&'a str, usize>,
     /// The last call of each id.
     calls: HashMap<String, Call>,
-    /// The slot of the first result of each id that no line before it calls.
-    early: HashMap<String, usize>,
+    /// The slots of the results of each id that no line before them calls.
+    early: HashMap<String, Vec<usize>>,
     cleared: HashSet<String>,
     model: Option<&'a str>,
     tokens_before: u64,
@@ -119,9 +119,12 @@ impl<'a> Draft<'a> {
 
     /// Takes a result that stands behind an answer of which only a later line has the call; returns whether there is one.
     fn take_early(&mut self, slot: usize, id: &str, tool: &str) -> bool {
-        let Some(at) = self.early.get(id).copied().filter(|at| *at > slot) else { return false };
-        self.early.remove(id);
-        let moved = std::mem::replace(&mut self.slots[at], Slot::Moved);
+        let Some(early) = self.early.get_mut(id) else { return false };
+        let nth = early.partition_point(|at| *at <= slot);
+        if nth == early.len() {
+            return false;
+        }
+        let moved = std::mem::replace(&mut self.slots[early.remove(nth)], Slot::Moved);
         let Slot::Single(mut result, place) = moved else { return false };
         if let Message::ToolResult { tool_name, .. } = &mut result {
             tool.clone_into(tool_name);
@@ -173,7 +176,7 @@ impl<'a> Draft<'a> {
             _ if is_repeated => self.repeated.push(row.span().at),
             None => {
                 if let Some(id) = result.answered_ids().next() {
-                    self.early.entry(id.to_owned()).or_insert(self.slots.len());
+                    self.early.entry(id.to_owned()).or_default().push(self.slots.len());
                 }
                 self.push_single(row, result);
             }
