@@ -85,13 +85,13 @@ fn patched(
 }
 
 /// Returns messages without the calls that wait although another one of their message has their id: no provider could tell
-/// which of them a result answers. The last of them is left, for readers name the tool of a result by the last call.
+/// which of them a result answers.
 fn without_twins(messages: &[Message]) -> Vec<Message> {
     let pairing = Pairing::of(messages);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
     let mut without = messages.to_vec();
-    for call in pairing.dangling().iter().rev() {
+    for call in pairing.dangling() {
         let is_twin = key(*call).is_some_and(|key| !known.insert(key));
         if let (true, Message::Assistant { content, .. }) = (is_twin, &mut without[call.message as usize]) {
             content[call.block as usize] = Block::text("");

@@ -27,6 +27,18 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
     assert_eq!(said(&now[1..]), said(&planned));
 }
 
+/// Repairs a session, checks that it is read again as planned and that a second repair changes nothing, and returns it.
+fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&mended.changes).unwrap();
+    let now = document.view("").unwrap();
+    assert_eq!(said(&now.messages), said(&mended.messages));
+    assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+    mended.messages
+}
+
 fn gemini(messages: &[Value]) -> Vec<u8> {
     let header = json!({ "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z" });
     [lines(&[header]), lines(messages)].concat()
@@ -145,15 +157,14 @@ fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
         line("a1", json!("u1"), "assistant", calls),
         line("u2", json!("a1"), "user", result),
     ]);
-    let mut document = of_parts(MemoryParts::of(bytes));
-    let view = document.view("").unwrap();
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    let answered: Vec<&str> = mended.messages.iter().flat_map(Message::answered_ids).collect();
-    assert_eq!(answered, ["t1", "t2"]);
-    document.commit(&mended.changes).unwrap();
-    let now = document.view("").unwrap();
-    assert_eq!(said(&now.messages), said(&mended.messages));
-    assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t1", "t2"]);
+    let line = |payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
+    let call = |name: &str| {
+        line(json!({ "type": "function_call", "name": name, "arguments": "{}", "call_id": "c1" }))
+    };
+    let mended = is_mended_as_planned(lines(&[call("shell"), call("apply_patch")]));
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1"]);
 }
 
 #[test]
@@ -170,15 +181,12 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
         line("u2", json!("a1"), "user", json!([result])),
         line("a2", json!("u2"), "assistant", call("t2")),
     ]);
-    let mut document = of_parts(MemoryParts::of(bytes));
-    let view = document.view("").unwrap();
-    let Message::ToolResult { tool_name, .. } = &view.messages[3] else { panic!("{:?}", view.messages) };
+    let Message::ToolResult { tool_name, .. } = &open(&bytes).unwrap().messages[3] else {
+        panic!("no result")
+    };
     assert_eq!(tool_name, "Read");
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    document.commit(&mended.changes).unwrap();
-    let now = document.view("").unwrap();
-    assert_eq!(said(&now.messages), said(&mended.messages));
-    assert_eq!(now.messages.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
 }
 
 #[test]
@@ -199,12 +207,7 @@ fn what_stays_is_not_kept_behind_a_copied_attachment() {
         memory(),
         line("a1", "u2", "assistant", "message", by("assistant", json!("Seen."))),
     ]);
-    let mut document = of_parts(MemoryParts::of(bytes));
-    let view = document.view("").unwrap();
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    assert_eq!(mended.messages, view.messages[1..]);
-    document.commit(&mended.changes).unwrap();
-    assert_eq!(said(&document.view("").unwrap().messages), said(&mended.messages));
+    assert_eq!(open(&bytes).unwrap().messages[1..], is_mended_as_planned(bytes));
 }
 
 #[test]
@@ -323,13 +326,9 @@ fn a_summary_of_codex_that_is_no_text_is_not_written_anew() {
 #[test]
 fn a_compression_of_qwen_code_repeats_a_version_that_is_no_text() {
     let message = json!({ "role": "model", "parts": [{ "text": "Seen." }] });
-    let mut document = of_parts(MemoryParts::of(lines(&[
+    let bytes = lines(&[
         json!({ "uuid": "a1", "parentUuid": null, "sessionId": "s", "type": "assistant", "message": message, "version": { "of": {} } }),
-    ])));
-    assert_eq!(document.format().name(), "qwen-code");
-    let view = document.view("").unwrap();
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    assert_eq!(mended.messages.len(), 2);
-    document.commit(&mended.changes).unwrap();
-    assert_eq!(said(&document.view("").unwrap().messages), said(&mended.messages));
+    ]);
+    assert_eq!(open(&bytes).unwrap().format, "qwen-code");
+    assert_eq!(is_mended_as_planned(bytes).len(), 2);
 }

@@ -103,8 +103,11 @@ impl<'a> Draft<'a> {
         }
         for block in &new {
             if let Block::ToolCall { id, name, .. } = block {
-                let is_answered = self.take_early(slot, id, name);
-                self.calls.insert(id.clone(), Call { slot, tool: name.clone(), is_answered });
+                // Of calls with one id in one answer a result answers the first.
+                let first = self.calls.get(id).filter(|call| call.slot == slot);
+                let tool = first.map_or(name, |call| &call.tool).clone();
+                let is_answered = self.take_early(slot, id, &tool);
+                self.calls.insert(id.clone(), Call { slot, tool, is_answered });
             }
         }
         self.model = answer.model.as_deref().or(self.model);
