@@ -332,3 +332,31 @@ fn a_compression_of_qwen_code_repeats_a_version_that_is_no_text() {
     assert_eq!(open(&bytes).unwrap().format, "qwen-code");
     assert_eq!(is_mended_as_planned(bytes).len(), 2);
 }
+
+#[test]
+fn calls_without_ids_get_none() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = || {
+        let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
+        line("assistant", json!({ "type": "toolRequest", "id": null, "toolCall": call }))
+    };
+    let look = || line("user", json!({ "type": "text", "text": "Look." }));
+    let bytes = lines(&[look(), call(), look(), call()]);
+    assert_eq!(open(&bytes).unwrap().format, "goose");
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["", ""]);
+}
+
+#[test]
+fn a_line_with_two_messages_says_nothing() {
+    let line = |id: &str, parent: &str, role: &str, content: Value| {
+        let message = json!({ "id": "msg_1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
+    let once = line("a2", "a1", "assistant", json!([])).to_string();
+    let twice = format!("{},\"message\":{{}}}}\n", once.strip_suffix('}').unwrap());
+    let bytes = lines(&[line("u1", "", "user", json!("look")), line("a1", "u1", "assistant", call)]);
+    let mended = is_mended_as_planned([bytes, twice.into_bytes()].concat());
+    assert_eq!(mended.len(), 3);
+}
