@@ -360,3 +360,14 @@ fn a_line_with_two_messages_says_nothing() {
     let mended = is_mended_as_planned([bytes, twice.into_bytes()].concat());
     assert_eq!(mended.len(), 3);
 }
+
+#[test]
+fn an_answer_stands_in_a_line_of_its_own_before_an_indented_one() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
+    let call = line("assistant", json!({ "type": "toolRequest", "id": "c1", "toolCall": call }));
+    let look = || line("user", json!({ "type": "text", "text": "Look." }));
+    let bytes = [lines(&[look(), call]), b"  ".to_vec(), lines(&[look()])].concat();
+    assert_eq!(open(&bytes).unwrap().format, "goose");
+    assert_eq!(is_mended_as_planned(bytes).len(), 4);
+}
