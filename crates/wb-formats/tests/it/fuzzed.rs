@@ -371,3 +371,28 @@ fn an_answer_stands_in_a_line_of_its_own_before_an_indented_one() {
     assert_eq!(open(&bytes).unwrap().format, "goose");
     assert_eq!(is_mended_as_planned(bytes).len(), 4);
 }
+
+#[test]
+fn a_call_of_openhands_before_a_summary_is_left_unanswered_by_name() {
+    let event = |id: u64, source: &str, action: &str, args: Value| json!({ "id": id, "timestamp": "2026-01-02T03:04:00", "source": source, "message": "", "action": action, "args": args });
+    let mut run = event(1, "agent", "run", json!({ "command": "ls" }));
+    let call =
+        json!({ "id": "c1", "type": "function", "function": { "name": "execute_bash", "arguments": "{}" } });
+    let answer = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [call] } });
+    let response = json!({ "id": "r1", "model": "m", "choices": [answer] });
+    run["tool_call_metadata"] = json!({ "function_name": "execute_bash", "tool_call_id": "c1", "model_response": response, "total_calls_in_response": 1 });
+    let condensation = json!({ "forgotten_event_ids": [], "summary": "Listed.", "summary_offset": 2 });
+    let events = json!([
+        event(0, "user", "message", json!({ "content": "Look." })),
+        run,
+        event(2, "agent", "condensation", condensation),
+        event(3, "user", "message", json!({ "content": "Go on." })),
+    ]);
+    let document = of_parts(MemoryParts::of(events.to_string().into_bytes()));
+    assert_eq!(document.format().name(), "openhands-events");
+    let view = document.view("").unwrap();
+    assert!(matches!(view.messages[2], Message::CompactionSummary { .. }), "{:?}", view.messages);
+    let refused =
+        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+    assert!(refused.contains("a new result before a summary"), "{refused}");
+}
