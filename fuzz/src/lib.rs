@@ -139,7 +139,7 @@ fn refused(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
 }
 
 /// Returns what messages say. Where a format has no flag for it, the text alone tells that a call failed; and answers
-/// between which nothing stands are one.
+/// between which nothing stands are one, as are texts of the user.
 fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -150,7 +150,9 @@ fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     let mut all: Vec<(String, Vec<Block>)> = Vec::new();
     for (role, blocks) in laws::said(&messages) {
         match all.last_mut() {
-            Some((last, before)) if *last == role && role == "assistant" => before.extend(blocks),
+            Some((last, before)) if *last == role && ["assistant", "user"].contains(&role.as_str()) => {
+                before.extend(blocks);
+            }
             _ => all.push((role, blocks)),
         }
     }

@@ -18,7 +18,7 @@ struct Renamed<'a> {
 }
 
 /// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
-/// changes. Calls of one record stay as they are.
+/// changes. Calls of one record stay as they are, and so do calls without an id.
 pub(crate) fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(view);
     // From the end on, so that no change moves the place of another.
@@ -43,7 +43,7 @@ fn renamed(view: &View) -> Vec<Renamed<'_>> {
     let mut taken: HashSet<String> = ids(messages).map(str::to_owned).collect();
     let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
     let mut all = Vec::new();
-    for (id, call) in calls(messages) {
+    for (id, call) in calls(messages).filter(|(id, _)| !id.is_empty()) {
         let own = records_of(view, call);
         let before = seen.entry(id).or_default();
         let is_apart = !before.records.is_empty() && !own.iter().any(|it| before.records.contains(it));

@@ -141,7 +141,7 @@ fn ids_after(
     let ids = with_own_ids(copy.as_ref(), &copy.view(conversation).map_err(unreadable)?);
     let ids = ids.map_err(|error| unreadable(FormatError::Io(error)))?;
     if ids.is_empty() {
-        return Err(refused(document, "the calls that have one id stand in one record"));
+        return Err(refused(document, "the calls that have one id stand in one record, or the id is none"));
     }
     copy.commit(&ids).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
     Ok((copy.view(conversation).map_err(unreadable)?.messages, ids))

@@ -111,10 +111,14 @@ pub fn set_in(object: &[u8], path: &[&str], value: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Returns the object without a member, and without one of the commas next to it.
+/// Returns the object without the members of a key, and without one of the commas next to each.
 pub fn remove(object: &[u8], key: &str) -> Vec<u8> {
-    let member = members(object).and_then(|all| all.into_iter().rfind(|member| member.key == key));
-    let Some(Member { start, value, .. }) = member else { return object.to_vec() };
+    let all = members(object).unwrap_or_default().into_iter().filter(|member| member.key == key);
+    all.rev().fold(object.to_vec(), |object, member| without(&object, &member))
+}
+
+fn without(object: &[u8], Member { start, value, .. }: &Member<'_>) -> Vec<u8> {
+    let start = *start;
     let before = object[..start].trim_ascii_end();
     if let Some(before) = before.strip_suffix(b",") {
         return [before, &object[value.end..]].concat();
@@ -244,6 +248,8 @@ mod tests {
         }
         assert_eq!(text(remove(br#"{"a":1}"#, "a")), "{}");
         assert_eq!(text(remove(br#"{"a":1}"#, "x")), r#"{"a":1}"#);
+        assert_eq!(text(remove(br#"{"a":1,"b":2,"a":3}"#, "a")), r#"{"b":2}"#);
+        assert_eq!(text(remove(br#"{"a":1, "a":3 , "a":4}"#, "a")), "{}");
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn lines(
     let start = records.get(gone.start).map_or(text.len(), |record| record.start);
     let old = start..records[gone.clone()].last().map_or(start, |record| record.end);
     let mut lines: Vec<u8> = new.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-    if old.is_empty() && !text[..start].is_empty() && !text[..start].ends_with(b"\n") {
+    if start == text.len() && !text.is_empty() && !text.ends_with(b"\n") {
         // The last line had no end.
         lines.insert(0, b'\n');
         lines.pop();
@@ -160,6 +160,12 @@ mod tests {
         ] {
             assert_eq!(after("a\nb\n\nc\nd", &records, &pieces(words), Joint::Line, 9), expected, "{words}");
         }
+    }
+
+    #[test]
+    fn a_line_is_added_behind_the_blanks_of_another() {
+        let records = [2..4, 6..8];
+        assert_eq!(after("  a\n  b\n", &records, &pieces("x 0 y 1"), Joint::Line, 9), "  x\na\n  y\nb\n");
     }
 
     #[test]

@@ -12,18 +12,34 @@ pub(crate) struct Draft {
     messages: Vec<Message>,
     places: Vec<Vec<Place>>,
     usage: Vec<UsageAt>,
-    /// The names of the tools that were called, by the id of the call.
-    calls: HashMap<String, String>,
+    calls: Calls,
     /// Places that wait for the first message.
     waiting: Vec<Place>,
     n_orphans: usize,
+}
+
+/// The names of the tools that were called, by the id of the call, each with the message of the call.
+#[derive(Debug, Default)]
+struct Calls(HashMap<String, (usize, String)>);
+
+impl Calls {
+    /// Notes a call; of those with one id in one message a result answers the first.
+    fn note(&mut self, at: usize, id: &str, name: &str) {
+        if self.0.get(id).is_none_or(|(last, _)| *last != at) {
+            self.0.insert(id.to_owned(), (at, name.to_owned()));
+        }
+    }
+
+    fn name_of(&self, id: &str) -> Option<String> {
+        self.0.get(id).map(|(_, name)| name.clone())
+    }
 }
 
 impl Draft {
     /// Adds a message of one record.
     pub(crate) fn add(&mut self, record: Span, message: Message) {
         for (id, name, _) in message.calls() {
-            self.calls.insert(id.to_owned(), name.to_owned());
+            self.calls.note(self.messages.len(), id, name);
         }
         let place = Place::whole(record, &message);
         self.messages.push(message);
@@ -38,6 +54,7 @@ impl Draft {
 
     /// Adds a part to the answer before it, or begins one.
     pub(crate) fn answer(&mut self, record: Span, blocks: Vec<Block>) {
+        let at = self.messages.len().saturating_sub(1);
         let (Some(Message::Assistant { content, .. }), Some(places)) =
             (self.messages.last_mut(), self.places.last_mut())
         else {
@@ -45,7 +62,7 @@ impl Draft {
         };
         for block in &blocks {
             if let Block::ToolCall { id, name, .. } = block {
-                self.calls.insert(id.clone(), name.clone());
+                self.calls.note(at, id, name);
             }
         }
         places.push(place(record, content.len(), blocks.len()));
@@ -63,7 +80,7 @@ impl Draft {
 
     /// Adds the result of a call; one without a call is not sent, and counted.
     pub(crate) fn result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
-        match self.calls.get(&call_id).cloned() {
+        match self.calls.name_of(&call_id) {
             Some(tool_name) => {
                 self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
             }
@@ -73,7 +90,7 @@ impl Draft {
 
     /// Adds the result of a call, also one without a call.
     pub(crate) fn any_result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
-        let tool_name = self.calls.get(&call_id).cloned().unwrap_or_default();
+        let tool_name = self.calls.name_of(&call_id).unwrap_or_default();
         self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
     }
 

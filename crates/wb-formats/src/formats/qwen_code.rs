@@ -134,7 +134,7 @@ impl Layout for QwenCode {
         });
         let line = line.to_string();
         let contents = String::from_utf8_lossy(&contents.join(&b","[..])).into_owned();
-        let open = line.trim_end_matches('}');
+        let open = line.strip_suffix('}')?;
         Some(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
     }
 }

@@ -27,6 +27,18 @@ fn is_written_as_planned(bytes: Vec<u8>, kept: &[usize]) {
     assert_eq!(said(&now[1..]), said(&planned));
 }
 
+/// Repairs a session, checks that it is read again as planned and that a second repair changes nothing, and returns it.
+fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&mended.changes).unwrap();
+    let now = document.view("").unwrap();
+    assert_eq!(said(&now.messages), said(&mended.messages));
+    assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+    mended.messages
+}
+
 fn gemini(messages: &[Value]) -> Vec<u8> {
     let header = json!({ "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z" });
     [lines(&[header]), lines(messages)].concat()
@@ -133,26 +145,69 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
 
 #[test]
 fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
-    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "Read", "input": {} });
+    let call = |id: &str, name: &str| json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
     let line = |id: &str, parent: Value, role: &str, content: Value| {
         let message = json!({ "id": id, "role": role, "content": content });
         json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
     };
+    let calls = json!([call("t1", "Read"), call("t2", "Read"), call("t1", "Read"), call("t2", "Grep")]);
     let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
     let bytes = lines(&[
         line("u1", Value::Null, "user", json!("look")),
-        line("a1", json!("u1"), "assistant", json!([call("t1"), call("t2"), call("t1"), call("t2")])),
+        line("a1", json!("u1"), "assistant", calls),
         line("u2", json!("a1"), "user", result),
     ]);
-    let mut document = of_parts(MemoryParts::of(bytes));
-    let view = document.view("").unwrap();
-    let mended = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
-    let answered: Vec<&str> = mended.messages.iter().flat_map(Message::answered_ids).collect();
-    assert_eq!(answered, ["t1", "t2"]);
-    document.commit(&mended.changes).unwrap();
-    let now = document.view("").unwrap();
-    assert_eq!(said(&now.messages), said(&mended.messages));
-    assert!(wb_formats::repair(document.as_ref(), "", &now, &Stamp::default()).unwrap().changes.is_empty());
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t1", "t2"]);
+    let line = |payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
+    let call = |name: &str| {
+        line(json!({ "type": "function_call", "name": name, "arguments": "{}", "call_id": "c1" }))
+    };
+    let mended = is_mended_as_planned(lines(&[call("shell"), call("apply_patch")]));
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1"]);
+}
+
+#[test]
+fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer() {
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": "msg_1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
+    let result = json!({ "type": "tool_result", "tool_use_id": "t2", "content": "fn a() {}" });
+    let bytes = lines(&[
+        line("u1", Value::Null, "user", json!([result, { "type": "text", "text": "look" }])),
+        line("a1", json!("u1"), "assistant", call("t1")),
+        line("u2", json!("a1"), "user", json!([result])),
+        line("a2", json!("u2"), "assistant", call("t2")),
+    ]);
+    let Message::ToolResult { tool_name, .. } = &open(&bytes).unwrap().messages[3] else {
+        panic!("no result")
+    };
+    assert_eq!(tool_name, "Read");
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t2", "t1"]);
+}
+
+#[test]
+fn what_stays_is_not_kept_behind_a_copied_attachment() {
+    let line = |id: &str, parent: &str, kind: &str, field: &str, value: Value| json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, field: value });
+    let by = |role: &str, content: Value| json!({ "id": "msg_1", "role": role, "content": content });
+    let memory = || {
+        let memory =
+            json!({ "type": "nested_memory", "path": "CLAUDE.md", "content": "write short sentences" });
+        line("x1", "u1", "attachment", "attachment", memory)
+    };
+    let orphan = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
+    let look = json!([orphan, { "type": "text", "text": "look" }]);
+    let bytes = lines(&[
+        line("u1", "", "user", "message", by("user", look)),
+        memory(),
+        line("u2", "x1", "user", "message", by("user", json!("and hurry"))),
+        memory(),
+        line("a1", "u2", "assistant", "message", by("assistant", json!("Seen."))),
+    ]);
+    assert_eq!(open(&bytes).unwrap().messages[1..], is_mended_as_planned(bytes));
 }
 
 #[test]
@@ -228,21 +283,116 @@ fn answers_to_calls_without_ids_are_read_in_the_order_of_their_calls() {
 fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
     let event = |event: Value| json!({ "type": "context.append_loop_event", "event": event });
     let said = |text: &str| json!({ "type": "context.append_message", "message": { "role": "user", "content": [{ "type": "text", "text": text }] } });
+    let part = json!({ "type": "content.part", "uuid": "p", "stepUuid": "s", "part": { "type": "text", "text": "Now." } });
     let call = json!({ "type": "tool.call", "uuid": "t", "stepUuid": "s", "toolCallId": "Read_1", "name": "Read", "args": {} });
-    let bytes = lines(&[
+    let step = [
         json!({ "type": "metadata", "protocol_version": "1.4" }),
         said("look"),
         event(json!({ "type": "step.begin", "uuid": "s", "turnId": "0", "step": 1 })),
-        event(
-            json!({ "type": "content.part", "uuid": "p", "stepUuid": "s", "part": { "type": "text", "text": "Now." } }),
-        ),
+        event(part),
         said("and hurry"),
         event(call),
-    ]);
-    let document = of_parts(MemoryParts::of(bytes));
-    assert_eq!(document.format().name(), "kimi-code");
+    ];
+    let taken_back = [json!({ "type": "context.undo", "count": 1 }), said("slowly")];
+    for (behind, why) in [
+        (&[][..], "inside which another message stands"),
+        (&taken_back, "inside which a message was taken back"),
+    ] {
+        let document = of_parts(MemoryParts::of([lines(&step), lines(behind)].concat()));
+        assert_eq!(document.format().name(), "kimi-code");
+        let view = document.view("").unwrap();
+        let refused =
+            wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn a_summary_of_codex_that_is_no_text_is_not_written_anew() {
+    let line = |kind: &str, payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": kind, "payload": payload });
+    let call = json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1" });
+    let document = of_parts(MemoryParts::of(lines(&[
+        line("session_meta", json!({ "id": "s" })),
+        line("compacted", json!({ "message": {} })),
+        line("response_item", call),
+    ])));
+    assert_eq!(document.format().name(), "codex");
     let view = document.view("").unwrap();
     let refused =
         wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-    assert!(refused.contains("inside which another message stands"), "{refused}");
+    assert!(refused.contains("a summary of the host without a text"), "{refused}");
+}
+
+#[test]
+fn a_compression_of_qwen_code_repeats_a_version_that_is_no_text() {
+    let message = json!({ "role": "model", "parts": [{ "text": "Seen." }] });
+    let bytes = lines(&[
+        json!({ "uuid": "a1", "parentUuid": null, "sessionId": "s", "type": "assistant", "message": message, "version": { "of": {} } }),
+    ]);
+    assert_eq!(open(&bytes).unwrap().format, "qwen-code");
+    assert_eq!(is_mended_as_planned(bytes).len(), 2);
+}
+
+#[test]
+fn calls_without_ids_get_none() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = || {
+        let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
+        line("assistant", json!({ "type": "toolRequest", "id": null, "toolCall": call }))
+    };
+    let look = || line("user", json!({ "type": "text", "text": "Look." }));
+    let bytes = lines(&[look(), call(), look(), call()]);
+    assert_eq!(open(&bytes).unwrap().format, "goose");
+    let mended = is_mended_as_planned(bytes);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["", ""]);
+}
+
+#[test]
+fn a_line_with_two_messages_says_nothing() {
+    let line = |id: &str, parent: &str, role: &str, content: Value| {
+        let message = json!({ "id": "msg_1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
+    let once = line("a2", "a1", "assistant", json!([])).to_string();
+    let twice = format!("{},\"message\":{{}}}}\n", once.strip_suffix('}').unwrap());
+    let bytes = lines(&[line("u1", "", "user", json!("look")), line("a1", "u1", "assistant", call)]);
+    let mended = is_mended_as_planned([bytes, twice.into_bytes()].concat());
+    assert_eq!(mended.len(), 3);
+}
+
+#[test]
+fn an_answer_stands_in_a_line_of_its_own_before_an_indented_one() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
+    let call = line("assistant", json!({ "type": "toolRequest", "id": "c1", "toolCall": call }));
+    let look = || line("user", json!({ "type": "text", "text": "Look." }));
+    let bytes = [lines(&[look(), call]), b"  ".to_vec(), lines(&[look()])].concat();
+    assert_eq!(open(&bytes).unwrap().format, "goose");
+    assert_eq!(is_mended_as_planned(bytes).len(), 4);
+}
+
+#[test]
+fn a_call_of_openhands_before_a_summary_is_left_unanswered_by_name() {
+    let event = |id: u64, source: &str, action: &str, args: Value| json!({ "id": id, "timestamp": "2026-01-02T03:04:00", "source": source, "message": "", "action": action, "args": args });
+    let mut run = event(1, "agent", "run", json!({ "command": "ls" }));
+    let call =
+        json!({ "id": "c1", "type": "function", "function": { "name": "execute_bash", "arguments": "{}" } });
+    let answer = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [call] } });
+    let response = json!({ "id": "r1", "model": "m", "choices": [answer] });
+    run["tool_call_metadata"] = json!({ "function_name": "execute_bash", "tool_call_id": "c1", "model_response": response, "total_calls_in_response": 1 });
+    let condensation = json!({ "forgotten_event_ids": [], "summary": "Listed.", "summary_offset": 2 });
+    let events = json!([
+        event(0, "user", "message", json!({ "content": "Look." })),
+        run,
+        event(2, "agent", "condensation", condensation),
+        event(3, "user", "message", json!({ "content": "Go on." })),
+    ]);
+    let document = of_parts(MemoryParts::of(events.to_string().into_bytes()));
+    assert_eq!(document.format().name(), "openhands-events");
+    let view = document.view("").unwrap();
+    assert!(matches!(view.messages[2], Message::CompactionSummary { .. }), "{:?}", view.messages);
+    let refused =
+        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
+    assert!(refused.contains("a new result before a summary"), "{refused}");
 }

@@ -47,6 +47,8 @@ enum Slot {
         results: Vec<(Message, Place)>,
         request: Option<UsageAt>,
     },
+    /// A result that stands with its answer.
+    Moved,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,8 @@ struct Draft<'a> {
     answers: HashMap<&'a str, usize>,
     /// The last call of each id.
     calls: HashMap<String, Call>,
+    /// The slots of the results of each id that no line before them calls.
+    early: HashMap<String, Vec<usize>>,
     cleared: HashSet<String>,
     model: Option<&'a str>,
     tokens_before: u64,
@@ -99,7 +103,11 @@ impl<'a> Draft<'a> {
         }
         for block in &new {
             if let Block::ToolCall { id, name, .. } = block {
-                self.calls.insert(id.clone(), Call { slot, tool: name.clone(), is_answered: false });
+                // Of calls with one id in one answer a result answers the first.
+                let first = self.calls.get(id).filter(|call| call.slot == slot);
+                let tool = first.map_or(name, |call| &call.tool).clone();
+                let is_answered = self.take_early(slot, id, &tool);
+                self.calls.insert(id.clone(), Call { slot, tool, is_answered });
             }
         }
         self.model = answer.model.as_deref().or(self.model);
@@ -110,6 +118,24 @@ impl<'a> Draft<'a> {
                 count(request, answer);
             }
         }
+    }
+
+    /// Takes a result that stands behind an answer of which only a later line has the call; returns whether there is one.
+    fn take_early(&mut self, slot: usize, id: &str, tool: &str) -> bool {
+        let Some(early) = self.early.get_mut(id) else { return false };
+        let nth = early.partition_point(|at| *at <= slot);
+        if nth == early.len() {
+            return false;
+        }
+        let moved = std::mem::replace(&mut self.slots[early.remove(nth)], Slot::Moved);
+        let Slot::Single(mut result, place) = moved else { return false };
+        if let Message::ToolResult { tool_name, .. } = &mut result {
+            tool.clone_into(tool_name);
+        }
+        if let Slot::Answer { results, .. } = &mut self.slots[slot] {
+            results.push((result, place));
+        }
+        true
     }
 
     fn push_user(&mut self, row: &Row, said: Said, origin: Origin) {
@@ -151,7 +177,12 @@ impl<'a> Draft<'a> {
         let result = Message::ToolResult { tool_call_id, tool_name, content, is_error };
         match call {
             _ if is_repeated => self.repeated.push(row.span().at),
-            None => self.push_single(row, result),
+            None => {
+                if let Some(id) = result.answered_ids().next() {
+                    self.early.entry(id.to_owned()).or_default().push(self.slots.len());
+                }
+                self.push_single(row, result);
+            }
             Some(call) => {
                 call.is_answered = true;
                 let place = Place::whole(row.span(), &result);
@@ -164,7 +195,7 @@ impl<'a> Draft<'a> {
 
     fn notes(&self, live: &Live) -> Vec<Note> {
         let results = self.slots.iter().flat_map(|slot| match slot {
-            Slot::Single(..) => &[],
+            Slot::Single(..) | Slot::Moved => &[],
             Slot::Answer { results, .. } => results.as_slice(),
         });
         let n_cleared = results.filter(|(result, _)| self.is_cleared(result)).count();
@@ -196,6 +227,7 @@ impl<'a> Draft<'a> {
                     messages.push(message);
                     provenance.push([place]);
                 }
+                Slot::Moved => {}
                 Slot::Answer { blocks, places, results, request } => {
                     usage.extend(request.map(|request| UsageAt { at: messages.len(), ..request }));
                     messages.push(Message::assistant_blocks(blocks));

@@ -84,7 +84,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns how many items need records of ours: all up to the last that cannot be kept by reference, with the whole
-    /// answers and the whole lines that these belong to.
+    /// answers and the whole lines that these belong to, up to a line that the conversation can go on from.
     fn n_own(&self, items: &[Item<'_>]) -> usize {
         let mut at_item = HashMap::new();
         for (n, item) in items.iter().enumerate() {
@@ -100,10 +100,24 @@ impl<'a> Renderer<'a> {
             let Item::Same(at) = item else { return false };
             self.bound_to(*at).any(|other| at_item.get(&other).is_some_and(|item| *item < n))
         };
-        while let Some(n) = (n_own..items.len()).rfind(|n| is_bound(n_own, &items[*n])) {
-            n_own = n + 1;
+        loop {
+            n_own = match (n_own..items.len()).rfind(|n| is_bound(n_own, &items[*n])) {
+                Some(n) => n + 1,
+                None if n_own < items.len() && self.ends_aside(&items[..n_own]) => n_own + 1,
+                None => return n_own,
+            };
         }
-        n_own
+    }
+
+    /// Returns whether the last line of items is none that a conversation goes on from, so that nothing can be kept
+    /// behind it.
+    fn ends_aside(&self, items: &[Item<'_>]) -> bool {
+        let last = match items.last() {
+            Some(Item::Same(at) | Item::Body(at, _)) => self.lines[*at].last().copied(),
+            Some(Item::Old(span)) => self.rows.at(span),
+            Some(Item::New(_)) | None => None,
+        };
+        last.is_some_and(|line| !self.rows.all[line].is_chat())
     }
 
     /// Returns whether an item may be kept by reference: it stands as it stood, behind the one before, in lines that

@@ -115,6 +115,9 @@ impl Source<'_> {
             {
                 // By this text the host's own summary is known again.
                 summary = text_of_item(item);
+                if summary.is_empty() {
+                    return Err(refused("a summary of the host without a text"));
+                }
             }
             history.extend(of_item);
         }

@@ -1,5 +1,7 @@
 //! The history of a session as its log builds it: what is appended, compacted, cleared and taken back.
 
+use std::ops::Range;
+
 use wb_budget::Usage;
 use wb_message::block::output_blocks;
 use wb_message::{Block, Message, markers};
@@ -50,6 +52,8 @@ pub(super) struct History {
     pub(super) system: Option<String>,
     pub(super) model: Option<String>,
     pub(super) tokens_before: Option<u64>,
+    /// The bytes from each prompt that was taken back to where it was.
+    taken_back: Vec<Range<u64>>,
     pub(super) end: LogEnd,
 }
 
@@ -86,7 +90,7 @@ impl History {
             }
             Some("context.apply_compaction") => self.compact(fields, line),
             Some("context.clear") => self.entries.clear(),
-            Some("context.undo") => self.undo(fields.number("count").unwrap_or(0)),
+            Some("context.undo") => self.undo(fields.number("count").unwrap_or(0), line.at),
             _ => {}
         }
     }
@@ -162,14 +166,20 @@ impl History {
     }
 
     /// Takes the newest prompts back with what followed them, but nothing from before a compaction.
-    fn undo(&mut self, count: u64) {
+    fn undo(&mut self, count: u64, line: u64) {
         self.settle();
         let floor = self.entries.iter().rposition(|entry| entry.kind == Kind::Summary).map_or(0, |at| at + 1);
         let prompts = (floor..self.entries.len()).filter(|at| self.entries[*at].kind == Kind::Prompt);
         let nth = usize::try_from(count).ok().and_then(|count| count.checked_sub(1));
         if let Some(at) = nth.and_then(|nth| prompts.rev().nth(nth)) {
+            self.taken_back.extend(self.entries[at].records.first().map(|prompt| prompt.at..line));
             self.entries.truncate(at);
         }
+    }
+
+    /// Returns whether what is written at a place of the log is taken back behind it.
+    pub(super) fn takes_back(&self, place: u64) -> bool {
+        self.taken_back.iter().any(|range| range.contains(&place))
     }
 
     /// Puts messages together.

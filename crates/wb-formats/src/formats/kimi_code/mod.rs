@@ -114,7 +114,7 @@ impl Document for KimiCodeDocument {
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let text = self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
         let mut new_lines = changed_results(&text, wanted, with_body)?;
-        new_lines.extend(answers(&text, wanted)?);
+        new_lines.extend(answers(&text, wanted, &self.history)?);
         new_lines.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
         let spliced = new_lines.into_iter().map(|(place, new)| Change::Splice {
             at: place.start as u64,
@@ -187,7 +187,7 @@ impl KimiCodeDocument {
 }
 
 /// Returns the lines that answer calls, each with the end of the line that it follows.
-fn answers(text: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Changed>, NotExpressible> {
+fn answers(text: &[u8], wanted: &Wanted<'_>, history: &History) -> Result<Vec<Changed>, NotExpressible> {
     let (mut answers, mut end) = (Vec::<Changed>::new(), None);
     for item in wanted.items {
         let Item::New(message @ Message::ToolResult { .. }) = item else {
@@ -203,6 +203,9 @@ fn answers(text: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Changed>, NotExpressi
         let (Some(end), Some(event)) = (end, answer(text, wanted, message)) else {
             return Err(refused(wanted, "a new result with more than texts, or without its call"));
         };
+        if history.takes_back(end as u64) {
+            return Err(refused(wanted, "a new result of a step inside which a message was taken back"));
+        }
         let line =
             json!({ "type": "context.append_loop_event", "event": event, "time": wanted.stamp.now_ms });
         let line = format!("\n{line}").into_bytes();

@@ -64,7 +64,15 @@ fn answers(
     let (mut answers, mut after) = (HashMap::<u64, Vec<Value>>::new(), None);
     for item in wanted.items {
         let Item::New(message @ Message::ToolResult { .. }) = item else {
-            after = message_of(item).and_then(|at| wanted.view.provenance.of(at).last()).or(after);
+            let at = message_of(item);
+            let message = at.map(|at| &wanted.view.messages[at]);
+            if matches!(message, Some(Message::CompactionSummary { .. })) && !answers.is_empty() {
+                return Err(refused(
+                    wanted,
+                    "a new result before a summary, whose place is a number of messages",
+                ));
+            }
+            after = at.and_then(|at| wanted.view.provenance.of(at).last()).or(after);
             continue;
         };
         if events.iter().any(|event| event.id().is_none()) {
