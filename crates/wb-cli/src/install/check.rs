@@ -58,11 +58,11 @@ pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
     for place in places.into_iter().flatten() {
-        let looked = [
-            plug_in(host, &place, environment),
-            hooks_of(host, &place, environment),
-            prompt_of(host, &place),
-        ];
+        let (hooks, mut prompt) = (hooks_of(host, &place, environment), prompt_of(host, &place));
+        if let (None, Some(prompt), Some(file)) = (&hooks, &mut prompt, place.hooks(host)) {
+            prompt.lacks(&file);
+        }
+        let looked = [plug_in(host, &place, environment), hooks, prompt];
         let new = looked.into_iter().flatten().filter(|it| found_here.iter().all(|old| old.file != it.file));
         found_here.extend(new.collect::<Vec<_>>());
     }
@@ -74,6 +74,12 @@ impl Found {
     fn new(file: PathBuf, place: &Place) -> Self {
         let problems = Vec::new();
         Self { file, project: place.is_project, ours: true, wb: None, live: false, problems }
+    }
+
+    /// Notes that the hooks are not there which are installed with it.
+    fn lacks(&mut self, hooks: &Path) {
+        self.problems.push(format!("its hooks are not in {}: install it again", hooks.display()));
+        self.live = false;
     }
 
     fn judged(mut self, environment: &Environment) -> Self {
@@ -162,11 +168,11 @@ fn prompt_of(host: &Host, place: &Place) -> Option<Found> {
 }
 
 /// Returns whether Codex has noted that the user trusts hooks of a file; whether they changed since it alone knows.
-fn is_trusted(file: &Path, programs: &[(String, usize, String)], environment: &Environment) -> bool {
+fn is_trusted(file: &Path, programs: &[(String, [usize; 2], String)], environment: &Environment) -> bool {
     let Ok(place) = Place::of(hosts::host(HostName::Codex), environment, false) else { return false };
     let settings = std::fs::read_to_string(place.file("config.toml")).unwrap_or_default();
-    let is_noted = |event: &str, at: usize| {
-        let key = format!("{}:{}:{at}:0", file.display(), snake(event));
+    let is_noted = |event: &str, [at, nth]: [usize; 2]| {
+        let key = format!("{}:{}:{at}:{nth}", file.display(), snake(event));
         settings.contains(&key)
     };
     programs.iter().all(|(event, at, _)| is_noted(event, *at))

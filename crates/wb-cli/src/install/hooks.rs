@@ -74,15 +74,17 @@ fn with_one(text: &str, event: &str, group: &Group<'_>) -> Option<String> {
     let list = find(text.as_bytes(), &["hooks", event]).filter(|list| text[list.clone()].starts_with('['))?;
     match ours_in(text, &list).first() {
         // Its place stays the same, by which the agent knows what the user trusts.
-        Some((_, place, _)) if is_same(&text[place.clone()], group) => Some(text.clone()),
-        Some((_, place, _)) => json_edit::replaced(text, place.clone(), group),
+        Some(ours) if ours.is_alone => as_wanted(text, ours.group.clone(), group),
+        Some(ours) => as_wanted(text, ours.run.clone(), &group.hooks[0]),
         None => json_edit::add(text, list, None, group),
     }
 }
 
-fn is_same(there: &str, group: &Group<'_>) -> bool {
-    let wanted = serde_json::to_value(group).ok();
-    wanted.is_some() && serde_json::from_str::<Value>(there).ok() == wanted
+/// Returns a text with a value at a place, unless it stands there already.
+fn as_wanted(text: &str, place: Range<usize>, value: &impl Serialize) -> Option<String> {
+    let wanted = serde_json::to_value(value).ok()?;
+    let is_there = serde_json::from_str::<Value>(&text[place.clone()]).ok() == Some(wanted);
+    if is_there { Some(text.to_owned()) } else { json_edit::replaced(text, place, value) }
 }
 
 /// Returns a text in whose object an empty container stands below a key, if nothing stood there.
@@ -110,15 +112,26 @@ pub(super) fn without(text: &str) -> Result<String, String> {
 fn without_one(text: &str) -> Option<String> {
     let hooks = find(text.as_bytes(), &["hooks"])?;
     for (at, event) in members(&text.as_bytes()[hooks.clone()])?.iter().enumerate() {
+        if !is_ours(&event.key) {
+            continue;
+        }
         let list = hooks.start + event.value.start..hooks.start + event.value.end;
         let ours = ours_in(text, &list);
-        let Some((first, ..)) = ours.first() else { continue };
+        let Some(first) = ours.first() else { continue };
+        if !first.is_alone {
+            return json_edit::remove(text, first.runs.clone(), first.nth_run);
+        }
         if elements(&text.as_bytes()[list.clone()])?.len() > 1 {
-            return json_edit::remove(text, list, *first);
+            return json_edit::remove(text, list, first.nth_group);
         }
         return without_event(text, hooks, at);
     }
     None
+}
+
+/// Tells whether it is an event that hooks of ours are put below; what runs `wb` elsewhere is the user's.
+fn is_ours(event: &str) -> bool {
+    OF_CODEX.iter().chain(OF_CLAUDE_CODE).any(|(ours, _)| *ours == event)
 }
 
 /// Removes an event, and the hooks if there is no other one.
@@ -131,28 +144,56 @@ fn without_event(text: &str, hooks: Range<usize>, at: usize) -> Option<String> {
     json_edit::remove(text, root, at)
 }
 
-/// Returns the path of `wb` of each of our hooks, with its event and the index of its entry.
-pub(super) fn programs(text: &str) -> Vec<(String, usize, String)> {
+/// Returns the path of `wb` of each of our hooks, with its event and the indices of its entry and of its command there.
+pub(super) fn programs(text: &str) -> Vec<(String, [usize; 2], String)> {
     let Some(hooks) = find(text.as_bytes(), &["hooks"]) else { return Vec::new() };
     let events = members(&text.as_bytes()[hooks.clone()]).unwrap_or_default();
     let of_event = |event: wb_record::json::Member<'_>| {
         let list = hooks.start + event.value.start..hooks.start + event.value.end;
         let key = event.key.into_owned();
-        ours_in(text, &list).into_iter().map(move |(at, _, program)| (key.clone(), at, program))
+        let ours = ours_in(text, &list).into_iter();
+        ours.map(move |it| (key.clone(), [it.nth_group, it.nth_run], it.program))
     };
-    events.into_iter().flat_map(of_event).collect()
+    events.into_iter().filter(|event| is_ours(&event.key)).flat_map(of_event).collect()
 }
 
-/// Returns the entries of ours in a list: index, place and path of `wb`.
-fn ours_in(text: &str, list: &Range<usize>) -> Vec<(usize, Range<usize>, String)> {
-    let places = elements(&text.as_bytes()[list.clone()]).unwrap_or_default().into_iter().enumerate();
-    let ours = places.filter_map(|(at, place)| {
-        let place = list.start + place.start..list.start + place.end;
-        let group: Value = serde_json::from_str(&text[place.clone()]).ok()?;
-        let [run] = group.get("hooks")?.as_array()?.as_slice() else { return None };
-        Some((at, place, program_of(run.get("command")?.as_str()?)?))
-    });
-    ours.collect()
+/// A command of ours in the list of an event.
+struct Ours {
+    nth_group: usize,
+    /// Where its entry stands.
+    group: Range<usize>,
+    /// Where the commands of the entry stand, which one it is, and where.
+    runs: Range<usize>,
+    nth_run: usize,
+    run: Range<usize>,
+    /// Whether the entry has no other command.
+    is_alone: bool,
+    /// The path of `wb`.
+    program: String,
+}
+
+/// Returns the commands of ours in a list of entries.
+fn ours_in(text: &str, list: &Range<usize>) -> Vec<Ours> {
+    let within =
+        |outer: &Range<usize>, inner: Range<usize>| outer.start + inner.start..outer.start + inner.end;
+    let children = |place: &Range<usize>| elements(&text.as_bytes()[place.clone()]).unwrap_or_default();
+    let mut ours = Vec::new();
+    for (nth_group, group) in children(list).into_iter().enumerate() {
+        let group = within(list, group);
+        let Some(runs) = find(&text.as_bytes()[group.clone()], &["hooks"]) else { continue };
+        let runs = within(&group, runs);
+        let all = children(&runs);
+        let is_alone = all.len() == 1;
+        for (nth_run, run) in all.into_iter().enumerate() {
+            let run = within(&runs, run);
+            let told = serde_json::from_str::<Value>(&text[run.clone()]).unwrap_or_default();
+            if let Some(program) = told["command"].as_str().and_then(program_of) {
+                let (group, runs) = (group.clone(), runs.clone());
+                ours.push(Ours { nth_group, group, runs, nth_run, run, is_alone, program });
+            }
+        }
+    }
+    ours
 }
 
 /// Returns why settings that may hold hooks of ours cannot be read.
@@ -185,7 +226,7 @@ mod tests {
             assert_eq!(without(&with).unwrap(), before, "{with}");
         }
         let with = with(THEIRS, OF_CLAUDE_CODE, "/a/wb").unwrap();
-        assert_eq!(programs(&with)[0], ("PreCompact".to_owned(), 1, "/a/wb".to_owned()));
+        assert_eq!(programs(&with)[0], ("PreCompact".to_owned(), [1, 0], "/a/wb".to_owned()));
     }
 
     #[test]
@@ -193,8 +234,24 @@ mod tests {
         let once = with(THEIRS, OF_CLAUDE_CODE, "/a/wb").unwrap();
         assert_eq!(with(&once, OF_CLAUDE_CODE, "/a/wb").unwrap(), once);
         let moved = with(&once, OF_CLAUDE_CODE, "/b c/wb").unwrap();
-        assert_eq!(programs(&moved)[0], ("PreCompact".to_owned(), 1, "/b c/wb".to_owned()));
+        assert_eq!(programs(&moved)[0], ("PreCompact".to_owned(), [1, 0], "/b c/wb".to_owned()));
         assert_eq!(with(&moved, OF_CLAUDE_CODE, "/a/wb").unwrap(), once);
+    }
+
+    #[test]
+    fn a_command_beside_ours_stays_and_so_does_one_below_another_event() {
+        let with_ours = with("{}", OF_CODEX, "/a/wb").unwrap();
+        let run = r#"{"type": "command", "command": "echo mine"}"#;
+        let mixed = with_ours.replacen("\"hooks\": [", &format!("\"hooks\": [{run},"), 1);
+        assert_eq!(with(&mixed, OF_CODEX, "/a/wb").unwrap(), mixed);
+        assert_eq!(programs(&mixed), [("SessionStart".to_owned(), [0, 1], "/a/wb".to_owned())]);
+        let moved = with(&mixed, OF_CODEX, "/b/wb").unwrap();
+        assert_eq!(programs(&moved)[0].2, "/b/wb");
+        let left: Value = serde_json::from_str(&without(&moved).unwrap()).unwrap();
+        let mine = serde_json::from_str::<Value>(run).unwrap();
+        assert_eq!(left["hooks"]["SessionStart"][0]["hooks"], json!([mine]), "{left}");
+        let theirs = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/opt/wb hook"}]}]}}"#;
+        assert_eq!((without(theirs).unwrap().as_str(), programs(theirs).len()), (theirs, 0));
     }
 
     #[test]

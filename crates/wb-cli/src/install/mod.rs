@@ -70,12 +70,21 @@ fn planned(
         None if wants_hooks => return Err(no_hooks(host)),
         None => plan::plug_in(host, place, program)?,
     };
-    let twice = |file: String, _: &str| {
-        format!("wb is also in {file}, so that it would run twice here: uninstall one of them")
+    let name = host.name.word();
+    let twice = |file: String, flag: &str| {
+        let is_here = flag.is_empty() != place.is_project;
+        let then = if is_here { " with this one, then install the one that you want" } else { "" };
+        format!(
+            "wb is also in {file}, so that it would run twice here: wb uninstall {name}{flag} takes it out{then}"
+        )
     };
     note_others(host, environment, &mut plan, twice);
     let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
-    plan.notes.extend(switched_off(host, place, &file, environment));
+    let off = switched_off(host, place, &file, environment);
+    if !off.is_empty() {
+        plan.effect = "";
+    }
+    plan.notes.extend(off);
     plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
     Ok(plan)
 }

@@ -129,7 +129,9 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
     let Host { name, title, .. } = asked.host;
     let word = name.word();
     writeln!(page)?;
-    page.prose("  ", 2, effect)?;
+    if !effect.is_empty() {
+        page.prose("  ", 2, effect)?;
+    }
     let next = match (name, asked.place.is_project) {
         (HostName::Codex, is_project) => {
             let first = if is_project { "Trust this project in Codex, then start" } else { "Start" };

@@ -221,6 +221,23 @@ fn a_program_in_a_folder_of_any_name_is_found_again() {
 }
 
 #[test]
+fn uninstall_takes_our_command_out_beside_one_of_the_user_in_the_same_entry() {
+    let home = Home::new();
+    home.done("install codex");
+    let hooks = home.text(".codex/hooks.json");
+    let mine = r#""hooks": [{"type": "command", "command": "echo mine"},"#;
+    assert!(hooks.contains("\"hooks\": ["), "{hooks}");
+    home.lay(".codex/hooks.json", &hooks.replacen("\"hooks\": [", mine, 1));
+    home.done("uninstall codex");
+    let left = home.text(".codex/hooks.json");
+    assert!(left.contains("echo mine") && !left.contains("wb hook"), "{left}");
+    let stop = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/opt/other/wb hook"}]}]}}"#;
+    home.lay(".codex/hooks.json", stop);
+    home.run("uninstall codex");
+    assert_eq!(home.text(".codex/hooks.json"), stop);
+}
+
+#[test]
 fn one_that_is_installed_twice_is_told_of() {
     let home = Home::new();
     home.done("install pi");

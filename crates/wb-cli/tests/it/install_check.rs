@@ -62,6 +62,16 @@ fn codex_is_live_once_it_has_noted_that_the_user_trusts_the_hooks_and_until_it_i
 }
 
 #[test]
+fn codex_is_not_live_without_the_hooks_that_belong_to_its_instructions() {
+    let home = Home::new();
+    home.done("install codex");
+    std::fs::remove_file(home.path(".codex/hooks.json")).unwrap();
+    assert!(wrong(&home, "codex").contains("its hooks are not in "), "{}", wrong(&home, "codex"));
+    home.done("install codex");
+    assert!(!wrong(&home, "codex").contains("its hooks are not in "));
+}
+
+#[test]
 fn a_project_of_claude_code_is_live_once_it_is_trusted() {
     let home = Home::new();
     home.done("install claude-code --project");
