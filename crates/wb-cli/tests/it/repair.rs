@@ -345,3 +345,20 @@ fn every_format_is_listed_and_what_it_cannot_hold_has_a_reason() {
     assert!(pi["cannot"]["insert"].as_str().is_some_and(|why| !why.is_empty()), "{pi}");
     assert!(wb(&["formats"]).stdout.contains("claude-code"));
 }
+
+#[test]
+fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("open.jsonl"), folder.path().join("out.jsonl"));
+    let whole = include_str!("../../../../fixtures/sessions/flaky-checkout.jsonl");
+    let calls = whole.lines().take(40).collect::<Vec<_>>();
+    let last = calls.iter().rposition(|line| line.contains("\"tool_use\"")).unwrap();
+    let open: String = calls[..=last].iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, &open).unwrap();
+    assert_eq!(run(&["repair", "-o", out.to_str().unwrap()], &file).code, 0);
+    let mended = std::fs::read_to_string(&out).unwrap();
+    let added = mended.strip_prefix(&open).unwrap();
+    assert_eq!(added.lines().count(), 1, "{added}");
+    assert!(added.contains("\"tool_result\"") && !added.contains("compact_boundary"), "{added}");
+    assert_eq!(run(&["validate"], &out).code, 0);
+}

@@ -77,6 +77,11 @@ impl Writer {
         }
     }
 
+    /// Goes on from a record of the session, without a compaction.
+    pub(super) fn go_on_from(&mut self, leaf: &str) {
+        leaf.clone_into(&mut self.last);
+    }
+
     /// Adds the digest.
     pub(super) fn digest(&mut self, text: &str) {
         let message = json!({ "role": "user", "content": text });
@@ -198,14 +203,17 @@ impl Writer {
         if let Value::Object(fields) = &mut boundary {
             fields.extend(self.envelope);
         }
-        let mut lines = boundary.to_string().into_bytes();
-        for record in self.records {
-            lines.push(b'\n');
-            lines.extend(record);
-        }
-        lines.push(b'\n');
-        lines
+        [boundary.to_string().into_bytes(), b"\n".to_vec(), lines_of(&self.records)].concat()
     }
+
+    /// Returns the lines of what was added alone.
+    pub(super) fn added(self) -> Vec<u8> {
+        lines_of(&self.records)
+    }
+}
+
+fn lines_of(records: &[Vec<u8>]) -> Vec<u8> {
+    records.iter().flat_map(|record| [record.as_slice(), b"\n"]).collect::<Vec<_>>().concat()
 }
 
 /// Returns the text that stands for a digest in a session, with its header.

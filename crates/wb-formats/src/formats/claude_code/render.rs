@@ -64,15 +64,34 @@ impl<'a> Renderer<'a> {
         if items.is_empty() || !items.iter().all(is_there) {
             return Err(refused("a conversation without a message, or of messages that are not there"));
         }
-        let (own, kept) = items.split_at(self.n_own(items));
         let mut writer = self.writer(stamp)?;
-        self.write(own, &mut writer)?;
-        let kept = self.kept(kept)?;
-        let kept: Vec<&str> = kept.iter().filter_map(|line| self.rows.all[*line].uuid.as_deref()).collect();
         let leaf = tip.and_then(|tip| self.rows.all[tip].uuid.as_deref());
-        let lines = writer.finish(leaf, &kept, stamp);
+        let lines = if let Some((leaf, new)) = leaf.zip(self.added(items, tip)) {
+            writer.go_on_from(leaf);
+            self.write(new, &mut writer)?;
+            writer.added()
+        } else {
+            let (own, kept) = items.split_at(self.n_own(items));
+            self.write(own, &mut writer)?;
+            let kept = self.kept(kept)?;
+            let kept: Vec<&str> =
+                kept.iter().filter_map(|line| self.rows.all[*line].uuid.as_deref()).collect();
+            writer.finish(leaf, &kept, stamp)
+        };
         let start = if self.rows.is_ended() { Vec::new() } else { b"\n".to_vec() };
         Ok(ChangeSet::append("", self.rows.n_bytes(), [start, lines].concat()))
+    }
+
+    /// Returns what is added where all else stays as it stands: results behind the last line, which need no compaction.
+    fn added<'i>(&self, items: &'i [Item<'i>], tip: Option<usize>) -> Option<&'i [Item<'i>]> {
+        let (all, new) = items.split_at_checked(self.view.messages.len())?;
+        let stays = |(n, item): (usize, &Item<'_>)| {
+            matches!(item, Item::Same(at) if *at == n) && !self.view.provenance.is_altered(n)
+        };
+        let is_result = |item: &Item<'_>| matches!(item, Item::New(Message::ToolResult { .. }));
+        let is_at_end = tip.is_some() && self.lines.last().and_then(|lines| lines.last()) == tip.as_ref();
+        let is_all = is_at_end && all.iter().enumerate().all(stays);
+        (is_all && !new.is_empty() && new.iter().all(is_result)).then_some(new)
     }
 
     fn writer(&self, stamp: &Stamp) -> Result<Writer, NotExpressible> {
