@@ -8,7 +8,7 @@ use wb_message::text::clip;
 
 use crate::labels::{ANSWER, DECIDED, EARLIER, FIRST, LATEST, LEFT_OUT, NOT_ALL, TURN};
 use crate::scope::{SECTION_TEMPLATE, heading_at};
-use crate::short_entry::{shortened, size};
+use crate::shortened_entry::{shortened, size};
 
 /// Which of the six sections a line belongs to, in the order of the headings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

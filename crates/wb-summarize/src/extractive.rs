@@ -8,19 +8,19 @@ use wb_message::markers::{digest_body, is_pinned, is_synthetic};
 use wb_message::text::{clip, one_line, one_line_into, tidy};
 use wb_message::{Message, ToolVocabulary};
 
-use crate::addition::{Addition, FIRST_PERCENT};
 use crate::digest::{Section, Sections};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
 use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
+use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
     ALL_DONE, ANSWER, ARROW, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ,
     REPLY, TO, TURN,
 };
-use crate::state_of_git::state_of_git;
-use crate::words::replies::is_answer;
+use crate::model_addition::{Addition, FIRST_PERCENT};
+use crate::words::short_answers::is_answer;
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
 
@@ -357,7 +357,7 @@ impl<'a> LocalDigest<'a> {
             let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
-        for entry in state_of_git(&self.facts, |at| self.is_shown(at)) {
+        for entry in git_entries(&self.facts, |at| self.is_shown(at)) {
             out.add(Section::Status, entry);
         }
         let is_modified = |file: &&FileFact| matches!(file.change, Some(Change::Written | Change::Edited));

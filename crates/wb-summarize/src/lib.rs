@@ -33,13 +33,13 @@ pub mod scope;
 pub mod flatten;
 pub mod chunking;
 pub mod length;
-mod short_entry;
+mod shortened_entry;
 pub mod digest;
 pub mod prompt;
 pub mod facts;
 mod evidence;
-mod state_of_git;
-mod addition;
+mod git_entries;
+mod model_addition;
 pub mod extractive;
 pub mod audit;
 pub mod invoker;
@@ -56,7 +56,6 @@ pub mod scripted;
 
 pub use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER};
 
-pub use addition::Addition;
 pub use asker::{
     AskOpts, Cost, DEFAULT_THINKING, MAX_INSTRUCTIONS_BYTES, ModelDigest, Question, Summarizer, ask_in_parts,
 };
@@ -79,6 +78,7 @@ pub use heading::Heading;
 pub use invoker::{
     Emission, InvokeError, ModelInvoker, Reply, StopReason, StreamOptions, ThinkingLevel, collect_text,
 };
+pub use model_addition::Addition;
 pub use prompt::{build_summary_prompt, handover_prompt};
 pub use reply::{NoDigest, ReplyText, under_headings};
 pub use scope::{CONDENSER_BRIEF, CondenseScope, SECTION_TEMPLATE};

@@ -353,7 +353,7 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     let whole = include_str!("../../../../fixtures/sessions/flaky-checkout.jsonl");
     let calls = whole.lines().take(40).collect::<Vec<_>>();
     let last = calls.iter().rposition(|line| line.contains("\"tool_use\"")).unwrap();
-    let open: String = calls[..=last].iter().map(|line| format!("{line}\n")).collect();
+    let open = calls[..=last].join("\n") + "\n";
     std::fs::write(&file, &open).unwrap();
     assert_eq!(run(&["repair", "-o", out.to_str().unwrap()], &file).code, 0);
     let mended = std::fs::read_to_string(&out).unwrap();

@@ -19,7 +19,7 @@ use crate::outcome::Reported;
 use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
-use crate::words::replies::is_answer;
+use crate::words::short_answers::is_answer;
 use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
 

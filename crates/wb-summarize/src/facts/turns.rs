@@ -7,7 +7,7 @@ use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
 use crate::excerpt::excerpt;
 use crate::labels::REFUSED;
-use crate::words::replies::answered;
+use crate::words::short_answers::answered;
 
 /// Bytes of a request that are kept, of the first one and of any other.
 const FIRST_BYTES: usize = 8_000;

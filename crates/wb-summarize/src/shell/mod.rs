@@ -14,7 +14,7 @@ pub(crate) mod kind;
 pub(crate) mod command;
 mod groups;
 mod subject;
-mod status;
+mod git_status;
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 
 mod host_words;
 pub(crate) mod user_text;
-pub(crate) mod replies;
+pub(crate) mod short_answers;
 mod pasted;
 pub(crate) mod sentences;
 mod tokens;

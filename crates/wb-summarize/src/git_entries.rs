@@ -9,7 +9,7 @@ const N_PATHS: usize = 40;
 /// Returns the entries of a digest on what git has stopped in the middle of, what was done with it, what the last commit
 /// does not hold, and how it showed the working copy last. Of what is shown, asked for by the number of a message, nothing
 /// is told that can be read there.
-pub(crate) fn state_of_git(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
+pub(crate) fn git_entries(facts: &Facts, is_shown: impl Fn(u32) -> bool) -> Vec<String> {
     let state = facts.git_state();
     let entry = |label: &str, noted: Option<&Noted>| {
         noted.filter(|noted| !is_shown(noted.at)).map(|noted| [label, &noted.text].concat())
