@@ -197,7 +197,9 @@ impl Sections {
                     }
                     if at == Section::Turns as usize {
                         if chosen.is_empty() {
+                            // The only turn may take the share, the newest of two a half of it.
                             let newest = &entries[..entries.len().min(1)];
+                            let most = most.max(share / entries.len().max(1));
                             take_fitting(newest, chosen, most, &mut share, &mut left);
                         }
                         // More turns in short say more than two at length, but few may take the share among them.

@@ -1,6 +1,7 @@
 //! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
@@ -53,7 +54,7 @@ pub(crate) fn evidence(
         names_told: names(told).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
-        sources: HashSet::new(),
+        sources: HashMap::default(),
         known: Keys::default(),
         lines: Vec::new(),
         bare: Vec::new(),
@@ -78,7 +79,8 @@ struct Choice<'a> {
     names_told: Keys,
     left: usize,
     left_for_names: usize,
-    sources: HashSet<(u32, u16)>,
+    /// What lines come from, by the keys of their labels, with the place of the last line from there.
+    sources: HashMap<u64, (u32, u16), BuildHasherDefault<KeyHasher>>,
     known: Keys,
     lines: Vec<Named<'a>>,
     bare: Vec<&'a str>,
@@ -116,10 +118,11 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
+        let label = mentions.label_of(&named);
         let source = match named.is_call() {
             true => CALLED.len(),
-            false if self.sources.contains(&named.place()) => GAP.len(),
-            false => SEEN.len() + mentions.label_of(&named).len() + 2,
+            false if self.sources.contains_key(&id_key(label)) => GAP.len(),
+            false => SEEN.len() + label.len() + 2,
         };
         let n_bytes = line.len() + "\n   ".len() + source;
         if n_bytes > self.left {
@@ -127,7 +130,8 @@ impl<'a> Choice<'a> {
         }
         self.left -= n_bytes;
         if !named.is_call() {
-            self.sources.insert(named.place());
+            let last = self.sources.entry(id_key(label)).or_default();
+            *last = named.place().max(*last);
         }
         self.known.insert(id_key(line));
         self.names_told.extend(names(line).into_iter().map(id_key));
@@ -135,27 +139,33 @@ impl<'a> Choice<'a> {
         true
     }
 
-    fn written(mut self, mentions: &Mentions) -> String {
-        self.lines.sort_by_key(|named| (named.place(), std::cmp::Reverse(named.from_end)));
-        let (mut out, mut before) = (String::new(), None::<&Named<'_>>);
-        if !self.lines.is_empty() {
+    fn written(self, mentions: &Mentions) -> String {
+        let source = |named: &Named<'_>| {
+            let last = self.sources.get(&id_key(mentions.label_of(named))).filter(|_| !named.is_call());
+            last.copied().unwrap_or(named.place())
+        };
+        let mut lines: Vec<_> = self.lines.iter().map(|named| (source(named), named)).collect();
+        lines.sort_by_key(|(source, named)| (*source, named.place(), Reverse(named.from_end)));
+        let (mut out, mut before) = (String::new(), None::<((u32, u16), &Named<'_>)>);
+        if !lines.is_empty() {
             out.extend(["\n", EXCERPTS]);
         }
-        for named in &self.lines {
+        for (source, named) in lines {
             let line = named.line.unwrap_or_default();
             if named.is_call() {
                 out.extend(["\n", CALLED, line]);
                 continue;
             }
-            let above = before.filter(|before| before.place() == named.place());
+            let above = before.filter(|(of, _)| *of == source).map(|(_, above)| above);
             if above.is_none() {
                 out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
             }
-            let gap = if above.is_none_or(|above| above.is_above(named)) { "" } else { GAP };
+            let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
+            let gap = if above.is_none_or(follows) { "" } else { GAP };
             // In lists of changed files one blank tells something.
             let blank = if named.indent == 1 { " " } else { "" };
             out.extend(["\n  ", gap, blank, line]);
-            before = Some(named);
+            before = Some((source, named));
         }
         if !self.bare.is_empty() {
             out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);

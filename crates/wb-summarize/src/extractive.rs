@@ -12,12 +12,12 @@ use crate::digest::{Section, Sections};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Changed, Facts, Failure, FileFact, Run, Turn};
+use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Run, Turn};
 use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
     ALL_DONE, ANSWER, ARROW, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ,
-    REPLY, TO, TURN,
+    REMARK, REPLY, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::words::short_answers::is_answer;
@@ -327,11 +327,23 @@ impl<'a> LocalDigest<'a> {
         if let Some(reply) = reply {
             body.extend(["\n  ", REPLY, &indented(&tidy(reply))]);
         }
-        let is_told = |run: &&Run| !self.is_shown(run.at) && (age < WHOLE_TURNS || run.tells);
-        for run in turn.runs.iter().filter(is_told) {
-            run_line(&mut body, run);
+        for step in self.steps(turn, age) {
+            match step {
+                Step::Run(run) => run_line(&mut body, run),
+                Step::Remark(remark) => body.extend(["\n  ", REMARK, &remark.text]),
+            }
         }
         body
+    }
+
+    /// Returns what was run in a turn, and said on the way, in order.
+    fn steps<'t>(&self, turn: &'t Turn, age: usize) -> Vec<Step<'t>> {
+        let is_new = age < WHOLE_TURNS;
+        let runs = turn.runs.iter().filter(|run| is_new || run.tells).map(Step::Run);
+        let remarks = turn.remarks.iter().filter(|_| is_new || turn.said.is_empty()).map(Step::Remark);
+        let mut steps: Vec<_> = runs.chain(remarks).filter(|step| !self.is_shown(step.at())).collect();
+        steps.sort_by_key(Step::at);
+        steps
     }
 
     fn open_tasks(&self) -> impl Iterator<Item = &Task> {
@@ -380,6 +392,21 @@ impl<'a> LocalDigest<'a> {
 /// Returns how many characters of a digest lines of evidence may take where nobody says.
 fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
+}
+
+/// What a line behind the reply of a turn tells.
+enum Step<'a> {
+    Run(&'a Run),
+    Remark(&'a Noted),
+}
+
+impl Step<'_> {
+    fn at(&self) -> u32 {
+        match self {
+            Self::Run(run) => run.at,
+            Self::Remark(remark) => remark.at,
+        }
+    }
 }
 
 fn run_line(body: &mut String, run: &Run) {

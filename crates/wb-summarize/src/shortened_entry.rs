@@ -6,12 +6,15 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
 use crate::excerpt::{both_ends, excerpt};
-use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, REPLY, TURN};
+use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, REMARK, REPLY, TURN};
 
 /// The characters that a reply may have at the least where its start and its end are told.
 const LEAST_EXCERPT_CHARS: usize = 240;
 /// The characters that a line of a turn may have at the least where it is cut off.
 const LEAST_LINE_CHARS: usize = 40;
+
+/// What was run and said on the way gets at least this part of a turn's room beside a long reply: one third.
+const STEPS_PART: usize = 3;
 
 /// Characters of an entry and of its line end.
 pub(crate) fn size(entry: &str) -> usize {
@@ -58,12 +61,12 @@ fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
 }
 
 /// Returns a turn with as many of its lines as fit. A long reply gives way in its middle, so that its end and what was run
-/// are told too, and has a half of the room whatever stands before it.
+/// are told too, and has a half of the room whatever stands around it. Of what was run and said on the way the newest is told.
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
     let left = (max_chars - 1).saturating_sub(out.chars().count());
     let (before, reply, after) = parts_of_turn(body);
-    let others = before.chars().count() + after.chars().count();
+    let others = before.chars().count() + after.chars().count().min(left / STEPS_PART);
     let most = left.saturating_sub(others).max(left / 2);
     let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
         Cow::Owned(["  ", &both_ends(reply, most.saturating_sub(4)), "\n"].concat())
@@ -73,8 +76,26 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let for_reply = reply.chars().count().min(left);
     let left = push_fitting(&mut out, before, left - for_reply) + for_reply;
     let left = push_fitting(&mut out, &reply, left);
-    push_fitting(&mut out, after, left);
+    push_newest(&mut out, after, left);
     out
+}
+
+/// Appends, in their order, those of the last lines that fit; the first of them is cut off where it does not.
+fn push_newest(out: &mut String, lines: &str, mut left: usize) {
+    let mut start = lines.len();
+    for line in lines.lines().rev() {
+        let n_chars = line.chars().count() + 1;
+        if n_chars > left {
+            break;
+        }
+        left -= n_chars;
+        start -= (line.len() + 1).min(start);
+    }
+    let (before, fitting) = lines.split_at(if start == 0 { 0 } else { start });
+    if let Some(line) = before.lines().next_back().filter(|_| left > LEAST_LINE_CHARS) {
+        out.extend(["\n  ", &one_line(line.trim_start(), left - 3)]);
+    }
+    fitting.lines().for_each(|line| out.extend(["\n", line]));
 }
 
 /// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
@@ -119,7 +140,7 @@ fn parts_of_turn(body: &str) -> (&str, &str, &str) {
     for line in body.split_inclusive('\n') {
         if start.is_none() && begins(line, REPLY) {
             start = Some(at);
-        } else if start.is_some() && begins(line, COMMAND) {
+        } else if begins(line, COMMAND) || begins(line, REMARK) {
             end = at;
             break;
         }
@@ -149,6 +170,10 @@ mod tests {
             assert!(turn.contains("\n  files: edited src/shop/part_0.rs") || max_chars < 200, "{turn}");
         }
         let files = "  files: edited /home/mira/code/shop/packages/importer/src/cart.rs, edited src/tax.rs";
+        let steps: Vec<String> = (0..20).map(|n| format!("  noted: part {n} is read twice")).collect();
+        let turn = short_turn("- Turn 4:", &steps.join("\n"), 160);
+        assert!(turn.ends_with("\n  noted: part 18 is read twice\n  noted: part 19 is read twice"), "{turn}");
+        assert!(!turn.contains("part 2 ") && turn.chars().count() < 160, "{turn}");
         for (max_chars, told) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
         {
             let turn = short_turn("- Turn 4:", files, max_chars);

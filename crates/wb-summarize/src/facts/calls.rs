@@ -13,6 +13,8 @@ use super::mentions::MOST_LINE_BYTES;
 /// Characters of what the lines of a result come from.
 pub(super) const LABEL_CHARS: usize = 100;
 
+/// Arguments that tell what a tool was asked for which takes neither a path nor a command.
+const ASKED_KEYS: [&str; 4] = ["pattern", "query", "url", "description"];
 /// Lines of an edit that are looked for among those that are kept, and the bytes of one at the least.
 const MOST_REPLACED: usize = 100;
 const LEAST_LINE_BYTES: usize = 6;
@@ -50,8 +52,9 @@ impl OpenCall {
 
 /// Says in a line what was called on what.
 pub(super) fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary) -> String {
-    let searched = || field(input, "pattern").and_then(Value::as_str).map(Cow::Borrowed);
-    let on = vocabulary.path(input).map(normal_path).or_else(|| command(input)).or_else(searched);
+    let of = |key: &&str| field(input, key).and_then(Value::as_str).map(Cow::Borrowed);
+    let asked = || ASKED_KEYS.iter().find_map(of);
+    let on = vocabulary.path(input).map(normal_path).or_else(|| command(input)).or_else(asked);
     let on = on.map_or_else(String::new, |on| one_line(&on, LABEL_CHARS));
     [name, if on.is_empty() { "" } else { " " }, &on].concat()
 }

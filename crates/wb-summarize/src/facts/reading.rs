@@ -208,10 +208,13 @@ impl Facts {
         }
         // What was broken off is no conclusion.
         let concludes = is_end && error.is_none();
-        let texts = content.iter().filter_map(Block::as_text);
-        for text in texts.filter(|text| concludes && !text.trim().is_empty()) {
-            self.turns.current().says(text, at);
-            self.failures.replied();
+        for text in content.iter().filter_map(Block::as_text).filter(|text| !text.trim().is_empty()) {
+            if concludes {
+                self.turns.current().says(text, at);
+                self.failures.replied();
+            } else if error.is_none() {
+                self.turns.current().remarks(text, at);
+            }
         }
         for block in content.iter().rev() {
             match block {
@@ -455,9 +458,8 @@ fn is_step(found: &words::constraints::Constraint<'_>) -> bool {
         return true;
     }
     // What the user thinks is no rule, unless of what is to be done.
-    if (found.kind != Kind::Forbids || !has("you") && !has("we"))
-        && found.rule.to_lowercase().contains("i think")
-    {
+    let thinks = found.rule.to_lowercase().contains("i think");
+    if thinks && !["you", "we", "should", "need", "needs"].into_iter().any(has) {
         return true;
     }
     found.kind == Kind::Corrects && (found.rule.ends_with('?') || is_short() || has("revert") || has("undo"))

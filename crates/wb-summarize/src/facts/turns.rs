@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use wb_message::text::{clip, clip_lines, head, one_line, tail};
 
 use crate::excerpt::excerpt;
+use crate::facts::Noted;
 use crate::labels::REFUSED;
+use crate::shell::without_written;
+use crate::words::remarks::remark;
 use crate::words::short_answers::answered;
 
 /// Bytes of a request that are kept, of the first one and of any other.
@@ -18,8 +21,9 @@ pub(crate) const ASKED_CHARS: usize = 80;
 const SAID_BYTES: usize = 3_000;
 const COMMAND_BYTES: usize = 300;
 const LINE_BYTES: usize = 240;
-/// Commands, files and answers that are kept of a turn.
-const MOST_RUNS: usize = 6;
+/// Commands, remarks, files and answers that are kept of a turn.
+const MOST_RUNS: usize = 12;
+const MOST_REMARKS: usize = 24;
 const MOST_FILES: usize = 30;
 /// Bytes of a path in a line of a turn.
 const PATH_BYTES: usize = 60;
@@ -75,6 +79,9 @@ pub struct Turn {
     pub changed: Vec<Changed>,
     /// What was run last.
     pub runs: Vec<Run>,
+    /// What the agent said between its calls that tells how things are.
+    #[serde(default)]
+    pub remarks: Vec<Noted>,
     /// What the agent said last that says something, and the number of its message.
     pub said: String,
     /// The number of the message that it was said in.
@@ -93,14 +100,15 @@ impl Turn {
         let runs = self.runs.iter().map(|run| {
             size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
         });
+        let remarks = self.remarks.iter().map(|remark| size_of::<Noted>() + remark.text.len());
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
-        let lists = runs.chain(changed).chain(answers).sum::<usize>();
+        let lists = runs.chain(remarks).chain(changed).chain(answers).sum::<usize>();
         size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + self.to.len() + lists
     }
 
     fn shorten(&mut self) {
-        self.runs = Vec::new();
+        (self.runs, self.remarks) = (Vec::new(), Vec::new());
         self.answers.truncate(2);
         self.changed.truncate(8);
         self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
@@ -229,6 +237,20 @@ impl Turn {
         }
     }
 
+    /// Notes what the agent said between its calls; of too many the shortest one of the older half goes.
+    pub(super) fn remarks(&mut self, text: &str, at: u32) {
+        let Some(text) = remark(text).filter(|text| self.remarks.iter().all(|known| known.text != *text))
+        else {
+            return;
+        };
+        if self.remarks.len() == MOST_REMARKS {
+            let older = self.remarks[..MOST_REMARKS / 2].iter().enumerate();
+            let shortest = older.min_by_key(|(_, remark)| remark.text.len()).map_or(0, |(at, _)| at);
+            self.remarks.remove(shortest);
+        }
+        self.remarks.push(Noted { text, at });
+    }
+
     /// Notes a command; of the same one the last end counts.
     pub(crate) fn ran(&mut self, run: Run) {
         self.runs.retain(|known| known.subject != run.subject);
@@ -298,7 +320,7 @@ fn short_path(path: &str) -> Cow<'_, str> {
 
 impl Run {
     pub(crate) fn new(command: &str, subject: u64, at: u32) -> Self {
-        let command = clip(command.trim(), COMMAND_BYTES).into_owned();
+        let command = clip(without_written(command).trim(), COMMAND_BYTES).into_owned();
         Self { command, subject, outcome: String::new(), lines: Vec::new(), at, tells: false }
     }
 
@@ -373,13 +395,27 @@ mod tests {
     }
 
     #[test]
+    fn of_too_many_remarks_the_newest_and_the_longest_stay() {
+        let mut turn = Turn::default();
+        for n in 0..60_u32 {
+            let more = if n % 4 == 0 { ", and counts the empty ones twice" } else { "" };
+            turn.remarks(&format!("The reader of part {n} drops blank lines{more}."), n);
+            turn.remarks("Let me look at the next one.", n);
+        }
+        let at: Vec<u32> = turn.remarks.iter().map(|remark| remark.at).collect();
+        assert_eq!((at.len(), at.last()), (MOST_REMARKS, Some(&59)));
+        assert!(at[..MOST_REMARKS / 2 - 1].iter().all(|at| at % 4 == 0), "{at:?}");
+    }
+
+    #[test]
     fn of_a_command_that_is_run_again_the_last_end_counts() {
         let mut turn = Turn::default();
-        for n in 0..10 {
+        for n in 0..20 {
             turn.ran(Run::new(&format!("make {n}"), n, 0).ended("ok".to_owned(), []));
         }
-        turn.ran(Run::new("make 9", 9, 1).ended("failed".to_owned(), ["error: a"]));
+        turn.ran(Run::new("make 12", 12, 1).ended("failed".to_owned(), ["error: a"]));
         assert_eq!(turn.runs.len(), MOST_RUNS);
-        assert_eq!((turn.runs[5].outcome.as_str(), turn.runs[5].at), ("failed", 1));
+        let last = &turn.runs[MOST_RUNS - 1];
+        assert_eq!((last.outcome.as_str(), last.at), ("failed", 1));
     }
 }

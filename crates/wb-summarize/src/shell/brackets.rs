@@ -1,5 +1,7 @@
 //! Where substitutions, quotes and heredocs of a shell command end.
 
+use std::borrow::Cow;
+
 /// Substitutions inside substitutions that are followed; deeper ones take the rest of the command with them.
 const MAX_NESTING: usize = 24;
 
@@ -21,6 +23,32 @@ pub(crate) fn heredoc<'a>(text: &'a str, end: &str) -> (&'a str, &'a str) {
         at += line.len();
     }
     (text, "")
+}
+
+/// Returns a command without the bodies of heredocs that it writes to files: what a file holds is not what was run.
+pub(crate) fn without_written(command: &str) -> Cow<'_, str> {
+    let mut rest = command;
+    let mut out = String::new();
+    while let Some((line, body)) = rest.split_once('\n') {
+        let name = line.find("<<").filter(|at| line[at + 2..].starts_with(|c| c != '<') && writes(line));
+        let Some(name) = name.and_then(|at| heredoc_name(line, at + 2).0) else {
+            out.extend([line, "\n"]);
+            rest = body;
+            continue;
+        };
+        out.extend([line, " …\n"]);
+        rest = heredoc(body, name).1;
+    }
+    if out.len() + rest.len() == command.len() {
+        return Cow::Borrowed(command);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Tells whether a line of a command writes what it is given to a file.
+fn writes(line: &str) -> bool {
+    line.contains('>') || line.split_whitespace().any(|word| word == "tee")
 }
 
 /// Returns the place after the bracket that closes the one at `at`; quotes and heredocs between them are stepped over.
@@ -78,4 +106,22 @@ fn heredoc_name(text: &str, at: usize) -> (Option<&str>, usize) {
     let n_bytes = trimmed.find(is_end).unwrap_or(trimmed.len());
     let name = trimmed[..n_bytes].trim_matches(['\'', '"', '\\']);
     ((!name.is_empty()).then_some(name), at + (rest.len() - trimmed.len()) + n_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_to_a_file_is_no_part_of_a_command() {
+        for (command, told) in [
+            ("cat > a.py << 'EOF'\nimport os\nEOF\npython a.py", "cat > a.py << 'EOF' …\npython a.py"),
+            ("make\ntee b <<-X >/dev/null\nx\n\tX\n", "make\ntee b <<-X >/dev/null …\n"),
+            ("python <<EOF\nprint(1)\nEOF", "python <<EOF\nprint(1)\nEOF"),
+            ("cat > a <<< b\nmake", "cat > a <<< b\nmake"),
+            ("cat > a << EOF\nnever closed", "cat > a << EOF …\n"),
+        ] {
+            assert_eq!(without_written(command), told, "{command}");
+        }
+    }
 }

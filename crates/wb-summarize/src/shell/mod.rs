@@ -20,6 +20,7 @@ use std::borrow::Cow;
 
 use wb_message::tools::normal_path;
 
+pub(crate) use self::brackets::without_written;
 pub(crate) use self::command::Command;
 use self::groups::with_sureness;
 use self::kind::{name, program};

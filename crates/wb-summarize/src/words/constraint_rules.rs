@@ -251,6 +251,8 @@ mod tests {
                 "Die Tests müssen immer laufen.",
                 "Il faut que ça marche hors ligne.",
                 "Siempre ejecuta las pruebas",
+                "Use Node version 22.4",
+                "so I think we should wait a release with the old names",
                 "必须兼容旧版本",
             ],
         );
@@ -279,6 +281,11 @@ mod tests {
                 "let's keep the old names",
                 "as few dependencies as possible",
                 "we want the errors to be readable",
+                "I think we want to use a queue for that",
+                "i think the reader and the writer need to be one crate?",
+                "I kind of feel like we want either Go or Zig",
+                "I actually wanted those files below lib",
+                "I'd like to take a test-first approach here",
             ],
         );
     }
@@ -303,6 +310,10 @@ mod tests {
                 "undo your last change",
                 "that is wrong, the flag is called --all",
                 "you forgot the tests",
+                "the id is actually 4711",
+                "we no longer use the old runner",
+                "I don't think we need a second table",
+                "you removed the cache, but that's actually useful",
             ],
         );
     }
@@ -361,6 +372,8 @@ mod tests {
                 "Never heard of it",
                 "Always the same error",
                 "keep getting the same error",
+                "I think the parser is slow",
+                "I think that is all we have",
                 "keep me posted",
                 "Nothing should have changed there",
                 "at least it compiles now",

@@ -45,7 +45,7 @@ pub(crate) const MASKS: &[&str] = &[
     "to ensure i|we",
     "i|we'll|i'll ?really|also|still|just|will need|have|should|must",
     "we ?really|also|still|just|will|then|would need|have|should|must to",
-    "we should",
+    "we should be|probably|maybe|see|check|look|find|get",
     "i should",
     "don't|not need|have to worry",
     "at least one|once|try|check|tell",
@@ -77,6 +77,11 @@ pub(crate) const CORRECTS: &[&str] = &[
     "you didn't|didnt|haven't|havent add|read|do|update|run|follow|include|use|check|change|added|done|updated",
     "das ist falsch",
     "c'est faux",
+    "i|we don't|dont think ?that we|you|it|this need|needs|should",
+    "^^ * ?* is|are actually",
+    "but that's|thats|it's|its actually",
+    "i|we no longer use|need|want|support",
+    "i thought|thougth we|the * was|is",
 ];
 
 /// What only sounds like a correction.
@@ -141,6 +146,7 @@ pub(crate) const FORBIDS: &[&str] = &[
     "surtout pas",
     "^ nunca|jamás *",
     "no debe|debes|deben|puede|puedes|pueden|quiero|uses|hagas|cambies|toques|modifiques|borres",
+    "one and only one",
 ];
 
 /// What forbids where the sentence asks for something.
@@ -197,6 +203,7 @@ pub(crate) const REQUIRES: &[&str] = &[
     "hay que",
     "asegúrate de|que",
     "^ siempre *",
+    "^ use .. version",
 ];
 
 /// What requires, unless the sentence tells of a fault.
@@ -230,6 +237,14 @@ pub(crate) const PREFERS: &[&str] = &[
     "^ lieber *",
     "de préférence",
     "prefiero",
+    "i think .. we want|need|should",
+    "i think .. should|needs|need ?to be",
+    "i think we|you ?should|can only|just",
+    "we ?really|basically|actually|just want either",
+    "we ?really|basically|actually|just want to use|keep|have|be|stay|support",
+    "we just want",
+    "i|we actually want|wanted",
+    "i'd|we'd like|love .. approach|style",
 ];
 
 /// What prefers where the sentence asks for something.
@@ -247,6 +262,7 @@ pub(crate) const PREFERS_IF_ASKED: &[&str] = &[
     "en lugar de",
     "en vez de",
     "statt *",
+    "minimal|smallest changes|change|diff|possible",
 ];
 
 /// What asks for something.
@@ -280,8 +296,13 @@ pub(crate) const QUESTIONS: &[&str] = &[
 ];
 
 /// What begins a question that asks for something to be done.
-pub(crate) const POLITE: &[&str] =
-    &["^^ can|could|would|will you|we", "^^ please", "^ please", "can|could|would you"];
+pub(crate) const POLITE: &[&str] = &[
+    "^^ can|could|would|will you|we",
+    "^^ ?so|well|yes i think",
+    "^^ please",
+    "^ please",
+    "can|could|would you",
+];
 
 /// Parts of words of languages without blanks that forbid, and that require.
 pub(crate) const FORBIDS_INSIDE: &[&str] = &[

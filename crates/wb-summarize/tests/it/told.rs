@@ -116,3 +116,33 @@ fn the_branch_that_a_command_ends_on_is_told_behind_what_it_did() {
     let git = crate::local::lines(&digest(&talk, None), "- Git, newest first").concat();
     assert!(git.starts_with("- Git, newest first: on branch export; took back what was stashed; "), "{git}");
 }
+
+#[test]
+fn what_was_said_between_calls_is_told_with_what_was_run_in_order() {
+    let talk = script(
+        r#"u"Port it." a"Let me look at it. The reader counts blank lines twice.":bash(cargo test reader) t!"FAILED. 1 failed"
+           a"I found the cause: the buffer keeps the last line. Now I mend that.":bash(make) t"ok. 4 passed""#,
+    );
+    let digest = digest(&talk, None);
+    let at = |what: &str| digest.find(what).unwrap_or_else(|| panic!("{what}: {digest}"));
+    let told = [
+        at("\n  noted: The reader counts blank lines twice.\n"),
+        at("\n  $ cargo test reader → failed"),
+        at("\n  noted: I found the cause: the buffer keeps the last line.\n"),
+        at("\n  $ make → ok"),
+    ];
+    assert!(told.is_sorted() && !digest.contains("mend that"), "{digest}");
+}
+
+#[test]
+fn lines_of_one_source_stand_below_one_label_where_the_last_one_was_shown() {
+    let talk = script(
+        r#"u"Port it." a:read(src/importer.rs@10+9) t"pub fn import_rows(table: &Table)" a:read(src/cart.rs) t"pub struct CartRow;"
+           a:read(src/importer.rs@50+9) t"pub fn import_columns(table: &Table)" a"Read.""#,
+    );
+    let digest = digest(&talk, None);
+    let lines = "- Seen last in read src/importer.rs:\n  pub fn import_rows(table: &Table)\n  \
+                 …pub fn import_columns(table: &Table)";
+    assert!(digest.contains(lines), "{digest}");
+    assert!(digest.find("src/cart.rs:\n").is_some_and(|cart| Some(cart) < digest.find(lines)), "{digest}");
+}
