@@ -1,7 +1,7 @@
 //! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
@@ -54,7 +54,7 @@ pub(crate) fn evidence(
         names_told: names(told).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
-        sources: HashMap::default(),
+        sources: BTreeMap::new(),
         known: Keys::default(),
         lines: Vec::new(),
         bare: Vec::new(),
@@ -73,14 +73,24 @@ pub(crate) fn evidence(
 /// Texts that are known, by their keys.
 type Keys = HashSet<u64, BuildHasherDefault<KeyHasher>>;
 
+/// Which message, and which source in it, a line stands in.
+type Place = (u32, u16);
+/// What lines come from: a file or a command, by its label, or what somebody said at a place.
+type Source<'a> = (&'a str, Option<Place>);
+
+fn source<'a>(mentions: &'a Mentions, named: &Named<'_>) -> Source<'a> {
+    let label = mentions.label_of(named);
+    (label, label.starts_with("the ").then(|| named.place()))
+}
+
 /// The lines that are chosen, and the names without a line.
 struct Choice<'a> {
     told: &'a str,
     names_told: Keys,
     left: usize,
     left_for_names: usize,
-    /// What lines come from, by the keys of their labels, with the place of the last line from there.
-    sources: HashMap<u64, (u32, u16), BuildHasherDefault<KeyHasher>>,
+    /// What lines come from, with the place of the last line from there.
+    sources: BTreeMap<Source<'a>, Place>,
     known: Keys,
     lines: Vec<Named<'a>>,
     bare: Vec<&'a str>,
@@ -118,11 +128,11 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
-        let label = mentions.label_of(&named);
+        let of = source(mentions, &named);
         let source = match named.is_call() {
             true => CALLED.len(),
-            false if self.sources.contains_key(&id_key(label)) => GAP.len(),
-            false => SEEN.len() + label.len() + 2,
+            false if self.sources.contains_key(&of) => GAP.len(),
+            false => SEEN.len() + of.0.len() + 2,
         };
         let n_bytes = line.len() + "\n   ".len() + source;
         if n_bytes > self.left {
@@ -130,7 +140,7 @@ impl<'a> Choice<'a> {
         }
         self.left -= n_bytes;
         if !named.is_call() {
-            let last = self.sources.entry(id_key(label)).or_default();
+            let last = self.sources.entry(of).or_default();
             *last = named.place().max(*last);
         }
         self.known.insert(id_key(line));
@@ -139,24 +149,24 @@ impl<'a> Choice<'a> {
         true
     }
 
-    fn written(self, mentions: &Mentions) -> String {
-        let source = |named: &Named<'_>| {
-            let last = self.sources.get(&id_key(mentions.label_of(named))).filter(|_| !named.is_call());
+    fn written(self, mentions: &'a Mentions) -> String {
+        let last = |named: &Named<'a>| {
+            let last = self.sources.get(&source(mentions, named)).filter(|_| !named.is_call());
             last.copied().unwrap_or(named.place())
         };
-        let mut lines: Vec<_> = self.lines.iter().map(|named| (source(named), named)).collect();
-        lines.sort_by_key(|(source, named)| (*source, named.place(), Reverse(named.from_end)));
-        let (mut out, mut before) = (String::new(), None::<((u32, u16), &Named<'_>)>);
+        let mut lines: Vec<_> = self.lines.iter().map(|named| (last(named), named)).collect();
+        lines.sort_by_key(|(last, named)| (*last, named.place(), Reverse(named.from_end)));
+        let (mut out, mut before) = (String::new(), None::<(Place, &Named<'_>)>);
         if !lines.is_empty() {
             out.extend(["\n", EXCERPTS]);
         }
-        for (source, named) in lines {
+        for (last, named) in lines {
             let line = named.line.unwrap_or_default();
             if named.is_call() {
                 out.extend(["\n", CALLED, line]);
                 continue;
             }
-            let above = before.filter(|(of, _)| *of == source).map(|(_, above)| above);
+            let above = before.filter(|(of, _)| *of == last).map(|(_, above)| above);
             if above.is_none() {
                 out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
             }
@@ -165,7 +175,7 @@ impl<'a> Choice<'a> {
             // In lists of changed files one blank tells something.
             let blank = if named.indent == 1 { " " } else { "" };
             out.extend(["\n  ", gap, blank, line]);
-            before = Some((source, named));
+            before = Some((last, named));
         }
         if !self.bare.is_empty() {
             out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);

@@ -13,6 +13,8 @@ const LEAST_EXCERPT_CHARS: usize = 240;
 /// The characters that a line of a turn may have at the least where it is cut off.
 const LEAST_LINE_CHARS: usize = 40;
 
+/// How a line of a command ends that worked and showed nothing.
+const QUIET: &str = " → ok";
 /// What was run and said on the way gets at least this part of a turn's room beside a long reply: one third.
 const STEPS_PART: usize = 3;
 
@@ -80,22 +82,32 @@ fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     out
 }
 
-/// Appends, in their order, those of the last lines that fit; the first of them is cut off where it does not.
+/// Appends, in their order, the last lines that fit; the first of them is cut off where it does not. What was run and showed
+/// nothing goes first.
 fn push_newest(out: &mut String, lines: &str, mut left: usize) {
-    let mut start = lines.len();
-    for line in lines.lines().rev() {
-        let n_chars = line.chars().count() + 1;
-        if n_chars > left {
-            break;
-        }
-        left -= n_chars;
-        start -= (line.len() + 1).min(start);
-    }
-    let (before, fitting) = lines.split_at(if start == 0 { 0 } else { start });
-    if let Some(line) = before.lines().next_back().filter(|_| left > LEAST_LINE_CHARS) {
+    let mut over = (lines.chars().count() + 1).saturating_sub(left);
+    let is_quiet = |line: &str| line.ends_with(QUIET);
+    let stays = |line: &&str| {
+        let goes = over > 0 && is_quiet(line);
+        over = if goes { over.saturating_sub(line.chars().count() + 1) } else { over };
+        !goes
+    };
+    let lines: Vec<&str> = lines.lines().filter(stays).collect();
+    let n_fitting = lines.iter().rev().take_while(|line| take(&mut left, line.chars().count() + 1)).count();
+    let (before, fitting) = lines.split_at(lines.len() - n_fitting);
+    if let Some(line) = before.last().filter(|_| left > LEAST_LINE_CHARS) {
         out.extend(["\n  ", &one_line(line.trim_start(), left - 3)]);
     }
-    fitting.lines().for_each(|line| out.extend(["\n", line]));
+    for line in fitting {
+        out.extend(["\n", line]);
+    }
+}
+
+/// Takes so much of what is left; false where it is not there.
+fn take(left: &mut usize, n: usize) -> bool {
+    let rest = left.checked_sub(n);
+    *left = rest.unwrap_or(*left);
+    rest.is_some()
 }
 
 /// Appends the lines that fit, the first that does not cut off; returns the characters that are left.
@@ -174,6 +186,10 @@ mod tests {
         let turn = short_turn("- Turn 4:", &steps.join("\n"), 160);
         assert!(turn.ends_with("\n  noted: part 18 is read twice\n  noted: part 19 is read twice"), "{turn}");
         assert!(!turn.contains("part 2 ") && turn.chars().count() < 160, "{turn}");
+        let quiet = (0..20).map(|n| format!("  $ touch {n} → ok")).collect::<Vec<_>>().join("\n");
+        let turn = short_turn("- Turn 4:", &["  noted: it is read twice\n", &quiet].concat(), 160);
+        assert!(turn.starts_with("- Turn 4:\n  noted: it is read twice\n  $ touch 1"), "{turn}");
+        assert!(turn.ends_with("\n  $ touch 19 → ok") && turn.chars().count() < 160, "{turn}");
         for (max_chars, told) in [(60, "edited …op/packages/importer/src/cart.rs"), (90, "src/cart.rs, …")]
         {
             let turn = short_turn("- Turn 4:", files, max_chars);

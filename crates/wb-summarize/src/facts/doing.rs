@@ -214,10 +214,16 @@ impl Facts {
             (Outcome::Failed, Some(code)) if code != 0 => format!("{} (exit {code})", judged.outcome.told()),
             (outcome, _) => outcome.told().to_owned(),
         };
-        let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
-        let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
-        run.tells = !worked || judged.shown.is_some() || !effects.git.is_empty() || !effects.files.is_empty();
-        self.turns.current().ran(run);
+        let tells = !worked || judged.shown.is_some() || !effects.git.is_empty();
+        if !tells && (command.kind.shows || command.kind.is_quiet) {
+            // What it showed is told as lines, what it wrote as files.
+            self.turns.current().forget_run(subject);
+        } else {
+            let lines: Vec<&str> = judged.why.iter().copied().chain(judged.shown).take(3).collect();
+            let mut run = Run::new(command.text, subject, at).ended(outcome, lines);
+            run.tells = tells || !effects.files.is_empty();
+            self.turns.current().ran(run);
+        }
         let in_scratch = is_scratch(command.text);
         let stops = !in_scratch && self.git_state.stops(&effects.git, output, at);
         if worked && !stops {

@@ -345,6 +345,10 @@ impl Facts {
             if matches!(answer, Answer::Approved { .. }) {
                 self.turns.approved(&call.name);
             }
+            if matches!(answer, Answer::Refused { .. }) {
+                // What was said for it is refused too.
+                self.turns.current().remarks.retain(|remark| remark.at != call.at);
+            }
             let told = told(&answer);
             self.ledger.answered(&answer, &told);
             self.turns.current().answered(told);
@@ -427,7 +431,11 @@ fn demands_before(text: &str) -> bool {
         "on", "at", "from", "by", "with", "to", "and", "so", "but", "also", "please", "again", "note",
         "remember",
     ];
-    let Some((first, _)) = text.split_once(", ") else { return false };
+    let Some((first, second)) = text.split_once(", ") else { return false };
+    // "Use full paths, no short ones": that is how all of them are to be.
+    if second.starts_with("no ") {
+        return false;
+    }
     let mut words = plain_words(first).map(str::to_lowercase);
     let leads = words.next().is_none_or(|word| NO_DEMANDS.contains(&word.as_str()));
     !leads && words.nth(1).is_some() && constraints(first).iter().all(|it| it.kind != Kind::Forbids)

@@ -253,12 +253,17 @@ impl Turn {
 
     /// Notes a command; of the same one the last end counts.
     pub(crate) fn ran(&mut self, run: Run) {
-        self.runs.retain(|known| known.subject != run.subject);
+        self.forget_run(run.subject);
         if self.runs.len() == MOST_RUNS {
             let least = self.runs.iter().position(|known| !known.tells).unwrap_or(0);
             self.runs.remove(least);
         }
         self.runs.push(run);
+    }
+
+    /// Forgets how a command ended that ends otherwise.
+    pub(crate) fn forget_run(&mut self, subject: u64) {
+        self.runs.retain(|known| known.subject != subject);
     }
 
     /// Notes a change of a file.

@@ -62,6 +62,7 @@ fn with_command<'a>(kind: Kind, host: &Host<'a>) -> Judged<'a> {
             judged.why = reading.complaints.iter().flatten().map(|line| cut(line)).collect();
         }
         Outcome::Failed => judged.why = reading.why(host.body),
+        Outcome::Ok if kind.asks == Asks::Match && is_silent(host.body) => judged.shown = Some(NO_MATCH),
         Outcome::Ok if !kind.shows => judged.shown = reading.shown.map(|(_, line)| cut(line)),
         _ => {}
     }
@@ -96,11 +97,18 @@ fn without_word(body: &str) -> Outcome {
     }
 }
 
+/// What a search showed that found nothing.
+const NO_MATCH: &str = "no match";
+
+/// Tells of an output that says nothing; a host of old writes `Error` for an empty one.
+fn is_silent(body: &str) -> bool {
+    matches!(body.trim(), "" | "Error" | "(no output)")
+}
+
 /// Judges a command that the host says failed.
 fn with_error(kind: Kind, host: &Host, reading: &Reading) -> Outcome {
     let is_one = matches!(host.exit, None | Some(1));
-    // A host of old writes this word for an empty output.
-    let is_silent = matches!(host.body.trim(), "" | "Error" | "(no output)");
+    let is_silent = is_silent(host.body);
     let says_no = (is_one || host.exit == Some(123)) && (is_silent || reading.complaints[0].is_none());
     match kind.asks {
         Asks::Match | Asks::Sameness

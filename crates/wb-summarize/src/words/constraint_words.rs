@@ -242,7 +242,6 @@ pub(crate) const PREFERS: &[&str] = &[
     "i think we|you ?should|can only|just",
     "we ?really|basically|actually|just want either",
     "we ?really|basically|actually|just want to use|keep|have|be|stay|support",
-    "we just want",
     "i|we actually want|wanted",
     "i'd|we'd like|love .. approach|style",
 ];

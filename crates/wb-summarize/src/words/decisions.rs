@@ -9,11 +9,16 @@ use std::ops::Range;
 pub(crate) fn is_decision(line: &str) -> bool {
     const WORDS: Lookup =
         Lookup::of(&["because", "decided", "therefore"], &[("root", "cause"), ("the", "reason")]);
+    // What is only supposed is no reason yet.
+    const GUESSES: Lookup = Lookup::of(
+        &["maybe", "perhaps", "probably", "possibly", "might", "likely", "suspect"],
+        &[("must", "be"), ("could", "be")],
+    );
     let line = line.trim();
     let is_row =
         line.starts_with(['#', '|', '<', '>', '/', '`']) || line.starts_with(|c: char| c.is_ascii_digit());
     let is_sentence = line.len() > 32 && !is_row && !line.ends_with([':', '?']);
-    is_sentence && WORDS.are_in(line)
+    is_sentence && WORDS.are_in(line) && !GUESSES.are_in(line)
 }
 
 /// Words that are looked for, in any case of letters.
@@ -148,6 +153,17 @@ mod tests {
             "\u{85}",
         ];
         prop::collection::vec(prop::sample::select(parts.to_vec()), 0..24).prop_map(|parts| parts.concat())
+    }
+
+    #[test]
+    fn what_is_only_supposed_is_no_reason() {
+        for (line, expected) in [
+            ("The list is sorted, because the pager needs an order.", true),
+            ("It may differ because the terminal is old; that must be it.", false),
+            ("Probably the list differs because the terminal is old.", false),
+        ] {
+            assert_eq!(is_decision(line), expected, "{line}");
+        }
     }
 
     proptest! {

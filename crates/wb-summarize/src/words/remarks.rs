@@ -17,9 +17,23 @@ const ANNOUNCES: [&str; 23] = [
     "now", "next", "first", "then", "before", "after", "to", "let", "time", "update", "add", "create",
     "check", "run", "start", "read", "look", "fix", "i'm", "i'll", "we'll", "need", "try",
 ];
-/// What such a sentence has inside.
-const ANNOUNCES_INSIDE: [&str; 9] =
-    ["let me ", "let's ", "let us ", "i'll ", "i will ", "going to ", "we'll ", "接下来", "让我"];
+/// What such a sentence has inside, or one that merely says that the agent goes on.
+const PASSES_INSIDE: [&str; 14] = [
+    "let me ",
+    "let's ",
+    "let us ",
+    "i'll ",
+    "i will ",
+    "going to ",
+    "we'll ",
+    "i have all",
+    "i have enough",
+    "i have everything",
+    "i have what",
+    "clear picture",
+    "接下来",
+    "让我",
+];
 /// What the agent does that it tells of: any other verb in the present says what comes next.
 const TELLS: [&str; 26] = [
     "found",
@@ -84,7 +98,7 @@ fn announces(sentence: &str) -> bool {
         "we" => second.starts_with("need") || second == "should",
         _ => ANNOUNCES.contains(&first) || first.ends_with("ing") && !THINGS.contains(&first),
     };
-    is_step || ANNOUNCES_INSIDE.iter().any(|part| lower.contains(part))
+    is_step || PASSES_INSIDE.iter().any(|part| lower.contains(part))
 }
 
 #[cfg(test)]
@@ -97,6 +111,7 @@ mod tests {
             ("Let me look at the reader.", None),
             ("Now I’ll port src/cart.rs, since it is next.", None),
             ("Found it!", None),
+            ("I have all the context I need for that.", None),
             ("I add it to tests/checkout.rs, sorted by code.", None),
             ("Pinning the typings of the editor exactly.", None),
             (

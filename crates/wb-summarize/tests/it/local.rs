@@ -128,7 +128,7 @@ fn a_command_that_fails_in_silence_is_told_in_its_turn_alone_and_each_command_is
         None,
     );
     assert_eq!(lines(&first, "- Stuck?"), ["- Stuck? make: error: a"]);
-    assert_eq!(lines(&first, "  $ "), ["  $ grep x a.c → ok", "  $ make → failed: error: a"]);
+    assert_eq!(lines(&first, "  $ "), ["  $ grep x a.c → ok: no match", "  $ make → failed: error: a"]);
     let again = digest(&script(r#"u"Again." a:bash(make) t!"error: b" a:bash(make) t"done""#), Some(&first));
     assert_eq!(lines(&again, "  $ ").last(), Some(&"  $ make → ok"), "{again}");
     let other = digest(&script(r#"u"Again." a:bash(make) t!"error: b""#), Some(&first));

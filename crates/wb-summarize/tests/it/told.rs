@@ -135,6 +135,21 @@ fn what_was_said_between_calls_is_told_with_what_was_run_in_order() {
 }
 
 #[test]
+fn what_was_said_for_a_call_that_the_user_refused_is_not_told() {
+    let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+    let talk = script(&format!(
+        r#"u"Port it." a"The reader counts blank lines twice.":read(a.rs) t"fn a()"
+           a"The writer is not needed any more.":bash(rm writer.rs) t!"{refusal}""#
+    ));
+    let digest = digest(&talk, None);
+    assert!(
+        digest.contains("noted: The reader counts") && !digest.contains("not needed any more"),
+        "{digest}"
+    );
+    assert!(digest.contains("the user refused: "), "{digest}");
+}
+
+#[test]
 fn lines_of_one_source_stand_below_one_label_where_the_last_one_was_shown() {
     let talk = script(
         r#"u"Port it." a:read(src/importer.rs@10+9) t"pub fn import_rows(table: &Table)" a:read(src/cart.rs) t"pub struct CartRow;"
