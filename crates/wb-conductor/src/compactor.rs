@@ -199,7 +199,7 @@ impl Compactor {
         self
     }
 
-    /// Limits how many files are given back; with 0 what they may weigh is left to the lines of the digest.
+    /// Limits how many files are given back.
     #[must_use]
     pub fn max_restored(mut self, n: usize) -> Self {
         self.pipeline = self.pipeline.max_restored(n);

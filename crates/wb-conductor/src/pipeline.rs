@@ -262,7 +262,7 @@ impl Pipeline {
         Self::new(vec![Step::Digest(DigestStep { keep_prompt: false, ..DigestStep::default() })])
     }
 
-    /// Limits how many files are given back; with 0 what they may weigh is left to the lines of the digest.
+    /// Limits how many files are given back.
     #[must_use]
     pub fn max_restored(mut self, n: usize) -> Self {
         for step in &mut self.steps {

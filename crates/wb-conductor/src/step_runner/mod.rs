@@ -66,8 +66,6 @@ pub(crate) struct StepRunner<'a, 'p> {
     phase: Phase,
     pub(crate) vocabulary: &'p ToolVocabulary,
     pub(crate) facts: Option<&'a Facts>,
-    /// Whether a step gives things back, so that its share is there.
-    restores: bool,
     pub(crate) head: Option<Head<'a>>,
     steps: Vec<StepReport>,
     /// Whether a step was run that may add weight.
@@ -96,7 +94,6 @@ impl<'a, 'p> StepRunner<'a, 'p> {
             phase: Phase::NoDigest,
             vocabulary,
             facts,
-            restores: false,
             head: None,
             steps: Vec::new(),
             may_add: false,
@@ -108,7 +105,6 @@ impl<'a, 'p> StepRunner<'a, 'p> {
         let added: u64 = steps.iter().map(|step| self.would_add(step)).fold(0, u64::saturating_add);
         let is_over = self.is_forced || self.budget.is_over(tokens_before.saturating_add(added));
         self.reserved = added;
-        self.restores = steps.iter().any(|step| matches!(step, Step::Restore(_)));
         if self.is_forced && steps.iter().any(|step| matches!(step, Step::Digest(_))) {
             self.phase = Phase::Before;
         }
@@ -233,11 +229,10 @@ impl<'a, 'p> StepRunner<'a, 'p> {
     /// tokens than a whole file, and no more than half of what the digest itself may weigh and [`LINES_TOKENS`], nor than twice the digest. All figures are chosen
     /// by measurement (docs/evaluation/retention.md).
     pub(crate) fn most_lines(&self) -> u64 {
-        let has_lines = self.restores && !self.split.is_hopeless;
         let most = (self.split.restored / 8 * 7)
             .min(self.budget.digest / 2 + LINES_TOKENS)
             .min(self.budget.digest.saturating_mul(2));
-        if has_lines { most } else { 0 }
+        if self.split.is_hopeless { 0 } else { most }
     }
 
     fn digest(&mut self, step: DigestStep) -> bool {

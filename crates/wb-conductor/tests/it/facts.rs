@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use wb_conductor::{AgentContext, DigestSource};
+use wb_conductor::{AgentContext, DigestSource, Pipeline};
 use wb_message::markers::{digest_body, restored_file};
 use wb_message::{Message, ToolVocabulary};
 use wb_summarize::{Facts, FindingKind};
@@ -71,10 +71,12 @@ fn a_long_first_request_is_told_whole_where_a_quarter_of_the_limit_holds_it() {
 
 #[test]
 fn where_no_file_is_given_back_the_digest_has_its_lines_all_the_same() {
-    let settings = window(32_000).max_restored(0);
-    let (digest, tokens) = digest_after(1, FIRST, AgentContext::with(settings.clone()));
-    let share = settings.budget().expect("a window").digest;
-    assert!(tokens > share, "{tokens} of {share} and lines:\n{digest}");
+    let without = Pipeline::of(&serde_json::json!(["microcompact", "digest"])).expect("steps");
+    for settings in [window(32_000).max_restored(0), window(32_000).pipeline(without)] {
+        let (digest, tokens) = digest_after(1, FIRST, AgentContext::with(settings.clone()));
+        let share = settings.budget().expect("a window").digest;
+        assert!(tokens > share, "{tokens} of {share} and lines:\n{digest}");
+    }
 }
 
 #[test]
