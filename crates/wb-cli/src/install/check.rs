@@ -122,6 +122,7 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
     }
     problems.extend(switched_off(host, place, &found.file, environment));
     problems.extend(too_old(host, environment));
+    problems.extend(lacking(host, environment));
     Some(Found { wb: written.program, problems, ..found }.judged(environment))
 }
 
@@ -228,6 +229,13 @@ pub(super) fn too_old(host: &Host, environment: &Environment) -> Option<String> 
             host.name.word()
         )
     })
+}
+
+/// Names the programs that the plug-in runs and the search path does not lead to.
+pub(super) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
+    let gone = host.runs.iter().filter(|program| found(environment, program).is_none());
+    gone.map(|program| format!("it runs {program}, which is not on the PATH: install it, or add its folder to the PATH"))
+        .collect()
 }
 
 /// Asks a `wb` for its version; nothing if it does not tell it in time.

@@ -28,6 +28,8 @@ pub(super) struct Host {
     pub(super) hooks: Option<[&'static str; 2]>,
     /// The settings that take instructions for the summary that its model writes, if there are any.
     pub(super) prompt: Option<&'static str>,
+    /// The programs that the plug-in runs beside `wb`; the search path has to lead to each.
+    pub(super) runs: &'static [&'static str],
     /// What the hooks are for.
     pub(super) events: &'static [Event],
     /// The settings that may switch it off, the user's and those of a project.
@@ -48,6 +50,7 @@ pub(super) const HOSTS: [Host; 5] = [
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
         prompt: None,
+        runs: &[],
         events: OF_CLAUDE_CODE,
         settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
         effect: "Claude Code now compacts by wb, without a request to a model.",
@@ -63,6 +66,7 @@ pub(super) const HOSTS: [Host; 5] = [
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
         prompt: Some("config.toml"),
+        runs: &[],
         events: OF_CODEX,
         settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
@@ -78,10 +82,10 @@ pub(super) const HOSTS: [Host; 5] = [
         files: &plug_in::OF_GEMINI_CLI,
         hooks: None,
         prompt: None,
+        runs: &["node"],
         events: &[],
         settings: [&["settings.json"], &[".gemini/settings.json"]],
-        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one. \
-                 It runs node, which has to be on the PATH.",
+        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one.",
     },
     Host {
         name: HostName::Opencode,
@@ -94,6 +98,7 @@ pub(super) const HOSTS: [Host; 5] = [
         files: &plug_in::OF_OPENCODE,
         hooks: None,
         prompt: None,
+        runs: &[],
         events: &[],
         settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
         effect: "opencode now stores the summary of wb; it still sends its own request for one.",
@@ -109,6 +114,7 @@ pub(super) const HOSTS: [Host; 5] = [
         files: &plug_in::OF_PI,
         hooks: None,
         prompt: None,
+        runs: &[],
         events: &[],
         settings: [&["settings.json"], &[".pi/settings.json"]],
         effect: "pi now compacts by wb, without a request to a model.",

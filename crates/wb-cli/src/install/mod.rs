@@ -18,7 +18,7 @@ use std::env::consts::OS;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::check::{Checked, check, too_old};
+use self::check::{Checked, check, lacking, too_old};
 use self::hosts::{HOSTS, Host, host};
 use self::place::Place;
 use self::plan::Plan;
@@ -85,7 +85,10 @@ fn planned(
         plan.effect = "";
     }
     plan.notes.extend(off);
-    plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
+    if is_plug_in_wanted {
+        plan.notes.extend(too_old(host, environment));
+        plan.notes.extend(lacking(host, environment));
+    }
     Ok(plan)
 }
 

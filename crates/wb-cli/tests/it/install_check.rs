@@ -244,6 +244,22 @@ fn a_claude_code_of_an_older_line_is_told_as_such() {
 
 #[cfg(unix)]
 #[test]
+fn a_program_that_the_plug_in_runs_has_to_be_on_the_path() {
+    let home = Home::new();
+    let words = "it runs node, which is not on the PATH";
+    let told = |home: &Home, line: &str| {
+        let answer = home.run_with_path(line);
+        (answer.code, answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
+    };
+    assert_eq!(told(&home, "install gemini-cli"), (0, true));
+    assert_eq!(told(&home, "install --check gemini-cli"), (3, true));
+    lay_program(&home, "node", "v22.0.0");
+    assert_eq!(told(&home, "install gemini-cli"), (0, false));
+    assert_eq!(told(&home, "install --check gemini-cli"), (0, false));
+}
+
+#[cfg(unix)]
+#[test]
 fn settings_that_are_those_of_the_project_too_are_told_of_once() {
     let home = Home::new();
     std::fs::remove_dir(home.path("project")).unwrap();
