@@ -162,6 +162,7 @@ pub(super) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
             writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.name.word())?;
         }
         checked.found.iter().try_for_each(|found| one(page, environment, found))?;
+        checked.notes.iter().try_for_each(|note| page.prose("  note: ", 8, &escaped(note)))?;
     }
     Ok(())
 }

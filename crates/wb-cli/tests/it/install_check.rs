@@ -72,6 +72,40 @@ fn codex_is_not_live_without_the_hooks_that_belong_to_its_instructions() {
 }
 
 #[test]
+fn a_check_names_the_file_of_a_plug_in_that_is_gone_or_changed() {
+    let home = Home::new();
+    home.done("install claude-code");
+    let hooks = ".claude/skills/wb-compact/hooks/hooks.json";
+    home.lay(hooks, "{}");
+    let told = wrong(&home, "claude-code");
+    assert!(told.contains("hooks/hooks.json was changed since") && !told.contains("\n"), "{told}");
+    std::fs::remove_file(home.path(hooks)).unwrap();
+    let told = wrong(&home, "claude-code");
+    assert!(told.contains("hooks/hooks.json is gone") && !told.contains("\n"), "{told}");
+    home.done("install claude-code");
+    std::fs::remove_file(home.path(".claude/skills/wb-compact/hooks/register.ts")).unwrap();
+    assert!(wrong(&home, "claude-code").contains("it is gone, and the rest"));
+}
+
+#[test]
+fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
+    let notes = |home: &Home, host: &str| {
+        home.json(&format!("install --check {host}"))["hosts"][0]["notes"].to_string()
+    };
+    let home = Home::new();
+    home.done("install pi");
+    assert_eq!(notes(&home, "pi"), "[]");
+    home.done("install pi --project");
+    let told = notes(&home, "pi");
+    assert!(told.contains("2 times") && told.contains("wb uninstall pi --project takes"), "{told}");
+    home.done("install claude-code");
+    home.done("install claude-code --hooks");
+    let told = notes(&home, "claude-code");
+    assert!(told.contains("wb uninstall claude-code takes") && told.contains("then install"), "{told}");
+    assert!(home.done("install --check claude-code").contains("note: wb runs 2 times"));
+}
+
+#[test]
 fn a_project_of_claude_code_is_live_once_it_is_trusted() {
     let home = Home::new();
     home.done("install claude-code --project");
