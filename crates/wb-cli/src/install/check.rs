@@ -55,7 +55,7 @@ impl Checked {
     }
 }
 
-/// Looks at what is there for an agent: for all that the user does, and in the project of the working directory.
+/// Looks at what is there for an agent: for all that the user does, and in the project that the working directory is of.
 pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();

@@ -22,6 +22,8 @@ pub(super) struct Host {
     pub(super) moved: fn(&Environment) -> Option<PathBuf>,
     /// The folder below the project, if the agent looks for plug-ins there.
     pub(super) project: Option<&'static str>,
+    /// Whether it finds that folder from below too, up to the root of the repository; else only where it is started.
+    pub(super) looks_up: bool,
     /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
     pub(super) files: &'static [Embedded],
     /// The file for hooks, for all that the user does and for a project.
@@ -47,6 +49,7 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".claude",
         moved: |environment| environment.claude_config.clone(),
         project: Some(".claude"),
+        looks_up: false,
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
         prompt: None,
@@ -63,6 +66,7 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".codex",
         moved: |environment| environment.codex_home.clone(),
         project: Some(".codex"),
+        looks_up: true,
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
         prompt: Some("config.toml"),
@@ -79,6 +83,7 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".gemini",
         moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
         project: None,
+        looks_up: false,
         files: &plug_in::OF_GEMINI_CLI,
         hooks: None,
         prompt: None,
@@ -95,6 +100,7 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".config/opencode",
         moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
         project: Some(".opencode"),
+        looks_up: true,
         files: &plug_in::OF_OPENCODE,
         hooks: None,
         prompt: None,
@@ -111,6 +117,7 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".pi/agent",
         moved: |environment| environment.pi_agent.clone(),
         project: Some(".pi"),
+        looks_up: false,
         files: &plug_in::OF_PI,
         hooks: None,
         prompt: None,

@@ -78,10 +78,10 @@ fn a_check_names_the_file_of_a_plug_in_that_is_gone_or_changed() {
     let hooks = ".claude/skills/wb-compact/hooks/hooks.json";
     home.lay(hooks, "{}");
     let told = wrong(&home, "claude-code");
-    assert!(told.contains("hooks/hooks.json was changed since") && !told.contains("\n"), "{told}");
+    assert!(told.contains("hooks/hooks.json was changed since") && !told.contains('\n'), "{told}");
     std::fs::remove_file(home.path(hooks)).unwrap();
     let told = wrong(&home, "claude-code");
-    assert!(told.contains("hooks/hooks.json is gone") && !told.contains("\n"), "{told}");
+    assert!(told.contains("hooks/hooks.json is gone") && !told.contains('\n'), "{told}");
     home.done("install claude-code");
     std::fs::remove_file(home.path(".claude/skills/wb-compact/hooks/register.ts")).unwrap();
     assert!(wrong(&home, "claude-code").contains("it is gone, and the rest"));
@@ -233,6 +233,21 @@ fn a_check_names_settings_that_can_no_more_be_read() {
         let file = path.rsplit('/').next().unwrap();
         assert!(told.contains("JSON") || told.contains(file), "{path}: {told}");
         assert!(["repair", "so that it passes"].iter().any(|it| told.contains(it)), "{path}: {told}");
+    }
+}
+
+#[test]
+fn settings_at_the_root_of_the_repository_count_where_the_agent_reads_them() {
+    let mut home = Home::new();
+    home.lay("project/.git/HEAD", "");
+    home.lay("project/sub/x", "");
+    home.project = "project/sub".into();
+    for (host, path, counts) in
+        [("opencode", "project/opencode.json", true), ("pi", "project/.pi/settings.json", false)]
+    {
+        home.done(&format!("install {host}"));
+        home.lay(path, "{ broken");
+        assert_eq!(wrong(&home, host).contains("no JSON"), counts, "{host}");
     }
 }
 
