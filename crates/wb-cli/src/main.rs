@@ -98,7 +98,7 @@ fn main() -> ExitCode {
 
 fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
     match command {
-        None => overview::overview(shell),
+        None => return overview::overview(shell),
         Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
         Some(Command::Compact(args)) => compact::compact(shell, &args),
