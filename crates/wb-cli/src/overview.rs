@@ -86,7 +86,9 @@ pub(crate) fn overview(shell: &Shell) -> Result<Exit> {
     } else {
         list(shell, &found, n_found, &looked)?;
     }
-    problems.iter().for_each(|problem| shell.fail(problem));
+    for problem in &problems {
+        shell.fail(problem);
+    }
     Ok(exit)
 }
 

@@ -1,6 +1,7 @@
 //! `wb weigh`: how full the window of a session is, or of every session in a folder.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -64,7 +65,7 @@ fn layout_of(shell: &Shell, sources: &[Source]) -> RowLayout {
 
 impl Weighing<'_> {
     fn name_empty_folders(&mut self, sources: &[Source]) {
-        let is_empty = |folder| !sources.iter().any(|source| source.path.starts_with(folder));
+        let is_empty = |folder: &Path| !sources.iter().any(|source| source.path.starts_with(folder));
         for folder in self.args.files.iter().filter(|path| path.is_dir() && is_empty(path)) {
             self.has_failed = true;
             self.shell.fail(&folder_without_sessions(folder));
