@@ -82,15 +82,15 @@ fn planned(
     note_others(host, environment, &mut plan, twice);
     plan.notes.extend(part_of_project(host, place, environment));
     let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
-    let off = switched_off(host, place, &file, environment);
+    let mut off = switched_off(host, place, &file, environment);
+    if is_plug_in_wanted {
+        off.extend(lacking(host, environment));
+    }
     if !off.is_empty() {
         plan.effect = "";
     }
     plan.notes.extend(off);
-    if is_plug_in_wanted {
-        plan.notes.extend(too_old(host, environment));
-        plan.notes.extend(lacking(host, environment));
-    }
+    plan.notes.extend(too_old(host, environment).filter(|_| is_plug_in_wanted));
     Ok(plan)
 }
 

@@ -146,6 +146,7 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
     page.prose("  ", 2, &next)?;
     let flag = if asked.place.is_project { " --project" } else { "" };
     writeln!(page, "\n{DIM}is it live:{DIM:#} wb install --check {word}")?;
+    writeln!(page, "{DIM}what it did:{DIM:#} wb log")?;
     writeln!(page, "{DIM}take it out:{DIM:#} wb uninstall {word}{flag}")
 }
 

@@ -301,6 +301,7 @@ fn a_program_that_the_plug_in_runs_has_to_be_on_the_path() {
         (answer.code, answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
     };
     assert_eq!(told(&home, "install gemini-cli"), (0, true));
+    assert!(!home.run_with_path("install gemini-cli").stdout.contains("now reads"));
     assert_eq!(told(&home, "install --check gemini-cli"), (3, true));
     lay_program(&home, "node", "v22.0.0");
     assert_eq!(told(&home, "install gemini-cli"), (0, false));
