@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{catalog, e2e, layers, sdk, tidy};
+use crate::{catalog, dist, e2e, layers, sdk, tidy};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) enum Action {
 }
 
 /// The steps with their names.
-pub(crate) const STEPS: [(&str, Action); 10] = [
+pub(crate) const STEPS: [(&str, Action); 11] = [
     ("fmt", Action::Cargo("fmt --all --check")),
     ("clippy", Action::Cargo("clippy --workspace --all-targets --all-features -- -D warnings")),
     ("clippy of wb without models", Action::Cargo("clippy -p wb-cli --no-default-features -- -D warnings")),
@@ -33,6 +33,7 @@ pub(crate) const STEPS: [(&str, Action); 10] = [
     ("rustdoc", Action::Rustdoc("doc --workspace --no-deps --all-features")),
     ("e2e", Action::Own(e2e::run_if_npm_is_there)),
     ("sdk", Action::Own(sdk::run_if_python_is_there)),
+    ("dist", Action::Own(dist::run)),
 ];
 
 /// Runs the steps.
@@ -108,7 +109,7 @@ mod tests {
         let names = STEPS.map(|(name, _)| name);
         let lints = ["fmt", "clippy", "clippy of wb without models", "layers", "catalog", "tidy"];
         assert_eq!(names[..6], lints);
-        assert_eq!(names[6..], ["test", "rustdoc", "e2e", "sdk"]);
+        assert_eq!(names[6..], ["test", "rustdoc", "e2e", "sdk", "dist"]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod fuzz;
 mod e2e;
 mod integrations;
 mod sdk;
+mod dist;
 mod ci;
 
 use std::path::{Path, PathBuf};
@@ -29,8 +30,9 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   catalog the table of models: sorted, dated, with sources and plausible figures
-  ci      formatting, lints, layers, catalog, tidiness, tests, documentation and, where npm and Python are installed,
-          real agents and the SDKs, stopping at the first failure
+  ci      formatting, lints, layers, catalog, tidiness, tests, documentation, where npm and Python are installed real
+          agents and the SDKs, and the size and times of wb, stopping at the first failure
+  dist    builds wb as users install it, and holds its size and the time that an agent waits for its answer
   e2e HOST… [--wb PROGRAM] [--only CASE] [--keep] [--record]
           real agents go on with sessions of theirs that wb has compacted, by hand or asked by our plug-in; HOST is pi,
           codex, opencode, claude-code or all
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root),
         ["catalog"] => catalog::run(&root),
         ["layers"] => layers::run(&root),
+        ["dist"] => dist::run(&root),
         ["e2e", ref words @ ..] => e2e::run(&root, words),
         ["fit-estimators", ref words @ ..] => estimators::run(&root, words),
         ["figures", ref words @ ..] => figures::run(&root, words),

@@ -1,8 +1,9 @@
-//! How long an agent waits for `wb hook`, the start of the program included, as rows for `docs/evaluation/speed.md`.
+//! How long an agent waits for `wb hook`, the start of the program included, as rows for `docs/evaluation/speed.md`. It
+//! is the program that it was built with, or one that is named behind `--`.
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,9 +90,9 @@ fn question(n_messages: usize) -> Value {
 }
 
 /// Asks once and returns how long the answer took, from the start of the program to its end.
-fn wait(folder: &Path, question: &Path) -> io::Result<Duration> {
+fn wait(program: &Path, folder: &Path, question: &Path) -> io::Result<Duration> {
     let start = Instant::now();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    let mut command = Command::new(program);
     command.arg("hook").env_clear().env("HOME", folder).stdin(File::open(question)?).stdout(Stdio::piped());
     let output = command.output()?;
     let took = start.elapsed();
@@ -103,6 +104,9 @@ fn wait(folder: &Path, question: &Path) -> io::Result<Duration> {
 #[expect(clippy::print_stdout, reason = "rows are what a benchmark is run for")]
 fn main() -> io::Result<()> {
     let folder = tempfile::tempdir()?;
+    // Cargo itself says `--bench`.
+    let named = std::env::args().skip(1).find(|word| !word.starts_with("--"));
+    let program = PathBuf::from(named.as_deref().unwrap_or(env!("CARGO_BIN_EXE_wb")));
     println!(
         "| messages | bytes asked | runs | least | median | most | limit |\n|---:|---:|---:|---:|---:|---:|---:|"
     );
@@ -110,15 +114,16 @@ fn main() -> io::Result<()> {
         let file = folder.path().join("question.json");
         let text = question(n_messages).to_string();
         fs::write(&file, &text)?;
-        wait(folder.path(), &file)?;
-        let mut times = (0..N_RUNS).map(|_| wait(folder.path(), &file)).collect::<io::Result<Vec<_>>>()?;
+        wait(&program, folder.path(), &file)?;
+        let mut times =
+            (0..N_RUNS).map(|_| wait(&program, folder.path(), &file)).collect::<io::Result<Vec<_>>>()?;
         times.sort_unstable();
         let ms = |at: usize| format!("{:.1} ms", times[at].as_secs_f64() * 1e3);
         let (least, median, most) = (ms(0), ms(N_RUNS / 2), ms(N_RUNS - 1));
         let n_bytes = text.len();
         println!("| {n_messages} | {n_bytes} | {N_RUNS} | {least} | {median} | {most} | {limit_ms} ms |");
     }
-    let size = fs::metadata(env!("CARGO_BIN_EXE_wb"))?.len();
+    let size = fs::metadata(&program)?.len();
     println!("\nThe program has {size} bytes.");
     Ok(())
 }

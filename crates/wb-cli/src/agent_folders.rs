@@ -1,13 +1,15 @@
 //! Where coding agents keep their sessions on this machine.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::Value;
 
 use crate::environment::Environment;
+use crate::file_error::not_opened;
+use crate::user_error::UserError;
 
 /// Bytes at the start of a session in which its folder is looked for.
 const HEAD_BYTES: u64 = 1 << 16;
@@ -92,6 +94,12 @@ impl AgentFolder {
         let mut found = Vec::new();
         self.add_below(&self.folder, MOST_DEPTH, &mut found);
         found
+    }
+
+    /// Returns why it cannot be listed, if it is there.
+    pub(crate) fn problem(&self) -> Option<UserError> {
+        let error = self.folder.read_dir().err()?;
+        (error.kind() != ErrorKind::NotFound).then(|| not_opened(&self.folder, &error))
     }
 
     fn add_below(&self, folder: &Path, depth: usize, found: &mut Vec<Found>) {

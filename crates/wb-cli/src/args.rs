@@ -132,8 +132,9 @@ pub(crate) enum Command {
     /// Says why a session does not go on
     ///
     /// It looks for what its provider would refuse, a context that is larger than the window, compactions in a loop, a
-    /// summary that the session does not bear out, and lines that cannot be read: what is so, where, and the command that
-    /// mends it, which was tried in memory, or what else helps. Nothing is written. The exit code is 3 if something is found.
+    /// newest summary that contradicts the session (of what else `wb audit` finds in it, only the count is told), and lines
+    /// that cannot be read: what is so, where, and the command that mends it, which was tried in memory, or what else
+    /// helps. Nothing is written. The exit code is 3 if something is found.
     Doctor(Doctor),
     /// Answers an agent that compacts: one JSON document in, one out
     ///

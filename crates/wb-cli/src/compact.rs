@@ -213,7 +213,7 @@ fn tell(
     shell.say(|page| {
         show::report::summary(page, session, outcome)?;
         show::report::digest(page, outcome)?;
-        show::report::written(page, session, args.out.as_deref())
+        show::report::written(page, &session.file, args.out.as_deref())
     });
     Ok(())
 }

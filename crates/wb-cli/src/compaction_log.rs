@@ -91,7 +91,11 @@ pub(crate) fn show(shell: &Shell) -> Result<()> {
     }
     shell.print(|page| {
         if entries.is_empty() {
-            return page.prose("", 0, "no agent has asked for a compaction; `wb install` sets one up");
+            return page.prose(
+                "",
+                0,
+                "no agent has asked for a compaction yet; `wb install` shows which would ask `wb`",
+            );
         }
         entries.iter().zip(commands(&entries)).try_for_each(|(entry, command)| {
             writeln!(page, "{}", escaped(&line(entry)))?;

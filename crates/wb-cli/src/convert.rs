@@ -20,6 +20,7 @@ use crate::number::count;
 use crate::output_file::{check_target, write_whole};
 use crate::session::document;
 use crate::shell::Shell;
+use crate::show::report::written;
 use crate::style::DIM;
 
 /// The answer of `wb convert --json`.
@@ -73,7 +74,11 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
         return Ok(raw.flush()?);
     };
     write_whole(out, Some(&args.file), args.overwrite, |file| file.write_all(&bytes))?;
-    if shell.is_json { shell.print_json(&converted) } else { Ok(()) }
+    if shell.is_json {
+        return shell.print_json(&converted);
+    }
+    shell.say(|page| written(page, &converted.file, Some(out)));
+    Ok(())
 }
 
 fn lines(view: &View) -> io::Result<Vec<u8>> {

@@ -11,7 +11,8 @@ const ENDINGS: [&str; 2] = ["jsonl", "json"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    /// The name of the folder that it was found in, as the user gave it; none if the file itself was named.
+    /// The name of the folder that it was found in, as the user gave it; none if the file itself was named, or is a
+    /// folder that cannot be listed.
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -34,7 +35,7 @@ fn below(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
     let source = |path: PathBuf| Source { path, folder: Some(root.to_owned()) };
     let Ok(entries) = folder.read_dir() else {
         // Reading it as a file says why it cannot be listed.
-        return sources.push(source(folder.to_owned()));
+        return sources.push(Source { path: folder.to_owned(), folder: None });
     };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -76,5 +77,13 @@ mod tests {
         let found = all(&[file.clone(), folder.path().to_owned()]);
         let names: Vec<_> = found.iter().map(Source::short_name).collect();
         assert_eq!(names, [file.to_str().unwrap(), "b/a.json"]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_listed_is_as_one_that_was_named() {
+        let gone = Path::new("/nowhere/below");
+        let mut found = Vec::new();
+        below(Path::new("/nowhere"), gone, &mut found);
+        assert_eq!(found, [Source { path: gone.to_owned(), folder: None }]);
     }
 }

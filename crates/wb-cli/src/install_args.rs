@@ -61,7 +61,10 @@ pub(crate) struct Uninstall {
 /// What both have in common.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Scope {
-    /// For the project in the working directory only, instead of for all that you do
+    /// For the project that you are in only, instead of for all that you do
+    ///
+    /// Codex and opencode have it at the root of the repository; Claude Code and pi look for it in the folder that they
+    /// are started in, so it goes into the working directory.
     #[arg(long, requires = "host")]
     pub(crate) project: bool,
     /// Show exactly what would be written, and write nothing

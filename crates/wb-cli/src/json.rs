@@ -141,9 +141,12 @@ pub(crate) fn by_kind(session: &Session) -> BTreeMap<&'static str, u64> {
         *tokens = session.measure.scaled(*tokens, total);
     }
     let seen: u64 = kinds.values().sum();
-    let unseen = session.measure.context_tokens.saturating_sub(seen);
-    if unseen > 0 {
-        kinds.insert(UNSEEN, unseen);
+    let rest = session.measure.context_tokens.saturating_sub(seen);
+    if session.measure.overhead_tokens > 0 {
+        kinds.insert(UNSEEN, rest);
+    } else if let Some(most) = kinds.values_mut().max() {
+        // What rounding left.
+        *most += rest;
     }
     kinds
 }

@@ -86,19 +86,22 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&args, environment, &error),
     };
     let shell = Shell::new(environment, talk_of(cli.global), cli.global.json);
-    let exit = run(&shell, cli.command).unwrap_or_else(|error| {
-        UserError::told(&error).map_or(Exit::Done, |error| {
-            shell.fail(&error);
-            Exit::Failed
-        })
-    });
+    let exit = run(&shell, cli.command).unwrap_or_else(|error| failed(&shell, &error));
     shell.say_times();
     exit.into()
 }
 
+/// Tells of a failure, unless it is that nobody reads any more.
+fn failed(shell: &Shell, error: &anyhow::Error) -> Exit {
+    UserError::told(error).map_or(Exit::Done, |error| {
+        shell.fail(&error);
+        Exit::Failed
+    })
+}
+
 fn run(shell: &Shell, command: Option<Command>) -> Result<Exit> {
     match command {
-        None => overview::overview(shell),
+        None => return overview::overview(shell),
         Some(Command::Weigh(args)) => return weigh::weigh(shell, &args),
         Some(Command::Plan(args)) => plan(shell, &args),
         Some(Command::Compact(args)) => compact::compact(shell, &args),
@@ -142,10 +145,14 @@ fn parse(args: Vec<OsString>, environment: &Environment) -> Result<Cli, clap::Er
 /// Says what is wrong with a command line, or what was asked about it.
 fn refuse(args: &[OsString], environment: Environment, error: &clap::Error) -> ExitCode {
     let is_json = options(args).any(|arg| arg == "--json");
-    if !error.use_stderr() || !is_json {
+    if !error.use_stderr() {
+        let shell = Shell::new(environment, Talk::Normal, false);
+        return error.print().map_or_else(|error| failed(&shell, &error.into()), |()| Exit::Done).into();
+    }
+    if !is_json {
         // Where the stream is gone, nobody can be told.
         let _ = error.print();
-        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        return ExitCode::from(2);
     }
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));

@@ -96,10 +96,9 @@ impl Outcome {
         let digest = new.map(|(_, message)| message).find_map(wb_message::markers::digest_body);
         let digest = digest.filter(|_| report.digest.is_some()).map(Cow::into_owned);
         let tokens_before = session.measure.context_tokens;
-        let saved = report.tokens_before.saturating_sub(report.tokens_after);
-        let added = report.tokens_after.saturating_sub(report.tokens_before);
-        let tokens_after = tokens_before - session.measure.scaled(saved, report.tokens_before) + added;
-        let digest_tokens = session.measure.scaled(report.digest_tokens, report.tokens_before);
+        let measured = || session.measure.context_tokens_at(report.tokens_after);
+        let tokens_after = if undo.is_some() { measured() } else { tokens_before };
+        let digest_tokens = report.digest_tokens;
         Self {
             messages,
             report,

@@ -14,6 +14,7 @@ use crate::args::{Cli, Policy};
 use crate::clock::unix_ms;
 use crate::environment::Environment;
 use crate::escape::{escaped, shell_word};
+use crate::exit_code::Exit;
 use crate::number::{count, grouped};
 use crate::session::Session;
 use crate::shell::Shell;
@@ -42,6 +43,8 @@ struct Looked {
     agent: &'static str,
     folder: String,
     n_found: usize,
+    /// Why it cannot be listed.
+    error: Option<UserError>,
 }
 
 /// A session, or why it could not be weighed.
@@ -62,7 +65,7 @@ struct Listed {
 }
 
 /// Shows the newest sessions of the known agents; reads and writes nothing else.
-pub(crate) fn overview(shell: &Shell) -> Result<()> {
+pub(crate) fn overview(shell: &Shell) -> Result<Exit> {
     let folders = agent_folders(&shell.environment);
     let all: Vec<Vec<Found>> = shell.timed("looking", || folders.iter().map(AgentFolder::sessions).collect());
     let looked: Vec<Looked> =
@@ -71,18 +74,26 @@ pub(crate) fn overview(shell: &Shell) -> Result<()> {
     found.sort_by(|one, two| two.modified.cmp(&one.modified).then_with(|| one.path.cmp(&two.path)));
     let n_found = found.len();
     found.truncate(SHOWN);
+    let problems: Vec<UserError> = looked.iter().filter_map(|place| place.error.clone()).collect();
+    let exit = if problems.is_empty() { Exit::Done } else { Exit::Failed };
     if shell.is_json {
         let sessions = found.iter().map(|found| listed(shell, found)).collect();
-        return shell.print_json(&Overview { sessions, n_found, places: looked });
+        shell.print_json(&Overview { sessions, n_found, places: looked })?;
+        return Ok(exit);
     }
     if found.is_empty() {
-        return shell.print(|page| nothing(page, &shell.environment, &looked));
+        shell.print(|page| nothing(page, &shell.environment, &looked))?;
+    } else {
+        list(shell, &found, n_found, &looked)?;
     }
-    list(shell, &found, n_found, &looked)
+    for problem in &problems {
+        shell.fail(problem);
+    }
+    Ok(exit)
 }
 
 fn looked(place: &AgentFolder, n_found: usize) -> Looked {
-    Looked { agent: place.agent, folder: place.folder.display().to_string(), n_found }
+    Looked { agent: place.agent, folder: place.folder.display().to_string(), n_found, error: place.problem() }
 }
 
 fn open(shell: &Shell, found: &Found) -> Result<Session, UserError> {

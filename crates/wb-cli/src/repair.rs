@@ -1,7 +1,7 @@
 //! `wb repair`: what providers would refuse, mended.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -22,6 +22,7 @@ use crate::number::count;
 use crate::output_file::{check_target, write_out};
 use crate::session::document;
 use crate::shell::Shell;
+use crate::show::report::written;
 use crate::style::{BAD, DIM, GOOD};
 use crate::undo_redo::{not_changed, refuse_while_in_use};
 use crate::user_error::UserError;
@@ -59,6 +60,9 @@ struct Repaired {
     /// The number by which it can be undone; none where nothing was written into the file.
     operation: Option<u64>,
     written: bool,
+    /// The other place that it was written to.
+    #[serde(skip)]
+    out: Option<PathBuf>,
 }
 
 /// What is to be written, and what it mends.
@@ -117,10 +121,12 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
     }
-    let written = out.is_some() || operation.is_some();
+    let is_written = out.is_some() || operation.is_some();
     let Planned { format, mended, left, not_held, hint, .. } = planned;
-    let repaired = Repaired { file, format, mended, left, not_held, hint, changed, operation, written };
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
+    let out = out.cloned();
+    let repaired =
+        Repaired { file, format, mended, left, not_held, hint, changed, operation, written: is_written, out };
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
@@ -290,7 +296,7 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
     if repaired.mended.is_empty() && repaired.left.is_empty() {
-        return page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"));
+        page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"))?;
     }
     if !repaired.mended.is_empty() {
         let verb = if repaired.written { "mended" } else { "would be mended" };
@@ -304,12 +310,14 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         lines(page, &repaired.left)?;
         not_mended(page, repaired)?;
     }
-    let file = escaped(&shell_word(&repaired.file)).into_owned();
-    match (repaired.operation, repaired.changed && !repaired.written) {
-        (Some(_), _) => writeln!(page, "\n{DIM}take it back:{DIM:#} wb undo {file}"),
-        (None, true) => writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {file} --in-place"),
-        _ => Ok(()),
+    if repaired.written {
+        return written(page, &repaired.file, repaired.out.as_deref());
     }
+    if !repaired.changed {
+        return Ok(());
+    }
+    let file = shell_word(&repaired.file);
+    writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {} --in-place", escaped(&file))
 }
 
 #[cfg(test)]

@@ -103,6 +103,17 @@ impl Measure {
         WeighedTranscript { prefix, ..self.tracker.view(messages) }
     }
 
+    /// Returns whether the provider's counts tell how much was sent besides the messages.
+    pub(crate) fn is_overhead_known(&self) -> bool {
+        self.overhead_tokens + self.left_out_tokens > 0 || self.tracker.is_calibrated()
+    }
+
+    /// Returns what the context holds once its messages weigh so much, as it is measured then.
+    pub(crate) fn context_tokens_at(&self, tokens: u64) -> u64 {
+        let is_left_out = self.left_out_tokens > 0;
+        tokens + if is_left_out { 0 } else { self.tracker.overhead_tokens_at(tokens) }
+    }
+
     /// Brings weights of messages, `total` in all, down to what was counted of them, where they were too high.
     pub(crate) fn scaled(&self, tokens: u64, total: u64) -> u64 {
         let counted = self.context_tokens.saturating_sub(self.overhead_tokens);

@@ -98,9 +98,8 @@ impl Shell {
 
     /// Tells of a failure: on standard error, or as the JSON document of it.
     pub(crate) fn fail(&self, error: &UserError) {
-        if self.is_json {
-            // Where stdout is gone too, nobody can be told.
-            let _ = self.print_json(&Failed { error });
+        // Where that cannot be written, it may be standard output itself that failed.
+        if self.is_json && self.print_json(&Failed { error }).is_ok() {
             return;
         }
         let mut out = anstream::stderr().lock();

@@ -1,6 +1,7 @@
 //! `wb weigh`: how full the window of a session is, or of every session in a folder.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -43,7 +44,7 @@ pub(crate) fn weigh(shell: &Shell, args: &Weigh) -> Result<Exit> {
     let layout = is_list.then(|| layout_of(shell, &sources));
     let mut all = Weighing { shell, args, layout, n_weighed: 0, n_over: 0, n_skipped: 0, has_failed: false };
     all.name_empty_folders(&sources);
-    if let Some(layout) = all.layout.as_ref().filter(|_| !sources.is_empty()) {
+    if let Some(layout) = all.layout.as_ref().filter(|_| sources.iter().any(|source| !source.path.is_dir())) {
         shell.print(|page| layout.titles(page, &["format", "session"]))?;
     }
     let progress = shell.progress_of_files(sources.len());
@@ -64,7 +65,7 @@ fn layout_of(shell: &Shell, sources: &[Source]) -> RowLayout {
 
 impl Weighing<'_> {
     fn name_empty_folders(&mut self, sources: &[Source]) {
-        let is_empty = |folder| !sources.iter().any(|source| source.folder.as_ref() == Some(folder));
+        let is_empty = |folder: &Path| !sources.iter().any(|source| source.path.starts_with(folder));
         for folder in self.args.files.iter().filter(|path| path.is_dir() && is_empty(path)) {
             self.has_failed = true;
             self.shell.fail(&folder_without_sessions(folder));

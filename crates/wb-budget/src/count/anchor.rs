@@ -114,6 +114,12 @@ impl Calibration {
         u64::try_from((product + divisor / 2) / divisor).unwrap_or(u64::MAX)
     }
 
+    /// Turns real tokens into the estimated ones that [`Self::scale`] makes them of, rounded.
+    pub(crate) fn unscale(&self, real_tokens: u64) -> u64 {
+        Self { real_tokens: self.estimated_tokens, estimated_tokens: self.real_tokens.max(1) }
+            .scale(real_tokens)
+    }
+
     /// Learns from a growth that was estimated and then counted, in tokens.
     fn learn(&mut self, grown_tokens: u64, estimated_tokens: u64) {
         let most = estimated_tokens.saturating_mul(REAL_PER_ESTIMATED);

@@ -329,6 +329,12 @@ impl ContextTracker {
         self.anchors.unseen_tokens(self.total_tokens())
     }
 
+    /// Returns what [`Self::overhead_tokens`] will be once all messages weigh so many tokens by [`Self::calibrated`], as
+    /// after a compaction.
+    pub fn overhead_tokens_at(&self, tokens: u64) -> u64 {
+        self.anchors.unseen_tokens(self.anchors.calibration().unscale(tokens))
+    }
+
     /// Returns the running ratio of real to estimated tokens, 1 as long as nothing is known.
     pub fn ratio(&self) -> f64 {
         self.anchors.calibration().ratio()

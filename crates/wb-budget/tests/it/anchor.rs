@@ -190,6 +190,22 @@ fn after_a_compaction_the_first_estimate_holds_the_overhead_and_is_not_anchored(
 }
 
 #[test]
+fn what_a_compaction_will_leave_is_foretold_as_it_is_measured_then() {
+    let mut tracker = ContextTracker::new();
+    // What messages do not show grows with the prompt, as thoughts that are dropped later do.
+    for at in 0..60 {
+        step(&mut tracker, 1_000, usage(9_000 + 1_150 * at, 9)).unwrap();
+    }
+    let now = tracker.overhead_tokens();
+    let messages = [sized(1_000), Message::assistant("done")];
+    let weight = messages.iter().map(|message| tracker.calibrated().message(message)).sum();
+    let foretold = tracker.overhead_tokens_at(weight);
+    tracker.rebuild(&messages);
+    assert!(foretold.abs_diff(tracker.overhead_tokens()) <= 1 && foretold != now, "{foretold} {now}");
+    assert_eq!(ContextTracker::new().with_overhead_tokens(70).overhead_tokens_at(9), 70);
+}
+
+#[test]
 fn usage_from_before_a_compaction_is_refused_even_on_messages_that_were_kept() {
     let (mut tracker, messages) = compacted();
     let at = messages.len() - 1;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use wb_dialect::Violation;
 use wb_formats::Note;
 use wb_replay::Session as Past;
-use wb_summarize::FindingKind;
+use wb_summarize::{Finding, FindingKind};
 
 use self::line_starts::LineStarts;
 use self::ways::Ways;
@@ -81,9 +81,9 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     };
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
-    let complaints = shell.timed("looking", || complaints(&mut session, &path));
+    let (complaints, aside) = shell.timed("looking", || complaints(&mut session, &path));
     let rest = session.opened.notes.iter().filter(|note| of_note(note).is_none()).copied();
-    let notes = words_of(&rest.collect::<Vec<_>>());
+    let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(aside).collect();
     let diagnosis =
         Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
     if shell.is_json {
@@ -100,7 +100,8 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
         .ok_or_else(|| UserError::new("there is no session of a known agent on this machine", hint))
 }
 
-fn complaints(session: &mut Session, path: &Path) -> Vec<Complaint> {
+/// Returns what would keep a session from going on, and what is only worth a look.
+fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<String>) {
     let past = session.past();
     let n_looped = past.as_ref().map_or(0, n_looped);
     let ways = Ways::of(session, n_looped >= LOOP);
@@ -108,10 +109,12 @@ fn complaints(session: &mut Session, path: &Path) -> Vec<Complaint> {
     let mut found = refused(session, &ways, &file, &window);
     found.extend(too_large(session, &ways, &file, &window));
     found.extend(looped(n_looped, &ways, &file, &window));
-    found.extend(past.and_then(|past| untrue(&past, &file)));
+    let summary =
+        past.and_then(|past| newest_summary(&past)).map(|(_, findings)| findings).unwrap_or_default();
+    found.extend(untrue(&summary, &file));
     found.extend(session.opened.notes.iter().filter_map(of_note));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
-    found
+    (found, lacking(&summary, &file))
 }
 
 /// What the provider would refuse.
@@ -179,21 +182,37 @@ fn looped(n: usize, ways: &Ways, file: &str, window: &str) -> Option<Complaint> 
 const LOOPED: &str = "nothing is left to fold, so it is not the messages that fill the window: take out tools, or files of \
      instructions that the agent always loads, or take a model with a larger window";
 
-/// A newest summary that says what the session does not bear out.
-fn untrue(past: &Past, file: &str) -> Option<Complaint> {
+/// Tells whether an agent that goes on from it is misled: it is said of what the session shows to be otherwise.
+fn is_misleading(finding: &Finding) -> bool {
     use FindingKind::{FailedSince, TakenBack, TaskState, UnknownApproval};
-    let (_, findings) = newest_summary(past)?;
-    let is_misleading =
-        |kind: FindingKind| matches!(kind, TaskState | TakenBack | FailedSince | UnknownApproval);
-    let first = findings.iter().find(|finding| is_misleading(finding.kind))?;
-    let n = findings.iter().filter(|finding| is_misleading(finding.kind)).count();
+    matches!(finding.kind, TaskState | TakenBack | FailedSince | UnknownApproval)
+}
+
+/// A newest summary that contradicts the session.
+fn untrue(findings: &[Finding], file: &str) -> Option<Complaint> {
+    let first = findings.iter().find(|it| is_misleading(it))?;
+    let n = findings.iter().filter(|it| is_misleading(it)).count();
     let what = format!(
-        "its newest summary says {} that the session does not bear out: “{}”, but {}",
-        count(n, "thing", "things"),
+        "its newest summary contradicts the session in {}: “{}”, but {}; {} in all",
+        count(n, "place", "places"),
         wb_message::text::one_line(&first.text, 120),
-        first.why
+        first.why,
+        count(findings.len(), "finding", "findings")
     );
-    Some(Complaint { advice: Some(UNTRUE), ..Complaint::new(what, Some(format!("wb audit {file}")), UNTRUE) })
+    Some(Complaint { advice: Some(UNTRUE), ..Complaint::new(what, Some(audit_of(file)), UNTRUE) })
+}
+
+/// Says that there is something to be seen in the newest summary, where nothing of it misleads.
+fn lacking(findings: &[Finding], file: &str) -> Option<String> {
+    let is_one = !findings.is_empty() && !findings.iter().any(is_misleading);
+    let n = count(findings.len(), "finding", "findings");
+    is_one.then(|| {
+        format!("its newest summary has {n}, and does not contradict the session: {}", audit_of(file))
+    })
+}
+
+fn audit_of(file: &str) -> String {
+    format!("wb audit {file}")
 }
 
 /// What helps an agent that goes on from what is not so.

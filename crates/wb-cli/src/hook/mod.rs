@@ -22,6 +22,7 @@ use crate::compaction_log::{self, Entry};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::shell::Shell;
+use crate::user_error::UserError;
 
 /// Reads what a host asks from standard input and writes one answer to standard output.
 pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
@@ -38,8 +39,7 @@ pub(crate) fn hook(shell: &Shell, args: &Hook) -> Result<()> {
     let budget = Duration::from_millis(args.budget_ms);
     thread::spawn(move || watch(start, budget, &news));
     // The thread that a program begins with is the one that memory is given fastest.
-    work(start, budget, &shell.environment, &sender);
-    Ok(())
+    Ok(work(start, budget, &shell.environment, &sender)?)
 }
 
 /// Answers in the place of the thread that works, and ends the program, where the time is over.
@@ -51,17 +51,27 @@ fn watch(start: Instant, mut budget: Duration, news: &Receiver<Duration>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
-    say(&Answer::pass(TOO_LATE).line());
-    std::process::exit(0)
+    pass_and_end(TOO_LATE)
 }
 
 /// Gives the one answer, unless it was given; an answer that is being given comes to its end first.
-fn say(answer: &[u8]) {
+fn say(answer: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if !IS_ANSWERED.swap(true, Ordering::Relaxed) {
-        // Where nobody listens, the host is left to itself anyway.
-        let _ = out.write_all(answer).and_then(|()| out.flush());
+    if IS_ANSWERED.swap(true, Ordering::Relaxed) {
+        Ok(())
+    } else {
+        out.write_all(answer).and_then(|()| out.flush())
     }
+}
+
+/// Leaves the host to itself and ends the program.
+fn pass_and_end(reason: &'static str) -> ! {
+    let failed = say(&Answer::pass(reason).line()).err().and_then(|error| UserError::told(&error.into()));
+    if let Some(error) = &failed {
+        // Where stderr is gone too, nobody can be told.
+        let _ = writeln!(io::stderr(), "error: {error}");
+    }
+    std::process::exit(failed.is_some().into())
 }
 
 const TOO_LATE: &str = "there was not enough time";
@@ -71,11 +81,15 @@ static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
 
 /// Answers after a fault of ours and ends. What the fault tells may be what was asked, so it is told nobody.
 fn answer_fault() {
-    say(&Answer::pass("an error inside wb").line());
-    std::process::exit(0)
+    pass_and_end("an error inside wb")
 }
 
-fn work(start: Instant, budget: Duration, environment: &Environment, watcher: &Sender<Duration>) {
+fn work(
+    start: Instant,
+    budget: Duration,
+    environment: &Environment,
+    watcher: &Sender<Duration>,
+) -> io::Result<()> {
     let mut text = Vec::new();
     if let Err(error) = io::stdin().lock().read_to_end(&mut text) {
         return say(&Answer::pass(format!("standard input: {error}")).line());
@@ -87,7 +101,7 @@ fn work(start: Instant, budget: Duration, environment: &Environment, watcher: &S
             let told = request.budget_ms.map_or(budget, Duration::from_millis);
             // Whoever watches the time is there as long as the program is.
             let _ = watcher.send(told);
-            answer(&request, environment, start, budget.min(told));
+            answer(&request, environment, start, budget.min(told))
         }
         Err(error) => match serde_json::from_slice::<Event>(text) {
             Ok(event) => tell(&event, environment, start),
@@ -97,17 +111,23 @@ fn work(start: Instant, budget: Duration, environment: &Environment, watcher: &S
 }
 
 /// Says what there is to say to a host's own event.
-fn tell(event: &Event, environment: &Environment, start: Instant) {
+fn tell(event: &Event, environment: &Environment, start: Instant) -> io::Result<()> {
     let said = match Config::read(environment, event.cwd.as_deref().or(environment.working.as_deref())) {
         Ok(config) if config.is_on(event.host()) => event.said(&config.pin),
         _ => Said::default(),
     };
-    say(said.text.as_bytes());
+    say(said.text.as_bytes())?;
     said.entry.into_iter().for_each(|entry| log(entry, environment, start));
+    Ok(())
 }
 
 /// Answers what is asked in our own form.
-fn answer(request: &Request<'static>, environment: &Environment, start: Instant, budget: Duration) {
+fn answer(
+    request: &Request<'static>,
+    environment: &Environment,
+    start: Instant,
+    budget: Duration,
+) -> io::Result<()> {
     let folder = request.cwd.as_deref().or(environment.working.as_deref());
     let Decided { answer, by_agent } = match Config::read(environment, folder) {
         Ok(config) => decide(request, &config),
@@ -119,7 +139,7 @@ fn answer(request: &Request<'static>, environment: &Environment, start: Instant,
     }
     let report = answer.report.map(|report| Report { ms: ms_since(start), ..report });
     let answer = Answer { report, ..answer };
-    say(&answer.line());
+    say(&answer.line())?;
     let file = undo_note::session_file(request, environment);
     let noted = by_agent.zip(file.as_deref());
     let noted = noted.and_then(|(by_agent, file)| undo_note::note(request, file, &answer, by_agent));
@@ -128,6 +148,7 @@ fn answer(request: &Request<'static>, environment: &Environment, start: Instant,
     let id = file.as_deref().filter(|_| entry.host == "claude-code").and_then(|file| file.file_stem());
     let session = entry.session.clone().or_else(|| id.map(|id| id.to_string_lossy().into_owned()));
     log(Entry { undoable: noted.is_some(), session, file, ..entry }, environment, start);
+    Ok(())
 }
 
 /// Adds an entry to the log; one that cannot be written must not hold up the agent.

@@ -13,7 +13,7 @@ use super::compact_prompt;
 use super::hooks;
 use super::hosts::{self, Host};
 use super::place::{Place, found, is_program};
-use super::plug_in::{self, VERSION};
+use super::plug_in::{self, Embedded, VERSION};
 use super::switches::switched_off;
 use crate::environment::Environment;
 use crate::install_args::HostName;
@@ -30,6 +30,8 @@ pub(super) struct Checked {
     /// The version of the agent that this was tried with.
     pub(super) tried: &'static str,
     pub(super) found: Vec<Found>,
+    /// What else is to be said of it.
+    pub(super) notes: Vec<String>,
 }
 
 /// Something of ours that is in a place, or something else that stands there.
@@ -53,7 +55,7 @@ impl Checked {
     }
 }
 
-/// Looks at what is there for an agent: for all that the user does, and in the project of the working directory.
+/// Looks at what is there for an agent: for all that the user does, and in the project that the working directory is of.
 pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
     let places = [false, true].map(|is_project| Place::of(host, environment, is_project));
     let mut found_here: Vec<Found> = Vec::new();
@@ -67,7 +69,19 @@ pub(super) fn check(host: &Host, environment: &Environment) -> Checked {
         found_here.extend(new.collect::<Vec<_>>());
     }
     let program = found(environment, host.program);
-    Checked { host: host.name, program, tried: host.tried, found: found_here }
+    let notes = more_than_once(host, &found_here).into_iter().collect();
+    Checked { host: host.name, program, tried: host.tried, found: found_here, notes }
+}
+
+/// Says that what runs `wb` is live in more than one place, and what takes one of them out.
+fn more_than_once(host: &Host, found: &[Found]) -> Option<String> {
+    let live: Vec<&Found> = found.iter().filter(|it| it.live && it.wb.is_some()).collect();
+    let (n, is_first_of_project) = (live.len(), live.first()?.project);
+    let flag = if live.last()?.project { " --project" } else { "" };
+    let then =
+        if live.last()?.project == is_first_of_project { ", then install the one that you want" } else { "" };
+    let out = format!("wb uninstall {}{flag} takes out what is there{then}", host.name.word());
+    (n > 1).then(|| format!("wb runs {n} times here, and once is enough: {out}"))
 }
 
 impl Found {
@@ -96,25 +110,26 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
     let first = files.first()?;
     let found = Found::new(place.file(first.path), place);
     let text = match read(place, &found.file) {
-        Ok(text) => text?,
+        Ok(Some(text)) => text,
+        Ok(None) => return is_begun(files, place).then(|| Found { problems: vec![gone("it")], ..found }),
         Err(error) => return Some(Found { ours: false, problems: vec![error.message], ..found }),
     };
     let Some(written) = plug_in::read(&text) else {
         return Some(Found { ours: false, problems: vec!["it is not from wb".to_owned()], ..found });
     };
     let mut problems = Vec::new();
-    let is_as_written = written.program.as_ref().is_some_and(|program| {
-        files
-            .iter()
-            .all(|file| read(place, &place.file(file.path)).ok().flatten() == Some(file.rendered(program)))
-    });
-    if written.version != VERSION {
+    if written.version == VERSION {
+        let program = written.program.as_deref().unwrap_or_default();
+        problems.extend(files.iter().filter_map(|file| {
+            let path = place.file(file.path);
+            let name = if path == found.file { "it".to_owned() } else { environment.tilde(&path) };
+            not_as_written(*file, place, program, &name)
+        }));
+    } else {
         problems.push(format!(
             "it was written by wb {}, and this is {VERSION}: install it again",
             written.version
         ));
-    } else if !is_as_written {
-        problems.push("it was changed since: install it again, if it was not you".to_owned());
     }
     if host.name == HostName::ClaudeCode && place.is_project && !is_folder_trusted(place, environment) {
         let how = "Claude Code has not asked you yet whether to trust this folder: start claude here";
@@ -122,7 +137,28 @@ fn plug_in(host: &Host, place: &Place, environment: &Environment) -> Option<Foun
     }
     problems.extend(switched_off(host, place, &found.file, environment));
     problems.extend(too_old(host, environment));
+    problems.extend(lacking(host, environment));
     Some(Found { wb: written.program, problems, ..found }.judged(environment))
+}
+
+/// Returns whether a file of the plug-in is in place that is just as it was written.
+fn is_begun(files: &[Embedded], place: &Place) -> bool {
+    let text = |file: &Embedded| read(place, &place.file(file.path)).ok().flatten();
+    files.iter().any(|file| text(file).is_some_and(|text| text == file.rendered("")))
+}
+
+/// Returns what has become of a file of the plug-in, if it is not as it was written.
+fn not_as_written(file: Embedded, place: &Place, program: &str, name: &str) -> Option<String> {
+    match read(place, &place.file(file.path)) {
+        Ok(None) => Some(gone(name)),
+        Ok(Some(text)) if text == file.rendered(program) => None,
+        Ok(Some(_)) => Some(format!("{name} was changed since: install it again, if it was not you")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn gone(name: &str) -> String {
+    format!("{name} is gone, and the rest of the plug-in is there: install it again")
 }
 
 /// Returns whether Claude Code has noted that the user trusts a project, or a folder above it.
@@ -228,6 +264,15 @@ pub(super) fn too_old(host: &Host, environment: &Environment) -> Option<String> 
             host.name.word()
         )
     })
+}
+
+/// Names the programs that the plug-in runs and the search path does not lead to.
+pub(super) fn lacking(host: &Host, environment: &Environment) -> Vec<String> {
+    let gone = host.runs.iter().filter(|program| found(environment, program).is_none());
+    gone.map(|program| {
+        format!("it runs {program}, which is not on the PATH: install it, or add its folder to the PATH")
+    })
+    .collect()
 }
 
 /// Asks a `wb` for its version; nothing if it does not tell it in time.

@@ -22,12 +22,16 @@ pub(super) struct Host {
     pub(super) moved: fn(&Environment) -> Option<PathBuf>,
     /// The folder below the project, if the agent looks for plug-ins there.
     pub(super) project: Option<&'static str>,
+    /// Whether it finds that folder from below too, up to the root of the repository; else only where it is started.
+    pub(super) looks_up: bool,
     /// The files of the plug-in, first the one that runs `wb`; none if the agent takes no plug-in.
     pub(super) files: &'static [Embedded],
     /// The file for hooks, for all that the user does and for a project.
     pub(super) hooks: Option<[&'static str; 2]>,
     /// The settings that take instructions for the summary that its model writes, if there are any.
     pub(super) prompt: Option<&'static str>,
+    /// The programs that the plug-in runs beside `wb`; the search path has to lead to each.
+    pub(super) runs: &'static [&'static str],
     /// What the hooks are for.
     pub(super) events: &'static [Event],
     /// The settings that may switch it off, the user's and those of a project.
@@ -45,9 +49,11 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".claude",
         moved: |environment| environment.claude_config.clone(),
         project: Some(".claude"),
+        looks_up: false,
         files: &plug_in::OF_CLAUDE_CODE,
         hooks: Some(["settings.json", "settings.local.json"]),
         prompt: None,
+        runs: &[],
         events: OF_CLAUDE_CODE,
         settings: [&["settings.json"], &[".claude/settings.json", ".claude/settings.local.json"]],
         effect: "Claude Code now compacts by wb, without a request to a model.",
@@ -60,9 +66,11 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".codex",
         moved: |environment| environment.codex_home.clone(),
         project: Some(".codex"),
+        looks_up: true,
         files: &[],
         hooks: Some(["hooks.json", "hooks.json"]),
         prompt: Some("config.toml"),
+        runs: &[],
         events: OF_CODEX,
         settings: [&["config.toml"], &[".codex/config.toml"]],
         effect: "",
@@ -75,13 +83,14 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".gemini",
         moved: |environment| Some(environment.gemini_home.as_ref()?.join(".gemini")),
         project: None,
+        looks_up: false,
         files: &plug_in::OF_GEMINI_CLI,
         hooks: None,
         prompt: None,
+        runs: &["node"],
         events: &[],
         settings: [&["settings.json"], &[".gemini/settings.json"]],
-        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one. \
-                 It runs node, which has to be on the PATH.",
+        effect: "In Gemini CLI the model now reads the summary of wb; Gemini CLI still sends its own requests for one.",
     },
     Host {
         name: HostName::Opencode,
@@ -91,9 +100,11 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".config/opencode",
         moved: |environment| Some(environment.config_home.as_ref()?.join("opencode")),
         project: Some(".opencode"),
+        looks_up: true,
         files: &plug_in::OF_OPENCODE,
         hooks: None,
         prompt: None,
+        runs: &[],
         events: &[],
         settings: [&["config.json", "opencode.json", "opencode.jsonc"], &["opencode.json", "opencode.jsonc"]],
         effect: "opencode now stores the summary of wb; it still sends its own request for one.",
@@ -106,9 +117,11 @@ pub(super) const HOSTS: [Host; 5] = [
         home: ".pi/agent",
         moved: |environment| environment.pi_agent.clone(),
         project: Some(".pi"),
+        looks_up: false,
         files: &plug_in::OF_PI,
         hooks: None,
         prompt: None,
+        runs: &[],
         events: &[],
         settings: [&["settings.json"], &[".pi/settings.json"]],
         effect: "pi now compacts by wb, without a request to a model.",

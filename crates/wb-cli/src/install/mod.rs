@@ -18,9 +18,9 @@ use std::env::consts::OS;
 use anyhow::Result;
 use serde::Serialize;
 
-use self::check::{Checked, check, too_old};
+use self::check::{Checked, check, lacking, too_old};
 use self::hosts::{HOSTS, Host, host};
-use self::place::Place;
+use self::place::{Place, part_of_project};
 use self::plan::Plan;
 use self::show::{Asked, JsonReport};
 use self::stays::what_stays;
@@ -52,6 +52,7 @@ pub(crate) fn uninstall(shell: &Shell, args: Uninstall) -> Result<Exit> {
         format!("wb is still in {file}: wb uninstall {}{flag} takes it out", host.name.word())
     };
     note_others(host, &shell.environment, &mut plan, stays);
+    plan.notes.extend(part_of_project(host, &place, &shell.environment));
     plan.notes.extend(what_stays(host, &shell.environment));
     finish(shell, Asked { host, place: &place, is_install: false, is_dry: args.scope.dry_run }, &plan)
 }
@@ -79,8 +80,12 @@ fn planned(
         )
     };
     note_others(host, environment, &mut plan, twice);
+    plan.notes.extend(part_of_project(host, place, environment));
     let file = plan.changes.last().map(|change| change.path.clone()).unwrap_or_default();
-    let off = switched_off(host, place, &file, environment);
+    let mut off = switched_off(host, place, &file, environment);
+    if is_plug_in_wanted {
+        off.extend(lacking(host, environment));
+    }
     if !off.is_empty() {
         plan.effect = "";
     }

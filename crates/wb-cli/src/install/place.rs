@@ -20,9 +20,9 @@ impl Place {
     /// Returns the folder of an agent.
     pub(super) fn of(host: &Host, environment: &Environment, is_project: bool) -> Result<Self, UserError> {
         if is_project {
-            let root = environment.working.clone().ok_or_else(no_folder)?;
+            let root = project_folders(host, environment).pop().ok_or_else(no_folder)?;
             let folder = host.project.ok_or_else(|| no_project(host))?.into();
-            return Ok(Self { root, folder, is_project });
+            return Ok(Self { root: root.to_owned(), folder, is_project });
         }
         let moved = (host.moved)(environment);
         let root = moved.or_else(|| environment.home.as_ref().map(|home| home.join(host.home)));
@@ -43,6 +43,28 @@ impl Place {
     pub(super) fn prompt(&self, host: &Host) -> Option<PathBuf> {
         Some(self.file(host.prompt?))
     }
+}
+
+/// Returns the folders in which an agent that is started here looks for what is of the project, the outermost last.
+pub(super) fn project_folders<'a>(host: &Host, environment: &'a Environment) -> Vec<&'a Path> {
+    let Some(working) = environment.working.as_deref() else { return Vec::new() };
+    let root = repository(working).filter(|_| host.looks_up).unwrap_or(working);
+    working.ancestors().take_while(|folder| folder.starts_with(root)).collect()
+}
+
+/// Returns the root of the repository that a folder is in.
+fn repository(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|it| it.join(".git").exists())
+}
+
+/// Says of which folder alone a project's plug-in is, where the repository is larger.
+pub(super) fn part_of_project(host: &Host, place: &Place, environment: &Environment) -> Option<String> {
+    let whole = repository(&place.root).filter(|it| place.is_project && *it != place.root)?;
+    let [part, whole] = [&place.root, whole].map(|folder| environment.tilde(folder));
+    let title = host.title;
+    Some(format!(
+        "{title} looks for plug-ins of a project in the folder that it is started in alone: this is of {part}, and not of {whole}"
+    ))
 }
 
 fn no_project(host: &Host) -> UserError {
@@ -102,6 +124,28 @@ mod tests {
             ["/c", "/x", "/g/.gemini", "/o/opencode", "/p"].map(PathBuf::from)
         );
         assert!(Place::of(host(HostName::Pi), &Environment::default(), false).is_err());
+    }
+
+    #[test]
+    fn the_folder_of_a_project_is_where_the_agent_looks_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [root, below] = ["r", "r/a/b"].map(|it| folder.path().join(it));
+        std::fs::create_dir_all(&below).unwrap();
+        let environment = Environment { working: Some(below.clone()), ..Environment::default() };
+        let place = |name| Place::of(host(name), &environment, true).unwrap();
+        let part = |name| part_of_project(host(name), &place(name), &environment);
+        for name in [HostName::Codex, HostName::Opencode, HostName::ClaudeCode, HostName::Pi] {
+            assert_eq!((place(name).root, part(name)), (below.clone(), None), "it is in no repository");
+        }
+        // As in a worktree.
+        std::fs::write(root.join(".git"), "gitdir: elsewhere\n").unwrap();
+        for name in [HostName::Codex, HostName::Opencode] {
+            assert_eq!((place(name).root, part(name)), (root.clone(), None), "{name:?}");
+        }
+        for name in [HostName::ClaudeCode, HostName::Pi] {
+            assert_eq!(place(name).root, below, "{name:?}");
+            assert!(part(name).unwrap().contains(root.to_str().unwrap()), "{name:?}");
+        }
     }
 
     #[test]

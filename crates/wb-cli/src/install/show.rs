@@ -146,6 +146,7 @@ fn after(page: &mut Page<'_>, asked: Asked<'_>, effect: &str) -> io::Result<()> 
     page.prose("  ", 2, &next)?;
     let flag = if asked.place.is_project { " --project" } else { "" };
     writeln!(page, "\n{DIM}is it live:{DIM:#} wb install --check {word}")?;
+    writeln!(page, "{DIM}what it did:{DIM:#} wb log")?;
     writeln!(page, "{DIM}take it out:{DIM:#} wb uninstall {word}{flag}")
 }
 
@@ -162,6 +163,7 @@ pub(super) fn checked(page: &mut Page<'_>, environment: &Environment, all: &[Che
             writeln!(page, "  {DIM}not installed:{DIM:#} wb install {}", host.name.word())?;
         }
         checked.found.iter().try_for_each(|found| one(page, environment, found))?;
+        checked.notes.iter().try_for_each(|note| page.prose("  note: ", 8, &escaped(note)))?;
     }
     Ok(())
 }

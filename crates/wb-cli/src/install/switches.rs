@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::hosts::Host;
-use super::place::Place;
+use super::place::{Place, project_folders};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::install_args::HostName;
@@ -42,14 +42,11 @@ pub(super) fn switched_off(
 fn read_all(host: &Host, environment: &Environment) -> (Vec<Settings>, Vec<String>) {
     let (mut all, mut problems) = (Vec::new(), Vec::new());
     let mut known = HashSet::new();
-    for (is_project, names) in [false, true].into_iter().zip(host.settings) {
-        let root = if is_project {
-            environment.working.clone()
-        } else {
-            Place::of(host, environment, false).ok().map(|place| place.root)
-        };
+    let user = Place::of(host, environment, false).ok().map(|place| place.root);
+    let roots = [user.as_deref().into_iter().collect(), project_folders(host, environment)];
+    for ((is_project, roots), names) in [false, true].into_iter().zip(roots).zip(host.settings) {
         // Who works in the home folder has one file for both.
-        let paths = root.iter().flat_map(|root| names.iter().map(|name| root.join(name)));
+        let paths = roots.iter().rev().flat_map(|root| names.iter().map(|name| root.join(name)));
         for path in paths.filter(|path| known.insert(path.canonicalize().unwrap_or(path.clone()))) {
             match read(&path) {
                 Ok(Some(value)) => all.push(Settings { path, is_project, value }),

@@ -66,7 +66,8 @@ pub(crate) fn replay(shell: &Shell, args: &replay_args::Replay) -> Result<()> {
         })?;
     }
     if let HtmlTarget::Stdout = html {
-        io::stdout().lock().write_all(wb_replay::html::page(&replay).as_bytes())?;
+        let mut out = io::stdout().lock();
+        out.write_all(wb_replay::html::page(&replay).as_bytes()).and_then(|()| out.flush())?;
         shell.say(|page| table::write(page, &replay));
         return Ok(());
     }

@@ -86,6 +86,9 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
             ),
         )?;
     }
+    if !measure.is_overhead_known() {
+        dim(page, "not in it: the system prompt and tools, of which the session has no count")?;
+    }
     notes(page, &words_of(&session.opened.notes))
 }
 

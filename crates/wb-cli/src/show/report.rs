@@ -119,11 +119,12 @@ pub(crate) fn whole(
     writeln!(page, "\n{DIM}save it:{DIM:#} {}", command(session, out, options))
 }
 
-/// Says where the result stands and how to go back.
-pub(crate) fn written(page: &mut Page<'_>, session: &Session, out: Option<&Path>) -> io::Result<()> {
+/// Says where the result stands, or how to go back in a file that was changed.
+pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io::Result<()> {
     let (lead, text) = match out {
+        Some(out) if out == Path::new("-") => return Ok(()),
         Some(out) => ("written to:", out.display().to_string()),
-        None => ("take it back:", format!("wb undo {}", shell_word(&session.file))),
+        None => ("take it back:", format!("wb undo {}", shell_word(file))),
     };
     writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }

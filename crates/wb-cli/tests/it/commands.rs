@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::{Block, Message};
 
+use crate::place::{entry, header, text, user};
 use crate::support::{Answer, wb, wb_with};
 
 /// A session that is over the budget of a window of 8k tokens: an agent reads files and runs commands.
@@ -85,6 +86,26 @@ fn weigh_tells_machines_how_full_the_window_is() {
     assert_eq!((&weighed["over_budget"], &weighed["anchored"]), (&json!(true), &json!(false)));
     let kinds: u64 = weighed["by_kind"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(Some(kinds), weighed["tokens"].as_u64());
+}
+
+#[test]
+fn what_rounding_leaves_is_no_system_prompt() {
+    // Fewer tokens are counted than are estimated, so that nothing is known of a system prompt.
+    let turn = |at: u64| {
+        let usage = json!({"input": 100 + 100 * at, "output": 9, "cacheRead": 0, "cacheWrite": 0});
+        let said = json!([{"type": "text", "text": "One more line of words.\n".repeat(200)}]);
+        let answer = json!({"role": "assistant", "provider": "x", "model": "m", "stopReason": "stop", "usage": usage, "content": said});
+        [user("Go on, please."), answer]
+    };
+    let mut lines = vec![header("/w")];
+    for (at, message) in (0..12).flat_map(turn).enumerate() {
+        let parent = at.checked_sub(1).map_or(Value::Null, |before| json!(format!("{before:08x}")));
+        lines.push(entry(&format!("{at:08x}"), &parent, &message));
+    }
+    let weighed = json_of(&wb_with(&["weigh", "-", "--json"], text(&lines).as_bytes()));
+    let kinds = weighed["by_kind"].as_object().unwrap();
+    assert!(weighed["overhead"] == 0 && !kinds.contains_key("system_prompt_and_tools"), "{weighed}");
+    assert_eq!(kinds.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), weighed["tokens"].as_u64().unwrap());
 }
 
 #[test]

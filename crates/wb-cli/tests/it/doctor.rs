@@ -167,7 +167,8 @@ fn lines_that_cannot_be_read_and_one_that_was_cut_off_have_words() {
 #[test]
 fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let [boundary, summary] = compaction("Summary:\n1. Pending Tasks:\n - Add a cache to server.py");
+    let [boundary, summary] =
+        compaction("Summary:\n1. Pending Tasks:\n - Add a cache to server.py\n - Look at `gone.py`");
     let lines = [
         user("Please add a cache to server.py"),
         agent("m1", "I will."),
@@ -181,7 +182,21 @@ fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
         complaint["what"].as_str().unwrap().contains("the user took it back: forget the cache."),
         "{complaint}"
     );
+    assert!(complaint["what"].as_str().unwrap().contains("in 1 place: "), "{complaint}");
+    assert!(complaint["what"].as_str().unwrap().ends_with("; 2 findings in all"), "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb audit "), "{complaint}");
+}
+
+#[test]
+fn what_misleads_nobody_in_a_summary_is_counted_with_the_command_that_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [boundary, summary] = compaction("Summary:\n1. Pending Tasks:\n - Look at `gone.py`");
+    let lines = [user("Please look at server.py"), agent("m1", "I will."), boundary, summary];
+    let told = run(&["doctor", "--json"], &claude_code(folder.path(), &lines));
+    assert_eq!(told.code, 0, "{}", told.stdout);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let note = told["notes"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert!(note.contains("has 1 finding, and") && note.contains(": wb audit "), "{note}");
 }
 
 #[test]

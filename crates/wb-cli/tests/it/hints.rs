@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -122,12 +123,50 @@ fn a_full_disk_is_told() {
     let (error, hint) = refused(&["compact", SESSION, "--force", "-q", "-o", "/dev/full"]);
     assert_eq!(error, "/dev/full: no room is left there");
     assert_eq!(hint, "free some space, or name a file on another disk");
-    let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wb"));
-    let done = command.args(["man"]).stdout(full).output().unwrap();
-    let told = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error: standard output: no space left on device\nhint: "), "{told}");
+    for line in FAR_LINES {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let (code, told) = run_into(full.into(), line);
+        assert_eq!(code, Some(1), "wb {line}: {told}");
+        assert!(
+            told.starts_with("error: standard output: no space left on device\nhint: "),
+            "wb {line}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_is_told_nothing() {
+    for line in FAR_LINES {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(run_into(writer.into(), line), (Some(0), String::new()), "wb {line}");
+    }
+}
+
+/// Commands that write in different ways.
+const FAR_LINES: [&str; 6] = [
+    "man",
+    "formats",
+    "weigh --json fixtures/sessions/flaky-checkout.jsonl",
+    "--help",
+    "hook",
+    "hook --schema",
+];
+
+/// Runs a command whose standard output goes to a place, and returns its exit code and what it tells.
+fn run_into(place: Stdio, line: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let line = line.split(' ');
+    let done = command
+        .args(line)
+        .env_clear()
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(place)
+        .output()
+        .unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
 }
 
 #[test]

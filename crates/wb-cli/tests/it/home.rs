@@ -21,13 +21,15 @@ pub(crate) fn scopes(host: &str) -> &'static [&'static str] {
 pub(crate) struct Home {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) wb: PathBuf,
+    /// The folder below it in which it runs.
+    pub(crate) project: PathBuf,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
-        Self { folder, wb: env!("CARGO_BIN_EXE_wb").into() }
+        Self { folder, wb: env!("CARGO_BIN_EXE_wb").into(), project: "project".into() }
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -62,7 +64,7 @@ impl Home {
         let mut command = Command::new(&self.wb);
         let output = command
             .args(line.split_whitespace())
-            .current_dir(self.path("project"))
+            .current_dir(self.folder.path().join(&self.project))
             .env_clear()
             .env("HOME", self.folder.path())
             .envs(variables.iter().copied())

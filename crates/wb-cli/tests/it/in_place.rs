@@ -66,6 +66,8 @@ fn a_session_is_compacted_by_appending_undone_and_redone() {
     assert!(after.starts_with(&place.before) && after.len() > place.before.len());
     let weighed = json_of(&place.run(&["weigh", "--json"]));
     assert_eq!(weighed["messages"], done["messages_after"]);
+    let [told, found] = [&done["tokens_after"], &weighed["tokens"]].map(|it| it.as_u64().unwrap());
+    assert!(told.abs_diff(found) * 500 < found, "what was told is what is found: {told} {found}");
 
     // What wb wrote itself just now is no agent at work.
     let undone = json_of(&place.run(&["undo", "--json"]));

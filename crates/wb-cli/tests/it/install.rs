@@ -273,6 +273,36 @@ fn keys_in_settings_are_not_shown_with_the_copy() {
 }
 
 #[test]
+fn in_a_folder_of_a_repository_it_goes_where_the_agent_looks_for_it() {
+    for (host, folder) in [
+        ("claude-code", "sub/.claude/"),
+        ("codex", ".codex/"),
+        ("opencode", ".opencode/"),
+        ("pi", "sub/.pi/"),
+    ] {
+        let mut home = Home::new();
+        home.lay("project/.git/HEAD", "");
+        home.project = "project/sub".into();
+        fs::create_dir(home.path("project/sub")).unwrap();
+        let root = home.path("project").canonicalize().unwrap().join(folder);
+        let shown = home.json(&format!("install {host} --project --dry-run"));
+        let files = shown["changes"].as_array().unwrap();
+        assert!(files.iter().all(|it| Path::new(it["file"].as_str().unwrap()).starts_with(&root)), "{shown}");
+        let told = shown["notes"].to_string();
+        assert_eq!(
+            told.contains("the folder that it is started in alone"),
+            folder.starts_with("sub"),
+            "{told}"
+        );
+        home.done(&format!("install {host} --project"));
+        let check = home.run(&format!("install --check {host}")).stdout;
+        assert!(check.contains("this project: "), "{check}");
+        home.done(&format!("uninstall {host} --project"));
+        assert_eq!(home.files().len(), 1, "{:?}", home.files());
+    }
+}
+
+#[test]
 fn gemini_cli_reads_no_plug_ins_of_a_project() {
     for line in ["install gemini-cli --project", "uninstall gemini-cli --project"] {
         let error = Home::new().refused(line);

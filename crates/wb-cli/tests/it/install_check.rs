@@ -72,6 +72,40 @@ fn codex_is_not_live_without_the_hooks_that_belong_to_its_instructions() {
 }
 
 #[test]
+fn a_check_names_the_file_of_a_plug_in_that_is_gone_or_changed() {
+    let home = Home::new();
+    home.done("install claude-code");
+    let hooks = ".claude/skills/wb-compact/hooks/hooks.json";
+    home.lay(hooks, "{}");
+    let told = wrong(&home, "claude-code");
+    assert!(told.contains("hooks/hooks.json was changed since") && !told.contains('\n'), "{told}");
+    std::fs::remove_file(home.path(hooks)).unwrap();
+    let told = wrong(&home, "claude-code");
+    assert!(told.contains("hooks/hooks.json is gone") && !told.contains('\n'), "{told}");
+    home.done("install claude-code");
+    std::fs::remove_file(home.path(".claude/skills/wb-compact/hooks/register.ts")).unwrap();
+    assert!(wrong(&home, "claude-code").contains("it is gone, and the rest"));
+}
+
+#[test]
+fn a_check_says_where_it_runs_more_than_once_and_what_takes_one_out() {
+    let notes = |home: &Home, host: &str| {
+        home.json(&format!("install --check {host}"))["hosts"][0]["notes"].to_string()
+    };
+    let home = Home::new();
+    home.done("install pi");
+    assert_eq!(notes(&home, "pi"), "[]");
+    home.done("install pi --project");
+    let told = notes(&home, "pi");
+    assert!(told.contains("2 times") && told.contains("wb uninstall pi --project takes"), "{told}");
+    home.done("install claude-code");
+    home.done("install claude-code --hooks");
+    let told = notes(&home, "claude-code");
+    assert!(told.contains("wb uninstall claude-code takes") && told.contains("then install"), "{told}");
+    assert!(home.done("install --check claude-code").contains("note: wb runs 2 times"));
+}
+
+#[test]
 fn a_project_of_claude_code_is_live_once_it_is_trusted() {
     let home = Home::new();
     home.done("install claude-code --project");
@@ -203,6 +237,21 @@ fn a_check_names_settings_that_can_no_more_be_read() {
 }
 
 #[test]
+fn settings_at_the_root_of_the_repository_count_where_the_agent_reads_them() {
+    let mut home = Home::new();
+    home.lay("project/.git/HEAD", "");
+    home.lay("project/sub/x", "");
+    home.project = "project/sub".into();
+    for (host, path, counts) in
+        [("opencode", "project/opencode.json", true), ("pi", "project/.pi/settings.json", false)]
+    {
+        home.done(&format!("install {host}"));
+        home.lay(path, "{ broken");
+        assert_eq!(wrong(&home, host).contains("no JSON"), counts, "{host}");
+    }
+}
+
+#[test]
 fn hooks_whose_wb_is_gone_are_not_live() {
     let home = Home::new();
     home.done("install claude-code --hooks");
@@ -240,6 +289,23 @@ fn a_claude_code_of_an_older_line_is_told_as_such() {
         assert!(!noted("install claude-code").contains("may not know"), "{version}");
         assert_eq!(home.run_with_path("install --check claude-code").code, 0, "{version}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_the_plug_in_runs_has_to_be_on_the_path() {
+    let home = Home::new();
+    let words = "it runs node, which is not on the PATH";
+    let told = |home: &Home, line: &str| {
+        let answer = home.run_with_path(line);
+        (answer.code, answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
+    };
+    assert_eq!(told(&home, "install gemini-cli"), (0, true));
+    assert!(!home.run_with_path("install gemini-cli").stdout.contains("now reads"));
+    assert_eq!(told(&home, "install --check gemini-cli"), (3, true));
+    lay_program(&home, "node", "v22.0.0");
+    assert_eq!(told(&home, "install gemini-cli"), (0, false));
+    assert_eq!(told(&home, "install --check gemini-cli"), (0, false));
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -238,4 +239,39 @@ fn what_an_older_layout_would_become_is_shown_although_it_is_not_written() {
     assert!(error.contains("version 1 of the layout of pi"), "{error}");
     assert!(hint.starts_with("open the session in its agent once"), "{hint}");
     assert_eq!(fs::read(odd.path("old.jsonl")).unwrap(), old);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_read_is_an_error_with_its_path() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let odd = Odd::new();
+    let mode = |name: &str, mode| {
+        fs::set_permissions(odd.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir_all(odd.path("all/shut")).unwrap();
+    fs::copy(odd.path("s.jsonl"), odd.path("all/s.jsonl")).unwrap();
+    mode("", 0o755);
+    mode("all/shut", 0o000);
+    let is_root = odd.path("all/shut").read_dir().is_ok();
+    let weigh = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wb"));
+        command.arg("weigh").arg(odd.path(name)).env_clear();
+        if is_root {
+            command.uid(65_534);
+        }
+        command.output()
+    };
+    // Another user may be kept from the program itself.
+    if let Ok(shut) = weigh("all/shut") {
+        let text = String::from_utf8(shut.stderr).unwrap();
+        assert!(text.contains("all/shut: may not be read\nhint: "), "{text}");
+        assert_eq!((shut.status.code(), shut.stdout.len(), text.matches("error").count()), (Some(1), 0, 1));
+        let all = weigh("all").unwrap();
+        assert_eq!(all.status.code(), Some(1));
+        assert!(String::from_utf8(all.stdout).unwrap().contains("1 session"));
+        assert!(String::from_utf8(all.stderr).unwrap().contains("all/shut: may not be read\nhint: "));
+    }
+    mode("all/shut", 0o755);
 }

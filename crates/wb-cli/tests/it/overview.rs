@@ -34,6 +34,23 @@ fn machines_are_told_what_was_found_and_where_it_was_looked_for() {
 }
 
 #[test]
+fn a_folder_of_an_agent_that_cannot_be_listed_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    lay(&home.path().join(".pi/agent/sessions/a/s.jsonl"));
+    fs::create_dir(home.path().join(".codex")).unwrap();
+    fs::write(home.path().join(".codex/sessions"), "no folder").unwrap();
+    let told = wb_in(home.path(), &[], &[""; 0], b"");
+    assert_eq!(told.code, 1, "{}", told.stdout);
+    assert!(told.stdout.starts_with("1 session "), "{}", told.stdout);
+    assert!(told.stderr.contains(".codex/sessions: ") && told.stderr.contains("\nhint: "), "{}", told.stderr);
+    let json = wb_in(home.path(), &[], &["--json"], b"");
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    let errors: Vec<bool> =
+        json["places"].as_array().unwrap().iter().map(|it| it["error"].is_object()).collect();
+    assert_eq!(errors, [false, false, true, false]);
+}
+
+#[test]
 fn only_the_five_newest_are_read() {
     let home = tempfile::tempdir().unwrap();
     for n in 0..7 {

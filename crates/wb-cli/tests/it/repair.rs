@@ -321,6 +321,24 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
 }
 
 #[test]
+fn what_is_written_to_another_file_is_said_also_where_nothing_was_to_be_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Path::new("fixtures/sessions/hello.jsonl");
+    for (words, is_on_stdout) in [(&["repair"][..], true), (&["convert", "--to", "native"], false)] {
+        let out = folder.path().join(words[0]);
+        let told = run(&[words, &["-o", out.to_str().unwrap()]].concat(), file);
+        let text = if is_on_stdout { &told.stdout } else { &told.stderr };
+        assert!(text.ends_with(&format!("\nwritten to: {}\n", out.display())), "{text}");
+        assert!(out.is_file());
+        let told = run(&[words, &["-o", "-"]].concat(), file);
+        assert!(!told.stderr.contains("written to"), "{}", told.stderr);
+    }
+    let (copy, whole) = (folder.path().join("repair"), crate::support::root().join(file));
+    assert_eq!(std::fs::read(copy).unwrap(), std::fs::read(whole).unwrap());
+    assert!(!run(&["repair"], file).stdout.contains("written to"));
+}
+
+#[test]
 fn a_session_becomes_a_new_one_of_another_agent() {
     let folder = tempfile::tempdir().unwrap();
     for target in ["claude-code", "codex", "pi"] {

@@ -1,0 +1,90 @@
+//! `cargo xtask dist`: how large the program is that users install, and how long an agent waits for it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{e2e, judged};
+
+/// Builds the program as users install it.
+const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
+/// Times a program; what times it is built as the tests are, of which most is there.
+const BENCH: &str = "bench --profile dev --workspace --all-features --bench hook --";
+/// The most bytes of the program.
+const MOST_BYTES: u64 = 6_000_000;
+/// How many times a limit the quickest run may take where other programs use the machine too.
+const PATIENCE: f64 = 2.0;
+
+/// Prints size and times, and fails above the limits.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    cargo(root, &BUILD.split(' ').collect::<Vec<_>>())?;
+    let cache = e2e::cache()?;
+    let program = cache.with_file_name("dist").join("wb");
+    let program = program.to_str().ok_or("the target directory is no text")?;
+    let told = cargo(root, &BENCH.split(' ').chain([program]).collect::<Vec<_>>())?;
+    println!("{told}");
+    judged("dist", &findings(&told))
+}
+
+/// Runs cargo and returns what it prints.
+fn cargo(root: &Path, words: &[&str]) -> Result<String, String> {
+    let line = words.join(" ");
+    println!("$ cargo {line}");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(words).current_dir(root).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| format!("cargo {line}: {error}"))?;
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(told) } else { Err(format!("{told}\ncargo {line}: {}", output.status)) }
+}
+
+/// Returns what is above its limit, or is not told.
+fn findings(told: &str) -> Vec<String> {
+    let size = told
+        .lines()
+        .find_map(|line| line.strip_prefix("The program has ")?.split(' ').next()?.parse::<u64>().ok());
+    let mut found = match size {
+        Some(n) if n <= MOST_BYTES => Vec::new(),
+        Some(n) => vec![format!("the program has {n} bytes, and its limit is {MOST_BYTES}")],
+        None => vec!["the size of the program is not told".to_owned()],
+    };
+    let rows: Vec<_> = told.lines().filter_map(row).collect();
+    if rows.len() < 2 {
+        found.push(format!("{} rows of times where two were awaited", rows.len()));
+    }
+    found.extend(rows.into_iter().filter(|(_, least, limit)| *least > PATIENCE * limit).map(|(n, least, limit)| {
+        format!("of {n} messages the quickest run took {least} ms, and {PATIENCE} times its limit of {limit} ms is held")
+    }));
+    found
+}
+
+/// Reads a row: the number of messages, and in milliseconds the quickest run and the limit.
+fn row(line: &str) -> Option<(u32, f64, f64)> {
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [_, n_messages, _, _, least, .., limit, _] = cells[..] else { return None };
+    let ms = |cell: &str| cell.strip_suffix(" ms")?.parse().ok();
+    Some((n_messages.parse().ok()?, ms(least)?, ms(limit)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the benchmark prints, with these figures.
+    fn told(least: &str, size: u64) -> String {
+        format!(
+            "| messages | bytes asked | runs | least | median | most | limit |\n|---:|---:|---:|---:|---:|---:|---:|\n\
+             | 500 | 1210714 | 11 | {least} ms | 90.0 ms | 99.0 ms | 40 ms |\n\
+             | 10000 | 24237526 | 11 | 337.3 ms | 359.8 ms | 407.8 ms | 400 ms |\n\nThe program has {size} bytes.\n"
+        )
+    }
+
+    #[test]
+    fn what_is_above_its_limit_is_found() {
+        assert_eq!(findings(&told("80.0", 6_000_000)), Vec::<String>::new());
+        let slow = findings(&told("80.1", 6_000_000));
+        assert!(slow.len() == 1 && slow[0].contains("500 messages"), "{slow:?}");
+        let large = findings(&told("26.7", 6_000_001));
+        assert!(large.len() == 1 && large[0].contains("6000001 bytes"), "{large:?}");
+        assert_eq!(findings("nothing").len(), 2);
+    }
+}
