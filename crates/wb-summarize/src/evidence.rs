@@ -1,7 +1,7 @@
 //! The lines that a reader will need again: the last one of each name, ranked by who used the name and how lately.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
 use wb_message::pairing::{KeyHasher, id_key};
@@ -54,9 +54,8 @@ pub(crate) fn evidence(
         names_told: names(told).into_iter().map(id_key).collect(),
         left: max_bytes.saturating_sub(for_names + EXCERPTS.len() + 1),
         left_for_names: for_names.min(max_bytes).saturating_sub(NAMES.len() + 1),
-        sources: BTreeMap::new(),
+        sources: Vec::new(),
         known: Keys::default(),
-        lines: Vec::new(),
         bare: Vec::new(),
     };
     for named in mentions.ranked() {
@@ -67,20 +66,29 @@ pub(crate) fn evidence(
             break;
         }
     }
-    choice.written(mentions)
+    choice.written()
 }
 
 /// Texts that are known, by their keys.
 type Keys = HashSet<u64, BuildHasherDefault<KeyHasher>>;
 
-/// Which message, and which source in it, a line stands in.
-type Place = (u32, u16);
-/// What lines come from: a file or a command, by its label, or what somebody said at a place.
-type Source<'a> = (&'a str, Option<Place>);
+/// Lines of one source: of a file or a command, or what somebody said at a place.
+struct Source<'a> {
+    label: &'a str,
+    /// The place of the last one.
+    last: (u32, u16),
+    lines: Vec<Named<'a>>,
+}
 
-fn source<'a>(mentions: &'a Mentions, named: &Named<'_>) -> Source<'a> {
-    let label = mentions.label_of(named);
-    (label, label.starts_with("the ").then(|| named.place()))
+impl Source<'_> {
+    /// Tells whether a line is of it.
+    fn holds(&self, label: &str, named: &Named<'_>) -> bool {
+        let is_said = label.starts_with("the ");
+        self.label == label
+            && !label.is_empty()
+            && !named.is_call()
+            && (!is_said || self.last == named.place())
+    }
 }
 
 /// The lines that are chosen, and the names without a line.
@@ -89,10 +97,9 @@ struct Choice<'a> {
     names_told: Keys,
     left: usize,
     left_for_names: usize,
-    /// What lines come from, with the place of the last line from there.
-    sources: BTreeMap<Source<'a>, Place>,
+    /// The lines by what they come from; a call stands alone.
+    sources: Vec<Source<'a>>,
     known: Keys,
-    lines: Vec<Named<'a>>,
     bare: Vec<&'a str>,
 }
 
@@ -128,59 +135,66 @@ impl<'a> Choice<'a> {
     }
 
     fn take_line(&mut self, mentions: &'a Mentions, named: Named<'a>, line: &'a str) -> bool {
-        let of = source(mentions, &named);
-        let source = match named.is_call() {
-            true => CALLED.len(),
-            false if self.sources.contains_key(&of) => GAP.len(),
-            false => SEEN.len() + of.0.len() + 2,
+        let label = mentions.label_of(&named);
+        let source = self.sources.iter_mut().find(|source| source.holds(label, &named));
+        let for_source = match &source {
+            _ if named.is_call() => CALLED.len(),
+            Some(_) => GAP.len(),
+            None => SEEN.len() + label.len() + 2,
         };
-        let n_bytes = line.len() + "\n   ".len() + source;
+        let n_bytes = line.len() + "\n   ".len() + for_source;
         if n_bytes > self.left {
             return false;
         }
         self.left -= n_bytes;
-        if !named.is_call() {
-            let last = self.sources.entry(of).or_default();
-            *last = named.place().max(*last);
-        }
         self.known.insert(id_key(line));
         self.names_told.extend(names(line).into_iter().map(id_key));
-        self.lines.push(named);
+        let last = named.place();
+        if let Some(source) = source {
+            source.last = source.last.max(last);
+            source.lines.push(named);
+        } else {
+            let label = if named.is_call() { "" } else { label };
+            self.sources.push(Source { label, last, lines: vec![named] });
+        }
         true
     }
 
-    fn written(self, mentions: &'a Mentions) -> String {
-        let last = |named: &Named<'a>| {
-            let last = self.sources.get(&source(mentions, named)).filter(|_| !named.is_call());
-            last.copied().unwrap_or(named.place())
-        };
-        let mut lines: Vec<_> = self.lines.iter().map(|named| (last(named), named)).collect();
-        lines.sort_by_key(|(last, named)| (*last, named.place(), Reverse(named.from_end)));
-        let (mut out, mut before) = (String::new(), None::<(Place, &Named<'_>)>);
-        if !lines.is_empty() {
+    fn written(mut self) -> String {
+        let mut out = String::new();
+        if !self.sources.is_empty() {
             out.extend(["\n", EXCERPTS]);
         }
-        for (last, named) in lines {
-            let line = named.line.unwrap_or_default();
-            if named.is_call() {
-                out.extend(["\n", CALLED, line]);
-                continue;
-            }
-            let above = before.filter(|(of, _)| *of == last).map(|(_, above)| above);
-            if above.is_none() {
-                out.extend(["\n", SEEN, mentions.label_of(named), ":"]);
-            }
-            let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
-            let gap = if above.is_none_or(follows) { "" } else { GAP };
-            // In lists of changed files one blank tells something.
-            let blank = if named.indent == 1 { " " } else { "" };
-            out.extend(["\n  ", gap, blank, line]);
-            before = Some((last, named));
+        self.sources.sort_unstable_by_key(|source| (source.last, !source.label.is_empty()));
+        for mut source in self.sources {
+            source.lines.sort_unstable_by_key(|named| (named.place(), Reverse(named.from_end)));
+            push_lines(&mut out, &source);
         }
         if !self.bare.is_empty() {
             out.extend(["\n", NAMES, &self.bare.join(BETWEEN_NAMES)]);
         }
         out
+    }
+}
+
+/// Writes the lines of a source below its label.
+fn push_lines(out: &mut String, source: &Source<'_>) {
+    if !source.label.is_empty() {
+        out.extend(["\n", SEEN, source.label, ":"]);
+    }
+    let mut before = None::<&Named<'_>>;
+    for named in &source.lines {
+        let line = named.line.unwrap_or_default();
+        if named.is_call() {
+            out.extend(["\n", CALLED, line]);
+            continue;
+        }
+        let follows = |above: &Named<'_>| above.place() == named.place() && above.is_above(named);
+        let gap = if before.is_none_or(follows) { "" } else { GAP };
+        // In lists of changed files one blank tells something.
+        let blank = if named.indent == 1 { " " } else { "" };
+        out.extend(["\n  ", gap, blank, line]);
+        before = Some(named);
     }
 }
 

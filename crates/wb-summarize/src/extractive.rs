@@ -339,10 +339,13 @@ impl<'a> LocalDigest<'a> {
     /// Returns what was run in a turn, and said on the way, in order.
     fn steps<'t>(&self, turn: &'t Turn, age: usize) -> Vec<Step<'t>> {
         let is_new = age < WHOLE_TURNS;
-        let runs = turn.runs.iter().filter(|run| is_new || run.tells).map(Step::Run);
-        let remarks = turn.remarks.iter().filter(|_| is_new || turn.said.is_empty()).map(Step::Remark);
-        let mut steps: Vec<_> = runs.chain(remarks).filter(|step| !self.is_shown(step.at())).collect();
-        steps.sort_by_key(Step::at);
+        let runs = turn.runs.iter().filter(|run| (is_new || run.tells) && !self.is_shown(run.at));
+        let mut steps: Vec<Step<'t>> = runs.map(Step::Run).collect();
+        let is_told = |remark: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(remark.at);
+        for remark in turn.remarks.iter().filter(is_told) {
+            let at = steps.partition_point(|step| step.at() < remark.at);
+            steps.insert(at, Step::Remark(remark));
+        }
         steps
     }
 

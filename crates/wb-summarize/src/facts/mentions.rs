@@ -355,7 +355,7 @@ impl Mentions {
                     rest.select_nth_unstable_by(n, by_rank);
                 }
                 let n = n.min(rest.len());
-                rest[..n].sort_unstable_by(by_rank);
+                rest[..n].sort_by(by_rank);
                 n_sorted += n;
             }
             let mention = order.get(next)?;
