@@ -47,6 +47,11 @@ pub(crate) fn both_ends(text: &str, max_chars: usize) -> String {
     let last = after.len() - sentence_starts(after).last().unwrap_or(0);
     let most = (max_chars / 2).max(Some(last).filter(|last| *last <= max_chars / 3 * 2).unwrap_or(0));
     let end = ending(after, most);
+    let is_inside = after[..after.len() - end.len()].ends_with(|c: char| c.is_ascii() && c != ' ');
+    if is_inside && !end.contains(' ') {
+        // The end of a word alone would be read as what its start tells of.
+        return one_line(&line, max_chars);
+    }
     let start = beginning(before, max_chars - end.chars().count() - GAP.chars().count() - 2);
     [start, GAP, end].join(" ")
 }
@@ -107,6 +112,10 @@ mod tests {
         check(text, 64, "The importer skips … Still open: the writer keeps a stale lock.");
         check(text, 45, "The importer skips … keeps a stale lock.");
         check(text, 30, "The importer skips blank line…");
+        let path =
+            ["- Removed the hook", &" and the runner".repeat(3), ". - Untouched: ", &"a/".repeat(40), "b.rs"]
+                .concat();
+        check(&path, 60, "- Removed the hook and the runner and the runner and the ru…");
         let short = ["All of it is done, as you wanted it. ".repeat(4).as_str(), "Push?"].concat();
         check(&short, 60, "All of it is done, as you … done, as you wanted it. Push?");
         let cut = format!("The first half. {}{CLIP_MARK}{}Next: c.", "a ".repeat(30), "b ".repeat(30));

@@ -16,8 +16,8 @@ use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Run, Turn};
 use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, ARROW, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED, NO_TASKS, READ,
-    REMARK, REPLY, TO, TURN,
+    ALL_DONE, ANSWER, ARROW, ASKED_SINCE, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED,
+    NO_TASKS, READ, REMARK, REPLY, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::words::short_answers::is_answer;
@@ -210,7 +210,10 @@ impl<'a> LocalDigest<'a> {
             out.add(Section::Plan, task_line(task));
         }
         if !listed.is_empty() && listed.iter().all(is(TaskState::Done)) {
-            out.add(Section::Plan, ALL_DONE);
+            let asked_at = self.requests().next_back().map(|turn| turn.start);
+            let is_old =
+                self.facts.ledger().tasks_at.is_some_and(|at| asked_at.is_some_and(|asked| at < asked));
+            out.add(Section::Plan, [ALL_DONE, if is_old { ASKED_SINCE } else { "" }, "."].concat());
         }
         for task in dropped.into_iter().rev() {
             out.add(Section::Plan, task_line(task));

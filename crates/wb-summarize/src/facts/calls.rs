@@ -15,6 +15,9 @@ pub(super) const LABEL_CHARS: usize = 100;
 
 /// Arguments that tell what a tool was asked for which takes neither a path nor a command.
 const ASKED_KEYS: [&str; 4] = ["pattern", "query", "url", "description"];
+/// Arguments that tell how something is run, and nothing of what.
+const HOW_KEYS: [&str; 7] =
+    ["workdir", "cwd", "timeout", "timeout_ms", "yield_time_ms", "max_output_tokens", "output_mode"];
 /// Lines of an edit that are looked for among those that are kept, and the bytes of one at the least.
 const MOST_REPLACED: usize = 100;
 const LEAST_LINE_BYTES: usize = 6;
@@ -134,7 +137,8 @@ pub(super) fn write_line(out: &mut String, value: &Value) {
     }
     match value {
         Value::Object(map) => {
-            for (nth, (key, value)) in map.iter().enumerate() {
+            let tells = |(key, _): &(&String, &Value)| !HOW_KEYS.contains(&key.as_str());
+            for (nth, (key, value)) in map.iter().filter(tells).enumerate() {
                 out.extend([if nth > 0 { ", " } else { "" }, key, ": "]);
                 write_line(out, value);
             }

@@ -193,7 +193,7 @@ impl Mentions {
                 let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
             }
-            if at.start - start < LINE_BYTES {
+            if at.start - start < LINE_BYTES && !is_blob_line(line.text) {
                 self.note(&text[at], line, &mut kept, by);
             }
         }
@@ -388,6 +388,11 @@ impl Mentions {
         let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
         at.map_or("", |at| self.at(self.labels[at].1))
     }
+}
+
+/// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
+fn is_blob_line(line: &str) -> bool {
+    line.strip_prefix("index ").is_some_and(|rest| rest.contains(".."))
 }
 
 /// A line of a text, and where it stands there.

@@ -19,6 +19,7 @@ use crate::outcome::Reported;
 use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
+use crate::words::remarks::announces;
 use crate::words::short_answers::is_answer;
 use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
@@ -201,7 +202,7 @@ impl Facts {
         }
         let is_end = self.label_calls(content, vocabulary);
         for text in content.iter().filter_map(Block::as_text) {
-            for line in text.lines().filter(|line| is_decision(line)) {
+            for line in text.lines().filter(|line| is_decision(line) && !announces(line)) {
                 let turn = format!("turn {}", self.turns.current().number);
                 self.decide(&turn, line, at);
             }

@@ -70,7 +70,9 @@ const THINGS: [&str; 7] = ["nothing", "everything", "something", "anything", "ex
 pub(crate) fn remark(text: &str) -> Option<String> {
     let mut out = String::new();
     let tells = |sentence: &str| sentence.len() >= LEAST_BYTES && !announces(sentence);
-    for sentence in sentences(text).into_iter().map(|it| it.text).filter(|it| tells(it)) {
+    // Items of a list say little without what introduces them.
+    let prose = sentences(text).into_iter().filter(|it| !it.in_item).map(|it| it.text);
+    for sentence in prose.filter(|it| tells(it)) {
         if out.is_empty() {
             out = one_line(sentence, REMARK_BYTES);
             continue;
@@ -78,14 +80,14 @@ pub(crate) fn remark(text: &str) -> Option<String> {
         if out.len() + sentence.len() > REMARK_BYTES {
             break;
         }
-        out.push_str(if out.ends_with(['.', '!', ':', '。', '！', ')']) { " " } else { "; " });
+        out.push(' ');
         out.push_str(&one_line(sentence, REMARK_BYTES));
     }
     (!out.is_empty()).then_some(out)
 }
 
 /// Tells of a sentence that says what comes next, asks, or introduces what follows it.
-fn announces(sentence: &str) -> bool {
+pub(crate) fn announces(sentence: &str) -> bool {
     let words = sentence.trim_matches(|c: char| !c.is_alphanumeric() && !":?：？".contains(c));
     if words.ends_with([':', '?', '：', '？']) || words.starts_with("现在") {
         return true;
@@ -129,10 +131,7 @@ mod tests {
                 "Good. Clippy only complains about tests/old.rs. Next I look at the writer.",
                 Some("Clippy only complains about tests/old.rs."),
             ),
-            (
-                "It does two things:\n- counts lines that are blank\n- skips them while it writes",
-                Some("counts lines that are blank; skips them while it writes"),
-            ),
+            ("It does two things:\n- counts lines that are blank\n- skips them while it writes", None),
             ("现在检查下 web 端是否有测试框架和相关测试文件。", None),
         ] {
             assert_eq!(remark(text).as_deref(), expected, "{text}");
