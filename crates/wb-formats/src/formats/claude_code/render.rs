@@ -89,7 +89,10 @@ impl<'a> Renderer<'a> {
             matches!(item, Item::Same(at) if *at == n) && !self.view.provenance.is_altered(n)
         };
         let is_result = |item: &Item<'_>| matches!(item, Item::New(Message::ToolResult { .. }));
-        let is_at_end = tip.is_some() && self.lines.last().and_then(|lines| lines.last()) == tip.as_ref();
+        // A line that names the one before would part lines that name none.
+        let is_at_end = self.rows.has_links
+            && tip.is_some()
+            && self.lines.last().and_then(|lines| lines.last()) == tip.as_ref();
         let is_all = is_at_end && all.iter().enumerate().all(stays);
         (is_all && !new.is_empty() && new.iter().all(is_result)).then_some(new)
     }
