@@ -48,8 +48,12 @@ pub fn repair(
         return Ok(SessionRepair { messages: view.messages.clone(), ..SessionRepair::default() });
     }
     let on = |document, view: &View| patched(document, conversation, view, dialects, stamp);
-    if !is_refused(&violations, "call-repeated") {
-        return on(document, view);
+    let plain = on(document, view);
+    // What goes between two answers of the model makes one of them, in which no id may stand twice.
+    let is_doubled = |found: &[Violation]| is_refused(found, "call-repeated");
+    let comes_up = |it: &SessionRepair| is_doubled(&violations_of(&it.messages, dialects));
+    if !is_doubled(&violations) && !plain.as_ref().is_ok_and(comes_up) {
+        return plain;
     }
     // Only calls that have ids of their own can each be answered.
     match with_ids(document, conversation, view) {
@@ -58,7 +62,7 @@ pub fn repair(
             patched.changes.changes.splice(0..0, ids.changes);
             Ok(patched)
         }
-        Err(why) => Ok(SessionRepair { not_held: Some(why), ..on(document, view)? }),
+        Err(why) => Ok(SessionRepair { not_held: Some(why), ..plain? }),
     }
 }
 

@@ -197,7 +197,7 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
 }
 
 #[test]
-fn what_stays_is_not_kept_behind_a_copied_attachment() {
+fn what_stays_is_not_kept_behind_a_copied_attachment_which_does_not_end_a_session() {
     let line = |id: &str, parent: &str, kind: &str, field: &str, value: Value| json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, field: value });
     let by = |role: &str, content: Value| json!({ "id": "msg_1", "role": role, "content": content });
     let memory = || {
@@ -207,14 +207,16 @@ fn what_stays_is_not_kept_behind_a_copied_attachment() {
     };
     let orphan = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
     let look = json!([orphan, { "type": "text", "text": "look" }]);
-    let bytes = lines(&[
-        line("u1", "", "user", "message", by("user", look)),
-        memory(),
-        line("u2", "x1", "user", "message", by("user", json!("and hurry"))),
-        memory(),
-        line("a1", "u2", "assistant", "message", by("assistant", json!("Seen."))),
-    ]);
-    assert_eq!(open(&bytes).unwrap().messages[1..], is_mended_as_planned(bytes));
+    let look = line("u1", "", "user", "message", by("user", look));
+    let said = |id, parent, kind, text: &str| line(id, parent, kind, "message", by(kind, json!(text)));
+    let mut failed = said("a1", "x1", "assistant", "API Error");
+    failed["isApiErrorMessage"] = true.into();
+    let goes_on = [said("u2", "x1", "user", "and hurry"), memory(), said("a1", "u2", "assistant", "Seen.")];
+    for (behind, n_messages) in [(&goes_on[..], 5), (&[failed, memory()], 3)] {
+        let bytes = lines(&[&[look.clone(), memory()], behind].concat());
+        let before = open(&bytes).unwrap().messages;
+        assert_eq!((before.len(), &before[1..]), (n_messages, &*is_mended_as_planned(bytes)));
+    }
 }
 
 #[test]
@@ -412,6 +414,17 @@ fn of_calls_with_one_id_many_times_over_each_gets_one_of_its_own() {
 }
 
 #[test]
+fn a_result_that_goes_leaves_no_id_twice_in_what_is_one_answer_then() {
+    let call = || json!({ "role": "assistant", "content": "", "tool_calls": [{ "id": "c2", "type": "function", "function": { "name": "ls", "arguments": "{}" } }] });
+    let result = |id: &str| json!({ "role": "tool", "tool_call_id": id, "content": "a.rs" });
+    let user = json!({ "role": "user", "content": "Look." });
+
+    let messages = json!([user, call(), result("c1"), call(), result("c2"), user, result("c2")]);
+    let mended = is_mended_as_planned(json!({ "model": "m", "messages": messages }).to_string().into_bytes());
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c2_2", "c2"]);
+}
+
+#[test]
 fn a_call_without_an_id_and_a_name_is_left_unanswered_by_name() {
     let call = |call: Value| json!({ "functionCall": call });
     let result = json!({ "functionResponse": { "name": "ls", "response": { "output": "one" } } });
@@ -478,16 +491,4 @@ fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
     });
     let refused = why_not_mended(object.to_string().into_bytes(), "gemini-cli");
     assert!(refused.contains("a message that stands behind a later one"), "{refused}");
-}
-
-#[test]
-fn two_conversations_of_one_name_have_two() {
-    let said = |role: &str, text: &str| json!({ "role": role, "content": text });
-    let run = |text: &str| json!({ "task_id": 1, "trial": 0, "reward": 1.0, "info": {}, "traj": [said("user", text)] });
-    let document = of_parts(MemoryParts::of(json!([run("one"), run("two")]).to_string().into_bytes()));
-    assert_eq!(document.format().name(), "tau-bench");
-    let names = document.conversations().unwrap();
-    let texts: Vec<Message> =
-        names.iter().map(|name| document.view(name).unwrap().messages[0].clone()).collect();
-    assert_eq!(texts, [Message::user("one"), Message::user("two")]);
 }
