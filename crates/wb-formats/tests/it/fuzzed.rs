@@ -39,12 +39,13 @@ fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
     mended.messages
 }
 
-/// Checks that the repair of a session of this format is refused, and returns why.
-fn why_not_mended(bytes: Vec<u8>, format: &str) -> String {
-    let document = of_parts(MemoryParts::of(bytes));
+/// Checks that the repair of a session of this format is refused, and why.
+fn is_left(bytes: impl Into<Vec<u8>>, format: &str, why: &str) {
+    let document = of_parts(MemoryParts::of(bytes.into()));
     assert_eq!(document.format().name(), format);
     let view = document.view("").unwrap();
-    wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string()
+    let error = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
 }
 
 /// Returns a line of Claude Code, of a message of its own.
@@ -235,8 +236,7 @@ fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
         line("m4", "user", result()),
         line("m5", "assistant", json!([{ "type": "text", "text": "Seen." }])),
     ]);
-    let refused = why_not_mended(bytes, "droid");
-    assert!(refused.starts_with("the format droid cannot hold it: "), "{refused}");
+    is_left(bytes, "droid", "the format droid cannot hold it: ");
 }
 
 #[test]
@@ -303,8 +303,7 @@ fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
         (&[][..], "inside which another message stands"),
         (&taken_back, "inside which a message was taken back"),
     ] {
-        let refused = why_not_mended([lines(&step), lines(behind)].concat(), "kimi-code");
-        assert!(refused.contains(why), "{refused}");
+        is_left([lines(&step), lines(behind)].concat(), "kimi-code", why);
     }
 }
 
@@ -317,8 +316,7 @@ fn a_summary_of_codex_that_is_no_text_is_not_written_anew() {
         line("compacted", json!({ "message": {} })),
         line("response_item", call),
     ]);
-    let refused = why_not_mended(session, "codex");
-    assert!(refused.contains("a summary of the host without a text"), "{refused}");
+    is_left(session, "codex", "a summary of the host without a text");
 }
 
 #[test]
@@ -386,8 +384,7 @@ fn a_call_of_openhands_before_a_summary_is_left_unanswered_by_name() {
         event(2, "agent", "condensation", condensation),
         event(3, "user", "message", json!({ "content": "Go on." })),
     ]);
-    let refused = why_not_mended(events.to_string().into_bytes(), "openhands-events");
-    assert!(refused.contains("a new result before a summary"), "{refused}");
+    is_left(events.to_string(), "openhands-events", "a new result before a summary");
 }
 
 #[test]
@@ -425,6 +422,18 @@ fn a_result_that_goes_leaves_no_id_twice_in_what_is_one_answer_then() {
 }
 
 #[test]
+fn an_answer_between_replies_in_a_row_parts_none_from_its_results() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = |id: &str| json!({ "type": "toolRequest", "id": id, "toolCall": { "status": "success", "value": { "name": "ls" } } });
+    let result =
+        json!({ "type": "toolResponse", "id": "c1", "toolResult": { "status": "success", "value": [] } });
+    let look = line("user", json!({ "type": "text", "text": "Look." }));
+    let calls = ["c1", "c2"].map(|id| line("assistant", call(id)));
+    let mended = is_mended_as_planned(lines(&[&[look], &calls[..], &[line("user", result)]].concat()));
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1", "c2"]);
+}
+
+#[test]
 fn a_call_without_an_id_and_a_name_is_left_unanswered_by_name() {
     let call = |call: Value| json!({ "functionCall": call });
     let result = json!({ "functionResponse": { "name": "ls", "response": { "output": "one" } } });
@@ -434,8 +443,7 @@ fn a_call_without_an_id_and_a_name_is_left_unanswered_by_name() {
         of("model", json!([call(json!({ "name": "ls", "args": {} })), call(json!({ "text": "Go on." }))])),
         of("user", json!([result, result])),
     ]);
-    let refused = why_not_mended(contents.to_string().into_bytes(), "gemini-contents");
-    assert!(refused.contains("a new result of a call without an id and a name"), "{refused}");
+    is_left(contents.to_string(), "gemini-contents", "a new result of a call without an id and a name");
 }
 
 #[test]
@@ -476,8 +484,7 @@ fn an_event_that_goes_does_not_take_another_of_its_number_along() {
         ran,
         event(4, "action", "message", said),
     ]);
-    let refused = why_not_mended(events.to_string().into_bytes(), "openhands-events");
-    assert!(refused.contains("another event has the number of one that goes"), "{refused}");
+    is_left(events.to_string(), "openhands-events", "another event has the number of one that goes");
 }
 
 #[test]
@@ -489,6 +496,5 @@ fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
         "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z",
         "messages": [answer("g1", "One."), call, answer("g1", "One again."), gemini_user("u1", "And then?")],
     });
-    let refused = why_not_mended(object.to_string().into_bytes(), "gemini-cli");
-    assert!(refused.contains("a message that stands behind a later one"), "{refused}");
+    is_left(object.to_string(), "gemini-cli", "a message that stands behind a later one");
 }

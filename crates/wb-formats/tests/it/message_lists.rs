@@ -1,7 +1,7 @@
 //! Documents that hold lists of messages: requests, and the trajectories and logs of agents.
 
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 use wb_message::Message;
 use wb_record::MemoryParts;
 
