@@ -12,9 +12,9 @@ mod strategy;
 use serde_json::Value;
 use wb_dialect::{Dialect, Encoded, Violation};
 use wb_formats::{Document, View, dialects_of, newest, violations_of};
-use wb_message::{Block, Message};
+use wb_message::Message;
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
-use wb_testkit::laws;
+use wb_testkit::laws::said_loosely as said;
 
 pub use mutate::mutate;
 
@@ -136,27 +136,6 @@ const OF_THE_OPEN_TURN: &str = "thought-signature";
 fn refused(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
     let all = violations_of(messages, dialects).into_iter();
     all.filter(|it| it.rule != OF_THE_OPEN_TURN).collect()
-}
-
-/// Returns what messages say. Where a format has no flag for it, the text alone tells that a call failed; and answers
-/// between which nothing stands are one, as are texts of the user.
-fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
-    let mut messages = messages.to_vec();
-    for message in &mut messages {
-        if let Message::ToolResult { is_error, .. } = message {
-            *is_error = false;
-        }
-    }
-    let mut all: Vec<(String, Vec<Block>)> = Vec::new();
-    for (role, blocks) in laws::said(&messages) {
-        match all.last_mut() {
-            Some((last, before)) if *last == role && ["assistant", "user"].contains(&role.as_str()) => {
-                before.extend(blocks);
-            }
-            _ => all.push((role, blocks)),
-        }
-    }
-    all
 }
 
 fn open(bytes: &[u8]) -> Option<Box<dyn Document>> {

@@ -1,7 +1,7 @@
 //! Ids that several calls have: each later call gets an id of its own, and its result too.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 
@@ -10,56 +10,117 @@ use wb_message::{Block, Message, Pairing};
 use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
 
-/// A record in which an id is to become another.
+/// Where an id stands: a record, and which one of its places, or all of them.
+type Slot<'a> = (&'a Span, Option<usize>);
+
+/// A slot in which an id is to become another.
 struct Renamed<'a> {
-    record: &'a Span,
+    slot: Slot<'a>,
     old: &'a str,
     new: String,
 }
 
 /// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
-/// changes. Calls of one record stay as they are, and so do calls without an id.
+/// changes, and a result keeps its call. Calls without an id stay as they are, and so do calls of one record in which the
+/// id stands at more places or fewer than there are calls and results.
 pub(crate) fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
-    let mut renamed = renamed(view);
+    let mut renamed = renamed(document, view)?;
     // From the end on, so that no change moves the place of another.
-    renamed.sort_by(|one, other| other.record.cmp(one.record));
-    let records = renamed.chunk_by(|one, next| one.record == next.record);
+    renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));
+    let records = renamed.chunk_by(|one, next| one.slot.0 == next.slot.0);
     let changes: io::Result<Vec<_>> = records.map(|ids| changes(document, ids)).collect();
     Ok(ChangeSet { changes: changes?.into_iter().flatten().collect() })
 }
 
-/// Where an id stands, and the number of the last one that was made of it.
-#[derive(Default)]
-struct Seen<'a> {
-    records: HashSet<&'a Span>,
-    n: usize,
+fn renamed<'a>(document: &dyn Document, view: &'a View) -> io::Result<Vec<Renamed<'a>>> {
+    let mut taken: HashSet<String> = ids(&view.messages).map(str::to_owned).collect();
+    let mut all = Vec::new();
+    for (id, said) in said_by_id(view) {
+        let mut n = 0;
+        let groups = groups(document, id, said)?;
+        for group in groups.into_iter().filter(|group| !group.is_empty()).skip(1) {
+            if !is_written(document, id, &group)? {
+                continue;
+            }
+            let new = own_id(id, &mut n, &mut taken);
+            all.extend(group.into_iter().map(|slot| Renamed { slot, old: id, new: new.clone() }));
+        }
+    }
+    Ok(all)
 }
 
-fn renamed(view: &View) -> Vec<Renamed<'_>> {
-    let messages = &view.messages;
-    let pairing = Pairing::of(messages);
-    let mut results: HashMap<CallAt, Vec<u32>> = HashMap::new();
-    pairing.pairs().iter().for_each(|pair| results.entry(pair.call).or_default().push(pair.result));
-    let mut taken: HashSet<String> = ids(messages).map(str::to_owned).collect();
-    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
-    let mut all = Vec::new();
-    for (id, call) in calls(messages).filter(|(id, _)| !id.is_empty()) {
-        let own = records_of(view, call);
-        let before = seen.entry(id).or_default();
-        let is_apart = !before.records.is_empty() && !own.iter().any(|it| before.records.contains(it));
-        before.records.extend(&own);
-        if !is_apart {
-            continue;
+/// Returns whether an id stands in all slots of a group; some formats take the name of a tool for the id of its call.
+fn is_written(document: &dyn Document, id: &str, group: &[Slot<'_>]) -> io::Result<bool> {
+    for (record, _) in group {
+        if places(document, record, id)?.is_empty() {
+            return Ok(false);
         }
-        let new = own_id(id, &mut before.n, &mut taken);
-        let results = results.get(&call).into_iter().flatten();
-        let results = results.flat_map(|at| view.provenance.of(*at as usize)).map(|place| &place.record);
-        let mut both: Vec<&Span> = own.into_iter().chain(results).collect();
-        both.sort_unstable();
-        both.dedup();
-        all.extend(both.into_iter().map(|record| Renamed { record, old: id, new: new.clone() }));
     }
-    all
+    Ok(true)
+}
+
+/// A call or one of its results, and the records in which it stands.
+type Said<'a> = (CallAt, Vec<&'a Span>);
+
+/// Returns the calls and results of each id that several calls have, in their order.
+fn said_by_id(view: &View) -> BTreeMap<&str, Vec<Said<'_>>> {
+    let mut by_id: BTreeMap<&str, Vec<(u32, Said<'_>)>> = BTreeMap::new();
+    for (id, call) in calls(&view.messages).filter(|(id, _)| !id.is_empty()) {
+        by_id.entry(id).or_default().push((call.message, (call, records_of(view, call))));
+    }
+    by_id.retain(|_, calls| calls.len() > 1);
+    for pair in Pairing::of(&view.messages).pairs() {
+        let id = pair.call.find(&view.messages).map_or("", |(id, ..)| id);
+        if let Some(said) = by_id.get_mut(id) {
+            let records = view.provenance.of(pair.result as usize).iter().map(|place| &place.record);
+            said.push((pair.result, (pair.call, records.collect())));
+        }
+    }
+    by_id.into_iter().map(|(id, said)| (id, in_order(said))).collect()
+}
+
+fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
+    said.sort_by_key(|(at, _)| *at);
+    said.into_iter().map(|(_, said)| said).collect()
+}
+
+/// Returns the slots of an id in groups: each call with its results, and calls that have a slot in common as one.
+fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Result<Vec<Vec<Slot<'a>>>> {
+    let mut n_said: HashMap<&Span, usize> = HashMap::new();
+    said.iter().flat_map(|(_, records)| records).for_each(|record| *n_said.entry(record).or_default() += 1);
+    let mut next: HashMap<&Span, usize> = HashMap::new();
+    for (record, n) in n_said {
+        if n > 1 && places(document, record, id)?.len() == n {
+            next.insert(record, 0);
+        }
+    }
+    let mut slots: BTreeMap<CallAt, Vec<Slot<'a>>> = BTreeMap::new();
+    for (call, records) in said {
+        let slot = |record| {
+            let nth = next.get_mut(record).map(|next| std::mem::replace(next, *next + 1));
+            (record, nth)
+        };
+        slots.entry(call).or_default().extend(records.into_iter().map(slot));
+    }
+    Ok(joined(slots.into_values()))
+}
+
+/// Joins lists that have something in common, each to the first one.
+fn joined<'a>(lists: impl Iterator<Item = Vec<Slot<'a>>>) -> Vec<Vec<Slot<'a>>> {
+    let mut groups: Vec<Vec<Slot<'a>>> = Vec::new();
+    let mut known: HashMap<Slot<'a>, usize> = HashMap::new();
+    for list in lists {
+        let held: BTreeSet<usize> = list.iter().filter_map(|slot| known.get(slot).copied()).collect();
+        let into = held.first().copied().unwrap_or(groups.len());
+        groups.resize_with(groups.len().max(into + 1), Vec::new);
+        let moved: Vec<_> = held.iter().skip(1).flat_map(|at| std::mem::take(&mut groups[*at])).collect();
+        for slot in list.into_iter().chain(moved) {
+            if known.insert(slot, into) != Some(into) {
+                groups[into].push(slot);
+            }
+        }
+    }
+    groups
 }
 
 /// Returns every call with its id.
@@ -95,22 +156,30 @@ fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
 
 /// Returns the changes of one record, from its end on.
 fn changes(document: &dyn Document, ids: &[Renamed<'_>]) -> io::Result<Vec<(String, Change)>> {
-    let Some(Renamed { record, .. }) = ids.first() else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for Renamed { slot: (record, nth), old, new } in ids {
+        let places = places(document, record, old)?.into_iter().enumerate();
+        let renamed = places.filter(|(at, _)| nth.is_none_or(|nth| nth == *at));
+        all.extend(renamed.map(|(_, place)| (record, place, new)));
+    }
+    all.sort_by_key(|(_, place, _)| Reverse(place.start));
+    let change = |(record, place, new): (&&Span, Range<usize>, &String)| -> io::Result<(String, Change)> {
+        let at = record.at + place.start as u64;
+        let mut old = Vec::new();
+        document.parts().read(&record.part, at..record.at + place.end as u64, &mut old)?;
+        let new = Bytes(serde_json::Value::from(new.as_str()).to_string().into_bytes());
+        Ok((record.part.clone(), Change::Splice { at, old: Bytes(old), new }))
+    };
+    all.into_iter().map(change).collect()
+}
+
+/// Returns the places of an id in a record, in order.
+fn places(document: &dyn Document, record: &Span, id: &str) -> io::Result<Vec<Range<usize>>> {
     let mut bytes = Vec::new();
     document.parts().read(&record.part, record.range(), &mut bytes)?;
     let mut places = Vec::new();
-    for Renamed { old, new, .. } in ids {
-        let mut found = Vec::new();
-        find_ids(&bytes, old, 0, &mut found);
-        places.extend(found.into_iter().map(|place| (place, new)));
-    }
-    places.sort_by_key(|(place, _)| Reverse(place.start));
-    let change = |(place, new): (Range<usize>, &String)| Change::Splice {
-        at: record.at + place.start as u64,
-        old: Bytes(bytes[place].to_vec()),
-        new: Bytes(serde_json::Value::from(new.as_str()).to_string().into_bytes()),
-    };
-    Ok(places.into_iter().map(|place| (record.part.clone(), change(place))).collect())
+    find_ids(&bytes, id, 0, &mut places);
+    Ok(places)
 }
 
 /// Keys under which a tool and its user say what they like.

@@ -29,10 +29,13 @@ pub struct SessionRepair {
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// Calls without a result are answered, but for those of which another call of their message has the id. Results without a
-/// call and second results go, a model that speaks first gets a message of the user in front, and of calls that have one
-/// id in several turns the later ones get another. What a format cannot hold of the last two stays, with the reason; of
-/// the others it is an error. A second run changes nothing.
+/// Of calls that have one id the later ones get another, with their results. Then calls without a result are answered, but
+/// for those of which another call of their message still has the id; results without a call and second results go, and a
+/// model that speaks first gets a message of the user in front. What a format cannot hold of ids and of the user's message
+/// stays, with the reason; of the others it is an error.
+///
+/// A second run changes nothing: another id parts no result from its call, so that each call keeps the results it has,
+/// and none that is answered is answered again.
 pub fn repair(
     document: &dyn Document,
     conversation: &str,
@@ -40,14 +43,27 @@ pub fn repair(
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let dialects = dialects_of(view.format);
-    if violations_of(&view.messages, dialects).is_empty() {
+    let violations = violations_of(&view.messages, dialects);
+    if violations.is_empty() {
         return Ok(SessionRepair { messages: view.messages.clone(), ..SessionRepair::default() });
     }
-    let patched = patched(document, conversation, view, dialects, stamp)?;
-    if !is_refused(&violations_of(&patched.messages, dialects), "call-repeated") {
-        return Ok(patched);
+    let on = |document, view: &View| patched(document, conversation, view, dialects, stamp);
+    let plain = on(document, view);
+    // What goes between two answers of the model makes one of them, in which no id may stand twice.
+    let is_doubled = |found: &[Violation]| is_refused(found, "call-repeated");
+    let comes_up = |it: &SessionRepair| is_doubled(&violations_of(&it.messages, dialects));
+    if !is_doubled(&violations) && !plain.as_ref().is_ok_and(comes_up) {
+        return plain;
     }
-    Ok(renamed(document, conversation, patched))
+    // Only calls that have ids of their own can each be answered.
+    match with_ids(document, conversation, view) {
+        Ok((ids, copy)) => {
+            let mut patched = on(copy.as_ref(), &copy.view(conversation).map_err(unreadable)?)?;
+            patched.changes.changes.splice(0..0, ids.changes);
+            Ok(patched)
+        }
+        Err(why) => Ok(SessionRepair { not_held: Some(why), ..plain? }),
+    }
 }
 
 fn is_refused(violations: &[Violation], rule: &str) -> bool {
@@ -116,35 +132,22 @@ fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
     Patch::new(edits)
 }
 
-/// Repairs ids that stand twice, in the session as it is after a patch.
-fn renamed(document: &dyn Document, conversation: &str, patched: SessionRepair) -> SessionRepair {
-    match ids_after(document, conversation, &patched.changes) {
-        Ok((messages, ids)) => {
-            let mut changes = patched.changes;
-            changes.changes.extend(ids.changes);
-            SessionRepair { changes, messages, ..patched }
-        }
-        Err(why) => SessionRepair { not_held: Some(why), ..patched },
-    }
-}
-
-/// Returns the changes of ids that are wanted after other changes, and the messages as they are then.
-fn ids_after(
+/// Returns the changes after which calls have ids of their own, and the session as it is then, in memory.
+fn with_ids(
     document: &dyn Document,
     conversation: &str,
-    first: &ChangeSet,
-) -> Result<(Vec<Message>, ChangeSet), NotExpressible> {
+    view: &View,
+) -> Result<(ChangeSet, Box<dyn Document>), NotExpressible> {
     if let Some(why) = document.abilities().call_ids.why_not() {
         return Err(refused(document, why));
     }
-    let mut copy = copy(document, first)?;
-    let ids = with_own_ids(copy.as_ref(), &copy.view(conversation).map_err(unreadable)?);
-    let ids = ids.map_err(|error| unreadable(FormatError::Io(error)))?;
+    let ids = with_own_ids(document, view).map_err(|error| unreadable(FormatError::Io(error)))?;
     if ids.is_empty() {
         return Err(refused(document, "the calls that have one id stand in one record, or the id is none"));
     }
-    copy.commit(&ids).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-    Ok((copy.view(conversation).map_err(unreadable)?.messages, ids))
+    let copy = copy(document, &ids)?;
+    copy.view(conversation).map_err(unreadable)?;
+    Ok((ids, copy))
 }
 
 /// Returns a document in memory, after changes.

@@ -175,9 +175,6 @@ pub fn is_cleared(content: &[Block]) -> bool {
 /// Returns whether a compaction wrote this message or its body: a digest, a file that was given back, what stands for
 /// what was dropped, cleared or collapsed, or a body that was shortened.
 pub fn is_of_a_compaction(message: &Message) -> bool {
-    let is_cut = |text: &str| {
-        [CLIP_MARK, LINES_CUT, PREVIEW_MARK, REMOVED_IMAGE].iter().any(|mark| text.contains(mark))
-    };
     let texts =
         |content: &[Block], is: &dyn Fn(&str) -> bool| content.iter().filter_map(Block::as_text).any(is);
     match message {
@@ -188,6 +185,16 @@ pub fn is_of_a_compaction(message: &Message) -> bool {
     }
 }
 
+/// Returns whether a text holds the mark of something left out of it; each mark has one bracket that closes.
+fn is_cut(text: &str) -> bool {
+    let ends_at = |at: usize, mark: &str| {
+        let n_behind = mark.bytes().rev().take_while(|byte| *byte != b']').count();
+        text.as_bytes().get(..=at + n_behind).is_some_and(|text| text.ends_with(mark.as_bytes()))
+    };
+    let marks = [CLIP_MARK, LINES_CUT, PREVIEW_MARK, REMOVED_IMAGE];
+    memchr::memchr_iter(b']', text.as_bytes()).any(|at| marks.iter().any(|mark| ends_at(at, mark)))
+}
+
 /// Returns the body that stands for a cleared tool result.
 pub fn cleared_body() -> Vec<Block> {
     vec![Block::text(CLEARED_TOOL_RESULT)]
@@ -196,6 +203,16 @@ pub fn cleared_body() -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_left_out_of_a_text_is_found_by_its_mark() {
+        for mark in [CLIP_MARK, LINES_CUT, PREVIEW_MARK, REMOVED_IMAGE] {
+            assert!(is_cut(mark) && is_cut(&format!("a[0] é{mark}b]")), "{mark}");
+            let half = &mark[..mark.rfind(']').unwrap()];
+            assert!(!is_cut(half) && !is_cut(&format!("{half}}} ]")), "{half}");
+        }
+        assert!(!is_cut("") && !is_cut("]"));
+    }
 
     #[test]
     fn a_summary_cannot_end_its_own_frame_and_comes_back_as_it_was() {

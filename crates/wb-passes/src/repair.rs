@@ -1,6 +1,7 @@
 //! Closes the loose ends of a transcript: calls without a result, results without a call, and second results.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use wb_budget::WeighedTranscript;
@@ -37,7 +38,8 @@ pub enum OrphanPolicy {
 /// Answers calls without a result, and drops or wraps results without a call and second results, which are orphans too.
 ///
 /// A call is answered by an error result of [`INTERRUPTED`], right after its message and the results that follow
-/// it, in the order of the calls. If a call of the same id in the same message has a later answer, it is
+/// it, in the order of the calls. Where that would part an earlier call from its result, it is answered behind all the
+/// replies and results in a row, which providers get as one reply and its results. If a call of the same id in the same message has a later answer, it is
 /// answered right after that one, for results of equal ids answer first-in first-out.
 ///
 /// A result that stands too late, after a user message, answers its call anyway and stays where it is. A user message in
@@ -131,11 +133,16 @@ impl Repair {
     fn answers(self, messages: &[&Message], pairing: &Pairing) -> Vec<(usize, Message)> {
         let twins = last_answers(messages, pairing);
         let mut answers = Vec::with_capacity(pairing.dangling().len());
+        let mut row = Row::default();
         for calls in pairing.dangling().chunk_by(|one, next| one.message == next.message) {
             let at = calls[0].message as usize;
             if self.in_flight || pairing.in_flight() != Some(at) {
                 let end = end_of_results(messages, pairing, at);
-                answers.extend(calls.iter().filter_map(|call| answer(*call, end, messages, &twins)));
+                let behind = if pairing.is_legal(end) { end } else { row.end(messages, pairing, end) };
+                answers.extend(calls.iter().filter_map(|call| {
+                    let place = if row.is_last(*call, messages) { behind } else { end };
+                    answer(*call, place, messages, &twins)
+                }));
             }
         }
         answers
@@ -156,6 +163,36 @@ impl Repair {
         done.dropped += n - with.len();
         with.extend(without_results(message));
         Some(Edit::Fold { range: at..at + 1, with })
+    }
+}
+
+/// Replies and results in a row.
+#[derive(Debug, Default)]
+struct Row<'a> {
+    messages: Range<usize>,
+    /// The last message that calls by each id; made with the first row.
+    last_calls: HashMap<&'a str, usize>,
+}
+
+impl<'a> Row<'a> {
+    /// Returns the index after the row that a message is in.
+    fn end(&mut self, messages: &'a [&Message], pairing: &Pairing, at: usize) -> usize {
+        if self.last_calls.is_empty() {
+            let ids = |(at, message): (usize, &&'a Message)| message.calls().map(move |(id, ..)| (id, at));
+            self.last_calls = messages.iter().enumerate().flat_map(ids).collect();
+        }
+        if !self.messages.contains(&at) {
+            let is_reply = |at: usize| matches!(messages[at], Message::Assistant { .. });
+            let is_in = |at: &usize| is_reply(*at) || is_answer(messages, pairing, *at);
+            self.messages = at..(at..messages.len()).find(|at| !is_in(at)).unwrap_or(messages.len());
+        }
+        self.messages.end
+    }
+
+    /// Returns whether no later message calls by the id of a call, so that an answer further back is its own.
+    fn is_last(&self, call: CallAt, messages: &[&Message]) -> bool {
+        let last = call.find(messages).and_then(|(id, ..)| self.last_calls.get(id));
+        last == Some(&(call.message as usize))
     }
 }
 
@@ -187,9 +224,14 @@ fn answer(
 
 /// Returns the index after a reply and the results that follow it.
 fn end_of_results(messages: &[&Message], pairing: &Pairing, reply: usize) -> usize {
-    let is_orphan = |at: usize| pairing.orphans().binary_search_by(|it| (*it as usize).cmp(&at)).is_ok();
-    let rest = (reply + 1..messages.len()).take_while(|&at| is_results(messages[at]) && !is_orphan(at));
+    let rest = (reply + 1..messages.len()).take_while(|at| is_answer(messages, pairing, *at));
     rest.last().unwrap_or(reply) + 1
+}
+
+/// Returns whether a message carries results of calls before it and nothing else.
+fn is_answer(messages: &[&Message], pairing: &Pairing, at: usize) -> bool {
+    let is_orphan = || pairing.orphans().binary_search_by(|it| (*it as usize).cmp(&at)).is_ok();
+    is_results(messages[at]) && !is_orphan()
 }
 
 /// Returns whether a message carries results and nothing else.

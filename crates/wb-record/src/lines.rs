@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
+use std::ops::Range;
 
 use memchr::memchr;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -83,6 +84,16 @@ impl<R: BufRead> Lines<R> {
         // What the input held stays until it is consumed.
         Ok(self.input.fill_buf()?.get(..self.n_in_place).unwrap_or_default())
     }
+}
+
+/// Returns where the lines of a text stand, blank ones too, without their line feeds.
+pub fn places(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
+        let end = memchr(b'\n', rest).map_or(text.len(), |at| start + at);
+        Some(std::mem::replace(&mut start, end + 1)..end)
+    })
 }
 
 /// Returns a line without white space at its ends, and the first one without a byte order mark.

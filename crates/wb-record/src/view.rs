@@ -248,6 +248,9 @@ pub struct UsageAt {
 /// Forgets what was counted before a compaction changed messages where they stand: the prompts of those requests were
 /// longer than what stands there now, and the first one after it was shorter than the last one before.
 pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
+    if usage.is_empty() {
+        return;
+    }
     let Some(first) = messages.iter().position(is_of_a_compaction) else { return };
     let drops = |pair: &[UsageAt]| pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens();
     let fresh_from = usage.windows(2).rposition(drops).map_or(usage.len(), |at| at + 1);

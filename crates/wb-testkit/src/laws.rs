@@ -241,6 +241,27 @@ pub fn said(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
     messages.iter().map(each).collect()
 }
 
+/// Returns what messages say where a format cannot tell all of it: whether a call failed is told by the text alone, and
+/// answers between which nothing stands are one, as are texts of the user.
+pub fn said_loosely(messages: &[Message]) -> Vec<(String, Vec<Block>)> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        if let Message::ToolResult { is_error, .. } = message {
+            *is_error = false;
+        }
+    }
+    let mut all: Vec<(String, Vec<Block>)> = Vec::new();
+    for (role, blocks) in said(&messages) {
+        match all.last_mut() {
+            Some((last, before)) if *last == role && ["assistant", "user"].contains(&role.as_str()) => {
+                before.extend(blocks);
+            }
+            _ => all.push((role, blocks)),
+        }
+    }
+    all
+}
+
 fn role(message: &Message) -> String {
     match message {
         Message::User { .. } => "user".to_owned(),

@@ -135,6 +135,9 @@ impl Shape for ContentShape {
                 if content.iter().any(|block| block.as_text().is_none()) {
                     return Err(more());
                 }
+                if told(tool_call_id).is_none() && tool_name.is_empty() {
+                    return Err("a new result of a call without an id and a name".to_owned());
+                }
                 let text = joined_text(content);
                 ("user", vec![part_of_result(told(tool_call_id), tool_name, &text, *is_error)])
             }

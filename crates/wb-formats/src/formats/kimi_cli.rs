@@ -92,7 +92,8 @@ impl Layout for KimiCli {
 /// Reads the line of the system prompt. Whether a tool failed is told by the text of its result alone, which may be
 /// replaced.
 fn pseudo(record: &[u8], read: &mut Record) {
-    if read.messages.is_empty() && text(record, &["role"]).is_some_and(|role| role == "_system_prompt") {
+    let may_be = read.messages.is_empty() && memchr::memmem::find(record, b"_system_prompt").is_some();
+    if may_be && text(record, &["role"]).is_some_and(|role| role == "_system_prompt") {
         let prompt = text(record, &["content"]).unwrap_or_default();
         read.messages.push(Message::custom("system", prompt));
     }

@@ -81,11 +81,22 @@ impl Document for ListDocument {
 
     fn refresh(&mut self) -> Result<(), FormatError> {
         self.text = if self.parts.held("").is_none() { Some(self.parts.whole("")?) } else { None };
-        self.lists = self.layout.lists(self.text())?;
+        self.lists = named_apart(self.layout.lists(self.text())?);
         let fresh = self.lists.last().map(|list| self.read(list)).transpose()?;
         *self.lock() = fresh;
         Ok(())
     }
+}
+
+/// Numbers lists of which an earlier one has the name.
+fn named_apart(mut lists: Vec<List>) -> Vec<List> {
+    let mut names = HashSet::new();
+    for (list, nth) in lists.iter_mut().zip(1..) {
+        if !names.insert(list.name.clone()) {
+            list.name = format!("{}/{nth}", list.name);
+        }
+    }
+    lists
 }
 
 /// Returns the change that adds a line behind a text.

@@ -169,11 +169,12 @@ pub(crate) fn placed(
             placing.new.push(record);
             continue;
         };
-        let gone = || NotExpressible::Refused {
-            format: view.format,
-            why: "what was folded is not in the file any more".to_owned(),
-        };
-        let number = number_of(all, span).ok_or_else(gone)?;
+        let refused = |why: &str| NotExpressible::Refused { format: view.format, why: why.to_owned() };
+        let number =
+            number_of(all, span).ok_or_else(|| refused("what was folded is not in the file any more"))?;
+        if number < placing.next {
+            return Err(refused("a message that stands behind a later one"));
+        }
         placing.up_to(number);
         placing.placed.push(Placed { number: Some(number), record });
         placing.next = number + 1;

@@ -32,7 +32,7 @@ pub(crate) enum Way {
 const GONE: &str = "call_gone";
 
 /// The values of a file: its lines, or the one document. Lines that are no JSON are left as they are.
-fn values_of(bytes: &[u8]) -> Vec<Result<Value, Vec<u8>>> {
+pub(crate) fn values_of(bytes: &[u8]) -> Vec<Result<Value, Vec<u8>>> {
     if let Ok(whole) = serde_json::from_slice(bytes) {
         return vec![Ok(whole)];
     }
@@ -40,7 +40,7 @@ fn values_of(bytes: &[u8]) -> Vec<Result<Value, Vec<u8>>> {
     lines.map(|line| serde_json::from_slice(line).map_err(|_| line.to_vec())).collect()
 }
 
-fn bytes_of(values: &[Result<Value, Vec<u8>>]) -> Vec<u8> {
+pub(crate) fn bytes_of(values: &[Result<Value, Vec<u8>>]) -> Vec<u8> {
     let each = |value: &Result<Value, Vec<u8>>| match value {
         Ok(value) => format!("{value}\n").into_bytes(),
         Err(line) => line.clone(),
@@ -239,7 +239,7 @@ fn with_blank(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Puts another text in the place of one, wherever it is all of a value.
-fn replace_text(value: &mut Value, old: &str, new: &str) {
+pub(crate) fn replace_text(value: &mut Value, old: &str, new: &str) {
     match value {
         Value::String(text) if text == old => *value = new.into(),
         Value::Array(list) => list.iter_mut().for_each(|value| replace_text(value, old, new)),

@@ -276,3 +276,31 @@ fn what_is_appended_to_a_line_that_was_cut_off_begins_a_line() {
     assert_eq!(after.messages.len(), 2);
     assert_eq!(after.notes[0].to_string(), "unreadable lines left as they are: 1, the first is line 2");
 }
+
+#[test]
+fn a_line_that_a_compaction_keeps_twice_stands_where_it_stood_first() {
+    let line = |id: &str, parent: Value, role: &str, text: &str| {
+        let message = json!({ "id": "msg_1", "role": role, "content": text });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let kept = json!({ "anchorUuid": "b1", "uuids": ["u1", "a1", "u1"] });
+    let boundary = json!({ "type": "system", "subtype": "compact_boundary", "uuid": "b1", "parentUuid": null,
+        "compactMetadata": { "trigger": "auto", "preTokens": 9, "preservedMessages": kept } });
+    let mut document = open(lines(&[
+        line("u1", Value::Null, "user", "look"),
+        line("a1", json!("u1"), "assistant", "Seen."),
+        boundary,
+        line("u2", json!("b1"), "user", "go on"),
+    ]));
+    let new = Message::user("and hurry");
+    let view = document.view("").unwrap();
+    let set =
+        write(document.as_ref(), &view, &[Item::Same(0), Item::Same(1), Item::New(&new), Item::Same(2)]);
+    document.commit(&set.unwrap()).unwrap();
+    assert_snapshot!(outline(&document.view("").unwrap().messages), @r#"
+       0 user      "look"
+       1 assistant "Seen."
+       2 user      "and hurry"
+       3 user      "go on"
+    "#);
+}

@@ -39,6 +39,22 @@ fn is_mended_as_planned(bytes: Vec<u8>) -> Vec<Message> {
     mended.messages
 }
 
+/// Checks that the repair of a session of this format is refused, and why.
+fn is_left(bytes: impl Into<Vec<u8>>, format: &str, why: &str) {
+    let document = of_parts(MemoryParts::of(bytes.into()));
+    assert_eq!(document.format().name(), format);
+    let view = document.view("").unwrap();
+    let error = wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+}
+
+/// Returns a line of Claude Code, of a message of its own.
+#[expect(clippy::needless_pass_by_value, reason = "each is made where it is given")]
+fn claude_line(id: &str, parent: &str, role: &str, content: Value) -> Value {
+    let message = json!({ "id": id, "role": role, "content": content });
+    json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+}
+
 fn gemini(messages: &[Value]) -> Vec<u8> {
     let header = json!({ "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z" });
     [lines(&[header]), lines(messages)].concat()
@@ -79,18 +95,14 @@ fn a_result_whose_id_is_no_text_goes_alone() {
 
 #[test]
 fn a_second_result_does_not_come_back_when_its_call_is_folded() {
-    let line = |id: &str, parent: Value, role: &str, content: Value| {
-        let message = json!({ "id": id, "role": role, "content": content });
-        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
-    };
     let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
     let result = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
     let both = json!([result, { "type": "text", "text": "and b.rs?" }]);
     let bytes = lines(&[
-        line("u1", Value::Null, "user", json!("look")),
-        line("a1", json!("u1"), "assistant", call),
-        line("u2", json!("a1"), "user", json!([result])),
-        line("u3", json!("u2"), "user", both),
+        claude_line("u1", "", "user", json!("look")),
+        claude_line("a1", "u1", "assistant", call),
+        claude_line("u2", "a1", "user", json!([result])),
+        claude_line("u3", "u2", "user", both),
     ]);
     is_written_as_planned(bytes, &[3]);
 }
@@ -146,16 +158,12 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
 #[test]
 fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
     let call = |id: &str, name: &str| json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
-    let line = |id: &str, parent: Value, role: &str, content: Value| {
-        let message = json!({ "id": id, "role": role, "content": content });
-        json!({ "type": role, "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
-    };
     let calls = json!([call("t1", "Read"), call("t2", "Read"), call("t1", "Read"), call("t2", "Grep")]);
     let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
     let bytes = lines(&[
-        line("u1", Value::Null, "user", json!("look")),
-        line("a1", json!("u1"), "assistant", calls),
-        line("u2", json!("a1"), "user", result),
+        claude_line("u1", "", "user", json!("look")),
+        claude_line("a1", "u1", "assistant", calls),
+        claude_line("u2", "a1", "user", result),
     ]);
     let mended = is_mended_as_planned(bytes);
     assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t1", "t2"]);
@@ -176,7 +184,7 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
     let call = |id: &str| json!([{ "type": "tool_use", "id": id, "name": "Read", "input": {} }]);
     let result = json!({ "type": "tool_result", "tool_use_id": "t2", "content": "fn a() {}" });
     let bytes = lines(&[
-        line("u1", Value::Null, "user", json!([result, { "type": "text", "text": "look" }])),
+        claude_line("u1", "", "user", json!([result, { "type": "text", "text": "look" }])),
         line("a1", json!("u1"), "assistant", call("t1")),
         line("u2", json!("a1"), "user", json!([result])),
         line("a2", json!("u2"), "assistant", call("t2")),
@@ -190,7 +198,7 @@ fn a_result_before_the_line_with_its_call_stands_with_the_others_of_its_answer()
 }
 
 #[test]
-fn what_stays_is_not_kept_behind_a_copied_attachment() {
+fn what_stays_is_not_kept_behind_a_copied_attachment_which_does_not_end_a_session() {
     let line = |id: &str, parent: &str, kind: &str, field: &str, value: Value| json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, field: value });
     let by = |role: &str, content: Value| json!({ "id": "msg_1", "role": role, "content": content });
     let memory = || {
@@ -200,14 +208,16 @@ fn what_stays_is_not_kept_behind_a_copied_attachment() {
     };
     let orphan = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
     let look = json!([orphan, { "type": "text", "text": "look" }]);
-    let bytes = lines(&[
-        line("u1", "", "user", "message", by("user", look)),
-        memory(),
-        line("u2", "x1", "user", "message", by("user", json!("and hurry"))),
-        memory(),
-        line("a1", "u2", "assistant", "message", by("assistant", json!("Seen."))),
-    ]);
-    assert_eq!(open(&bytes).unwrap().messages[1..], is_mended_as_planned(bytes));
+    let look = line("u1", "", "user", "message", by("user", look));
+    let said = |id, parent, kind, text: &str| line(id, parent, kind, "message", by(kind, json!(text)));
+    let mut failed = said("a1", "x1", "assistant", "API Error");
+    failed["isApiErrorMessage"] = true.into();
+    let goes_on = [said("u2", "x1", "user", "and hurry"), memory(), said("a1", "u2", "assistant", "Seen.")];
+    for (behind, n_messages) in [(&goes_on[..], 5), (&[failed, memory()], 3)] {
+        let bytes = lines(&[&[look.clone(), memory()], behind].concat());
+        let before = open(&bytes).unwrap().messages;
+        assert_eq!((before.len(), &before[1..]), (n_messages, &*is_mended_as_planned(bytes)));
+    }
 }
 
 #[test]
@@ -226,12 +236,7 @@ fn a_session_that_is_only_read_is_not_mended_by_leaving_records_out() {
         line("m4", "user", result()),
         line("m5", "assistant", json!([{ "type": "text", "text": "Seen." }])),
     ]);
-    let document = of_parts(MemoryParts::of(bytes));
-    let view = document.view("").unwrap();
-    assert_eq!(view.messages.len(), 5);
-    let refused =
-        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-    assert!(refused.starts_with("the format droid cannot hold it: "), "{refused}");
+    is_left(bytes, "droid", "the format droid cannot hold it: ");
 }
 
 #[test]
@@ -298,12 +303,7 @@ fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
         (&[][..], "inside which another message stands"),
         (&taken_back, "inside which a message was taken back"),
     ] {
-        let document = of_parts(MemoryParts::of([lines(&step), lines(behind)].concat()));
-        assert_eq!(document.format().name(), "kimi-code");
-        let view = document.view("").unwrap();
-        let refused =
-            wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-        assert!(refused.contains(why), "{refused}");
+        is_left([lines(&step), lines(behind)].concat(), "kimi-code", why);
     }
 }
 
@@ -311,16 +311,12 @@ fn a_call_of_a_step_inside_which_the_user_speaks_is_left_unanswered_by_name() {
 fn a_summary_of_codex_that_is_no_text_is_not_written_anew() {
     let line = |kind: &str, payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": kind, "payload": payload });
     let call = json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1" });
-    let document = of_parts(MemoryParts::of(lines(&[
+    let session = lines(&[
         line("session_meta", json!({ "id": "s" })),
         line("compacted", json!({ "message": {} })),
         line("response_item", call),
-    ])));
-    assert_eq!(document.format().name(), "codex");
-    let view = document.view("").unwrap();
-    let refused =
-        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-    assert!(refused.contains("a summary of the host without a text"), "{refused}");
+    ]);
+    is_left(session, "codex", "a summary of the host without a text");
 }
 
 #[test]
@@ -388,11 +384,117 @@ fn a_call_of_openhands_before_a_summary_is_left_unanswered_by_name() {
         event(2, "agent", "condensation", condensation),
         event(3, "user", "message", json!({ "content": "Go on." })),
     ]);
-    let document = of_parts(MemoryParts::of(events.to_string().into_bytes()));
-    assert_eq!(document.format().name(), "openhands-events");
-    let view = document.view("").unwrap();
-    assert!(matches!(view.messages[2], Message::CompactionSummary { .. }), "{:?}", view.messages);
-    let refused =
-        wb_formats::repair(document.as_ref(), "", &view, &Stamp::default()).unwrap_err().to_string();
-    assert!(refused.contains("a new result before a summary"), "{refused}");
+    is_left(events.to_string(), "openhands-events", "a new result before a summary");
+}
+
+#[test]
+fn of_calls_with_one_id_many_times_over_each_gets_one_of_its_own() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": content });
+    let call = json!({ "status": "success", "value": { "name": "ls", "arguments": {} } });
+    let call = json!({ "type": "toolRequest", "id": "c1", "toolCall": call });
+    let result = |text: &str| json!({ "type": "toolResponse", "id": "c1", "toolResult": { "status": "success", "value": [{ "type": "text", "text": text }] } });
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    let bytes = lines(&[
+        line("user", text("Look.")),
+        line("assistant", json!([call, call, call])),
+        line("user", json!([result("one"), result("two")])),
+        line("user", text("And hurry.")),
+        line("assistant", json!([call])),
+        line("user", json!([result("four"), result("three"), result("none")])),
+        line("assistant", text("Seen.")),
+    ]);
+    let mended = is_mended_as_planned(bytes);
+    let ids = |message: &Message| message.calls().map(|(id, ..)| id.to_owned()).collect::<Vec<_>>();
+    assert_eq!(mended.iter().flat_map(ids).collect::<Vec<_>>(), ["c1", "c1_2", "c1_3", "c1_4"]);
+    let answered: Vec<&str> = mended.iter().flat_map(Message::answered_ids).collect();
+    assert_eq!(answered, ["c1", "c1_2", "c1_4", "c1_3"]);
+}
+
+#[test]
+fn a_result_that_goes_leaves_no_id_twice_in_what_is_one_answer_then() {
+    let call = || json!({ "role": "assistant", "content": "", "tool_calls": [{ "id": "c2", "type": "function", "function": { "name": "ls", "arguments": "{}" } }] });
+    let result = |id: &str| json!({ "role": "tool", "tool_call_id": id, "content": "a.rs" });
+    let user = json!({ "role": "user", "content": "Look." });
+
+    let messages = json!([user, call(), result("c1"), call(), result("c2"), user, result("c2")]);
+    let mended = is_mended_as_planned(json!({ "model": "m", "messages": messages }).to_string().into_bytes());
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c2_2", "c2"]);
+}
+
+#[test]
+fn an_answer_between_replies_in_a_row_parts_none_from_its_results() {
+    let line = |role: &str, content: Value| json!({ "role": role, "created": 1, "content": [content] });
+    let call = |id: &str| json!({ "type": "toolRequest", "id": id, "toolCall": { "status": "success", "value": { "name": "ls" } } });
+    let result =
+        json!({ "type": "toolResponse", "id": "c1", "toolResult": { "status": "success", "value": [] } });
+    let look = line("user", json!({ "type": "text", "text": "Look." }));
+    let calls = ["c1", "c2"].map(|id| line("assistant", call(id)));
+    let mended = is_mended_as_planned(lines(&[&[look], &calls[..], &[line("user", result)]].concat()));
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1", "c2"]);
+}
+
+#[test]
+fn a_call_without_an_id_and_a_name_is_left_unanswered_by_name() {
+    let call = |call: Value| json!({ "functionCall": call });
+    let result = json!({ "functionResponse": { "name": "ls", "response": { "output": "one" } } });
+    let of = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
+    let contents = json!([
+        of("user", json!([{ "text": "Look twice." }])),
+        of("model", json!([call(json!({ "name": "ls", "args": {} })), call(json!({ "text": "Go on." }))])),
+        of("user", json!([result, result])),
+    ]);
+    is_left(contents.to_string(), "gemini-contents", "a new result of a call without an id and a name");
+}
+
+#[test]
+fn an_answer_at_the_end_of_lines_that_name_none_before_them_parts_none() {
+    let line = |id: &str, role: &str, content: Value| {
+        let message = json!({ "id": "msg_1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "isSidechain": false, "message": message })
+    };
+    let call = json!([{ "type": "tool_use", "id": "t1", "name": "Read", "input": {} }]);
+    let bytes = lines(&[line("u1", "user", json!("look")), line("a1", "assistant", call)]);
+    assert_eq!(is_mended_as_planned(bytes).len(), 3);
+}
+
+#[test]
+fn an_event_that_goes_does_not_take_another_of_its_number_along() {
+    let event = |id: u64, key: &str, value: &str, more: Value| {
+        let mut event = json!({ "id": id, "timestamp": "2026-01-02T03:04:00", "source": "agent", "message": "", key: value });
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let call =
+        json!({ "id": "c1", "type": "function", "function": { "name": "execute_bash", "arguments": "{}" } });
+    let answer = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [call] } });
+    let response = json!({ "id": "r1", "model": "m", "choices": [answer] });
+    let metadata = json!({ "function_name": "execute_bash", "tool_call_id": "c1", "model_response": response, "total_calls_in_response": 1 });
+    let run = json!({ "args": { "command": "ls" }, "tool_call_metadata": metadata });
+    let ran = event(
+        2,
+        "observation",
+        "run",
+        json!({ "content": "a.rs", "extras": {}, "tool_call_metadata": metadata }),
+    );
+    let said = json!({ "args": { "content": "Seen." } });
+    let events = json!([
+        event(0, "action", "message", json!({ "source": "user", "args": { "content": "Look." } })),
+        event(1, "action", "run", run),
+        ran,
+        ran,
+        event(4, "action", "message", said),
+    ]);
+    is_left(events.to_string(), "openhands-events", "another event has the number of one that goes");
+}
+
+#[test]
+fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
+    let answer = |id: &str, text: &str| json!({ "id": id, "timestamp": "2026-01-01T00:00:02.000Z", "type": "gemini", "content": text });
+    let mut call = answer("g2", "Two.");
+    call["toolCalls"] = json!([{ "id": "c1", "name": "ls", "args": {}, "status": "success" }]);
+    let object = json!({
+        "sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z",
+        "messages": [answer("g1", "One."), call, answer("g1", "One again."), gemini_user("u1", "And then?")],
+    });
+    is_left(object.to_string(), "gemini-cli", "a message that stands behind a later one");
 }

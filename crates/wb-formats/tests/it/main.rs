@@ -30,3 +30,4 @@ mod round_trips;
 mod broken;
 mod corrupted;
 mod unanswered;
+mod one_id;

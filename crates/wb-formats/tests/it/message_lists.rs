@@ -1,7 +1,8 @@
 //! Documents that hold lists of messages: requests, and the trajectories and logs of agents.
 
 use insta::assert_snapshot;
-
+use serde_json::json;
+use wb_message::Message;
 use wb_record::MemoryParts;
 
 use crate::composed::shown;
@@ -136,4 +137,16 @@ fn real_files_are_written_and_taken_back_as_composed_ones_are() {
         assert!(tried.refused == 0 || tried.folds > tried.refused, "{name}: {tried:?}");
     }
     assert!(n_files >= 15, "only {n_files}");
+}
+
+#[test]
+fn two_conversations_of_one_name_have_two() {
+    let said = |role: &str, text: &str| json!({ "role": role, "content": text });
+    let run = |text: &str| json!({ "task_id": 1, "trial": 0, "reward": 1.0, "info": {}, "traj": [said("user", text)] });
+    let document = of_parts(MemoryParts::of(json!([run("one"), run("two")]).to_string().into_bytes()));
+    assert_eq!(document.format().name(), "tau-bench");
+    let names = document.conversations().unwrap();
+    let texts: Vec<Message> =
+        names.iter().map(|name| document.view(name).unwrap().messages[0].clone()).collect();
+    assert_eq!(texts, [Message::user("one"), Message::user("two")]);
 }

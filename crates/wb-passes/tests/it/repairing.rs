@@ -141,6 +141,14 @@ fn calls_are_answered_in_order_after_the_results_that_follow_them() {
 }
 
 #[test]
+fn an_answer_parts_no_reply_in_a_row_from_its_results() {
+    let messages = script("u a:bash#c1 a:read#c2 a t#c1 u a");
+    assert_eq!(results(&repaired(Repair::default(), &messages)), ["c1", "c2!"]);
+    let messages = script("u a:bash#c1,read#c2 a:read#c3 a:grep#c2 t#c1 t#c2 u a");
+    assert_eq!(results(&repaired(Repair::default(), &messages)), ["c2!", "c1", "c2", "c3!"]);
+}
+
+#[test]
 fn a_history_that_fits_is_repaired_too() {
     let messages = script("u a:bash u");
     assert_eq!(repaired(Repair::default(), &messages), messages, "in flight");

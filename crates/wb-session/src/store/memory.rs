@@ -1,7 +1,8 @@
 //! Records in memory.
 
-use std::io::BufRead;
 use std::ops::Range;
+
+use wb_record::lines::places;
 
 use super::{EntryStore, Record};
 use crate::error::StoreError;
@@ -21,13 +22,7 @@ impl MemoryStore {
     /// Takes the lines of a log, whatever they are.
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
         let text = log.into();
-        let (mut rest, mut records) = (text.as_slice(), Vec::new());
-        // Reading from memory does not fail.
-        while let Ok(n_bytes @ 1..) = rest.skip_until(b'\n') {
-            let end = text.len() - rest.len();
-            let line = &text[end - n_bytes..end];
-            records.push(end - n_bytes..end - usize::from(line.ends_with(b"\n")));
-        }
+        let records = places(&text).collect();
         Self { text, records }
     }
 }

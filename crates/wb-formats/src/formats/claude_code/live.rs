@@ -172,8 +172,11 @@ impl Rows {
         }
     }
 
-    /// Puts the lines that a compaction kept after the line that it names, or after the digest.
-    fn with_kept(&self, mut order: Vec<usize>, kept: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
+    /// Puts the lines that a compaction kept after the line that it names, or after the digest; one that it kept
+    /// twice stands where it stood first.
+    fn with_kept(&self, mut order: Vec<usize>, mut kept: Vec<usize>, boundary: Option<usize>) -> Vec<usize> {
+        let mut seen = Lines::default();
+        kept.retain(|row| order.binary_search(row).is_err() && seen.insert(*row));
         let is_digest = |row: &usize| self.all[*row].kind == Kind::User(Origin::Digest);
         let place = match boundary.and_then(|at| self.anchor(at)) {
             anchor if anchor.is_some() && anchor == boundary => 0,

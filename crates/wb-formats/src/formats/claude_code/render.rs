@@ -74,6 +74,9 @@ impl<'a> Renderer<'a> {
             let (own, kept) = items.split_at(self.n_own(items));
             self.write(own, &mut writer)?;
             let kept = self.kept(kept)?;
+            if kept.is_empty() && self.ends_aside(items) {
+                self.copy_silent(tip, &mut writer)?;
+            }
             let kept: Vec<&str> =
                 kept.iter().filter_map(|line| self.rows.all[*line].uuid.as_deref()).collect();
             writer.finish(leaf, &kept, stamp)
@@ -89,7 +92,10 @@ impl<'a> Renderer<'a> {
             matches!(item, Item::Same(at) if *at == n) && !self.view.provenance.is_altered(n)
         };
         let is_result = |item: &Item<'_>| matches!(item, Item::New(Message::ToolResult { .. }));
-        let is_at_end = tip.is_some() && self.lines.last().and_then(|lines| lines.last()) == tip.as_ref();
+        // A line that names the one before would part lines that name none.
+        let is_at_end = self.rows.has_links
+            && tip.is_some()
+            && self.lines.last().and_then(|lines| lines.last()) == tip.as_ref();
         let is_all = is_at_end && all.iter().enumerate().all(stays);
         (is_all && !new.is_empty() && new.iter().all(is_result)).then_some(new)
     }
@@ -137,6 +143,15 @@ impl<'a> Renderer<'a> {
             Some(Item::New(_)) | None => None,
         };
         last.is_some_and(|line| !self.rows.all[line].is_chat())
+    }
+
+    /// Copies the line that a conversation goes on from and that says nothing, such as a request that failed, behind an
+    /// attachment, which is seen only with such a line behind it.
+    fn copy_silent(&self, tip: Option<usize>, writer: &mut Writer) -> Result<(), NotExpressible> {
+        let silent = tip.filter(|tip| !self.messages.contains_key(tip));
+        let silent = silent.ok_or_else(|| refused("an attachment at the end with nothing behind it"))?;
+        writer.copy(&self.bytes(&self.rows.all[silent])?, Changed(None));
+        Ok(())
     }
 
     /// Returns whether an item may be kept by reference: it stands as it stood, behind the one before, in lines that

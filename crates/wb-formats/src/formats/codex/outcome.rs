@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use wb_record::Line;
 
 use super::super::fields::Fields;
 
@@ -23,21 +22,25 @@ const MAX_HEAD_LINES: usize = 8;
 
 /// Returns whether a result tells that its tool failed.
 pub(super) fn is_failure(text: &str) -> bool {
-    exit_code(text).map_or_else(|| FAILURES.iter().any(|start| text.starts_with(start)), |code| code != 0)
+    if text.starts_with('{') {
+        // Older versions tell the exit code beside the output.
+        let result = serde_json::from_str::<Value>(text).ok();
+        let code = result.and_then(|result| result.pointer("/metadata/exit_code")?.as_i64());
+        return code.is_some_and(|code| code != 0);
+    }
+    is_failure_in(text.lines())
 }
 
-/// Returns the exit code of a result: in a line before the output, or of older versions beside the output in JSON.
-fn exit_code(text: &str) -> Option<i64> {
-    if text.starts_with('{') {
-        return serde_json::from_str::<Value>(text).ok()?.pointer("/metadata/exit_code")?.as_i64();
-    }
-    let mut head = text.lines().take(MAX_HEAD_LINES).take_while(|line| !line.starts_with("Output:"));
+/// Returns whether lines tell a failure: by an exit code before the output, or by how they begin.
+fn is_failure_in<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    let mut head = lines.take(MAX_HEAD_LINES).take_while(|line| !line.starts_with("Output:")).peekable();
+    let is_named = head.peek().is_some_and(|line| FAILURES.iter().any(|start| line.starts_with(start)));
     let code = |line: &str| {
         let code =
             line.strip_prefix("Process exited with code ").or_else(|| line.strip_prefix("Exit code: "));
-        code?.trim().parse().ok()
+        code?.trim().parse::<i64>().ok()
     };
-    head.find_map(code)
+    head.find_map(code).map_or(is_named, |code| code != 0)
 }
 
 /// Returns the call that an item or an event tells to have failed.
@@ -67,24 +70,35 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 }
 
 fn is_failed_output(item: &Fields<'_>) -> bool {
-    let body = item.inner("output");
-    let text =
-        item.get("output").and_then(head).or_else(|| Some(body.as_ref()?.text("content")?.into_owned()));
-    text.is_some_and(|text| is_failure(&text)) || body.is_some_and(|body| body.is("success", "false"))
+    let is_told = match item.get("output") {
+        // JSON in a string is looked at as a whole.
+        Some([b'"', b'{', ..]) => item.text("output").is_some_and(|text| is_failure(&text)),
+        Some([b'"', rest @ ..]) => {
+            std::str::from_utf8(rest).is_ok_and(|rest| is_failure_in(escaped_lines(rest)))
+        }
+        _ => false,
+    };
+    let of_body = |body: Fields<'_>| {
+        body.text("content").is_some_and(|text| is_failure(&text)) || body.is("success", "false")
+    };
+    is_told || item.inner("output").is_some_and(of_body)
 }
 
-/// Reads the lines of a string among which the exit code stands; all of one that may be JSON in a string.
-fn head(json: &[u8]) -> Option<String> {
-    let (mut end, mut n_lines) = (1, 0);
-    while n_lines < MAX_HEAD_LINES && !json.starts_with(b"\"{") {
-        let Some(found) = json.get(end..).and_then(|rest| memchr::memchr(b'\\', rest)) else { break };
-        n_lines += usize::from(json.get(end + found + 1) == Some(&b'n'));
-        end += found + 2;
-    }
-    if n_lines < MAX_HEAD_LINES {
-        return Line::alone(1, json).parse().ok();
-    }
-    Line::alone(1, &[json.get(..end)?, b"\""].concat()).parse().ok()
+/// Visits the lines of a string as they stand in its JSON; the last one ends with its quotation mark.
+fn escaped_lines(json: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(json);
+    std::iter::from_fn(move || {
+        let (all, mut from) = (rest.take()?, 0);
+        while let Some(at) = all.get(from..).and_then(|rest| memchr::memchr(b'\\', rest.as_bytes())) {
+            let end = from + at;
+            from = end + 2;
+            if all.as_bytes().get(end + 1) == Some(&b'n') {
+                rest = all.get(from..);
+                return Some(all[..end].trim_end_matches("\\r"));
+            }
+        }
+        Some(all.trim_end_matches('"'))
+    })
 }
 
 #[cfg(test)]
@@ -111,19 +125,23 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_result_only_the_lines_with_the_code_are_read() {
-        let long = "a \\ line\n".repeat(100);
+    fn a_result_in_json_tells_what_its_text_tells() {
+        let long = "a \\ line \"b\"\n".repeat(100);
         for (text, is_failed) in [
             (format!("Chunk ID: a\nExit code: 1\nOutput:\n{long}"), true),
-            (format!("\\n\nExit code: 1\n{long}"), true),
+            (format!("\\n\n\r\nExit code: 1\r\n{long}"), true),
             (format!("{long}Exit code: 1\n"), false),
+            ("Exit code: 3".to_owned(), true),
+            ("execution error".to_owned(), true),
+            (r#"{"metadata":{"exit_code":1}}"#.to_owned(), true),
         ] {
-            let json = Value::from(text.as_str()).to_string();
-            let head = head(json.as_bytes()).unwrap();
-            assert_eq!((is_failure(&head), is_failure(&text)), (is_failed, is_failed), "{text:.40}");
-            assert!(head.lines().count() <= MAX_HEAD_LINES && text.starts_with(&head));
+            let item = serde_json::json!({ "output": text }).to_string();
+            let of_item = is_failed_output(&Fields::of(item.as_bytes()).unwrap());
+            assert_eq!((of_item, is_failure(&text)), (is_failed, is_failed), "{text:.40}");
         }
-        assert_eq!((head(b"[]"), head(b"\"a\\").is_some()), (None, false));
+        for json in [r#"{"output":"a\"#, r#"{"output":[]}"#, "{}"] {
+            assert!(!Fields::of(json.as_bytes()).is_some_and(|item| is_failed_output(&item)), "{json}");
+        }
     }
 
     #[test]

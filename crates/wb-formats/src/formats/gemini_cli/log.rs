@@ -1,8 +1,10 @@
 //! The lines of a session, or its one object, down to the messages that are left of it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
+use wb_message::pairing::id_key;
 use wb_record::json::{elements, find};
 use wb_record::{FormatError, Line, Parts, Span};
 
@@ -15,6 +17,8 @@ use super::entry::{Entry, known_again};
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) live: Vec<Entry>,
+    /// The keys of all ids that a message had.
+    ids: HashSet<u64>,
     /// What was left before each time the list was replaced by another.
     pub(super) before: Vec<Vec<Entry>>,
     pub(super) model: Option<String>,
@@ -96,7 +100,10 @@ impl Log {
         if let Some(model) = fields.text("model").filter(|it| self.model.as_deref() != Some(it)) {
             self.model = Some(model.into_owned());
         }
-        let known = self.live.iter_mut().rev().find(|it| it.id == id && it.kind == kind);
+        // Nearly every message has an id that none before it had.
+        let is_new = self.ids.insert(id_key(&id));
+        let is_it = |it: &&mut Entry| it.id == id && it.kind == kind;
+        let known = if is_new { None } else { self.live.iter_mut().rev().find(is_it) };
         match known {
             Some(entry) => (entry.record, entry.told, entry.line) = (record, None, line),
             None => self.live.push(Entry { id, kind, record, told: None, line, is_counted: true }),
@@ -110,6 +117,7 @@ impl Log {
         let list = of_host.map_or_else(|| list.to_vec(), |parts| known_again(&old, list, parts));
         let mut is_same = true;
         for (nth, mut entry) in list.into_iter().enumerate() {
+            self.ids.insert(id_key(&entry.id));
             let before = old.get(nth).filter(|it| is_same && it.is(&entry));
             is_same = before.is_some();
             entry.is_counted = before.is_some_and(|it| it.is_counted);

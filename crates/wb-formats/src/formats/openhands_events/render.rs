@@ -161,8 +161,15 @@ fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Resul
     let goes = |at: &usize| kept.binary_search(at).is_err() && !is_summary(&messages[*at]);
     let records = (0..messages.len()).filter(goes).flat_map(|at| wanted.view.provenance.of(at));
     let records: HashSet<u64> = records.map(|place| place.record.at).collect();
-    let gone = events.iter().filter(|event| records.contains(&event.record.at));
-    gone.map(|event| event.id().ok_or_else(|| refused(wanted, UNNUMBERED))).collect()
+    let (gone, left): (Vec<_>, Vec<_>) = events.iter().partition(|event| records.contains(&event.record.at));
+    let left: HashSet<u64> = left.into_iter().filter_map(Event::id).collect();
+    let number = |event: &Event<'_>| match event.id() {
+        Some(id) if left.contains(&id) => {
+            Err(refused(wanted, "another event has the number of one that goes"))
+        }
+        id => id.ok_or_else(|| refused(wanted, UNNUMBERED)),
+    };
+    gone.into_iter().map(number).collect()
 }
 
 /// Returns the digest that shall be, and its place among the items: a new one, or the summary that stays.

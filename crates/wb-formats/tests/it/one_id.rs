@@ -1,0 +1,164 @@
+//! Sessions of every format in which calls and results have one id many times over: what is mended is read again as it was
+//! planned, and a second mend changes nothing.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use wb_formats::{dialects_of, newest, violations_of};
+use wb_message::Message;
+use wb_record::{ChangeSet, MemoryParts, Stamp};
+use wb_testkit::laws::said_loosely as said;
+
+use crate::broken::{bytes_of, replace_text, values_of};
+use crate::support::{FIXTURES, open};
+
+const STAMP: Stamp =
+    Stamp { now_ms: 1_800_000_000_000, seed: 7, tokens_before: 90_000, tokens_after: 9_000, by_hand: true };
+
+/// How often each file is changed by chance.
+const N_CASES: u64 = 20;
+
+/// Numbers by chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).unwrap() % n.max(1)
+    }
+
+    /// Takes an element out, repeats it somewhere, or changes its place with another.
+    fn change<T: Clone>(&mut self, list: &mut Vec<T>) {
+        let (at, other) = (self.below(list.len()), self.below(list.len()));
+        match self.below(4) {
+            0 if list.len() > 1 => drop(list.remove(at)),
+            1 => list.swap(at, other),
+            _ => list.insert(other, list[at].clone()),
+        }
+    }
+}
+
+/// Returns how many lists with objects are in a value.
+fn n_lists(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => {
+            usize::from(list.iter().any(Value::is_object)) + list.iter().map(n_lists).sum::<usize>()
+        }
+        Value::Object(map) => map.values().map(n_lists).sum(),
+        _ => 0,
+    }
+}
+
+/// Changes the list with objects that has this number.
+fn change_nth(value: &mut Value, n: &mut usize, chance: &mut Chance) {
+    if let Value::Array(list) = value
+        && list.iter().any(Value::is_object)
+    {
+        if *n == 0 {
+            chance.change(list);
+        }
+        *n = n.wrapping_sub(1);
+    }
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|inner| change_nth(inner, n, chance)),
+        Value::Object(map) => map.values_mut().for_each(|inner| change_nth(inner, n, chance)),
+        _ => {}
+    }
+}
+
+/// Changes lines and elements of lists by chance.
+fn changed(values: &mut Vec<Value>, chance: &mut Chance) {
+    for _ in 0..=chance.below(6) {
+        if values.len() > 1 && chance.below(2) == 0 {
+            chance.change(values);
+            continue;
+        }
+        let at = chance.below(values.len());
+        let value = &mut values[at];
+        let mut n = chance.below(n_lists(value));
+        change_nth(value, &mut n, chance);
+    }
+}
+
+/// Lets each line follow the one before, where lines name one another.
+fn chained(values: &mut [Value]) {
+    for (id, parent) in [("uuid", "parentUuid"), ("id", "parentId")] {
+        let mut before = Value::Null;
+        for (value, n) in values.iter_mut().zip(0..) {
+            if value.get(id).is_some() && value.get(parent).is_some() {
+                value[id] = json!(format!("line{n}"));
+                value[parent] = std::mem::replace(&mut before, value[id].clone());
+            }
+        }
+    }
+}
+
+fn ids_of(messages: &[Message]) -> BTreeSet<String> {
+    let ids = messages.iter().flat_map(|it| it.calls().map(|(id, ..)| id).chain(it.answered_ids()));
+    ids.map(str::to_owned).collect()
+}
+
+/// Mends a session; returns whether something was written, or what is wrong.
+fn mended(bytes: &[u8]) -> Result<bool, String> {
+    let Ok(mut document) = wb_formats::open(Box::new(MemoryParts::of(bytes))) else { return Ok(false) };
+    let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
+    let Ok(view) = document.view(&name) else { return Ok(false) };
+    let Ok(mended) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };
+    let own = dialects_of(view.format);
+    let (before, after) = (violations_of(&view.messages, own), violations_of(&mended.messages, own));
+    if after.len() > before.len() {
+        return Err(format!("{before:#?}, then {after:#?}"));
+    }
+    if mended.changes.is_empty() {
+        return Ok(false);
+    }
+    document.commit(&mended.changes).map_err(|error| error.to_string())?;
+    let now = document.view(&name).map_err(|error| error.to_string())?;
+    if said(&now.messages) != said(&mended.messages) {
+        return Err(format!("{:#?} was read for {:#?}", now.messages, mended.messages));
+    }
+    let again = wb_formats::repair(document.as_ref(), &name, &now, &STAMP).map(|it| it.changes);
+    if again != Ok(ChangeSet::default()) {
+        return Err(format!("a second mend changes something: {again:#?}"));
+    }
+    document.commit(&mended.changes.inverse()).map_err(|error| error.to_string())?;
+    assert_eq!(document.parts().whole("").unwrap(), bytes);
+    Ok(true)
+}
+
+/// Returns a file in which calls and results have one id or two, and something else is changed by chance.
+fn doubled(bytes: &[u8], ids: &BTreeSet<String>, chance: &mut Chance) -> Vec<u8> {
+    let mut values: Vec<Value> = values_of(bytes).into_iter().flatten().collect();
+    let n_ids = 1 + chance.below(2);
+    for (id, nth) in ids.iter().zip(0..) {
+        let one = format!("call_{}", nth % n_ids);
+        for value in &mut values {
+            replace_text(value, id, &one);
+        }
+    }
+    changed(&mut values, chance);
+    if chance.below(2) == 0 {
+        chained(&mut values);
+    }
+    bytes_of(&values.into_iter().map(Ok).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_session_with_one_id_many_times_over_is_mended_at_once() {
+    let (mut wrong, mut n_written) = (Vec::new(), 0);
+    for (file, bytes) in FIXTURES {
+        let Ok(view) = open(bytes) else { continue };
+        let ids = ids_of(&view.messages);
+        for seed in 1..=N_CASES {
+            let bytes = doubled(bytes, &ids, &mut Chance(seed << 20 | 0x9e37));
+            match mended(&bytes) {
+                Ok(is_written) => n_written += usize::from(is_written),
+                Err(why) => wrong.push(format!("{file} {seed}: {why}\n{}", String::from_utf8_lossy(&bytes))),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(n_written > 300, "only {n_written}");
+}
