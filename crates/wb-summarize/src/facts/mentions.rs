@@ -12,7 +12,7 @@ use wb_message::text::{head, line_of};
 pub use crate::facts::by::By;
 use crate::facts::defined_names::defined_name;
 use crate::facts::lines::place_of;
-use crate::facts::names::each_name;
+use crate::facts::names::{each_name, is_blob_line};
 
 /// What is left of a weight after each message.
 const FADES: f64 = 0.985;
@@ -388,11 +388,6 @@ impl Mentions {
         let at = self.labels.binary_search_by_key(&named.place(), |(place, _)| *place);
         at.map_or("", |at| self.at(self.labels[at].1))
     }
-}
-
-/// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
-fn is_blob_line(line: &str) -> bool {
-    line.strip_prefix("index ").is_some_and(|rest| rest.contains(".."))
 }
 
 /// A line of a text, and where it stands there.

@@ -230,6 +230,11 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
+/// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
+pub(crate) fn is_blob_line(line: &str) -> bool {
+    line.strip_prefix("index ").is_some_and(|rest| rest.contains(".."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,5 +268,11 @@ mod tests {
         ] {
             assert_eq!(names(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_line_of_a_diff_that_names_blobs_is_known() {
+        assert!(is_blob_line("index 0761ef5..26db2ba 100644"));
+        assert!(!is_blob_line("index of src/a.rs") && !is_blob_line("let index = 1..2;"));
     }
 }
