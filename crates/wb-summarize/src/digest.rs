@@ -188,6 +188,10 @@ impl Sections {
                     take_whole(entries, chosen, &mut share, &mut left);
                 } else {
                     let mut most = entry_chars(room, percent);
+                    if at == Section::Plan as usize {
+                        // A plan of several lines may take what a few tasks leave.
+                        most = most.max(share / entries.len().max(1));
+                    }
                     let latest = entries.iter().position(|entry| entry.starts_with(LATEST));
                     let is_whole = |at: &usize| *at >= chosen.len() && size(&entries[*at]) <= share / 4 * 3;
                     if let Some(latest) = latest.filter(is_whole) {

@@ -16,8 +16,8 @@ use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Run, Turn};
 use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, ARROW, ASKED_SINCE, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST, MODIFIED,
-    NO_TASKS, READ, REMARK, REPLY, TO, TURN,
+    ALL_DONE, ANSWER, APPROVED, ARROW, ASKED_SINCE, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST,
+    MODIFIED, NO_TASKS, READ, REMARK, REPLY, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::words::short_answers::is_answer;
@@ -214,6 +214,9 @@ impl<'a> LocalDigest<'a> {
             let is_old =
                 self.facts.ledger().tasks_at.is_some_and(|at| asked_at.is_some_and(|asked| at < asked));
             out.add(Section::Plan, [ALL_DONE, if is_old { ASKED_SINCE } else { "" }, "."].concat());
+        }
+        if let Some(plan) = self.facts.approved().filter(|plan| !self.is_shown(plan.at)) {
+            out.add(Section::Plan, [APPROVED, &indented(&tidy(&plan.text))].concat());
         }
         for task in dropped.into_iter().rev() {
             out.add(Section::Plan, task_line(task));

@@ -43,6 +43,8 @@ pub(crate) const STATUS: &str = "- Git status as last shown: ";
 /// Says that no list of tasks tells what comes next.
 pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done";
+/// How the entry begins that holds the plan which the user approved last.
+pub(crate) const APPROVED: &str = "- The plan that the user approved last: ";
 pub(crate) const ASKED_SINCE: &str = "; the user has asked for more since";
 /// How the entry begins that counts the constraints that found no room.
 pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";

@@ -12,8 +12,9 @@ use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
-    ACTIVE, ALL_DONE, BESIDE_DIGEST, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES, NO_TASKS, READ,
-    SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total, request_text,
+    ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
+    NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total,
+    request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -30,7 +31,7 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 17] = [
+    const LABELS: [&str; 18] = [
         TURN,
         MODIFIED,
         ACTIVE,
@@ -48,6 +49,7 @@ fn is_own(entry: &str) -> bool {
         BESIDE_DIGEST,
         NO_TASKS,
         ALL_DONE,
+        APPROVED,
     ];
     request_text(entry).is_some()
         || elided_total(entry).is_some()
@@ -154,6 +156,11 @@ impl Facts {
         }
         for entry in digest.entries(Section::Rationale) {
             self.keep(Section::Rationale, entry);
+        }
+        for entry in digest.entries(Section::Plan) {
+            if let Some(plan) = entry.strip_prefix(APPROVED) {
+                self.approved = Some(Noted { text: unindented(plan), at });
+            }
         }
         for entry in digest.entries(Section::Plan).iter().filter(|entry| !is_own(entry)) {
             self.keep(Section::Plan, entry);

@@ -79,6 +79,9 @@ pub struct Facts {
     git_state: GitState,
     tasks: Tasks,
     decided: Vec<Noted>,
+    /// The plan that the user approved last.
+    #[serde(default)]
+    approved: Option<Noted>,
     mentions: Mentions,
     open_calls: Vec<OpenCall>,
     sources: Sources,
@@ -129,6 +132,7 @@ impl Default for Facts {
             git_state: GitState::default(),
             tasks: Tasks::default(),
             decided: Vec::new(),
+            approved: None,
             mentions: Mentions::default(),
             open_calls: Vec::new(),
             sources: Sources::default(),
@@ -234,6 +238,11 @@ impl Facts {
     /// Returns the list of tasks.
     pub(crate) fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// Returns the plan that the user approved last.
+    pub(crate) fn approved(&self) -> Option<&Noted> {
+        self.approved.as_ref()
     }
 
     /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.

@@ -6,6 +6,7 @@ use wb_message::markers::{
 };
 use wb_message::pairing::id_key;
 use wb_message::text::{head, one_line};
+use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
 use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_line};
@@ -13,6 +14,7 @@ use super::doing::push_newest;
 use super::phrases::told;
 use super::turns::Run;
 use super::{Constraint, Facts, Noted};
+use crate::excerpt::excerpt;
 use crate::facts::mentions::By;
 use crate::labels::Elided;
 use crate::outcome::Reported;
@@ -36,6 +38,8 @@ const DECIDED_BYTES: usize = 300;
 /// Bytes of a text and of an argument that are read, half of them at each end.
 const TEXT_BYTES: usize = 64 << 10;
 const ARGUMENT_BYTES: usize = 20_000;
+/// Bytes of a plan that the user approved.
+const PLAN_BYTES: usize = 4_000;
 /// Bytes of a constraint that are kept.
 const CONSTRAINT_BYTES: usize = 600;
 
@@ -345,6 +349,9 @@ impl Facts {
         for answer in answers(&call.name, &call.input, output, is_error) {
             if matches!(answer, Answer::Approved { .. }) {
                 self.turns.approved(&call.name);
+                self.approved = field(&call.input, "plan")
+                    .and_then(Value::as_str)
+                    .map(|plan| Noted { text: excerpt(plan.trim(), PLAN_BYTES).into_owned(), at });
             }
             if matches!(answer, Answer::Refused { .. }) {
                 // What was said for it is refused too.

@@ -161,3 +161,34 @@ fn lines_of_one_source_stand_below_one_label_where_the_last_one_was_shown() {
     assert!(digest.contains(lines), "{digest}");
     assert!(digest.find("src/cart.rs:\n").is_some_and(|cart| Some(cart) < digest.find(lines)), "{digest}");
 }
+
+#[test]
+fn the_plan_that_the_user_approved_last_is_told_also_by_the_next_digest() {
+    let plan = |id: &str, plan: &str, answer: &str, is_refused: bool| {
+        let call = Block::call(id, "ExitPlanMode", serde_json::json!({ "plan": plan }));
+        let result = if is_refused {
+            Message::tool_error(id, "ExitPlanMode", answer)
+        } else {
+            Message::tool_result(id, "ExitPlanMode", answer)
+        };
+        [Message::assistant_blocks(vec![call]), result]
+    };
+    let mut talk = vec![Message::user("Add a cache.")];
+    talk.extend(plan(
+        "p1",
+        "# A cache\n\n1. Keep it in a file.",
+        "The user doesn't want to proceed with this tool use.",
+        true,
+    ));
+    talk.extend(plan(
+        "p2",
+        "# A cache\n\n1. Keep it in memory.\n2. Empty it at night.",
+        "User has approved your plan.",
+        false,
+    ));
+    let first = digest(&talk, None);
+    let told = "# Plan\n- The plan that the user approved last: # A cache\n\n  1. Keep it in memory.\n  2. Empty it at night.\n";
+    assert!(first.contains(told) && !first.contains("in a file"), "{first}");
+    let next = digest(&[Message::user("Go on.")], Some(&first));
+    assert!(next.contains("approved last: # A cache\n") && next.contains("2. Empty it at night."), "{next}");
+}
