@@ -24,7 +24,8 @@ pub(crate) fn is_good_id(id: &str, dialect: Dialect) -> bool {
 ///
 /// Some hosts note the id of the call and that of its item as one, with a bar between.
 pub(crate) fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
-    let own = id.split_once('|').map_or(id, |(call, _)| call);
+    let is_item = |rest: &str| !rest.is_empty() && !rest.contains('|');
+    let own = id.split_once('|').filter(|(_, rest)| is_item(rest)).map_or(id, |(call, _)| call);
     if is_good_id(own, dialect) {
         return Cow::Borrowed(own);
     }
@@ -47,6 +48,10 @@ mod tests {
         assert_eq!(call_id("toolu_01-a", Dialect::Anthropic), "toolu_01-a");
         assert_eq!(call_id("call_1|fc_2", Dialect::OpenaiResponses), "call_1");
         assert_eq!(call_id("Read:0", Dialect::Gemini), "Read:0");
+        assert_eq!(
+            ["call_1|", "call_1||"].map(|id| call_id(id, Dialect::OpenaiChat)),
+            ["call_1|", "call_1||"]
+        );
         let long = "a".repeat(80);
         for (id, dialect) in [
             ("Read:0", Dialect::Anthropic),

@@ -43,12 +43,13 @@ impl<'a> Fields<'a> {
         self.all.iter().rfind(|member| member.key == key).map(|member| member.value.clone())
     }
 
-    /// Returns the JSON of a value.
+    /// Returns the JSON of a value, as bytes.
     pub(crate) fn get(&self, key: &str) -> Option<&'a [u8]> {
         self.json(key).map(str::as_bytes)
     }
 
-    fn json(&self, key: &str) -> Option<&'a str> {
+    /// Returns the JSON of a value.
+    pub(crate) fn json(&self, key: &str) -> Option<&'a str> {
         self.text.get(self.place(key)?)
     }
 

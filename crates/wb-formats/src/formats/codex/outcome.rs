@@ -70,13 +70,12 @@ fn is_mcp_failure(result: &Fields<'_>) -> bool {
 }
 
 fn is_failed_output(item: &Fields<'_>) -> bool {
-    let is_told = match item.get("output") {
-        // JSON in a string is looked at as a whole.
-        Some([b'"', b'{', ..]) => item.text("output").is_some_and(|text| is_failure(&text)),
-        Some([b'"', rest @ ..]) => {
-            std::str::from_utf8(rest).is_ok_and(|rest| is_failure_in(escaped_lines(rest)))
-        }
-        _ => false,
+    let json = item.json("output").unwrap_or_default();
+    // JSON in a string is looked at as a whole.
+    let is_told = if json.starts_with("\"{") {
+        item.text("output").is_some_and(|text| is_failure(&text))
+    } else {
+        json.strip_prefix('"').is_some_and(|rest| is_failure_in(escaped_lines(rest)))
     };
     let of_body = |body: Fields<'_>| {
         body.text("content").is_some_and(|text| is_failure(&text)) || body.is("success", "false")
@@ -94,10 +93,11 @@ fn escaped_lines(json: &str) -> impl Iterator<Item = &str> {
             from = end + 2;
             if all.as_bytes().get(end + 1) == Some(&b'n') {
                 rest = all.get(from..);
-                return Some(all[..end].trim_end_matches("\\r"));
+                let line = &all[..end];
+                return Some(line.strip_suffix("\\r").unwrap_or(line));
             }
         }
-        Some(all.trim_end_matches('"'))
+        Some(all.strip_suffix('"').unwrap_or(all))
     })
 }
 
