@@ -17,7 +17,7 @@ use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
     ALL_DONE, ANSWER, APPROVED, ARROW, ASKED_SINCE, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST,
-    MODIFIED, NO_TASKS, READ, REMARK, REPLY, TO, TURN,
+    MODIFIED, NO_TASKS, PROGRESS, READ, REPLY, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::words::short_answers::is_answer;
@@ -336,7 +336,7 @@ impl<'a> LocalDigest<'a> {
         for step in self.steps(turn, age) {
             match step {
                 Step::Run(run) => run_line(&mut body, run),
-                Step::Remark(remark) => body.extend(["\n  ", REMARK, &remark.text]),
+                Step::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
             }
         }
         body
@@ -347,10 +347,10 @@ impl<'a> LocalDigest<'a> {
         let is_new = age < WHOLE_TURNS;
         let runs = turn.runs.iter().filter(|run| (is_new || run.tells) && !self.is_shown(run.at));
         let mut steps: Vec<Step<'t>> = runs.map(Step::Run).collect();
-        let is_told = |remark: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(remark.at);
-        for remark in turn.remarks.iter().filter(is_told) {
-            let at = steps.partition_point(|step| step.at() < remark.at);
-            steps.insert(at, Step::Remark(remark));
+        let is_told = |note: &&Noted| (is_new || turn.said.is_empty()) && !self.is_shown(note.at);
+        for note in turn.notes.iter().filter(is_told) {
+            let at = steps.partition_point(|step| step.at() < note.at);
+            steps.insert(at, Step::Note(note));
         }
         steps
     }
@@ -406,14 +406,14 @@ fn lines_within(max_chars: usize) -> usize {
 /// What a line behind the reply of a turn tells.
 enum Step<'a> {
     Run(&'a Run),
-    Remark(&'a Noted),
+    Note(&'a Noted),
 }
 
 impl Step<'_> {
     fn at(&self) -> u32 {
         match self {
             Self::Run(run) => run.at,
-            Self::Remark(remark) => remark.at,
+            Self::Note(note) => note.at,
         }
     }
 }

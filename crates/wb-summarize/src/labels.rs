@@ -23,7 +23,7 @@ pub(crate) const FILES: &str = "files: ";
 /// How the lines of a turn begin that tell what the agent said last.
 pub(crate) const REPLY: &str = "agent: ";
 /// How a line of a turn begins that tells what the agent said between its calls.
-pub(crate) const REMARK: &str = "noted: ";
+pub(crate) const PROGRESS: &str = "noted: ";
 /// How a line of a turn begins that tells what the user refused; the name of the tool follows.
 pub(crate) const REFUSED: &str = "the user refused: ";
 /// How an entry begins that gives a reason; where it was given follows.

@@ -6,7 +6,7 @@ use wb_message::markers::CLIP_MARK;
 use wb_message::text::{head, one_line, tail};
 
 use crate::excerpt::{both_ends, excerpt};
-use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, REMARK, REPLY, TURN};
+use crate::labels::{ANSWER, COMMAND, FILES, FIRST, LISTS, PROGRESS, REPLY, TURN};
 
 /// The characters that a reply may have at the least where its start and its end are told.
 const LEAST_EXCERPT_CHARS: usize = 240;
@@ -152,7 +152,7 @@ fn parts_of_turn(body: &str) -> (&str, &str, &str) {
     for line in body.split_inclusive('\n') {
         if start.is_none() && begins(line, REPLY) {
             start = Some(at);
-        } else if begins(line, COMMAND) || begins(line, REMARK) {
+        } else if begins(line, COMMAND) || begins(line, PROGRESS) {
             end = at;
             break;
         }

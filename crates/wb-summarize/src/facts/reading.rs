@@ -21,7 +21,7 @@ use crate::outcome::Reported;
 use crate::words::answers::{Answer, answers};
 use crate::words::constraints::{Kind, constraints};
 use crate::words::decisions::is_decision;
-use crate::words::remarks::announces;
+use crate::words::progress_notes::announces;
 use crate::words::short_answers::is_answer;
 use crate::words::user_text::{is_rejection, own_words, rejected_words, user_words};
 use crate::words::{self, plain_words};
@@ -218,7 +218,7 @@ impl Facts {
                 self.turns.current().says(text, at);
                 self.failures.replied();
             } else if error.is_none() {
-                self.turns.current().remarks(text, at);
+                self.turns.current().notes_progress(text, at);
             }
         }
         for block in content.iter().rev() {
@@ -355,7 +355,7 @@ impl Facts {
             }
             if matches!(answer, Answer::Refused { .. }) {
                 // What was said for it is refused too.
-                self.turns.current().remarks.retain(|remark| remark.at != call.at);
+                self.turns.current().notes.retain(|note| note.at != call.at);
             }
             let told = told(&answer);
             self.ledger.answered(&answer, &told);

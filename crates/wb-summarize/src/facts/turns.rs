@@ -9,7 +9,7 @@ use crate::excerpt::excerpt;
 use crate::facts::Noted;
 use crate::labels::REFUSED;
 use crate::shell::without_written;
-use crate::words::remarks::remark;
+use crate::words::progress_notes::progress_note;
 use crate::words::short_answers::answered;
 
 /// Bytes of a request that are kept, of the first one and of any other.
@@ -21,9 +21,9 @@ pub(crate) const ASKED_CHARS: usize = 80;
 const SAID_BYTES: usize = 3_000;
 const COMMAND_BYTES: usize = 300;
 const LINE_BYTES: usize = 240;
-/// Commands, remarks, files and answers that are kept of a turn.
+/// Commands, progress notes, files and answers that are kept of a turn.
 const MOST_RUNS: usize = 12;
-const MOST_REMARKS: usize = 24;
+const MOST_NOTES: usize = 24;
 const MOST_FILES: usize = 30;
 /// Bytes of a path in a line of a turn.
 const PATH_BYTES: usize = 60;
@@ -81,7 +81,7 @@ pub struct Turn {
     pub runs: Vec<Run>,
     /// What the agent said between its calls that tells how things are.
     #[serde(default)]
-    pub remarks: Vec<Noted>,
+    pub(crate) notes: Vec<Noted>,
     /// What the agent said last that says something, and the number of its message.
     pub said: String,
     /// The number of the message that it was said in.
@@ -100,15 +100,15 @@ impl Turn {
         let runs = self.runs.iter().map(|run| {
             size_of::<Run>() + run.command.len() + run.lines.iter().map(|line| line.len() + 24).sum::<usize>()
         });
-        let remarks = self.remarks.iter().map(|remark| size_of::<Noted>() + remark.text.len());
+        let notes = self.notes.iter().map(|note| size_of::<Noted>() + note.text.len());
         let changed = self.changed.iter().map(|changed| size_of::<Changed>() + changed.path.len());
         let answers = self.answers.iter().map(|answer| answer.len() + 24);
-        let lists = runs.chain(remarks).chain(changed).chain(answers).sum::<usize>();
+        let lists = runs.chain(notes).chain(changed).chain(answers).sum::<usize>();
         size_of::<Self>() + self.asked.len() + self.said.len() + self.told.len() + self.to.len() + lists
     }
 
     fn shorten(&mut self) {
-        (self.runs, self.remarks) = (Vec::new(), Vec::new());
+        (self.runs, self.notes) = (Vec::new(), Vec::new());
         self.answers.truncate(2);
         self.changed.truncate(8);
         self.said = excerpt(&self.said, SHORT_BYTES).into_owned();
@@ -238,17 +238,18 @@ impl Turn {
     }
 
     /// Notes what the agent said between its calls; of too many the shortest one of the older half goes.
-    pub(super) fn remarks(&mut self, text: &str, at: u32) {
-        let Some(text) = remark(text).filter(|text| self.remarks.iter().all(|known| known.text != *text))
+    pub(super) fn notes_progress(&mut self, text: &str, at: u32) {
+        let Some(text) =
+            progress_note(text).filter(|text| self.notes.iter().all(|known| known.text != *text))
         else {
             return;
         };
-        if self.remarks.len() == MOST_REMARKS {
-            let older = self.remarks[..MOST_REMARKS / 2].iter().enumerate();
-            let shortest = older.min_by_key(|(_, remark)| remark.text.len()).map_or(0, |(at, _)| at);
-            self.remarks.remove(shortest);
+        if self.notes.len() == MOST_NOTES {
+            let older = self.notes[..MOST_NOTES / 2].iter().enumerate();
+            let shortest = older.min_by_key(|(_, note)| note.text.len()).map_or(0, |(at, _)| at);
+            self.notes.remove(shortest);
         }
-        self.remarks.push(Noted { text, at });
+        self.notes.push(Noted { text, at });
     }
 
     /// Notes a command; of the same one the last end counts.
@@ -400,16 +401,16 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_remarks_the_newest_and_the_longest_stay() {
+    fn of_too_many_progress_notes_the_newest_and_the_longest_stay() {
         let mut turn = Turn::default();
         for n in 0..60_u32 {
             let more = if n % 4 == 0 { ", and counts the empty ones twice" } else { "" };
-            turn.remarks(&format!("The reader of part {n} drops blank lines{more}."), n);
-            turn.remarks("Let me look at the next one.", n);
+            turn.notes_progress(&format!("The reader of part {n} drops blank lines{more}."), n);
+            turn.notes_progress("Let me look at the next one.", n);
         }
-        let at: Vec<u32> = turn.remarks.iter().map(|remark| remark.at).collect();
-        assert_eq!((at.len(), at.last()), (MOST_REMARKS, Some(&59)));
-        assert!(at[..MOST_REMARKS / 2 - 1].iter().all(|at| at % 4 == 0), "{at:?}");
+        let at: Vec<u32> = turn.notes.iter().map(|note| note.at).collect();
+        assert_eq!((at.len(), at.last()), (MOST_NOTES, Some(&59)));
+        assert!(at[..MOST_NOTES / 2 - 1].iter().all(|at| at % 4 == 0), "{at:?}");
     }
 
     #[test]

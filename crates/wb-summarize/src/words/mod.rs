@@ -1,4 +1,4 @@
-//! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers, reasons and remarks.
+//! Whose words they are, and what they ask for: users, hosts, constraints, tasks, answers, reasons and progress notes.
 
 mod host_words;
 pub(crate) mod user_text;
@@ -14,7 +14,7 @@ pub mod constraints;
 pub(crate) mod tasks;
 pub(crate) mod answers;
 pub(crate) mod decisions;
-pub(crate) mod remarks;
+pub(crate) mod progress_notes;
 
 /// Bytes of what a user says in one go that are kept or read.
 pub(crate) const SAID_BYTES: usize = 1200;

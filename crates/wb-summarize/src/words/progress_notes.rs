@@ -8,7 +8,7 @@ use wb_message::text::one_line;
 use crate::words::sentences::sentences;
 
 /// Bytes of the sentences that are taken of one text.
-const REMARK_BYTES: usize = 300;
+const NOTE_BYTES: usize = 300;
 /// Bytes of a sentence below which it is a word or two: "Found it!".
 const LEAST_BYTES: usize = 24;
 
@@ -67,21 +67,21 @@ const TELLS: [&str; 26] = [
 const THINGS: [&str; 7] = ["nothing", "everything", "something", "anything", "existing", "missing", "during"];
 
 /// Returns the first sentences of a text that tell how things are, on one line; nothing if there is none.
-pub(crate) fn remark(text: &str) -> Option<String> {
+pub(crate) fn progress_note(text: &str) -> Option<String> {
     let mut out = String::new();
     let tells = |sentence: &str| sentence.len() >= LEAST_BYTES && !announces(sentence);
     // Items of a list say little without what introduces them.
     let prose = sentences(text).into_iter().filter(|it| !it.in_item).map(|it| it.text);
     for sentence in prose.filter(|it| tells(it)) {
         if out.is_empty() {
-            out = one_line(sentence, REMARK_BYTES);
+            out = one_line(sentence, NOTE_BYTES);
             continue;
         }
-        if out.len() + sentence.len() > REMARK_BYTES {
+        if out.len() + sentence.len() > NOTE_BYTES {
             break;
         }
         out.push(' ');
-        out.push_str(&one_line(sentence, REMARK_BYTES));
+        out.push_str(&one_line(sentence, NOTE_BYTES));
     }
     (!out.is_empty()).then_some(out)
 }
@@ -134,11 +134,11 @@ mod tests {
             ("It does two things:\n- counts lines that are blank\n- skips them while it writes", None),
             ("现在检查下 web 端是否有测试框架和相关测试文件。", None),
         ] {
-            assert_eq!(remark(text).as_deref(), expected, "{text}");
+            assert_eq!(progress_note(text).as_deref(), expected, "{text}");
         }
-        let many = remark(&"The reader counts blank lines. ".repeat(12));
-        assert!(many.is_some_and(|it| it.len() <= REMARK_BYTES && it.ends_with("blank lines.")));
-        let long = remark(&["The writer keeps a lock", &" and another one".repeat(40), "."].concat());
-        assert!(long.is_some_and(|it| it.chars().count() == REMARK_BYTES && it.ends_with('…')));
+        let many = progress_note(&"The reader counts blank lines. ".repeat(12));
+        assert!(many.is_some_and(|it| it.len() <= NOTE_BYTES && it.ends_with("blank lines.")));
+        let long = progress_note(&["The writer keeps a lock", &" and another one".repeat(40), "."].concat());
+        assert!(long.is_some_and(|it| it.chars().count() == NOTE_BYTES && it.ends_with('…')));
     }
 }
