@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{e2e, judged};
+use crate::{judged, target};
 
 /// Builds the program as users install it.
 const BUILD: &str = "build --profile dist -p wb-cli --no-default-features";
@@ -17,8 +17,7 @@ const PATIENCE: f64 = 2.0;
 /// Prints size and times, and fails above the limits.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     cargo(root, &BUILD.split(' ').collect::<Vec<_>>())?;
-    let cache = e2e::cache()?;
-    let program = cache.with_file_name("dist").join("wb");
+    let program = target()?.join("dist").join("wb");
     let program = program.to_str().ok_or("the target directory is no text")?;
     let told = cargo(root, &BENCH.split(' ').chain([program]).collect::<Vec<_>>())?;
     println!("{told}");

@@ -91,6 +91,12 @@ fn root() -> PathBuf {
     xtask.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// Returns the target directory, in which this program was built.
+fn target() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    Ok(program.ancestors().nth(2).ok_or("this program is in no target directory")?.to_path_buf())
+}
+
 /// Turns findings into an outcome: one line each.
 fn judged(name: &str, findings: &[String]) -> Result<(), String> {
     if findings.is_empty() {

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::hosts::Host;
+use crate::target;
 
 /// Returns the folder that agents are kept in: beside what cargo built, outside of what git knows.
 pub(crate) fn cache() -> Result<PathBuf, String> {
-    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
-    let target = program.ancestors().nth(2).ok_or("this program is in no target directory")?;
-    Ok(target.join("e2e"))
+    Ok(target()?.join("e2e"))
 }
 
 /// Returns the folder of an agent, whether it is there or not.

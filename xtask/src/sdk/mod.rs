@@ -73,7 +73,7 @@ fn by_server(root: &Path) -> Result<(), String> {
 
 /// Returns the target directory, and the folder in it where environments and requests are.
 fn folders() -> Result<(PathBuf, PathBuf), String> {
-    let target = e2e::cache()?.parent().ok_or("no target directory")?.to_path_buf();
+    let target = crate::target()?;
     let folder = target.join("sdk");
     Ok((target, folder))
 }
