@@ -2,6 +2,7 @@
 
 use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Value, json};
+use wb_testkit::chance::Chance;
 
 /// Changes the input in place and returns its new size: every other time as JSON, else as libFuzzer does it.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
@@ -122,16 +123,4 @@ fn nth(value: &mut Value, mut n: usize) -> &mut Value {
         n -= here;
     }
     unreachable!("counted before")
-}
-
-/// Numbers by chance.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 16).unwrap_or(0) % n.max(1)
-    }
 }

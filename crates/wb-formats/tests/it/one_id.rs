@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use wb_formats::{dialects_of, newest, violations_of};
 use wb_message::Message;
 use wb_record::{ChangeSet, MemoryParts, Stamp};
+use wb_testkit::chance::Chance;
 use wb_testkit::laws::said_loosely as said;
 
 use crate::broken::{bytes_of, replace_text, values_of};
@@ -18,25 +19,13 @@ const STAMP: Stamp =
 /// How often each file is changed by chance.
 const N_CASES: u64 = 20;
 
-/// Numbers by chance.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 16).unwrap() % n.max(1)
-    }
-
-    /// Takes an element out, repeats it somewhere, or changes its place with another.
-    fn change<T: Clone>(&mut self, list: &mut Vec<T>) {
-        let (at, other) = (self.below(list.len()), self.below(list.len()));
-        match self.below(4) {
-            0 if list.len() > 1 => drop(list.remove(at)),
-            1 => list.swap(at, other),
-            _ => list.insert(other, list[at].clone()),
-        }
+/// Takes an element out, repeats it somewhere, or changes its place with another.
+fn change<T: Clone>(list: &mut Vec<T>, chance: &mut Chance) {
+    let (at, other) = (chance.below(list.len()), chance.below(list.len()));
+    match chance.below(4) {
+        0 if list.len() > 1 => drop(list.remove(at)),
+        1 => list.swap(at, other),
+        _ => list.insert(other, list[at].clone()),
     }
 }
 
@@ -57,7 +46,7 @@ fn change_nth(value: &mut Value, n: &mut usize, chance: &mut Chance) {
         && list.iter().any(Value::is_object)
     {
         if *n == 0 {
-            chance.change(list);
+            change(list, chance);
         }
         *n = n.wrapping_sub(1);
     }
@@ -72,7 +61,7 @@ fn change_nth(value: &mut Value, n: &mut usize, chance: &mut Chance) {
 fn changed(values: &mut Vec<Value>, chance: &mut Chance) {
     for _ in 0..=chance.below(6) {
         if values.len() > 1 && chance.below(2) == 0 {
-            chance.change(values);
+            change(values, chance);
             continue;
         }
         let at = chance.below(values.len());
