@@ -245,8 +245,8 @@ impl Facts {
         }
     }
 
-    /// Says what the lines of a message of the agent come from. True where it ends a turn: what is said beside a call tells
-    /// what comes next and is overtaken soon.
+    /// Says what the lines of a message of the agent come from. True where it ends a turn: of what is said
+    /// beside a call only progress notes are kept.
     fn label_calls(&mut self, content: &[Block], vocabulary: &ToolVocabulary) -> bool {
         let mut calls = content.iter().filter_map(|block| match block {
             Block::ToolCall { name, input, .. } => Some((name, input)),
