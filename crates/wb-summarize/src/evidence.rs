@@ -7,7 +7,7 @@ use std::hash::BuildHasherDefault;
 use wb_message::pairing::{KeyHasher, id_key};
 
 use crate::digest::Section;
-use crate::facts::mentions::{Mentions, Named};
+use crate::facts::mentions::{By, Mentions, Named};
 use crate::facts::names::names;
 use crate::labels::{BETWEEN_NAMES, CALLED, EXCERPTS, GAP, NAMES, SEEN};
 use crate::scope::heading_at;
@@ -122,7 +122,8 @@ impl<'a> Choice<'a> {
         if self.names_told.contains(&name_key) {
             return;
         }
-        if is_no_name(named.name) {
+        // What the agent alone has said, and once, is more often two sentences without a blank between them.
+        if is_no_name(named.name) || (named.by == By::Agent && named.count == 1) {
             return;
         }
         let n_bytes = named.name.len() + BETWEEN_NAMES.len();
@@ -212,6 +213,8 @@ fn is_no_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Facts;
+    use wb_message::{Message, ToolVocabulary};
 
     #[test]
     fn words_beside_each_other_and_places_of_a_search_are_no_names() {
@@ -227,6 +230,21 @@ mod tests {
         ] {
             assert_eq!(is_no_name(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_bare_name_is_one_that_a_tool_or_the_user_knows_or_the_agent_said_twice() {
+        let long = |names: &str| format!("{names} {}", "and so on ".repeat(30));
+        let talk = [
+            Message::user(long("Port sum_of_cart.")),
+            Message::assistant(long("It is in taxOf_cart and rate_table.It")),
+            Message::assistant(long("Now for taxOf_cart.")),
+            Message::assistant(long("Both are done.")),
+        ];
+        let facts = Facts::of(&talk, &ToolVocabulary::default());
+        let told = evidence(facts.names(), "", 4_000, |_, _| false);
+        assert!(told.contains("sum_of_cart") && told.contains("taxOf_cart"), "{told}");
+        assert!(!told.contains("rate_table.It"), "{told}");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Run, Turn};
 use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, APPROVED, ARROW, ASKED_SINCE, BESIDE_DIGEST, COMMAND, EARLIER, FILES, FIRST, LATEST,
-    MODIFIED, NO_TASKS, PROGRESS, READ, REPLY, TO, TURN,
+    ALL_DONE, ANSWER, APPROVED, ARROW, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, COMMAND, EARLIER, FILES,
+    FIRST, LATEST, MODIFIED, NO_TASKS, PROGRESS, READ, REPLY, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
 use crate::words::short_answers::is_answer;
@@ -330,15 +330,14 @@ impl<'a> LocalDigest<'a> {
         for answer in &turn.answers {
             body.extend(["\n  ", &one_line(answer, LINE_CHARS * 2)]);
         }
+        let steps = self.steps(turn, age);
+        // What was said last stands where it was said, so that nothing before it reads as the last word.
+        let (before, after) = steps.split_at(steps.partition_point(|step| step.at() <= turn.said_at));
+        before.iter().for_each(|step| step.push_line(&mut body));
         if let Some(reply) = reply {
             body.extend(["\n  ", REPLY, &indented(&tidy(reply))]);
         }
-        for step in self.steps(turn, age) {
-            match step {
-                Step::Run(run) => run_line(&mut body, run),
-                Step::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
-            }
-        }
+        after.iter().for_each(|step| step.push_line(&mut body));
         body
     }
 
@@ -374,8 +373,11 @@ impl<'a> LocalDigest<'a> {
         // What stopped on conflicts is told with the state of git.
         let is_stopped = self.facts.git_state().stopped().is_some();
         let is_told = |it: &&Failure| !(self.is_shown(it.at) || is_stopped && it.is_conflict());
+        let changed_at = self.facts.files().newest().map(|file| file.changed_at).max();
         for failure in self.facts.failures().newest().filter(is_told) {
-            let line = [&failure.what, ": ", &failure.lines.join(" | ")].concat();
+            let may_work = !failure.checks.is_empty() && changed_at > Some(failure.at);
+            let since = if may_work { CHANGED_SINCE } else { "" };
+            let line = [&failure.what, since, ": ", &failure.lines.join(" | ")].concat();
             out.add(Section::Status, labelled(UNRESOLVED, &line, LINE_CHARS * 2));
         }
         for entry in git_entries(&self.facts, |at| self.is_shown(at)) {
@@ -403,7 +405,7 @@ fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
 }
 
-/// What a line behind the reply of a turn tells.
+/// What a line of a turn tells beside its files and its reply.
 enum Step<'a> {
     Run(&'a Run),
     Note(&'a Noted),
@@ -414,6 +416,13 @@ impl Step<'_> {
         match self {
             Self::Run(run) => run.at,
             Self::Note(note) => note.at,
+        }
+    }
+
+    fn push_line(&self, body: &mut String) {
+        match self {
+            Self::Run(run) => run_line(body, run),
+            Self::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
         }
     }
 }

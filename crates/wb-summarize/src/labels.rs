@@ -13,6 +13,8 @@ pub(crate) const TO: &str = "\n  to: ";
 pub const ACTIVE: &str = "- Active: ";
 /// How an entry begins that names something that failed and has not been seen to work since.
 pub const UNRESOLVED: &str = "- Stuck? ";
+/// Stands behind a check that failed where files were changed since, so that it may work by now.
+pub(crate) const CHANGED_SINCE: &str = " (files changed since)";
 /// How an entry begins that tells a turn; its number follows.
 pub(crate) const TURN: &str = "- Turn ";
 /// How a line of a turn begins that tells a command, and what stands before its end.

@@ -67,24 +67,26 @@ fn shortened_inside(lines: &str, max_chars: usize) -> Cow<'_, str> {
 fn short_turn(name: &str, body: &str, max_chars: usize) -> String {
     let mut out = one_line(name, (max_chars - 1).min(LEAST_LINE_CHARS.max(max_chars / 2)));
     let left = (max_chars - 1).saturating_sub(out.chars().count());
-    let (before, reply, after) = parts_of_turn(body);
-    let others = before.chars().count() + after.chars().count().min(left / STEPS_PART);
+    let [head, before, reply, after] = parts_of_turn(body).map(|part| (part, part.chars().count()));
+    let others = head.1 + (before.1 + after.1).min(left / STEPS_PART);
     let most = left.saturating_sub(others).max(left / 2);
-    let reply = if size(reply) > most && most < LEAST_EXCERPT_CHARS {
-        Cow::Owned(["  ", &both_ends(reply, most.saturating_sub(4)), "\n"].concat())
+    let reply = if size(reply.0) > most && most < LEAST_EXCERPT_CHARS {
+        Cow::Owned(["  ", &both_ends(reply.0, most.saturating_sub(4)), "\n"].concat())
     } else {
-        shortened_inside(reply, most)
+        shortened_inside(reply.0, most)
     };
     let for_reply = reply.chars().count().min(left);
-    let left = push_fitting(&mut out, before, left - for_reply) + for_reply;
-    let left = push_fitting(&mut out, &reply, left);
-    push_newest(&mut out, after, left);
+    let left = push_fitting(&mut out, head.0, left - for_reply);
+    let for_after = (after.1 + 1).min(left);
+    let left = push_newest(&mut out, before.0, left - for_after) + for_after;
+    let left = push_fitting(&mut out, &reply, left + for_reply);
+    push_newest(&mut out, after.0, left);
     out
 }
 
-/// Appends, in their order, the last lines that fit; the first of them is cut off where it does not. What was run and showed
-/// nothing goes first.
-fn push_newest(out: &mut String, lines: &str, mut left: usize) {
+/// Appends, in their order, the last lines that fit, the first of them cut off where it does not; returns the characters
+/// that are left. What was run and showed nothing goes first.
+fn push_newest(out: &mut String, lines: &str, mut left: usize) -> usize {
     let mut over = (lines.chars().count() + 1).saturating_sub(left);
     let is_quiet = |line: &str| line.ends_with(QUIET);
     let stays = |line: &&str| {
@@ -96,11 +98,14 @@ fn push_newest(out: &mut String, lines: &str, mut left: usize) {
     let n_fitting = lines.iter().rev().take_while(|line| take(&mut left, line.chars().count() + 1)).count();
     let (before, fitting) = lines.split_at(lines.len() - n_fitting);
     if let Some(line) = before.last().filter(|_| left > LEAST_LINE_CHARS) {
-        out.extend(["\n  ", &one_line(line.trim_start(), left - 3)]);
+        let cut = one_line(line.trim_start(), left - 3);
+        left -= cut.chars().count() + 3;
+        out.extend(["\n  ", &cut]);
     }
     for line in fitting {
         out.extend(["\n", line]);
     }
+    left
 }
 
 /// Takes so much of what is left; false where it is not there.
@@ -143,23 +148,25 @@ fn cut_off(line: &str, max_chars: usize) -> String {
     [FILES, how, " ", mark, tail(path, left)].concat()
 }
 
-/// Splits the lines of a turn into those before what the agent said last, that, and those behind it.
-fn parts_of_turn(body: &str) -> (&str, &str, &str) {
+/// Splits the lines of a turn: what it changed, what was run and said before the reply, the reply, what came behind it.
+fn parts_of_turn(body: &str) -> [&str; 4] {
     let begins =
         |line: &str, label: &str| line.strip_prefix("  ").is_some_and(|line| line.starts_with(label));
+    // Where each part begins; a line of a step begins the second or the fourth.
+    let mut starts = [None; 3];
     let mut at = 0;
-    let (mut start, mut end) = (None, body.len());
     for line in body.split_inclusive('\n') {
-        if start.is_none() && begins(line, REPLY) {
-            start = Some(at);
-        } else if begins(line, COMMAND) || begins(line, PROGRESS) {
-            end = at;
-            break;
+        let is_step = begins(line, COMMAND) || begins(line, PROGRESS);
+        let part = if begins(line, REPLY) { 1 } else { 2 * usize::from(starts[1].is_some()) };
+        if (is_step || part == 1) && starts[part..].iter().all(Option::is_none) {
+            starts[part] = Some(at);
         }
         at += line.len();
     }
-    let start = start.unwrap_or(end);
-    (&body[..start], &body[start..end], &body[end..])
+    let after = starts[2].unwrap_or(body.len());
+    let reply = starts[1].unwrap_or(after);
+    let before = starts[0].unwrap_or(reply);
+    [&body[..before], &body[before..reply], &body[reply..after], &body[after..]]
 }
 
 #[cfg(test)]

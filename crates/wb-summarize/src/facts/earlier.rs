@@ -12,9 +12,9 @@ use super::{Constraint, Facts, Noted};
 use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
-    ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, EXCERPTS, FIRST, GIT, LEFT_OUT, MODIFIED, NAMES,
-    NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of, elided_total,
-    request_text,
+    ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT,
+    MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of,
+    elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -233,6 +233,7 @@ impl Facts {
             self.turns.current().says(&unindented(said), at);
         } else if let Some(failed) = entry.strip_prefix(UNRESOLVED) {
             let (what, why) = failed.split_once(": ").unwrap_or((failed, failed));
+            let what = what.strip_suffix(CHANGED_SINCE).unwrap_or(what);
             let (tool, path) = what.split_once(' ').unwrap_or((what, ""));
             let by_tool = id_key(&[tool, " ", base_name(path)].concat());
             let command = Command::of(what);

@@ -27,6 +27,13 @@ Command exited with code 2" "#;
     assert!(lines(&works, "- Stuck?").is_empty(), "{works}");
     let other = digest(&script(&[failed, r#"a:bash(make docs) t"done""#].concat()), None);
     assert_eq!(lines(&other, "- Stuck?").len(), 1, "{other}");
+    // What was changed since may have mended a check; it says so until the check has run again.
+    let check = failed.replace("make all", "cargo test");
+    let edited = digest(&script(&[&check, "a:edit(a.c) t"].concat()), None);
+    let told = ["- Stuck? cargo test (files changed since): a.c:3: no such file"];
+    assert_eq!(lines(&edited, "- Stuck?"), told);
+    let taken_over = digest(&script("u\"Go on.\" a:edit(b.c) t"), Some(&edited));
+    assert_eq!(lines(&taken_over, "- Stuck?"), told);
     let later = digest(&script(r#"u"Again." a:bash(make all) t"done""#), Some(&first));
     assert!(lines(&later, "- Stuck?").is_empty(), "{later}");
     let unrelated = digest(&script(r#"u"Again." a:bash(make docs) t"done""#), Some(&first));
