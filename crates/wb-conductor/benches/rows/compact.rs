@@ -1,6 +1,7 @@
-//! Whole compactions without a model, and the fingerprint.
+//! Whole compactions without a model, the fingerprint and the facts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hint::black_box;
 
 use futures::executor::block_on;
@@ -9,12 +10,14 @@ use wb_conductor::{
     AgentContext, CompactionReport, Compactor, CondenseOpts, TurnsUndo, compact_in_place, compact_turns,
     message_to_turn,
 };
-use wb_message::{Message, Turn};
+use wb_message::{Message, ToolVocabulary, Turn};
+use wb_summarize::Facts;
 use wb_testkit::workload::{Script, transcript};
 
 use super::{Bed, Build, Most, Row, Sample, Target, read_all, repeated, taken_back};
 
-pub(super) const ROWS: [Build; 7] = [forced, script, auto, tracked, context, turns, fingerprints];
+pub(super) const ROWS: [Build; 9] =
+    [forced, script, auto, tracked, context, turns, fingerprints, facts, names];
 
 const FORCED: CondenseOpts = CondenseOpts {
     force: true,
@@ -147,6 +150,33 @@ fn fingerprints(bed: &Bed) -> Row<'_> {
         limit_is: "reading every byte",
         target: Some(Target::times('k', 1.3)),
         subject: repeated(|| wb_message::prefix_fingerprint(black_box(&bed.messages))),
+        limit: read_all(bed),
+    }
+}
+
+fn facts(bed: &Bed) -> Row<'_> {
+    let vocabulary = ToolVocabulary::default();
+    Row {
+        what: "facts of every message",
+        limit_is: "reading every byte",
+        target: Some(Target::times('l', 15.0)),
+        subject: repeated(move || Facts::of(black_box(&bed.messages), &vocabulary)),
+        limit: read_all(bed),
+    }
+}
+
+/// The least that facts must do: to find each name, and to know it again.
+fn names(bed: &Bed) -> Row<'_> {
+    let strings = wb_testkit::workload::strings(&bed.messages);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./".contains(byte);
+    Row {
+        what: "names alone, each looked up in a set",
+        limit_is: "reading every byte",
+        target: None,
+        subject: repeated(move || {
+            let names = strings.iter().flat_map(|text| text.as_bytes().split(|byte| !is_name(byte)));
+            names.filter(|name| name.len() > 3).collect::<HashSet<_>>().len()
+        }),
         limit: read_all(bed),
     }
 }
