@@ -19,6 +19,10 @@ const RESULT_TOKENS: f64 = 1000.0;
 /// What the model writes for such a call, in tokens.
 const CALL_TOKENS: f64 = 150.0;
 
+/// The part of what a session has cost that an early compaction may cost in vain: with it, a session that a compaction
+/// would not have been needed for costs at most 105 % of doing nothing.
+const MOST_LOST: f64 = 0.05;
+
 /// What is known when a request is about to be sent; all but the number of requests is in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prospect {
@@ -36,6 +40,8 @@ pub struct Prospect {
     pub n_requests: u64,
     /// By how much the context grows from one request to the next.
     pub growth: u64,
+    /// What all requests so far have sent.
+    pub sent: u64,
 }
 
 /// What was weighed: costs until the end of the forecast, in US dollars. They are those of the prompts, and of the calls
@@ -48,18 +54,22 @@ pub struct Worth {
     pub later: Option<f64>,
     /// Without any compaction, whether or not the window would hold that.
     pub never: f64,
+    /// What a compaction now adds to the next request.
+    pub premium: f64,
+    /// What the session has cost so far.
+    pub spent: f64,
     /// What this rests on.
     pub prospect: Prospect,
 }
 
 impl Prospect {
-    /// Tells whether a compaction is near, so that it is to be weighed: three quarters of the limit are full, and the limit
-    /// will be reached within a tenth of the forecast, or the cache is cold. Earlier ones save more than they cost, but
+    /// Tells whether a compaction is near, so that it is to be weighed: two thirds of the limit are full, and the limit
+    /// will be reached within a fifth of the forecast, or the cache is cold. Earlier ones save more than they cost, but
     /// too much of what they remove is needed again (measured: `docs/evaluation/cost.md`).
     pub fn is_near(&self) -> bool {
-        let soon = self.n_requests.saturating_mul(self.growth) / 10;
+        let soon = self.n_requests.saturating_mul(self.growth) / 5;
         let is_coming = self.is_cold || self.tokens.saturating_add(soon) >= self.limit;
-        is_coming && self.tokens >= self.limit - self.limit / 4
+        is_coming && self.tokens >= self.limit - self.limit / 3
     }
 
     /// Weighs a compaction now against later ones.
@@ -70,6 +80,7 @@ impl Prospect {
     /// let prices = Prices { input: 3.0, cached: 0.3, write: 3.75, output: 15.0, ..Prices::default() };
     /// let known = Prospect {
     ///     tokens: 120_000, compacted: 20_000, stable: 0, limit: 150_000, is_cold: false, n_requests: 100, growth: 1_200,
+    ///     sent: 6_000_000,
     /// };
     /// assert!(known.weigh(&prices).pays_now());
     /// let almost_over = Prospect { n_requests: 2, ..known };
@@ -82,14 +93,17 @@ impl Prospect {
         let room = self.limit.checked_sub(self.tokens).map(|room| room as f64 / f64::from(PLACES));
         let place = |step: f64, n: u32| course.later(self.tokens as f64 + step * f64::from(n));
         let later = room.and_then(|step| (1..=PLACES).map(|n| place(step, n)).reduce(f64::min));
-        Worth { now: course.now(), later, never: course.later(f64::INFINITY), prospect: self }
+        let premium = (course.compaction(self.is_cold) - course.next_request()) / 1e6;
+        let (now, never) = (course.now(), course.later(f64::INFINITY));
+        Worth { now, later, never, premium, spent: course.spent() / 1e6, prospect: self }
     }
 }
 
 impl Worth {
-    /// Tells whether a compaction now is cheaper than one at any later place.
+    /// Tells whether a compaction now is cheaper than one at any later place, and adds so little that a session which ends
+    /// at once, against the forecast, has lost at most [`MOST_LOST`] of its cost.
     pub fn pays_now(&self) -> bool {
-        self.later.is_some_and(|later| self.now < later)
+        self.later.is_some_and(|later| self.now < later) && self.premium <= MOST_LOST * self.spent
     }
 }
 
@@ -120,10 +134,21 @@ impl Course<'_> {
 
     /// Sends the context as it is, and compacts whenever it is above a place; in US dollars.
     fn later(&self, place: f64) -> f64 {
+        (self.next_request() + self.rest(self.of.tokens as f64, place)) / 1e6
+    }
+
+    /// All requests so far.
+    fn spent(&self) -> f64 {
+        let Prospect { sent, growth, n_requests, .. } = self.of;
+        let new = growth.saturating_mul(n_requests).min(sent);
+        self.prices.cached * (sent - new) as f64 + self.prices.write * new as f64
+    }
+
+    /// The next request with the context as it is.
+    fn next_request(&self) -> f64 {
         let Prospect { tokens, growth, is_cold, .. } = self.of;
         let new = if is_cold { tokens } else { growth.min(tokens) };
-        let first = self.prices.cached * (tokens - new) as f64 + self.prices.write * new as f64;
-        (first + self.rest(tokens as f64, place)) / 1e6
+        self.prices.cached * (tokens - new) as f64 + self.prices.write * new as f64
     }
 
     /// The request that a compaction stands before, and the calls that are made again after it.
@@ -185,6 +210,7 @@ mod tests {
             is_cold: false,
             n_requests: 2,
             growth: 100,
+            sent: 1500,
         }
     }
 
@@ -213,10 +239,33 @@ mod tests {
 
     #[test]
     fn a_compaction_is_near_if_the_limit_is_or_the_cache_is_cold() {
-        let known = Prospect { tokens: 1_600, n_requests: 40, ..known() };
-        assert!(known.is_near() && !Prospect { n_requests: 39, ..known }.is_near());
+        let known = Prospect { tokens: 1_600, n_requests: 20, ..known() };
+        assert!(known.is_near() && !Prospect { n_requests: 19, ..known }.is_near());
         assert!(Prospect { n_requests: 0, is_cold: true, ..known }.is_near());
-        assert!(!Prospect { tokens: 1_499, n_requests: 400, is_cold: true, ..known }.is_near());
+        assert!(!Prospect { tokens: 1_333, n_requests: 400, is_cold: true, ..known }.is_near());
+    }
+
+    #[test]
+    fn an_early_compaction_risks_at_most_a_twentieth_of_what_was_spent() {
+        let prices = Prices { input: 3.0, cached: 0.03, write: 3.0, output: 15.0, ..Prices::default() };
+        let known = Prospect {
+            tokens: 120_000,
+            compacted: 30_000,
+            limit: 150_000,
+            n_requests: 100,
+            growth: 1_200,
+            sent: 6_000_000,
+            ..known()
+        };
+        let worth = known.weigh(&prices);
+        // 100 read, 29 900 written, three calls made again, in place of 118 800 read and 1 200 written.
+        let again = 3.0 * (0.03 * 30_000.0 + 3.0 * 1_000.0 + 15.0 * 150.0);
+        let premium = 0.03 * 100.0 + 3.0 * 29_900.0 + again - (0.03 * 118_800.0 + 3.0 * 1_200.0);
+        assert!((worth.premium * 1e6 - premium).abs() < 1.0, "{worth:?}");
+        assert!((worth.spent * 1e6 - (0.03 * 5_880_000.0 + 3.0 * 120_000.0)).abs() < 1.0, "{worth:?}");
+        assert!(
+            !worth.pays_now() && Worth { spent: worth.premium * 20.0 + 1e-9, now: 0.0, ..worth }.pays_now()
+        );
     }
 
     #[test]
@@ -261,11 +310,11 @@ mod tests {
     prop_compose! {
         fn prospects()(
             tokens in 1_000_u64..200_000, part in 0.05..1.0_f64, stable in 0_u64..50_000, limit in 1_000_u64..200_000,
-            is_cold: bool, n_requests in 0_u64..400, growth in 1_u64..9_000,
+            is_cold: bool, n_requests in 0_u64..400, growth in 1_u64..9_000, sent in 0_u64..9_000_000,
         ) -> Prospect {
             let compacted = (tokens as f64 * part).floor();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is below the whole")]
-            Prospect { tokens, compacted: compacted as u64, stable, limit, is_cold, n_requests, growth }
+            Prospect { tokens, compacted: compacted as u64, stable, limit, is_cold, n_requests, growth, sent }
         }
     }
 

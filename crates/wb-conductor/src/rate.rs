@@ -14,6 +14,8 @@ pub(crate) struct Rate {
     grown_tokens: u64,
     /// What the context held when it was sent last.
     sent_tokens: u64,
+    /// What it held at all requests together.
+    all_sent_tokens: u64,
     /// Whether the cache has outlived its time since then.
     pub(crate) is_cold: bool,
     /// What of it the provider has read from its cache or written to it.
@@ -33,6 +35,7 @@ impl Rate {
     pub(crate) fn sent(&mut self, context_tokens: u64) {
         (self.sent_tokens, self.is_cold) = (context_tokens, false);
         self.weighed_at = self.weighed_at.min(context_tokens);
+        self.all_sent_tokens += context_tokens;
     }
 
     /// Takes in what was counted for the request that was sent.
@@ -69,8 +72,8 @@ impl Rate {
     /// Returns what is known before anything is planned.
     fn known(&self, tokens: u64, limit: u64) -> Prospect {
         let growth = self.grown_tokens / self.n_requests.max(1);
-        let (n_requests, is_cold) = (self.n_requests, self.is_cold);
-        Prospect { tokens, compacted: tokens, stable: tokens, limit, is_cold, n_requests, growth }
+        let (n_requests, is_cold, sent) = (self.n_requests, self.is_cold, self.all_sent_tokens);
+        Prospect { tokens, compacted: tokens, stable: tokens, limit, is_cold, n_requests, growth, sent }
     }
 }
 
@@ -86,7 +89,7 @@ mod tests {
             rate.sent(after);
         }
         let known = rate.known(2_500, 9_000);
-        assert_eq!((known.n_requests, known.growth), (3, 5_000 / 3));
+        assert_eq!((known.n_requests, known.growth, known.sent), (3, 5_000 / 3, 4_000));
     }
 
     #[test]

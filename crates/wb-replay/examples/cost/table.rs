@@ -99,24 +99,40 @@ pub(crate) fn totals(all: &[(&CatalogEntry, u64, Vec<Vec<Outcome>>)]) -> String 
     let mut out = "## The engine's choice\n\nIn % of what `at-limit` costs.\n\n| prices of | window | weighed | left one out, \
         one point | left one out, any | lines of weighed | fit the window | worst % | worst % at-limit | below the limit | worst % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
-    for (model, window, outcomes) in all {
-        let at_limit = total(outcomes, Rule::AtLimit);
-        let (n, most) = worst(outcomes, *window, Rule::Weighed);
-        let (_, own) = worst(outcomes, *window, Rule::AtLimit);
-        let (n_below, below) = worst_below(outcomes, Rule::Weighed);
-        let parts =
-            [total(outcomes, Rule::Weighed), left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)];
-        let [weighed, near, any] = parts.map(|cost| percent(cost / at_limit));
-        let lines = points(&gains(outcomes, Rule::Weighed));
-        out += &row_of(format_args!(
-            "| {} | {window} | {weighed} | {near} | {any} | {lines} | {n} | {} | {} | {n_below} | {} |\n",
-            model.card.id,
-            percent(most),
-            percent(own),
-            percent(below)
-        ));
+    for of_model in all.chunk_by(|one, other| one.0.card.id == other.0.card.id) {
+        let mut sums = [0.0; 4];
+        for (model, window, outcomes) in of_model {
+            let costs = costs_of_choice(outcomes);
+            sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost);
+            let (n, most) = worst(outcomes, *window, Rule::Weighed);
+            let (_, own) = worst(outcomes, *window, Rule::AtLimit);
+            let (n_below, below) = worst_below(outcomes, Rule::Weighed);
+            let lines = points(&gains(outcomes, Rule::Weighed));
+            out += &row_of(format_args!(
+                "| {} | {window} | {} | {lines} | {n} | {} | {} | {n_below} | {} |\n",
+                model.card.id,
+                beside_limit(costs),
+                percent(most),
+                percent(own),
+                percent(below)
+            ));
+        }
+        if let Some((model, ..)) = of_model.first() {
+            out +=
+                &row_of(format_args!("| {} | all | {} | | | | | | |\n", model.card.id, beside_limit(sums)));
+        }
     }
     out
+}
+
+/// What a table of sessions costs: at the limit, weighed, by the best other rule that keeps enough, by the best of any.
+fn costs_of_choice(outcomes: &Outcomes) -> [f64; 4] {
+    let [limit, weighed] = [Rule::AtLimit, Rule::Weighed].map(|rule| total(outcomes, rule));
+    [limit, weighed, left_one_out(outcomes, 0.01), left_one_out(outcomes, 1.0)]
+}
+
+fn beside_limit([limit, costs @ ..]: [f64; 4]) -> String {
+    costs.map(|cost| percent(cost / limit)).join(" | ")
 }
 
 /// Renders what every rule costs at the prices of a model in a window.
