@@ -14,6 +14,8 @@ use crate::scope::heading_at;
 
 /// What a list of bare names may take of the digest that it stands in, as one part of so many.
 const NAMES_PART: usize = 10;
+/// Characters of a whole hash, of the shortest in use (MD5).
+const HASH_CHARS: usize = 32;
 
 /// Puts lines below a digest, as the end of its carryover.
 pub(crate) fn with_evidence(mut digest: String, evidence: &str) -> String {
@@ -122,8 +124,7 @@ impl<'a> Choice<'a> {
         if self.names_told.contains(&name_key) {
             return;
         }
-        // What the agent alone has said, and once, is more often two sentences without a blank between them.
-        if is_no_name(named.name) || (named.by == By::Agent && named.count == 1) {
+        if is_no_name(named.name) || (named.count == 1 && is_of_little_use(&named)) {
             return;
         }
         let n_bytes = named.name.len() + BETWEEN_NAMES.len();
@@ -210,6 +211,14 @@ fn is_no_name(name: &str) -> bool {
     are_words() || name.split_once('-').is_some_and(is_place)
 }
 
+/// Tells of a name that was seen once and says little without its line: what the agent alone has said, which is more often two
+/// sentences without a blank between them, and a whole hash that a tool showed.
+fn is_of_little_use(named: &Named<'_>) -> bool {
+    let is_hash =
+        || named.name.len() >= HASH_CHARS && named.name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    named.by == By::Agent || (named.by == By::Tool && is_hash())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,12 +248,13 @@ mod tests {
             Message::user(long("Port sum_of_cart.")),
             Message::assistant(long("It is in taxOf_cart and rate_table.It")),
             Message::assistant(long("Now for taxOf_cart.")),
-            Message::assistant(long("Both are done.")),
+            Message::tool_result("c1", "Bash", long("8ca9db43a8278a4f8958f6d974d113f9 8ca9db4 end_of_cart")),
         ];
         let facts = Facts::of(&talk, &ToolVocabulary::default());
         let told = evidence(facts.names(), "", 4_000, |_, _| false);
         assert!(told.contains("sum_of_cart") && told.contains("taxOf_cart"), "{told}");
-        assert!(!told.contains("rate_table.It"), "{told}");
+        assert!(told.contains("end_of_cart") && !told.contains("rate_table.It"), "{told}");
+        assert!(!told.contains("8ca9db43a8278"), "{told}");
     }
 
     #[test]
