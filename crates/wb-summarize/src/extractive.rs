@@ -12,14 +12,15 @@ use crate::digest::{Section, Sections};
 use crate::evidence::{evidence, with_evidence};
 use crate::excerpt::excerpt;
 use crate::facts::turns::ASKED_CHARS;
-use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Run, Turn};
+use crate::facts::{Change, Changed, Facts, Failure, FileFact, Noted, Turn};
 use crate::git_entries::git_entries;
 pub use crate::labels::{ACTIVE, UNRESOLVED};
 use crate::labels::{
-    ALL_DONE, ANSWER, APPROVED, ARROW, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, COMMAND, EARLIER, FILES,
-    FIRST, LATEST, MODIFIED, NO_TASKS, PROGRESS, READ, REPLY, TO, TURN,
+    ALL_DONE, ANSWER, APPROVED, ASKED_SINCE, BESIDE_DIGEST, CHANGED_SINCE, EARLIER, FILES, FIRST, LATEST,
+    MODIFIED, NO_TASKS, READ, REPLY, TICKED, TO, TURN,
 };
 use crate::model_addition::{Addition, FIRST_PERCENT};
+use crate::turn_steps::{LINE_CHARS, Step};
 use crate::words::short_answers::is_answer;
 use crate::words::tasks::{Task, TaskState};
 use crate::words::user_text::is_acknowledgement;
@@ -28,8 +29,6 @@ use crate::words::user_text::is_acknowledgement;
 pub const REQUEST_BYTES: usize = crate::words::SAID_BYTES;
 /// Bytes of the first request where a reader sees all of it beside the digest.
 const SHOWN_BYTES: usize = 400;
-/// Characters of any other line.
-const LINE_CHARS: usize = 200;
 /// Paths that are told of each kind.
 const N_PATHS: usize = 40;
 /// Bytes of what was concluded in a turn: the newest conclusion that is told, the two before it, and older ones.
@@ -218,6 +217,9 @@ impl<'a> LocalDigest<'a> {
         if let Some(plan) = self.facts.approved().filter(|plan| !self.is_shown(plan.at)) {
             out.add(Section::Plan, [APPROVED, &indented(&tidy(&plan.text))].concat());
         }
+        if let Some(list) = self.facts.ticked() {
+            out.add(Section::Plan, [TICKED, &list.text].concat());
+        }
         for task in dropped.into_iter().rev() {
             out.add(Section::Plan, task_line(task));
         }
@@ -403,38 +405,6 @@ impl<'a> LocalDigest<'a> {
 /// Returns how many characters of a digest lines of evidence may take where nobody says.
 fn lines_within(max_chars: usize) -> usize {
     max_chars * EVIDENCE_PERCENT / 100
-}
-
-/// What a line of a turn tells beside its files and its reply.
-enum Step<'a> {
-    Run(&'a Run),
-    Note(&'a Noted),
-}
-
-impl Step<'_> {
-    fn at(&self) -> u32 {
-        match self {
-            Self::Run(run) => run.at,
-            Self::Note(note) => note.at,
-        }
-    }
-
-    fn push_line(&self, body: &mut String) {
-        match self {
-            Self::Run(run) => run_line(body, run),
-            Self::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
-        }
-    }
-}
-
-fn run_line(body: &mut String, run: &Run) {
-    body.extend(["\n  ", COMMAND]);
-    one_line_into(body, &run.command, LINE_CHARS);
-    body.extend([ARROW, &run.outcome]);
-    for (nth, line) in run.lines.iter().enumerate() {
-        body.push_str(if nth == 0 { ": " } else { " | " });
-        one_line_into(body, line, LINE_CHARS);
-    }
 }
 
 fn task_line(task: &Task) -> String {

@@ -47,6 +47,9 @@ pub(crate) const NO_TASKS: &str = "- No list of tasks was kept with a tool.";
 pub(crate) const ALL_DONE: &str = "- All tasks of the agent's list are done";
 /// How the entry begins that holds the plan which the user approved last.
 pub(crate) const APPROVED: &str = "- The plan that the user approved last: ";
+/// How the entry begins that names a list of tasks which the agent keeps in a file; the one that it ticked off last follows.
+pub(crate) const TICKED: &str = "- A list in a file tells what is done and what is open: ";
+pub(crate) const TICKED_LAST: &str = "; ticked off last: ";
 pub(crate) const ASKED_SINCE: &str = "; the user has asked for more since";
 /// How the entry begins that counts the constraints that found no room.
 pub(crate) const LEFT_OUT: &str = "- Left out for want of room: ";

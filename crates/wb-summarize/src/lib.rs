@@ -39,6 +39,7 @@ pub mod prompt;
 pub mod facts;
 mod evidence;
 mod git_entries;
+mod turn_steps;
 mod model_addition;
 pub mod extractive;
 pub mod audit;

@@ -6,7 +6,8 @@ use wb_message::markers::CLIP_MARK;
 
 use crate::heading::Heading;
 use crate::labels::{
-    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TURN, UNRESOLVED,
+    ACTIVE, ANSWER, CALLED, EARLIER, EXCERPTS, FIRST, LATEST, MODIFIED, NAMES, SEEN, STATUS, TICKED, TURN,
+    UNRESOLVED,
 };
 use crate::scope::heading_at;
 use crate::words::sentences::{ends_fence, fence};
@@ -119,7 +120,7 @@ const HEADING_BYTES: usize = 70;
 /// Longer words before a colon are no label, in bytes.
 const LABEL_BYTES: usize = 30;
 /// How entries of our own digests begin, and what they hold.
-const ENTRIES: [(&str, Topic); 13] = [
+const ENTRIES: [(&str, Topic); 14] = [
     (CALLED, Topic::Shown),
     (EXCERPTS, Topic::Shown),
     (SEEN, Topic::Shown),
@@ -129,6 +130,7 @@ const ENTRIES: [(&str, Topic); 13] = [
     (LATEST, Topic::Quoted),
     (EARLIER, Topic::Quoted),
     (ANSWER, Topic::Quoted),
+    (TICKED, Topic::Told),
     (TURN, Topic::Told),
     (ACTIVE, Topic::Told),
     (MODIFIED, Topic::Told),

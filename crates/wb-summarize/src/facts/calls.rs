@@ -36,6 +36,9 @@ pub(super) struct OpenCall {
     pub(super) moves_lines: bool,
     /// Whether all of them are replaced.
     pub(super) replaces_all: bool,
+    /// The last task of a list in the file that the call ticks off.
+    #[serde(default)]
+    pub(super) ticked: Option<String>,
 }
 
 impl OpenCall {
@@ -64,24 +67,41 @@ pub(super) fn call_label(name: &str, input: &Value, vocabulary: &ToolVocabulary)
 
 /// Returns the lines that an edit takes out of a file, and whether it brings more or fewer.
 pub(super) fn replaced_lines(input: &Value) -> (Vec<String>, bool) {
-    let Value::Object(map) = input else { return (Vec::new(), true) };
-    let mut moves_lines = false;
-    let edits = map.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let edits = edits.iter().filter_map(Value::as_object);
-    let lines = std::iter::once(map).chain(edits).flat_map(|edit| {
-        let text = |start: &str| {
-            let of = |(key, value): (&String, &'_ Value)| {
-                key.starts_with(start).then(|| value.as_str().map(str::to_owned))?
-            };
-            edit.iter().find_map(of).unwrap_or_default()
-        };
-        let (old, new) = (text("old"), text("new"));
-        moves_lines |= n_breaks(&old) != n_breaks(&new);
+    let mut moves_lines = !input.is_object();
+    let lines = edits(input).flat_map(|(old, new)| {
+        moves_lines |= n_breaks(old) != n_breaks(new);
         let gone = |line: &&str| line.len() >= LEAST_LINE_BYTES && !new.contains(*line);
         old.lines().map(str::trim).filter(gone).map(str::to_owned).take(MOST_REPLACED).collect::<Vec<_>>()
     });
     let lines = lines.take(MOST_REPLACED).collect();
     (lines, moves_lines)
+}
+
+/// Returns the last task of a Markdown list that an edit ticks off.
+pub(super) fn ticked(input: &Value) -> Option<String> {
+    let mut tasks = edits(input).flat_map(|(old, new)| {
+        let done: Vec<&str> = new.lines().filter_map(|line| task(line, &["[x] ", "[X] "])).collect();
+        old.lines().filter_map(|line| task(line, &["[ ] "])).filter(move |it| done.contains(it))
+    });
+    tasks.next_back().map(|it| one_line(it, LABEL_CHARS))
+}
+
+/// Returns what a line of a Markdown list says behind a box of such a form.
+fn task<'a>(line: &'a str, boxes: &[&str]) -> Option<&'a str> {
+    let line = line.trim().trim_start_matches(['-', '*', '+']).trim_start();
+    boxes.iter().find_map(|it| line.strip_prefix(it))
+}
+
+/// Returns the old and the new text of each edit that a call makes.
+fn edits(input: &Value) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+    let edits = input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    std::iter::once(input).chain(edits).filter_map(Value::as_object).map(|edit| {
+        let text = |start: &str| {
+            let value = edit.iter().find(|(key, value)| key.starts_with(start) && value.is_string());
+            value.and_then(|(_, value)| value.as_str()).unwrap_or_default()
+        };
+        (text("old"), text("new"))
+    })
 }
 
 fn n_breaks(text: &str) -> usize {

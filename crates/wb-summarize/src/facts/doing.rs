@@ -13,7 +13,7 @@ use super::sources::{Shown, shows_working_copy};
 use super::turns::Run;
 use super::{Facts, Noted};
 use crate::facts::lines::line_number;
-use crate::labels::ON_BRANCH;
+use crate::labels::{ON_BRANCH, TICKED_LAST};
 use crate::outcome::{Judged, Outcome, Reported, judge, judge_command};
 use crate::shell::{Command, Effects, GitEffect, base_name, patch_effects};
 
@@ -87,6 +87,9 @@ impl Facts {
             let shown = self.sources.of(|shown| shown.is_of(path));
             self.mentions.unnumber(&shown.collect::<Vec<_>>(), from);
             self.mentions.overtake_lines(|line| numbered_path(line).is_some_and(|of| is_same_file(of, path)));
+        }
+        if let Some(task) = &call.ticked {
+            self.ticked = Some(Noted { text: [path, TICKED_LAST, task].concat(), at });
         }
         self.sources.push(Shown::File(path.to_owned()), call.at);
         self.files.changed(path, Change::Edited, at, false);

@@ -13,8 +13,8 @@ use crate::digest::{Section, Sections};
 use crate::facts::mentions::By;
 use crate::labels::{
     ACTIVE, ALL_DONE, APPROVED, BESIDE_DIGEST, CALLED, CHANGED_SINCE, EXCERPTS, FIRST, GIT, LEFT_OUT,
-    MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TURN, UNRESOLVED, answer_of,
-    elided_total, request_text,
+    MODIFIED, NAMES, NO_TASKS, READ, SEEN, SINCE_COMMIT, STATUS, STOPPED, TICKED, TURN, UNRESOLVED,
+    answer_of, elided_total, request_text,
 };
 use crate::scope::heading_at;
 use crate::shell::Command;
@@ -31,7 +31,7 @@ const MOST_FOREIGN: usize = 200;
 
 /// Returns whether an entry is one that digests are told with, so that facts say it better.
 fn is_own(entry: &str) -> bool {
-    const LABELS: [&str; 18] = [
+    const LABELS: [&str; 19] = [
         TURN,
         MODIFIED,
         ACTIVE,
@@ -50,6 +50,7 @@ fn is_own(entry: &str) -> bool {
         NO_TASKS,
         ALL_DONE,
         APPROVED,
+        TICKED,
     ];
     request_text(entry).is_some()
         || elided_total(entry).is_some()
@@ -160,6 +161,8 @@ impl Facts {
         for entry in digest.entries(Section::Plan) {
             if let Some(plan) = entry.strip_prefix(APPROVED) {
                 self.approved = Some(Noted { text: unindented(plan), at });
+            } else if let Some(list) = entry.strip_prefix(TICKED) {
+                self.ticked = Some(Noted { text: list.to_owned(), at });
             }
         }
         for entry in digest.entries(Section::Plan).iter().filter(|entry| !is_own(entry)) {

@@ -82,6 +82,9 @@ pub struct Facts {
     /// The plan that the user approved last.
     #[serde(default)]
     approved: Option<Noted>,
+    /// The list of tasks in a file that the agent ticks off, and which one it ticked off last.
+    #[serde(default)]
+    ticked: Option<Noted>,
     mentions: Mentions,
     open_calls: Vec<OpenCall>,
     sources: Sources,
@@ -133,6 +136,7 @@ impl Default for Facts {
             tasks: Tasks::default(),
             decided: Vec::new(),
             approved: None,
+            ticked: None,
             mentions: Mentions::default(),
             open_calls: Vec::new(),
             sources: Sources::default(),
@@ -243,6 +247,11 @@ impl Facts {
     /// Returns the plan that the user approved last.
     pub(crate) fn approved(&self) -> Option<&Noted> {
         self.approved.as_ref()
+    }
+
+    /// Returns the list of tasks in a file that the agent ticks off, and which one it ticked off last.
+    pub(crate) fn ticked(&self) -> Option<&Noted> {
+        self.ticked.as_ref()
     }
 
     /// Returns the reasons that the agent gave, oldest first, each with the turn that it was given in.

@@ -9,7 +9,7 @@ use wb_message::text::{head, one_line};
 use wb_message::tools::field;
 use wb_message::{Block, Content, Message, ToolRole, ToolVocabulary};
 
-use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, write_line};
+use super::calls::{LABEL_CHARS, OpenCall, call_label, each_text, replaced_lines, ticked, write_line};
 use super::doing::push_newest;
 use super::phrases::told;
 use super::turns::Run;
@@ -290,6 +290,7 @@ impl Facts {
     fn called(&mut self, id: &str, name: &str, input: &Value, at: u32, vocabulary: &ToolVocabulary) {
         let changes = matches!(vocabulary.role(name), Some(ToolRole::Edit | ToolRole::Write));
         let (replaced, moves_lines) = if changes { replaced_lines(input) } else { (Vec::new(), false) };
+        let ticked = changes.then(|| ticked(input)).flatten();
         let replaces_all = changes && input.get("replace_all").and_then(Value::as_bool) == Some(true);
         let input = match input {
             Value::Object(map) if changes && vocabulary.path(input).is_some() => {
@@ -311,6 +312,7 @@ impl Facts {
             replaced,
             moves_lines,
             replaces_all,
+            ticked,
         });
     }
 

@@ -390,3 +390,28 @@ fn of_a_long_path_its_end_is_told() {
     let short = local_digest(&talk, &vocabulary, None).render(600);
     assert!(short.contains("- Files changed last: …") && short.contains("/src/cart.rs\n"), "{short}");
 }
+
+#[test]
+fn a_list_in_a_file_is_told_by_what_was_ticked_off_last() {
+    let edit = |id: &str, old: &str, new: &str| {
+        let input = json!({ "path": "docs/plan.md", "edits": [{ "oldText": old, "newText": new }] });
+        [
+            Message::assistant_blocks(vec![Block::call(id, "edit", input)]),
+            Message::tool_result(id, "edit", "Edited docs/plan.md."),
+        ]
+    };
+    let list = "- A list in a file tells what is done and what is open: docs/plan.md; ticked off last: ";
+    let mut talk = vec![Message::user("Go on with the plan.")];
+    talk.extend(edit("c1", "- [ ] round the tax", "- [ ] round the tax up"));
+    assert!(lines(&digest(&talk, None), "- A list").is_empty());
+    talk.extend(edit(
+        "c2",
+        "- [ ] sum the cart\n- [ ] round the tax",
+        "- [x] sum the cart\n- [ ] round the tax",
+    ));
+    let first = digest(&talk, None);
+    assert_eq!(lines(&first, "- A list"), [[list, "sum the cart"].concat()]);
+    assert!(lines(&first, "- No list").is_empty(), "{first}");
+    let next = digest(&script("u\"Go on.\" a:read(src/a.rs) t"), Some(&first));
+    assert_eq!(lines(&next, "- A list"), [[list, "sum the cart"].concat()]);
+}

@@ -1,0 +1,41 @@
+//! The lines of a turn that tell what was run in it, and said on the way.
+
+use wb_message::text::one_line_into;
+
+use crate::facts::{Noted, Run};
+use crate::labels::{ARROW, COMMAND, PROGRESS};
+
+/// Characters of any other line.
+pub(crate) const LINE_CHARS: usize = 200;
+
+/// What a line of a turn tells beside its files and its reply.
+pub(crate) enum Step<'a> {
+    Run(&'a Run),
+    Note(&'a Noted),
+}
+
+impl Step<'_> {
+    pub(crate) fn at(&self) -> u32 {
+        match self {
+            Self::Run(run) => run.at,
+            Self::Note(note) => note.at,
+        }
+    }
+
+    pub(crate) fn push_line(&self, body: &mut String) {
+        match self {
+            Self::Run(run) => run_line(body, run),
+            Self::Note(note) => body.extend(["\n  ", PROGRESS, &note.text]),
+        }
+    }
+}
+
+fn run_line(body: &mut String, run: &Run) {
+    body.extend(["\n  ", COMMAND]);
+    one_line_into(body, &run.command, LINE_CHARS);
+    body.extend([ARROW, &run.outcome]);
+    for (nth, line) in run.lines.iter().enumerate() {
+        body.push_str(if nth == 0 { ": " } else { " | " });
+        one_line_into(body, line, LINE_CHARS);
+    }
+}
