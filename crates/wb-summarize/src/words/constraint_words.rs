@@ -81,7 +81,7 @@ pub(crate) const CORRECTS: &[&str] = &[
     "^^ * ?* is|are actually",
     "but that's|thats|it's|its actually",
     "i|we no longer use|need|want|support",
-    "i thought|thougth we|the * was|is",
+    "i thought we|the * was|is",
 ];
 
 /// What only sounds like a correction.
