@@ -155,6 +155,17 @@ impl Index {
     }
 }
 
+/// Bytes from the start of a line within which most writers say whose it is.
+const HEAD: usize = 256;
+
+/// Returns whether a line is that of an entry.
+pub(crate) fn is_of(line: Line<'_>, id: &EntryId) -> bool {
+    let said = format!("\"id\":\"{id}\"");
+    let mut head = line.bytes.windows(said.len()).take(HEAD);
+    let is_said = |line: Line<'_>| Probe::of(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id));
+    head.any(|bytes| bytes == said.as_bytes()) || is_said(line)
+}
+
 /// Returns a text that is not empty.
 fn text(value: Value) -> Option<String> {
     match value {

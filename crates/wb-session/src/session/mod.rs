@@ -140,6 +140,9 @@ impl Session {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
+        if self.header.version > 1 && !index::is_of(line, &id) {
+            return Err(SessionError::Moved { line: number, id });
+        }
         let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
