@@ -155,15 +155,20 @@ impl Index {
     }
 }
 
-/// Bytes from the start of a line within which most writers say whose it is.
-const HEAD: usize = 256;
+/// Bytes at the start of a line, or at its end, within which most writers say whose it is.
+const NEAR: usize = 256;
 
 /// Returns whether a line is that of an entry.
 pub(crate) fn is_of(line: Line<'_>, id: &EntryId) -> bool {
     let said = format!("\"id\":\"{id}\"");
-    let mut head = line.bytes.windows(said.len()).take(HEAD);
-    let is_said = |line: Line<'_>| Probe::of(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id));
-    head.any(|bytes| bytes == said.as_bytes()) || is_said(line)
+    let says = |bytes: &[u8]| {
+        let mut all = bytes.windows(said.len());
+        all.any(|bytes| bytes.starts_with(b"\"id\"") && bytes == said.as_bytes())
+    };
+    let n = line.bytes.len().min(NEAR);
+    says(&line.bytes[..n])
+        || says(&line.bytes[line.bytes.len() - n..])
+        || Probe::of(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id))
 }
 
 /// Returns a text that is not empty.

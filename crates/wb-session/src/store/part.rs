@@ -22,6 +22,12 @@ pub(super) fn each_line(parts: &dyn Parts, end: u64, each: &mut dyn FnMut(u64, &
 /// Reads on from a place to the end of the line, into a buffer that is cleared.
 pub(super) fn line_at(parts: &dyn Parts, position: u64, end: u64, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
+    if let Some(held) = parts.held("") {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(held.len());
+        let rest = held.get(place(position)..place(end)).unwrap_or_default();
+        line.extend_from_slice(&rest[..places(rest).next().map_or(0, |place| place.end)]);
+        return Ok(());
+    }
     let mut n_wanted = *CHUNK.start();
     loop {
         let seen = line.len();
