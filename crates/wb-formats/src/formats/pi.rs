@@ -5,7 +5,7 @@ use std::io::Read as _;
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, PartReader, Parts, Place, Probe, Seen, Segment, Span, Stamp, UsageAt, View, Wanted,
+    Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt, View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -130,12 +130,12 @@ impl Document for PiDocument {
     }
 
     /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let path = self.log.session.path().map_err(of_log)?;
-        let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());
-        let ends = (0..path.len()).filter(|at| path[*at].tag == EntryTag::Compaction).map(before);
-        let at = |leaf: Option<EntryId>| self.log.session.context(leaf.as_ref()).map(segment).map_err(of_log);
-        ends.chain([self.log.session.leaf().cloned()]).map(at).collect()
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let session = &self.log.session;
+        let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
+        let n = ends.len();
+        let read = move |at: usize| session.context(ends[at].as_ref()).map(segment).map_err(of_log);
+        Ok(Segments::new(n, read))
     }
 
     /// Appends a compaction, then edits; to take them back, the branch without them.

@@ -43,3 +43,12 @@ fn check(what: &str, read: impl Fn(&dyn Document)) {
 fn of_what_is_no_longer_seen_only_the_places_of_lines_are_held() {
     check("the view", |document| drop(document.view(ONLY_CONVERSATION).unwrap()));
 }
+
+#[test]
+fn of_segments_that_were_seen_nothing_is_held() {
+    check("the segments", |document| {
+        for segment in document.segments(ONLY_CONVERSATION).unwrap() {
+            drop(segment.unwrap());
+        }
+    });
+}

@@ -197,6 +197,18 @@ impl Session {
         is_lost.then_some(LogNote::LostParent { line })
     }
 
+    /// Returns the leaves at which the segments between compactions end, on the path to a leaf, as
+    /// [`SessionLog::segment_ends`](crate::SessionLog::segment_ends) does.
+    pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
+        let path = match leaf {
+            Some(leaf) => self.tree.path_to(self.tree.known(leaf)?, |_| false)?,
+            None => Vec::new(),
+        };
+        let before = |at: usize| Some(self.tree.node_at(path[at.checked_sub(1)?]).id);
+        let ends = (0..path.len()).filter(|at| self.tree.tag(path[*at]) == EntryTag::Compaction).map(before);
+        Ok(ends.chain([leaf.cloned()]).collect())
+    }
+
     /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last
     /// compaction kept, that compaction, and what came after it. What stands above is in its digest and is not read.
     pub fn entries_in_reach(&self, leaf: Option<&EntryId>) -> Result<Vec<Entry>, SessionError> {
