@@ -27,7 +27,7 @@ const STAMP: Stamp =
 pub fn read(bytes: &[u8]) {
     let Some(document) = open(bytes) else { return };
     for name in document.conversations().unwrap_or_default() {
-        let _ = document.segments(&name);
+        let _ = document.segments(&name).map(Iterator::count);
         let Ok(view) = document.view(&name) else { continue };
         assert_eq!(view.provenance.len(), view.messages.len());
         for usage in &view.usage {

@@ -6,12 +6,12 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_formats::dialects_of;
 use wb_message::Message;
-use wb_record::{Access, ChangeSet, History, Stamp, What, items};
+use wb_record::{Access, ChangeSet, Document, History, MemoryParts, Parts, Stamp, What, items};
 
 use crate::args::Compact;
 use crate::clock;
 use crate::config::images;
-use crate::copy::{Copy, copy_with, refuse_database};
+use crate::copy::{copy_with, refuse_database, write_part};
 use crate::file_error::not_read;
 use crate::json::Compacted;
 use crate::model::Model;
@@ -78,11 +78,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let written = match &args.out {
         _ if args.dry_run => None,
         Some(out) => {
-            let copy = copy(&session, &set, ours.as_deref())?;
-            if ours.is_none() {
-                shell.timed("checking", || check_copy(&session, &copy, &expected))?;
-            }
-            Some(shell.timed("writing", || write_elsewhere(&copy, out, args))?)
+            Some(shell.timed("writing", || write_elsewhere(&session, (&set, ours), &expected, out, args))?)
         }
         None if is_in_place && !set.is_empty() => {
             Some(shell.timed("writing", || write_in_place(&mut session, &set, &expected, &stamp, args))?)
@@ -148,25 +144,35 @@ fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> 
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
-/// Returns the session with the changes, or messages of our own where its format is not written.
-fn copy<'a>(session: &'a Session, set: &'a ChangeSet, ours: Option<&[Message]>) -> Result<Copy<'a>> {
-    let Some(messages) = ours else { return Ok(copy_with(&session.file, session.document.as_ref(), set)?) };
-    let mut bytes = Vec::new();
-    wb_formats::write_jsonl(messages, &mut bytes)?;
-    Ok(Copy::Whole(bytes))
-}
-
 /// Refuses a copy that reads otherwise than planned.
-fn check_copy(session: &Session, copy: &Copy<'_>, expected: &Validity) -> Result<(), UserError> {
-    let now = copy.read(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
+fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
+    let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
     let is_as_planned = Validity::of(&now.messages, dialects_of(now.format)) == *expected;
     if is_as_planned { Ok(()) } else { Err(otherwise(&session.file, "nothing was written")) }
 }
 
-/// Writes to another place.
-fn write_elsewhere(copy: &Copy<'_>, out: &Path, args: &Compact) -> Result<Written> {
-    write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
-    Ok(Written { operation: None, bytes: usize::try_from(copy.len()).unwrap_or(usize::MAX) })
+/// Writes the session with the changes to another place, or messages of our own where its format is not written.
+fn write_elsewhere(
+    session: &Session,
+    (set, ours): (&ChangeSet, Option<Vec<Message>>),
+    expected: &Validity,
+    out: &Path,
+    args: &Compact,
+) -> Result<Written> {
+    let Some(messages) = ours else {
+        let copy = copy_with(&session.file, session.document.as_ref(), set)?;
+        check_copy(session, copy.as_ref(), expected)?;
+        return written(copy.parts(), out, args);
+    };
+    let mut bytes = Vec::new();
+    wb_formats::write_jsonl(&messages, &mut bytes)?;
+    written(&MemoryParts::of(bytes), out, args)
+}
+
+fn written(parts: &dyn Parts, out: &Path, args: &Compact) -> Result<Written> {
+    let mut n_bytes = 0;
+    write_out(out, &args.file, args.overwrite, |file| write_part(parts, file).map(|n| n_bytes = n))?;
+    Ok(Written { operation: None, bytes: usize::try_from(n_bytes).unwrap_or(usize::MAX) })
 }
 
 /// Writes the changes into the session, and takes them back should they read otherwise than planned.

@@ -13,7 +13,7 @@ use wb_record::{Access, ChangeSet, Document, History, NotExpressible, ONLY_CONVE
 
 use crate::args;
 use crate::clock::stamp;
-use crate::copy::{Copy, copy_with};
+use crate::copy::{copy_with, write_part};
 use crate::escape::{escaped, shell_word};
 use crate::exit_code::Exit;
 use crate::file_error::not_read;
@@ -115,8 +115,8 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     match out {
         Some(out) => {
             let copy = copy_with(&file, planned.document.as_ref(), &planned.set)?;
-            check_copy(&planned, &copy, &args.file)?;
-            write_out(out, &args.file, args.overwrite, |file| copy.write(file))?;
+            check_copy(&planned, copy.as_ref(), &args.file)?;
+            write_out(out, &args.file, args.overwrite, |file| write_part(copy.parts(), file).map(drop))?;
         }
         None if is_in_place && changed => operation = Some(write_in_place(&file, &mut planned, args)?),
         None => {}
@@ -271,14 +271,9 @@ fn write_in_place(file: &str, planned: &mut Planned, args: &args::Repair) -> Res
 }
 
 /// Refuses a copy that reads otherwise than planned.
-fn check_copy(planned: &Planned, copy: &Copy<'_>, path: &Path) -> Result<(), UserError> {
-    let now = copy.read(&planned.conversation).map_err(|error| not_read(path, &error))?;
-    let bytes = || {
-        let mut bytes = Vec::new();
-        copy.write(&mut bytes)?;
-        Ok(bytes)
-    };
-    let is_met = planned.expected.is_met(&now, bytes);
+fn check_copy(planned: &Planned, copy: &dyn Document, path: &Path) -> Result<(), UserError> {
+    let now = copy.view(&planned.conversation).map_err(|error| not_read(path, &error))?;
+    let is_met = planned.expected.is_met(&now, || copy.parts().whole(ONLY_CONVERSATION));
     if is_met { Ok(()) } else { Err(otherwise(&path.display().to_string(), "nothing was written")) }
 }
 

@@ -15,6 +15,7 @@ use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
 use wb_record::{Access, MemoryParts, Segment, UsageAt};
+use wb_replay::facts_of;
 use wb_summarize::Facts;
 
 use crate::args::Policy;
@@ -140,7 +141,8 @@ fn counted_before(document: &dyn Document, conversation: &str, opened: &View) ->
     if !opened.usage.is_empty() || !opened.is_compacted() {
         return None;
     }
-    document.segments(conversation).ok()?.into_iter().rev().find(|segment| !segment.usage.is_empty())
+    let newest_first = document.segments(conversation).ok()?.rev();
+    newest_first.map_while(Result::ok).find(|segment| !segment.usage.is_empty())
 }
 
 /// Starts a tracker that estimates as fits the model's family, if that is known.
@@ -224,14 +226,9 @@ impl Session {
     pub(crate) fn facts(&self, messages: &[Message]) -> Facts {
         // The digest of some agents cannot be read, or is no message of its own.
         let is_later = messages.iter().any(is_synthetic) || self.opened.is_compacted();
-        let whole = is_later.then(|| self.past()).flatten();
-        whole.map_or_else(|| Facts::of(messages, &self.opened.vocabulary), |whole| whole.facts())
-    }
-
-    /// Reads the conversation as it was said, also what its agent has compacted since; nothing if that cannot be read.
-    pub(crate) fn past(&self) -> Option<wb_replay::Session> {
-        let (document, vocabulary) = (self.document.as_ref(), self.opened.vocabulary);
-        wb_replay::Session::of_conversation("", document, &self.conversation, vocabulary).ok()
+        let vocabulary = &self.opened.vocabulary;
+        let whole = || facts_of(self.document.as_ref(), &self.conversation, vocabulary).ok();
+        is_later.then(whole).flatten().unwrap_or_else(|| Facts::of(messages, vocabulary))
     }
 
     pub(crate) fn card(&self) -> ModelCard {

@@ -61,6 +61,8 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
+            // The text of the session goes before its request comes.
+            drop(document);
             let dialects = asked(dialects_of(view.format));
             let violations = violations_of_session(&view.messages, &dialects);
             (view.format.to_owned(), view.messages.len(), dialects, violations, words_of(&view.notes))

@@ -103,7 +103,7 @@ pub fn read(input: &mut dyn Read) -> Result<View, FormatError> {
 pub fn segments(input: &mut dyn Read) -> Result<Vec<Segment>, FormatError> {
     let document = open(Box::new(MemoryParts::read_from(input)?))?;
     let conversation = newest(document.as_ref())?;
-    document.segments(&conversation)
+    document.segments(&conversation)?.collect()
 }
 
 /// Returns the name of the conversation that was written last.

@@ -49,6 +49,21 @@ pub fn prefix_fingerprint<M: Borrow<Message>>(messages: &[M]) -> u64 {
     messages.iter().fold(0, |chain, message| fingerprint(chain, message.borrow()))
 }
 
+/// Hashes blocks in order, without the message that holds them.
+///
+/// ```
+/// use wb_message::{Message, blocks_fingerprint};
+///
+/// let (said, read) = (Message::assistant("None."), Message::tool_result("a", "Read", "None."));
+/// assert_eq!(blocks_fingerprint(said.blocks()), blocks_fingerprint(read.blocks()));
+/// assert_ne!(blocks_fingerprint(said.blocks()), blocks_fingerprint([]));
+/// ```
+pub fn blocks_fingerprint<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u64 {
+    let mut sum = Sum { so_far: 0, is_quick: false };
+    blocks.into_iter().for_each(|block| sum.block(block));
+    sum.so_far
+}
+
 /// 2⁶⁴ divided by the golden ratio, an odd number whose multiples are spread evenly.
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 

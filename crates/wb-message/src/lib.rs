@@ -48,7 +48,7 @@ pub mod outline;
 pub use block::Block;
 pub use call_ids::CallIds;
 pub use content_fingerprint::content_fingerprints;
-pub use fingerprint::{fingerprint, prefix_fingerprint, quick_fingerprint};
+pub use fingerprint::{blocks_fingerprint, fingerprint, prefix_fingerprint, quick_fingerprint};
 pub use groups::runs;
 pub use message::{Content, Message};
 pub use pairing::{CallAt, Pair, Pairing, last_prompt_start};

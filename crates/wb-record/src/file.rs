@@ -59,10 +59,7 @@ impl FileParts {
         let parts = Self::over(disk, path, file, true)?;
         match &parts.open {
             Some((_, identity)) if *identity == Identity::of(&there) => Ok(parts),
-            _ => {
-                let replaced = io::Error::other("it was replaced by another file meanwhile");
-                Err(FileError::io(&parts.path, "opening it")(replaced))
-            }
+            _ => Err(FileError::io(&parts.path, "opening it")(replaced_meanwhile())),
         }
     }
 
@@ -314,6 +311,10 @@ fn stands_at(file: &File, at: u64, expected: &[u8]) -> io::Result<bool> {
     Ok(At { file, at }.fill(&mut found)? == expected.len() && found == expected)
 }
 
+fn replaced_meanwhile() -> io::Error {
+    io::Error::other("it was replaced by another file meanwhile")
+}
+
 fn stale(at: u64) -> CommitError {
     CommitError::Stale { part: PartId::new(), at }
 }
@@ -341,6 +342,11 @@ impl Parts for FileParts {
         let read = At { file, at: range.start }.fill(&mut out[start..]);
         out.truncate(start + *read.as_ref().unwrap_or(&0));
         read.map(drop)
+    }
+
+    fn again(&self) -> io::Result<Box<dyn Parts>> {
+        let again = Self::open_for_reading(&self.path).map_err(io::Error::other)?;
+        if again.is_same(self) { Ok(Box::new(again)) } else { Err(replaced_meanwhile()) }
     }
 
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {

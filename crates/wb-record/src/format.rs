@@ -7,7 +7,7 @@ use crate::error::FormatError;
 use crate::item::{Item, is_unchanged};
 use crate::part::Parts;
 use crate::probe::Probe;
-use crate::view::{Segment, View};
+use crate::view::{Segments, View};
 
 /// The name of the conversation that a session has where it has one alone.
 pub const ONLY_CONVERSATION: &str = "";
@@ -213,12 +213,12 @@ pub trait Document: Send + Sync + Debug {
     /// Returns a conversation as its next request would send it.
     fn view(&self, conversation: &str) -> Result<View, FormatError>;
 
-    /// Returns every segment of a conversation; a format without compactions has one.
+    /// Returns every segment of a conversation, each read when it is asked for; a format without compactions has one.
     ///
     /// A new segment begins where the agent compacted the conversation or cleared tool results. Together they hold
     /// every request of the conversation that goes on once.
-    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
-        Ok(vec![Segment::from(self.view(conversation)?)])
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
+        Ok(Segments::one(self.view(conversation)?.into()))
     }
 
     /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.

@@ -76,6 +76,6 @@ pub use operation::{Operation, What};
 pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
-pub use view::{Place, Provenance, Segment, UsageAt, View, forget_stale_usage};
+pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
 #[cfg(any(unix, windows))]
 pub use write::{check_new, write_new};

@@ -47,17 +47,11 @@ impl<R: BufRead> Lines<R> {
     /// Reads on to the next line that is not blank; nothing at the end of the input.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
-            self.start += (self.n_in_place + self.buffer.len()) as u64;
-            self.input.consume(std::mem::take(&mut self.n_in_place));
-            self.buffer.clear();
-            self.n_in_place = self.n_in_next_line()?;
-            if self.n_in_place == 0 && self.input.read_until(b'\n', &mut self.buffer)? == 0 {
-                return Ok(None);
-            }
-            self.number += 1;
-            let number = self.number;
-            if !trimmed(self.whole_line()?, number).is_empty() {
-                break;
+            let number = self.number + 1;
+            match self.next_raw()? {
+                None => return Ok(None),
+                Some((_, line)) if trimmed(line, number).is_empty() => {}
+                Some(_) => break,
             }
         }
         let (number, start) = (self.number, self.start);
@@ -65,6 +59,20 @@ impl<R: BufRead> Lines<R> {
         let bytes = trimmed(line, number);
         let at = start + (bytes.as_ptr().addr() - line.as_ptr().addr()) as u64;
         Ok(Some(Line { number, at, bytes, is_ended: line.ends_with(b"\n") }))
+    }
+
+    /// Reads on to the next line, a blank one too, and returns where it begins and all of it, with its line feed.
+    pub fn next_raw(&mut self) -> io::Result<Option<(u64, &[u8])>> {
+        self.start += (self.n_in_place + self.buffer.len()) as u64;
+        self.input.consume(std::mem::take(&mut self.n_in_place));
+        self.buffer.clear();
+        self.n_in_place = self.n_in_next_line()?;
+        if self.n_in_place == 0 && self.input.read_until(b'\n', &mut self.buffer)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let start = self.start;
+        Ok(Some((start, self.whole_line()?)))
     }
 
     /// Returns the bytes up to the next line feed, with it, if the input holds it already; 0 if it does not.

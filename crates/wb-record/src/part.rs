@@ -40,6 +40,11 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
+    /// Opens the part without a name once more, to be read beside these; what is held in memory is copied.
+    fn again(&self) -> io::Result<Box<dyn Parts>> {
+        Ok(Box::new(MemoryParts::of(self.whole("")?)))
+    }
+
     /// Returns all the bytes of a part without a copy, where it is held in memory.
     fn held(&self, _part: &str) -> Option<&[u8]> {
         None

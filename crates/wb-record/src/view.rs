@@ -1,12 +1,14 @@
 //! What the model sees of a session: messages, where each stands in the file, and what providers counted.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
 
 use wb_budget::Usage;
 use wb_message::markers::is_of_a_compaction;
 use wb_message::{Edit, Message, Patch, ToolVocabulary};
 
+use crate::error::FormatError;
 use crate::note::Note;
 use crate::span::Span;
 
@@ -279,6 +281,45 @@ impl Segment {
 impl From<View> for Segment {
     fn from(view: View) -> Self {
         Self { messages: view.messages, usage: view.usage }
+    }
+}
+
+/// The segments of a conversation, oldest first; each is read when it is asked for.
+pub struct Segments<'a> {
+    left: Range<usize>,
+    read: Box<dyn FnMut(usize) -> Result<Segment, FormatError> + 'a>,
+}
+
+impl<'a> Segments<'a> {
+    /// Builds them of what reads each of so many.
+    pub fn new(n: usize, read: impl FnMut(usize) -> Result<Segment, FormatError> + 'a) -> Self {
+        Self { left: 0..n, read: Box::new(read) }
+    }
+
+    /// Builds one that was read.
+    pub fn one(segment: Segment) -> Self {
+        let mut segment = Some(segment);
+        Self::new(1, move |_| segment.take().ok_or(FormatError::Empty))
+    }
+}
+
+impl fmt::Debug for Segments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segments").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl Iterator for Segments<'_> {
+    type Item = Result<Segment, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left.next().map(&mut self.read)
+    }
+}
+
+impl DoubleEndedIterator for Segments<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.left.next_back().map(&mut self.read)
     }
 }
 

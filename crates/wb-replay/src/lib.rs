@@ -33,6 +33,7 @@ mod needs;
 mod kept;
 mod cuts;
 mod times;
+mod said;
 mod session;
 mod strategy;
 mod cost;
@@ -56,6 +57,6 @@ pub use replay::{
     CAVEAT, CostRow, NATIVE, Options, Outcome, Replay, SessionReport, Summary, Trial, replay, summarize,
 };
 pub use rules::{Course, Places, RULES, Rule, Run};
-pub use session::{Session, Stretch};
+pub use session::{Session, Stretch, facts_of, stretches};
 pub use strategy::{STRATEGIES, Strategy};
 pub use to_size::{Forced, digesting};

@@ -1,8 +1,9 @@
 //! A session as it was: its segments between native compactions, and the messages that it would have without any.
 
+use crate::said::Said;
 use crate::times::times_of;
 use wb_formats::{Document, FormatError};
-use wb_message::{Block, Message, ToolVocabulary, markers};
+use wb_message::{Message, ToolVocabulary, markers};
 use wb_summarize::Facts;
 
 /// A session that was read whole.
@@ -37,7 +38,7 @@ impl Stretch {
     }
 
     /// Returns the messages that no segment before has shown.
-    pub(crate) fn new_messages(&self) -> &[Message] {
+    pub fn new_messages(&self) -> &[Message] {
         &self.messages[self.n_seen..]
     }
 }
@@ -47,18 +48,7 @@ impl Session {
     pub fn read(name: impl Into<String>, document: &dyn Document) -> Result<Self, FormatError> {
         let conversation = wb_formats::newest(document)?;
         let vocabulary = document.view(&conversation)?.vocabulary;
-        Self::of_conversation(name, document, &conversation, vocabulary)
-    }
-
-    /// As [`Self::read`], for a conversation whose tools are known, since its view was read.
-    pub fn of_conversation(
-        name: impl Into<String>,
-        document: &dyn Document,
-        conversation: &str,
-        vocabulary: ToolVocabulary,
-    ) -> Result<Self, FormatError> {
-        let segments = document.segments(conversation)?.into_iter().map(|segment| segment.messages);
-        let segments = stretches(segments);
+        let segments = stretches(document, &conversation)?.collect::<Result<_, _>>()?;
         let times_ms = times_of(document.parts())?;
         Ok(Self { name: name.into(), format: document.format().name(), segments, vocabulary, times_ms })
     }
@@ -75,75 +65,61 @@ impl Session {
         self.segments.iter().flat_map(Stretch::new_messages)
     }
 
-    /// Collects what was said, as if nothing had ever been compacted.
-    pub fn facts(&self) -> Facts {
-        let mut facts = Facts::default();
-        self.said().for_each(|message| facts.take_in(message, &self.vocabulary));
-        facts
-    }
-
     /// Returns how often the agent itself has compacted the session, as far as the file tells.
     pub fn n_native(&self) -> usize {
         self.segments.len().saturating_sub(1)
     }
 }
 
-fn stretches(segments: impl Iterator<Item = Vec<Message>>) -> Vec<Stretch> {
-    let mut all: Vec<Stretch> = Vec::new();
-    for messages in segments {
-        let n_seen = if all.is_empty() { 0 } else { n_seen(&messages, &all) };
-        all.push(Stretch { messages, n_seen });
+/// Reads a conversation as it was, one stretch after another; of those before no more is held than what tells their messages.
+pub fn stretches<'a>(
+    document: &'a dyn Document,
+    conversation: &str,
+) -> Result<impl Iterator<Item = Result<Stretch, FormatError>> + use<'a>, FormatError> {
+    let mut said = Said::default();
+    let segments = document.segments(conversation)?;
+    Ok(segments.map(move |segment| Ok(stretch(segment?.messages, &mut said))))
+}
+
+/// Collects what was said in a conversation, as if nothing had ever been compacted; its messages are read one stretch
+/// after another.
+pub fn facts_of(
+    document: &dyn Document,
+    conversation: &str,
+    vocabulary: &ToolVocabulary,
+) -> Result<Facts, FormatError> {
+    let mut facts = Facts::default();
+    for stretch in stretches(document, conversation)? {
+        stretch?.new_messages().iter().for_each(|message| facts.take_in(message, vocabulary));
     }
-    all
+    Ok(facts)
 }
 
-/// Returns how many messages are the digest of earlier ones or were kept: the longest run behind the digest with which
-/// what was said before ends. A call that was in flight then may be gone with its message. An agent whose digest cannot be
-/// read keeps chosen messages instead, from anywhere.
-fn n_seen(messages: &[Message], before: &[Stretch]) -> usize {
-    let n_synthetic = n_synthetic(messages);
-    let rest = &messages[n_synthetic..];
-    let said: Vec<&Message> = before.iter().flat_map(Stretch::new_messages).collect();
-    let in_flight = usize::from(said.last().is_some_and(|last| last.calls().next().is_some()));
-    let n_last = n_kept(&said, rest).max(n_kept(&said[..said.len() - in_flight], rest));
-    let is_said = |new: &&Message| markers::is_pinned(new) || said.iter().any(|old| is_same(old, new));
-    let n_chosen = if n_synthetic == 0 { rest.iter().take_while(is_said).count() } else { 0 };
-    n_synthetic + n_last.max(n_chosen)
-}
-
-/// Returns the length of the longest run with which `said` ends and `rest` begins.
-fn n_kept(said: &[&Message], rest: &[Message]) -> usize {
-    let is_kept = |n: &usize| said[said.len() - n..].iter().zip(rest).all(|(old, new)| is_same(old, new));
-    (1..=said.len().min(rest.len())).rev().find(is_kept).unwrap_or(0)
+fn stretch(messages: Vec<Message>, said: &mut Said) -> Stretch {
+    let n_seen = if said.is_begun() {
+        let n_synthetic = n_synthetic(&messages);
+        n_synthetic + said.n_seen(&messages[n_synthetic..], n_synthetic > 0)
+    } else {
+        0
+    };
+    said.take_in(&messages[n_seen..]);
+    Stretch { messages, n_seen }
 }
 
 fn n_synthetic(messages: &[Message]) -> usize {
     messages.iter().take_while(|message| markers::is_synthetic(message)).count()
 }
 
-/// Returns whether a message is an earlier one; since then a result may have been cleared, or a call without a result
-/// may have been left out.
-fn is_same(old: &Message, new: &Message) -> bool {
-    let is_cleared = || markers::is_cleared(old.blocks()) || markers::is_cleared(new.blocks());
-    old == new
-        || match (old, new) {
-            (Message::ToolResult { .. }, Message::ToolResult { .. }) => {
-                old.answered_ids().eq(new.answered_ids()) && is_cleared()
-            }
-            // A copy of a prompt may have lost its time.
-            (Message::User { content: old, .. }, Message::User { content: new, .. }) => old == new,
-            (Message::Assistant { .. }, Message::Assistant { .. }) => {
-                let without_calls = old.blocks().iter().filter(|it| !matches!(it, Block::ToolCall { .. }));
-                without_calls.eq(new.blocks())
-            }
-            _ => false,
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use wb_message::Block;
+
+    fn stretches(segments: impl Iterator<Item = Vec<Message>>) -> Vec<Stretch> {
+        let mut said = Said::default();
+        segments.map(|messages| stretch(messages, &mut said)).collect()
+    }
 
     fn step(id: &str) -> [Message; 2] {
         let call = Block::call(id, "Read", json!({}));

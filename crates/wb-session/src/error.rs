@@ -45,6 +45,12 @@ pub enum StoreError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Lines that the store goes on behind could not be read.
+    #[error("the lines of the session could not be read: {source}")]
+    Lines {
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The file was refused: it is a link, or is there already.
     #[error(transparent)]
     File(FileError),
@@ -121,6 +127,7 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that the disk has room and that the file may be read and written",
+            Self::Lines { .. } => "check that the file can be read to its end",
             Self::File(error) => error.hint(),
             Self::Locked { .. } => "close the other program, or open the session for reading",
             Self::Changed { .. } | Self::Broken { .. } => {
@@ -202,6 +209,16 @@ pub enum SessionError {
         /// The entry.
         id: EntryId,
     },
+    /// An entry is not where it stood when the log was opened.
+    #[error(
+        "line {line}: entry {id} does not stand there any more: the session was changed by another program"
+    )]
+    Moved {
+        /// The line where it stood.
+        line: usize,
+        /// The entry.
+        id: EntryId,
+    },
     /// The entry that was asked for is not in the log.
     #[error("entry {id} is not in the session log")]
     UnknownLeaf {
@@ -257,6 +274,7 @@ impl SessionError {
             Self::NotJson { .. } => "each line must be one JSON object; remove or repair this line",
             Self::BadEntry { .. } => "repair this line, or remove it and let its children name its parent",
             Self::Cycle { .. } => "let the \"parentId\" of this entry name an entry before it",
+            Self::Moved { .. } => "open the session again",
             Self::UnknownLeaf { .. } => "name an entry of this log, or none for its last one",
             Self::BadBoundary { .. } => {
                 "name an entry between the root and the leaf, or none to keep nothing"
@@ -293,7 +311,8 @@ impl SessionError {
             | Self::NoHeader { line, .. }
             | Self::NotJson { line, .. }
             | Self::BadEntry { line, .. }
-            | Self::Cycle { line, .. } => Some(*line),
+            | Self::Cycle { line, .. }
+            | Self::Moved { line, .. } => Some(*line),
         }
     }
 

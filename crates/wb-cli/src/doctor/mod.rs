@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::Violation;
-use wb_formats::Note;
-use wb_replay::Session as Past;
+use wb_formats::{FormatError, Note};
+use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
 use self::line_starts::LineStarts;
@@ -102,15 +102,12 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 
 /// Returns what would keep a session from going on, and what is only worth a look.
 fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<String>) {
-    let past = session.past();
-    let n_looped = past.as_ref().map_or(0, n_looped);
+    let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
     let (file, window) = (shell_word(&session.file), session.policy.options());
     let mut found = refused(session, &ways, &file, &window);
     found.extend(too_large(session, &ways, &file, &window));
     found.extend(looped(n_looped, &ways, &file, &window));
-    let summary =
-        past.and_then(|past| newest_summary(&past)).map(|(_, findings)| findings).unwrap_or_default();
     found.extend(untrue(&summary, &file));
     found.extend(session.opened.notes.iter().filter_map(of_note));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
@@ -163,10 +160,27 @@ fn too_large(session: &Session, ways: &Ways, file: &str, window: &str) -> Option
 const TOO_LARGE: &str = "no compaction makes it small enough, since the messages that stay fill the window alone: in the \
      agent, go back before the largest one and name a file in its place, or take a model with a larger window";
 
-/// Counts the last compactions that are so close to each other that the agent does nothing else.
-fn n_looped(past: &Past) -> usize {
-    let own = past.segments.iter().skip(1).rev();
-    own.take_while(|it| it.messages.len() - it.n_seen < FEW_MESSAGES).count()
+/// What the session as it was said tells of its compactions.
+#[derive(Default)]
+struct Past {
+    /// The last compactions that are so close to each other that the agent does nothing else.
+    n_looped: usize,
+    /// What the newest summary says that the session does not bear out.
+    summary: Vec<Finding>,
+}
+
+impl Past {
+    fn of(session: &Session) -> Result<Self, FormatError> {
+        let (mut n_looped, mut is_first) = (0, true);
+        let see = |stretch: &Stretch| {
+            let is_own = !std::mem::take(&mut is_first);
+            let is_close = is_own && stretch.new_messages().len() < FEW_MESSAGES;
+            n_looped = if is_close { n_looped + 1 } else { 0 };
+        };
+        let Session { document, conversation, opened, .. } = session;
+        let (_, summary) = newest_summary(document.as_ref(), conversation, opened.vocabulary, see)?;
+        Ok(Self { n_looped, summary: summary.unwrap_or_default() })
+    }
 }
 
 fn looped(n: usize, ways: &Ways, file: &str, window: &str) -> Option<Complaint> {

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use wb_formats::open_path;
+use wb_formats::{Document, newest, open_path};
+use wb_message::ToolVocabulary;
 use wb_record::Access;
-use wb_replay::Session;
+use wb_replay::facts_of;
 use wb_summarize::{Facts, Finding, FindingKind, LocalDigest};
 
 use crate::audit::newest_summary;
@@ -51,6 +52,19 @@ struct SessionStart {
     additional_context: String,
 }
 
+/// The session that an event is about.
+struct Session {
+    document: Box<dyn Document>,
+    conversation: String,
+    vocabulary: ToolVocabulary,
+}
+
+impl Session {
+    fn facts(&self) -> Option<Facts> {
+        facts_of(self.document.as_ref(), &self.conversation, &self.vocabulary).ok()
+    }
+}
+
 impl Event {
     pub(crate) fn host(&self) -> &'static str {
         if self.turn_id.is_some() || self.is_rollout() { "codex" } else { "claude-code" }
@@ -73,8 +87,7 @@ impl Event {
 
     /// Tells a model that writes a summary what the summary must hold.
     fn before(&self, pin: &[String]) -> Option<Said> {
-        let session = self.session()?;
-        let facts = session.facts();
+        let facts = self.session()?.facts()?;
         let digest = LocalDigest::new(&facts, facts.n_messages() as usize).render(MOST_CHARS);
         let pinned = listed(pin);
         let lead = "These facts were collected from the whole session. Keep those that still matter in the \
@@ -111,12 +124,17 @@ impl Event {
 
     /// Returns the facts of the whole session, and what its newest summary says that they do not bear out.
     fn found(&self) -> Option<(Facts, Vec<Finding>)> {
-        newest_summary(&self.session()?)
+        let Session { document, conversation, vocabulary } = self.session()?;
+        let newest = newest_summary(document.as_ref(), &conversation, vocabulary, |_| ());
+        let (facts, findings) = newest.ok()?;
+        Some((facts, findings?))
     }
 
     fn session(&self) -> Option<Session> {
         let document = open_path(self.transcript_path.as_deref()?, Access::Read).ok()?;
-        Session::read("", document.as_ref()).ok()
+        let conversation = newest(document.as_ref()).ok()?;
+        let vocabulary = document.view(&conversation).ok()?.vocabulary;
+        Some(Session { document, conversation, vocabulary })
     }
 
     fn entry(&self, action: &str, findings: usize) -> Entry {

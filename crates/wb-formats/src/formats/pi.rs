@@ -1,16 +1,16 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
-use std::borrow::Cow;
+use std::io::Read as _;
 
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, Parts, Place, Probe, Seen, Segment, Span, Stamp, UsageAt, View, Wanted,
+    Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt, View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
     Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Replacement,
-    Session, SessionError,
+    Session, SessionError, StoreError,
 };
 
 use super::appended::APPENDED;
@@ -48,8 +48,8 @@ impl Format for Pi {
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
-        let (session, lines, truncated) = read(parts.as_ref())?;
-        Ok(Box::new(PiDocument { parts, session, lines, truncated }))
+        let log = PiLog::read(parts.as_ref())?;
+        Ok(Box::new(PiDocument { parts, log }))
     }
 }
 
@@ -57,29 +57,51 @@ impl Format for Pi {
 #[derive(Debug)]
 struct PiDocument {
     parts: Box<dyn Parts>,
-    /// The lines as they are; what one of them says is read when it is asked for.
-    session: Session,
-    /// Where each line stands that is not blank, with its number, in their order.
-    lines: Vec<(usize, Span)>,
-    /// The last of them, if it was cut off while it was written.
-    truncated: Option<usize>,
+    log: PiLog,
 }
 
 /// What a file says.
-type Contents = (Session, Vec<(usize, Span)>, Option<usize>);
+#[derive(Debug)]
+struct PiLog {
+    /// The entries' places in the file; what one of them says is read there when it is asked for.
+    session: Session,
+    lines: Vec<LinePlace>,
+    /// The last line, if it was cut off while it was written.
+    truncated: Option<usize>,
+    n_bytes: u64,
+    /// Whether a line feed ends the lines.
+    is_ended: bool,
+}
 
-fn read(parts: &dyn Parts) -> Result<Contents, FormatError> {
-    let (mut spans, mut truncated) = (Vec::new(), None);
-    let text =
-        parts.held("").map_or_else(|| parts.whole("").map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))?;
-    let mut lines = Lines::new(&*text);
-    while let Some(line) = lines.next_line()? {
-        spans.push((line.number, Span { at: line.at, len: line.bytes.len() as u64, ..Span::default() }));
-        truncated = line.is_truncated().then_some(line.number);
+/// Where a line stands that is not blank.
+#[derive(Clone, Copy, Debug)]
+struct LinePlace {
+    number: usize,
+    at: u64,
+    len: usize,
+}
+
+impl PiLog {
+    fn read(parts: &dyn Parts) -> Result<Self, FormatError> {
+        let n_bytes = parts.len("")?.unwrap_or(0);
+        let mut lines = Lines::new(PartReader::new(parts, "", 0)?.take(n_bytes));
+        let (mut places, mut truncated, mut is_ended) = (Vec::new(), None, true);
+        while let Some(line) = lines.next_line()? {
+            places.push(LinePlace { number: line.number, at: line.at, len: line.bytes.len() });
+            truncated = line.is_truncated().then_some(line.number);
+            is_ended = line.is_ended;
+        }
+        // Nothing is written through it, so that it needs no ids.
+        let session = opened(parts, 0).map_err(of_log)?;
+        Ok(Self { session, lines: places, truncated, n_bytes, is_ended })
     }
-    let store = Box::new(MemoryStore::of_lines(text));
-    // Nothing is written through it, so that it needs no ids.
-    Ok((Session::open(store, IdSource::new(0)).map_err(of_log)?, spans, truncated))
+}
+
+/// Opens the session of a file, whose lines stay where they are.
+fn opened(parts: &dyn Parts, seed: u64) -> Result<Session, SessionError> {
+    let again = parts.again().and_then(MemoryStore::over);
+    let store = again.map_err(|source| StoreError::Lines { source })?;
+    Session::open(Box::new(store), IdSource::new(seed))
 }
 
 impl Document for PiDocument {
@@ -88,7 +110,7 @@ impl Document for PiDocument {
     }
 
     fn view(&self, _: &str) -> Result<View, FormatError> {
-        let session = &self.session;
+        let session = &self.log.session;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
         let (context, unread) = session.context_and_notes(session.leaf()).map_err(of_log)?;
         view.notes = self.notes(&unread);
@@ -108,20 +130,19 @@ impl Document for PiDocument {
     }
 
     /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let path = self.session.path().map_err(of_log)?;
-        let before = |at: usize| Some(path[at.checked_sub(1)?].id.clone());
-        let ends = (0..path.len()).filter(|at| path[*at].tag == EntryTag::Compaction).map(before);
-        let at = |leaf: Option<EntryId>| self.session.context(leaf.as_ref()).map(segment).map_err(of_log);
-        ends.chain([self.session.leaf().cloned()]).map(at).collect()
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let session = &self.log.session;
+        let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
+        let n = ends.len();
+        let read = move |at: usize| session.context(ends[at].as_ref()).map(segment).map_err(of_log);
+        Ok(Segments::new(n, read))
     }
 
     /// Appends a compaction, then edits; to take them back, the branch without them.
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let Wanted { view, items, stamp, .. } = *wanted;
-        let text = self.text()?;
-        let store = Box::new(MemoryStore::of_lines(text.as_slice()));
-        let mut session = Session::open(store, IdSource::new(stamp.seed)).map_err(refused)?;
+        let mut session = opened(self.parts.as_ref(), stamp.seed).map_err(refused)?;
+        let n_entries = session.tree().nodes().len();
         if items.iter().any(|item| matches!(item, Item::Old(_))) {
             let (first, last) = self.written_between(items)?;
             session.take_back(&first, &last, stamp.now_ms).map_err(refused)?;
@@ -130,11 +151,9 @@ impl Document for PiDocument {
                 session.append(&kind, stamp.now_ms).map_err(refused)?;
             }
         }
-        // What was there comes out byte for byte, and a last line that lacks its line feed gets it.
-        let mut written = Vec::with_capacity(text.len());
-        session.write_to(&mut written).map_err(refused)?;
-        let new = written.split_off(text.len());
-        Ok(ChangeSet::append("", text.len() as u64, new))
+        let mut new = if self.log.is_ended { Vec::new() } else { b"\n".to_vec() };
+        session.write_entries(n_entries, &mut new).map_err(refused)?;
+        Ok(ChangeSet::append("", self.log.n_bytes, new))
     }
 
     fn parts(&self) -> &dyn Parts {
@@ -146,25 +165,26 @@ impl Document for PiDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        (self.session, self.lines, self.truncated) = read(self.parts.as_ref())?;
+        self.log = PiLog::read(self.parts.as_ref())?;
         Ok(())
     }
 }
 
 impl PiDocument {
     fn place(&self, entry: &EntryId, message: &Message) -> Option<Place> {
-        let record = self.record(self.session.tree().node(entry)?.line)?.clone();
+        let record = self.record(self.log.session.tree().node(entry)?.line)?;
         Some(Place::whole(record, message))
     }
 
     /// Returns where a line stands.
-    fn record(&self, line: usize) -> Option<&Span> {
-        let at = self.lines.binary_search_by_key(&line, |(number, _)| *number).ok()?;
-        Some(&self.lines[at].1)
+    fn record(&self, line: usize) -> Option<Span> {
+        let at = self.log.lines.binary_search_by_key(&line, |place| place.number).ok()?;
+        let LinePlace { at, len, .. } = self.log.lines[at];
+        Some(Span { at, len: len as u64, ..Span::default() })
     }
 
     fn context(&self) -> Result<Context, NotExpressible> {
-        self.session.context(self.session.leaf()).map_err(refused)
+        self.log.session.context(self.log.session.leaf()).map_err(refused)
     }
 
     /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
@@ -174,11 +194,11 @@ impl PiDocument {
             LogNote::BadLine { line, .. } => Some(*line),
             _ => None,
         };
-        let bad = self.session.notes().iter().chain(unread).filter_map(of_line);
-        let bad: Vec<usize> = bad.filter(|line| Some(*line) != self.truncated).collect();
+        let bad = self.log.session.notes().iter().chain(unread).filter_map(of_line);
+        let bad: Vec<usize> = bad.filter(|line| Some(*line) != self.log.truncated).collect();
         let unreadable = bad.iter().min().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
-        let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
-        let newer = self.session.notes().iter().find_map(|note| match note {
+        let truncated = self.log.truncated.map(|line| Note::TruncatedLastLine { line });
+        let newer = self.log.session.notes().iter().find_map(|note| match note {
             LogNote::NewerVersion { version } => Some(Note::NewerVersion { version: *version }),
             _ => None,
         });
@@ -192,18 +212,14 @@ impl PiDocument {
         unreadable.into_iter().chain(newer).chain(truncated).chain(left_out).collect()
     }
 
-    fn text(&self) -> Result<Vec<u8>, NotExpressible> {
-        self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))
-    }
-
     /// Returns the first and the last entry that one step wrote after the old records of the items and before the
     /// messages that came since: a compaction and the edits and answers next to it, or these alone, all of one time.
     fn written_between(&self, items: &[Item<'_>]) -> Result<(EntryId, EntryId), NotExpressible> {
         let context = self.context()?;
-        let path = self.session.path().map_err(refused)?;
+        let path = self.log.session.path().map_err(refused)?;
         let is_old = |entry: &Node| {
             let span = self.record(entry.line);
-            items.iter().any(|item| matches!(item, Item::Old(old) if Some(old) == span))
+            items.iter().any(|item| matches!(item, Item::Old(old) if Some(old) == span.as_ref()))
         };
         let since = items.iter().find_map(|item| match item {
             Item::Same(at) => context.entries.get(*at),

@@ -59,6 +59,17 @@ impl Session {
         written.map_err(|source| SessionError::Io { line: number, source })
     }
 
+    /// Writes the entries from a place in the log on, the first being 0, as they stand.
+    pub fn write_entries(&self, from: usize, out: &mut dyn Write) -> Result<(), SessionError> {
+        let mut record = Vec::new();
+        for node in self.tree().nodes().skip(from) {
+            self.store.read_at(node.position, &mut record)?;
+            let written = write_line(out, &record);
+            written.map_err(|source| SessionError::Io { line: node.line, source })?;
+        }
+        Ok(())
+    }
+
     /// Writes the path to a leaf as the log of a new session.
     ///
     /// Entries keep their ids and their bytes. Labels are left out where they stand, with those after them linked

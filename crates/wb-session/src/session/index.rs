@@ -155,6 +155,22 @@ impl Index {
     }
 }
 
+/// Bytes at the start of a line, or at its end, within which most writers say whose it is.
+const NEAR: usize = 256;
+
+/// Returns whether a line is that of an entry.
+pub(crate) fn is_of(line: Line<'_>, id: &EntryId) -> bool {
+    let said = format!("\"id\":\"{id}\"");
+    let says = |bytes: &[u8]| {
+        let mut all = bytes.windows(said.len());
+        all.any(|bytes| bytes.starts_with(b"\"id\"") && bytes == said.as_bytes())
+    };
+    let n = line.bytes.len().min(NEAR);
+    says(&line.bytes[..n])
+        || says(&line.bytes[line.bytes.len() - n..])
+        || Probe::of(line.bytes).is_ok_and(|probe| probe.id.as_ref() == Some(id))
+}
+
 /// Returns a text that is not empty.
 fn text(value: Value) -> Option<String> {
     match value {

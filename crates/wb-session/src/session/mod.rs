@@ -140,6 +140,9 @@ impl Session {
         let Node { id, parent_id, timestamp, tag, line: number, position } = self.tree.node_at(at);
         self.store.read_at(position, buffer)?;
         let line = Line::alone(number, trimmed(buffer, number));
+        if self.header.version > 1 && !index::is_of(line, &id) {
+            return Err(SessionError::Moved { line: number, id });
+        }
         let (mut kind, bad) = decode::read_kind_or_nothing(line, tag, timestamp);
         if let (EntryKind::Compaction(compaction), 0..2) = (&mut kind, self.header.version) {
             compaction.first_kept_entry_id = first_kept_of_version_1(line, at);
@@ -192,6 +195,18 @@ impl Session {
         let Node { parent_id, line, .. } = self.tree.node_at(at);
         let is_lost = parent_id.is_some_and(|id| self.tree.place(id.as_str()).is_none());
         is_lost.then_some(LogNote::LostParent { line })
+    }
+
+    /// Returns the leaves at which the segments between compactions end, on the path to a leaf, as
+    /// [`SessionLog::segment_ends`](crate::SessionLog::segment_ends) does.
+    pub fn segment_ends(&self, leaf: Option<&EntryId>) -> Result<Vec<Option<EntryId>>, SessionError> {
+        let path = match leaf {
+            Some(leaf) => self.tree.path_to(self.tree.known(leaf)?, |_| false)?,
+            None => Vec::new(),
+        };
+        let before = |at: usize| Some(self.tree.node_at(path[at.checked_sub(1)?]).id);
+        let ends = (0..path.len()).filter(|at| self.tree.tag(path[*at]) == EntryTag::Compaction).map(before);
+        Ok(ends.chain([leaf.cloned()]).collect())
     }
 
     /// Reads the entries of the path to a leaf from the first one on that the context holds, oldest first: what the last

@@ -12,9 +12,10 @@
 //! under its name, device and inode, before and after each append. An append always goes to the end, so lines are never
 //! mixed.
 use std::ffi::OsString;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::part::{each_line, line_at};
 use super::{Durability, EntryStore, Record};
 use crate::error::{StoreError, Torn};
 use wb_record::lines::Lines;
@@ -229,25 +230,6 @@ impl JsonlStore {
             }
         }
     }
-
-    /// Reads on from a place to the end of the line, into a buffer that is cleared.
-    fn line_at(&self, position: u64, record: &mut Vec<u8>) -> io::Result<()> {
-        record.clear();
-        let mut n_wanted = 4096;
-        loop {
-            let seen = record.len();
-            let start = position + seen as u64;
-            self.parts.read("", start..self.end.min(start + n_wanted), record)?;
-            if record.len() == seen {
-                return Ok(());
-            }
-            if let Some(found) = record[seen..].iter().position(|byte| *byte == b'\n') {
-                record.truncate(seen + found);
-                return Ok(());
-            }
-            n_wanted = (n_wanted * 2).min(CHUNK as u64);
-        }
-    }
 }
 
 impl EntryStore for JsonlStore {
@@ -275,28 +257,17 @@ impl EntryStore for JsonlStore {
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
-        let failed = |error| self.failed("reading it", error);
-        let mut input = PartReader::new(&self.parts, "", 0).map_err(failed)?.take(self.end);
-        let (mut line, mut position) = (Vec::new(), 0);
-        loop {
-            line.clear();
-            let n_bytes = input.read_until(b'\n', &mut line).map_err(failed)?;
-            if n_bytes == 0 {
-                break;
-            }
-            each(position, line.strip_suffix(b"\n").unwrap_or(&line));
-            position += n_bytes as u64;
-        }
-        let changed =
-            StoreError::Changed { path: self.path().to_owned(), expected: self.end, found: position };
-        if position == self.end { Ok(()) } else { Err(changed) }
+        let read = each_line(&self.parts, self.end, each);
+        let found = read.map_err(|error| self.failed("reading it", error))?;
+        let changed = StoreError::Changed { path: self.path().to_owned(), expected: self.end, found };
+        if found == self.end { Ok(()) } else { Err(changed) }
     }
 
     fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
         if position >= self.end {
             return Err(StoreError::NoRecord { position });
         }
-        self.line_at(position, record).map_err(|error| self.failed("reading it", error))
+        line_at(&self.parts, position, self.end, record).map_err(|error| self.failed("reading it", error))
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

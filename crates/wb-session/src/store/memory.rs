@@ -1,56 +1,102 @@
-//! Records in memory.
+//! Records in memory, behind lines that stay where they are.
 
-use std::ops::Range;
+use std::io;
 
 use wb_record::lines::places;
+use wb_record::{MemoryParts, Parts};
 
+use super::part::{each_line, line_at};
 use super::{EntryStore, Record};
 use crate::error::StoreError;
 
-/// Keeps records in memory, for tests and for sessions that nobody will open again.
+/// Keeps records in memory, for tests and for sessions that nobody will open again. They may follow the lines of a part,
+/// which are read where they stand and never changed.
 ///
-/// Positions count from 0.
-#[derive(Clone, Debug, Default)]
+/// A position is the byte at which a record begins.
+#[derive(Debug)]
 pub struct MemoryStore {
-    /// The records one after another; what ends a line may stand between two.
-    text: Vec<u8>,
-    /// Where each record stands.
-    records: Vec<Range<usize>>,
+    /// The lines that were there.
+    lines: Box<dyn Parts>,
+    n_bytes: u64,
+    /// The line feed that the last of them lacks.
+    feed: &'static [u8],
+    /// The records that were appended, each with its line feed.
+    new: Vec<u8>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::of_lines([])
+    }
 }
 
 impl MemoryStore {
     /// Takes the lines of a log, whatever they are.
     pub fn of_lines(log: impl Into<Vec<u8>>) -> Self {
-        let text = log.into();
-        let records = places(&text).collect();
-        Self { text, records }
+        let log = log.into();
+        let (n_bytes, is_ended) = (log.len() as u64, is_ended(&log));
+        Self::new(Box::new(MemoryParts::of(log)), n_bytes, is_ended)
     }
+
+    /// Goes on behind the lines of a part, whatever they are; which has no name and is read again and again.
+    pub fn over(lines: Box<dyn Parts>) -> io::Result<Self> {
+        let n_bytes = lines.len("")?.unwrap_or(0);
+        let mut last = Vec::new();
+        lines.read("", n_bytes.saturating_sub(1)..n_bytes, &mut last)?;
+        Ok(Self::new(lines, n_bytes, is_ended(&last)))
+    }
+
+    fn new(lines: Box<dyn Parts>, n_bytes: u64, is_ended: bool) -> Self {
+        Self { lines, n_bytes, feed: if is_ended { b"" } else { b"\n" }, new: Vec::new() }
+    }
+
+    /// Returns the position of the first record that was appended.
+    fn start(&self) -> u64 {
+        self.n_bytes + self.feed.len() as u64
+    }
+
+    fn read_new(&self, position: u64, record: &mut Vec<u8>) -> Option<()> {
+        let at = usize::try_from(position.checked_sub(self.start())?).ok()?;
+        let place = places(self.new.get(at..)?).next()?;
+        record.extend_from_slice(&self.new[at + place.start..at + place.end]);
+        Some(())
+    }
+}
+
+/// Returns whether another line can follow.
+fn is_ended(text: &[u8]) -> bool {
+    matches!(text.last(), None | Some(b'\n'))
+}
+
+fn failed(source: io::Error) -> StoreError {
+    StoreError::Lines { source }
 }
 
 impl EntryStore for MemoryStore {
     fn put(&mut self, records: &[Record<'_>]) -> Result<Vec<u64>, StoreError> {
-        let first = self.records.len() as u64;
+        let mut positions = Vec::with_capacity(records.len());
         for record in records {
-            let start = self.text.len();
-            self.text.extend_from_slice(record.bytes());
-            self.records.push(start..self.text.len());
+            positions.push(self.start() + self.new.len() as u64);
+            self.new.extend_from_slice(record.bytes());
+            self.new.push(b'\n');
         }
-        Ok((first..self.records.len() as u64).collect())
+        Ok(positions)
     }
 
     fn read_all(&self, each: &mut dyn FnMut(u64, &[u8])) -> Result<(), StoreError> {
-        for (position, record) in (0..).zip(&self.records) {
-            each(position, &self.text[record.clone()]);
+        each_line(self.lines.as_ref(), self.n_bytes, each).map_err(failed)?;
+        for place in places(&self.new) {
+            each(self.start() + place.start as u64, &self.new[place]);
         }
         Ok(())
     }
 
     fn read_at(&self, position: u64, record: &mut Vec<u8>) -> Result<(), StoreError> {
-        let found = usize::try_from(position).ok().and_then(|at| self.records.get(at));
-        let found = found.ok_or(StoreError::NoRecord { position })?;
+        if position < self.n_bytes {
+            return line_at(self.lines.as_ref(), position, self.n_bytes, record).map_err(failed);
+        }
         record.clear();
-        record.extend_from_slice(&self.text[found.clone()]);
-        Ok(())
+        self.read_new(position, record).ok_or(StoreError::NoRecord { position })
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

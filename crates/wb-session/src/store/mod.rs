@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::error::{StoreError, Torn};
 
+mod part;
 pub mod memory;
 #[cfg(any(unix, windows))]
 pub mod jsonl;

@@ -1,10 +1,14 @@
 //! Damaged logs give an error or a log, never a panic.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
-use wb_session::{SessionLog, build_context};
+use wb_record::FileParts;
+use wb_session::store::jsonl::JsonlStore;
+use wb_session::store::memory::MemoryStore;
+use wb_session::{EntryStore, IdSource, Session, SessionError, SessionLog, build_context};
 
-use crate::support::FIXTURES;
+use crate::support::{FIXTURES, fresh};
 
 fn open(bytes: &[u8]) {
     if let Ok(log) = SessionLog::read(bytes) {
@@ -62,4 +66,40 @@ fn a_long_chain_is_walked() {
     }
     let log = SessionLog::read(text.as_bytes()).unwrap();
     assert_eq!(log.path(log.leaf()).unwrap().len(), 50_000);
+}
+
+/// Whatever another program does to the file of an open session, no text of another entry is taken for that of one.
+#[test]
+fn an_entry_that_does_not_stand_in_its_place_any_more_is_an_error() {
+    let entry = |id: &str, said: &str| {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"message\":{{\"role\":\"user\",\"content\":\"{said}\"}}}}\n"
+        )
+    };
+    let header = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
+    let path = fresh("moved-under-us.jsonl");
+    // The same file, which an open session goes on to read.
+    let write = |text: &str| {
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    let opened: [&dyn Fn() -> Box<dyn EntryStore>; 2] =
+        [&|| Box::new(JsonlStore::open_for_reading(&path).unwrap()), &|| {
+            Box::new(MemoryStore::over(Box::new(FileParts::open_for_reading(&path).unwrap())).unwrap())
+        }];
+    for open in opened {
+        let text = [header, &entry("a", "mine"), &entry("b", "last")].concat();
+        write(&text);
+        let session = Session::open(open(), IdSource::new(1)).unwrap();
+        assert_eq!(session.entry(&"a".into()).unwrap().line, 2);
+        for other in [entry("c", "mine"), entry("c", "more than was there"), header.to_owned(), String::new()]
+        {
+            write(&[header, &other, "\n\n"].concat());
+            let error = session.entry(&"a".into()).unwrap_err();
+            assert!(matches!(error, SessionError::Moved { line: 2, .. }), "{error}");
+            assert!(session.context(session.leaf()).is_err());
+        }
+        write(&text);
+        assert_eq!(session.entry(&"a".into()).unwrap().line, 2);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wb_record::{FileError, write_new};
+use wb_record::{FileError, FileParts, write_new};
 use wb_session::store::jsonl::JsonlStore;
 use wb_session::store::memory::MemoryStore;
 use wb_session::store::staged::StagedStore;
@@ -87,6 +87,28 @@ fn each_record_is_found_at_its_position_and_none_elsewhere_behind_the_last() {
             assert!(matches!(error, StoreError::NoRecord { .. }), "{error}");
         }
     });
+}
+
+#[test]
+fn what_follows_the_lines_of_a_part_stands_behind_them_and_they_stay() {
+    for (lines, n_lines) in [("", 0), ("{}\n\nno JSON\n", 3), ("{}\n{\"at\":1}", 2)] {
+        let path = with("behind.jsonl", lines);
+        let parts = FileParts::open_for_reading(&path).unwrap();
+        let mut store = MemoryStore::over(Box::new(parts)).unwrap();
+        let positions = store.append_all(&[b"{\"at\":2}", b"{\"at\":3}"]).unwrap();
+        let seen = all(&store);
+        assert_eq!(
+            seen[n_lines..],
+            [(positions[0], "{\"at\":2}".into()), (positions[1], "{\"at\":3}".into())]
+        );
+        assert!(lines.lines().eq(seen[..n_lines].iter().map(|(_, text)| text.as_str())));
+        let mut found = Vec::new();
+        for (position, text) in seen {
+            store.read_at(position, &mut found).unwrap();
+            assert_eq!(String::from_utf8_lossy(&found), text);
+        }
+        assert_eq!(text_of(&path), lines);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::io;
 use wb_message::ToolVocabulary;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Parts, Probe, Seen,
-    Segment, View, Wanted,
+    Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -115,9 +115,9 @@ impl Document for ClaudeCodeDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let stretches = self.rows.stretches().into_iter();
-        stretches.map(|stretch| Ok(self.assembled(&stretch)?.segment)).collect()
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let all = self.rows.stretches();
+        Ok(Segments::new(all.len(), move |at| Ok(self.assembled(&all[at])?.segment)))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use wb_message::ToolVocabulary;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Segment, View, Wanted,
+    Seen, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -115,9 +115,10 @@ impl Document for CodexDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
         let (rows, parts) = (&self.rows, self.parts.as_ref());
-        Ok(rows.segments().into_iter().map(|segment| assemble(rows, parts, segment).segment).collect())
+        let all = rows.segments();
+        Ok(Segments::new(all.len(), move |at| Ok(assemble(rows, parts, all[at].clone()).segment)))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

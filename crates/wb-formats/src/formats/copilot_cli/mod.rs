@@ -10,7 +10,7 @@ mod render;
 use wb_message::{ToolRole, ToolVocabulary};
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Segment, View, Wanted,
+    Seen, Segments, View, Wanted,
 };
 
 use self::rows::Rows;
@@ -99,9 +99,9 @@ impl Document for CopilotCliDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let all = self.rows.segments().into_iter();
-        Ok(all.map(|rows| self.rows.assemble(self.parts.as_ref(), rows).0.finish().0).collect())
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let (all, parts) = (self.rows.segments(), self.parts.as_ref());
+        Ok(Segments::new(all.len(), move |at| Ok(self.rows.assemble(parts, all[at].clone()).0.finish().0)))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

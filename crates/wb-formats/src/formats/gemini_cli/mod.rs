@@ -11,7 +11,7 @@ use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
-    Probe, Provenance, Segment, View, Wanted, forget_stale_usage,
+    Probe, Provenance, Segment, Segments, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -109,9 +109,10 @@ impl Document for GeminiCliDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let all = self.log.before.iter().chain([&self.log.live]);
-        Ok(all.map(|entries| self.assemble(entries).0).collect())
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let Log { before, live, .. } = &self.log;
+        let entries = |at| before.get(at).unwrap_or(live);
+        Ok(Segments::new(before.len() + 1, move |at| Ok(self.assemble(entries(at)).0)))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

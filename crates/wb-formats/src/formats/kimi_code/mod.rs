@@ -11,7 +11,7 @@ use wb_message::{Block, Message, ToolRole, ToolVocabulary};
 use wb_record::json::{get, set_in};
 use wb_record::{
     Abilities, Ability, Bytes, Change, ChangeSet, Confidence, Document, Format, FormatError, Item,
-    NotExpressible, Note, Parts, Probe, Seen, Segment, View, Wanted,
+    NotExpressible, Note, Parts, Probe, Seen, Segments, View, Wanted,
 };
 
 use self::history::History;
@@ -106,9 +106,11 @@ impl Document for KimiCodeDocument {
         Ok(view)
     }
 
-    fn segments(&self, _: &str) -> Result<Vec<Segment>, FormatError> {
-        let all = self.history.before.iter().chain([&self.history.entries]);
-        Ok(all.map(|entries| self.history.assemble(entries, self.parts.as_ref()).finish().0).collect())
+    fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {
+        let (history, parts) = (&self.history, self.parts.as_ref());
+        let entries = |at| history.before.get(at).unwrap_or(&history.entries);
+        let segment = move |at| Ok(history.assemble(entries(at), parts).finish().0);
+        Ok(Segments::new(history.before.len() + 1, segment))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

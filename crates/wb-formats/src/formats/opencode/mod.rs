@@ -22,7 +22,7 @@ use wb_message::ToolVocabulary;
 use wb_message::tools::ToolRole::{Edit, Fetch, Plan, Read, Run, Search, Write};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible,
-    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, View, Wanted,
+    ONLY_CONVERSATION, Parts, Probe, Seen, Segment, Segments, View, Wanted,
 };
 
 use self::fields::Fields;
@@ -223,13 +223,13 @@ impl Document for OpencodeDocument {
         Ok(view)
     }
 
-    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         let log = Log::whole(&self.source(conversation))?;
-        let segment = |stretch: Stretch| {
-            let assembled = stretch.assembled(&log);
-            Segment::new(assembled.messages, assembled.usage)
-        };
-        Ok(log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).map(segment).collect())
+        let all: Vec<Stretch> = log.epochs().iter().flat_map(|epoch| stretches(&log, epoch)).collect();
+        Ok(Segments::new(all.len(), move |at| {
+            let assembled = all[at].assembled(&log);
+            Ok(Segment::new(assembled.messages, assembled.usage))
+        }))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {

@@ -12,7 +12,7 @@ use wb_message::Message;
 use wb_record::json::{elements, text};
 use wb_record::{
     Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts,
-    Probe, Seen, Segment, View, Wanted, forget_stale_usage,
+    Probe, Seen, Segments, View, Wanted, forget_stale_usage,
 };
 
 use self::event::{Condensation, Event};
@@ -118,20 +118,21 @@ impl Document for EventsDocument {
         Ok(view)
     }
 
-    fn segments(&self, conversation: &str) -> Result<Vec<Segment>, FormatError> {
+    fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         let run = self.run(conversation)?;
         let events = self.events(run);
         let ends = (0..events.len()).filter(|at| events[*at].condensation().is_some()).chain([events.len()]);
-        let until = |end: usize| self.events(run).into_iter().take(end).collect();
+        let until = move |end: usize| self.events(run).into_iter().take(end).collect();
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
-        let segment = |end: usize| {
+        let segment = move |end: usize| {
             let (mut segment, _) = assemble(until(end)).finish();
             if !is_condensed {
                 forget_stale_usage(&segment.messages, &mut segment.usage);
             }
-            segment
+            Ok(segment)
         };
-        Ok(ends.map(segment).collect())
+        let ends: Vec<usize> = ends.collect();
+        Ok(Segments::new(ends.len(), move |at| segment(ends[at])))
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
