@@ -3,12 +3,11 @@
 //! Every function looks at one object or array, not into what it holds. Text that is not JSON has no members.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
 use memchr::memchr;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+
+use crate::scan::Scan;
 
 /// Where a member of an object stands in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,35 +33,63 @@ pub fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
 
 /// Returns the members of an object whose text is known to be UTF-8.
 pub fn members_of(object: &str) -> Option<Vec<Member<'_>>> {
-    Some(read_members(Members { text: object, within: "", inner: None })?.0)
+    Some(members_within(object, "")?.0)
 }
 
 /// Returns the members of an object, and those of the object under one of its keys, in one reading; without the latter
 /// where no object stands there. Their places are places in the inner object.
-pub fn members_within<'de>(
-    object: &'de str,
-    key: &str,
-) -> Option<(Vec<Member<'de>>, Option<Vec<Member<'de>>>)> {
-    let mut inner = None;
-    let outer = read_members(Members { text: object, within: key, inner: Some(&mut inner) });
-    // Something else may stand there than an object.
-    let outer = outer.map(|(all, _)| (all, inner));
-    outer.or_else(|| members_of(object).map(|all| (all, None)))
+pub fn members_within<'a>(
+    object: &'a str,
+    within: &str,
+) -> Option<(Vec<Member<'a>>, Option<Vec<Member<'a>>>)> {
+    let (mut scan, mut inner) = (Scan::new(object), None);
+    let all = read_members(object, &mut scan, 0, |key, scan| {
+        if key != within {
+            return scan.value().map(drop);
+        }
+        if scan.peek()? != b'{' {
+            inner = None;
+            return scan.value().map(drop);
+        }
+        let from = scan.at();
+        inner = Some(read_members(object, scan, from, |_, scan| scan.value().map(drop))?);
+        Some(())
+    })?;
+    scan.end()?;
+    Some((all, inner))
 }
 
-fn read_members<'de>(members: Members<'de, '_>) -> Option<(Vec<Member<'de>>, usize)> {
-    let mut text = serde_json::Deserializer::from_str(members.text);
-    let all = members.deserialize(&mut text).ok()?;
-    text.end().ok()?;
+/// Reads an object that begins at a place in a text; its members are read by what is given.
+fn read_members<'a>(
+    text: &'a str,
+    scan: &mut Scan<'a>,
+    from: usize,
+    mut read: impl FnMut(&str, &mut Scan<'a>) -> Option<()>,
+) -> Option<Vec<Member<'a>>> {
+    let (mut all, mut end) = (Vec::with_capacity(FEW), from);
+    scan.object(|key, scan| {
+        // Between two members no quotation mark stands.
+        let start = end + memchr(b'"', &text.as_bytes()[end..])?;
+        scan.peek()?;
+        let value = scan.at();
+        read(&key, scan)?;
+        end = scan.at();
+        all.push(Member { key, start: start - from, value: value - from..end - from });
+        Some(())
+    })?;
     Some(all)
 }
 
 /// Returns the places of the elements of an array; nothing if the text is no whole array.
 pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
-    let mut text = serde_json::Deserializer::from_slice(array);
-    let values = text.deserialize_seq(Elements).ok()?;
-    text.end().ok()?;
-    values.into_iter().map(|value| place_in(array, value)).collect()
+    let (mut scan, mut all) = (Scan::new(std::str::from_utf8(array).ok()?), Vec::new());
+    scan.list(|scan| {
+        let value = scan.value()?;
+        all.push(scan.at() - value.len()..scan.at());
+        Some(())
+    })?;
+    scan.end()?;
+    Some(all)
 }
 
 /// Returns the place of a value by the keys that lead to it; of several members with one key it is the last.
@@ -141,80 +168,8 @@ pub fn place_in(text: &[u8], part: &str) -> Option<Range<usize>> {
     (end <= text.len()).then_some(start..end)
 }
 
-/// Notes where members stand in the text that they are read from.
-struct Members<'de, 'k> {
-    /// The text from the start of the object on.
-    text: &'de str,
-    /// The key of the object in it whose members are noted too.
-    within: &'k str,
-    inner: Option<&'k mut Option<Vec<Member<'de>>>>,
-}
-
-impl<'de> DeserializeSeed<'de> for Members<'de, '_> {
-    type Value = (Vec<Member<'de>>, usize);
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Members<'de, '_> {
-    /// The members, and where the object ends.
-    type Value = (Vec<Member<'de>>, usize);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Self { text, within, mut inner } = self;
-        // Between two members no quotation mark stands, and between a key and an object no other bracket.
-        let next = |byte, from: usize| from + memchr(byte, &text.as_bytes()[from..]).unwrap_or_default();
-        let (mut all, mut from) = (Vec::with_capacity(FEW), next(b'{', 0) + 1);
-        while let Some(Key(key)) = map.next_key()? {
-            let start = next(b'"', from);
-            let value = match inner.as_deref_mut().filter(|_| key == within) {
-                Some(inner) => {
-                    let at = next(b'{', start);
-                    let members = Members { text: &text[at..], within: "", inner: None };
-                    let (members, len) = map.next_value_seed(members)?;
-                    *inner = Some(members);
-                    Some(at..at + len)
-                }
-                None => place_in(text.as_bytes(), map.next_value::<&RawValue>()?.get()),
-            };
-            let value = value.ok_or_else(|| A::Error::custom("a value that stands elsewhere"))?;
-            from = value.end;
-            all.push(Member { key, start, value });
-        }
-        Ok((all, next(b'}', from) + 1))
-    }
-}
-
 /// The members that most objects have at most.
 const FEW: usize = 8;
-
-/// A key, borrowed where it has no escapes.
-#[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-struct Elements;
-
-impl<'de> Visitor<'de> for Elements {
-    type Value = Vec<&'de str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(value) = seq.next_element::<&RawValue>()? {
-            all.push(value.get());
-        }
-        Ok(all)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -20,8 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod json;
 pub mod lines;
+mod scan;
+pub mod json;
 mod numbers;
 mod error;
 mod note;
@@ -75,6 +76,7 @@ pub use numbers::Numbers;
 pub use operation::{Operation, What};
 pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
 pub use probe::{Probe, Seen};
+pub use scan::Scan;
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
 #[cfg(any(unix, windows))]

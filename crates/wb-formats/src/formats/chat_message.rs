@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use wb_budget::Usage;
 use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
-use wb_record::Stamp;
 use wb_record::json::{elements, get, remove, set, set_in};
+use wb_record::{Scan, Stamp};
 
-use super::content_value::{changed, content, in_users_place, list, raw_list, result};
-use super::json_text::{arguments, compact, text};
-use super::loose::{Count, Hoped, Key, Text, hoped};
+use super::content_value::{changed, content, in_users_place, list, result};
+use super::json_text::{compact, input, text};
+use super::loose::{self, Count};
 use super::message_list::{Fate, Record, Shape};
 use super::picture::{image_url, picture};
 
@@ -59,237 +58,248 @@ impl Shape for ChatShape {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// The members of a message.
+#[derive(Default)]
 struct Fields<'a> {
-    #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow, deserialize_with = "hoped")]
-    content: Body<'a>,
-    #[serde(borrow, deserialize_with = "hoped")]
-    tool_calls: Calls<'a>,
-    #[serde(borrow, deserialize_with = "hoped")]
-    function_call: Call<'a>,
-    #[serde(borrow)]
+    body: Body<'a>,
+    calls: Vec<Block>,
+    function_call: Vec<Block>,
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
-    tool_call_ids: Option<&'a RawValue>,
-    #[serde(borrow)]
+    tool_call_ids: &'a str,
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow)]
     function: Text<'a>,
-    #[serde(borrow)]
     reasoning_content: Text<'a>,
-    #[serde(borrow)]
     reasoning: Text<'a>,
-    #[serde(borrow)]
-    thinking_blocks: Option<&'a RawValue>,
-    #[serde(borrow)]
+    thinking_blocks: &'a str,
     refusal: Text<'a>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
+    error: &'a str,
 }
 
-/// Reads a message; one of another role is none that a model sees.
-fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
-    let fields: Fields<'_> = serde_json::from_slice(record)?;
-    let role = fields.role.as_str().unwrap_or_default();
-    let message = match role {
-        "user" => Message::user(fields.content.into_content()),
-        "assistant" => Message::assistant_blocks(answer(fields)),
-        "tool" | "function" => answered(fields),
-        role if SYSTEM_ROLES.contains(&role) => {
-            Message::custom(role.to_owned(), fields.content.into_content())
-        }
-        _ => return Ok(Record::default()),
-    };
-    Ok(message.into())
-}
+/// A string; nothing if it is none.
+pub(super) type Text<'a> = Option<Cow<'a, str>>;
 
-fn answer(fields: Fields<'_>) -> Vec<Block> {
-    let mut blocks: Vec<Block> = raw_list(fields.thinking_blocks).into_iter().filter_map(part).collect();
-    if let (true, Some(text)) = (blocks.is_empty(), fields.reasoning_content.0.or(fields.reasoning.0)) {
-        let thinking = Block::Thinking { text: text.into_owned(), signature: None };
-        blocks.extend(
-            (thinking != Block::Thinking { text: String::new(), signature: None }).then_some(thinking),
-        );
-    }
-    blocks.extend(fields.content.into_blocks());
-    blocks.extend(fields.refusal.0.filter(|text| !text.is_empty()).map(Block::text));
-    // The oldest way to call has one call without an id; its name answers for it.
-    let calls = fields.tool_calls.0.into_iter().chain([fields.function_call]);
-    blocks.extend(calls.filter_map(Call::into_block));
-    blocks
-}
-
-fn answered(fields: Fields<'_>) -> Message {
-    let first = raw_list(fields.tool_call_ids).first().and_then(|id| text(id.get()));
-    let ids = [fields.tool_call_id.0, first.map(Into::into), fields.id.0, fields.name.0.clone()];
-    let is_error = fields.error.is_some_and(|error| !matches!(error.get(), "false" | "\"\""));
-    Message::ToolResult {
-        tool_call_id: ids.into_iter().flatten().next().unwrap_or_default().into_owned(),
-        tool_name: fields.name.0.or(fields.function.0).unwrap_or_default().into_owned(),
-        content: fields.content.into_blocks(),
-        is_error,
-    }
-}
-
-/// A call, or nothing that is one.
-#[derive(Default)]
-struct Call<'a> {
-    is_object: bool,
-    id: Text<'a>,
-    name: Text<'a>,
-    function: Option<Box<Function<'a>>>,
-    arguments: Option<&'a RawValue>,
-}
-
-/// The function that is called: an object, or its name.
-#[derive(Default)]
-struct Function<'a> {
-    is_object: bool,
-    name: Text<'a>,
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Default)]
-struct Calls<'a>(Vec<Call<'a>>);
-
-impl<'de> Hoped<'de> for Calls<'de> {
-    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        let mut calls = Vec::new();
-        while let Some(call) = list.next_element()? {
-            calls.push(call);
-        }
-        Ok(Self(calls))
-    }
-}
-
-impl<'de> Hoped<'de> for Call<'de> {
-    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
-        let mut call = Self { is_object: true, ..Self::default() };
-        while let Some(Key(key)) = object.next_key()? {
-            match &*key {
-                "id" => call.id = object.next_value()?,
-                "name" => call.name = object.next_value()?,
-                "function" => call.function = Some(object.next_value()?),
-                "arguments" => call.arguments = object.next_value()?,
-                _ => _ = object.next_value::<IgnoredAny>()?,
-            }
-        }
-        Ok(call)
-    }
-}
-
-impl<'de> Hoped<'de> for Function<'de> {
-    fn of_text(text: Cow<'de, str>) -> Self {
-        Self { name: Text(Some(text)), ..Self::default() }
-    }
-
-    fn of_object<A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
-        let Call { name, arguments, .. } = Call::of_object(object)?;
-        Ok(Self { is_object: true, name, arguments })
-    }
-}
-
-impl<'de> Deserialize<'de> for Call<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
-    }
-}
-
-impl<'de> Deserialize<'de> for Function<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        hoped(from)
-    }
-}
-
-impl Call<'_> {
-    fn into_block(self) -> Option<Block> {
-        let function = self.function.unwrap_or_default();
-        let (name, json) = match function.name {
-            name if function.is_object => (name.into_string(), function.arguments),
-            name => (name.0.or(self.name.0).unwrap_or_default().into_owned(), self.arguments),
-        };
-        let id = self.id.0.map_or_else(|| name.clone(), Cow::into_owned);
-        let input = json.map_or_else(|| json!({}), |json| arguments(json.get()));
-        self.is_object.then_some(Block::ToolCall { id, name, input })
-    }
-}
-
-/// A body: nothing, a text, the parts of a list, or other JSON.
+/// A body: a text, or other JSON.
 #[derive(Default)]
 enum Body<'a> {
     #[default]
     None,
     Text(Cow<'a, str>),
-    Parts(Vec<&'a RawValue>),
-    Other(String),
+    Json(&'a str),
 }
 
-impl<'de> Hoped<'de> for Body<'de> {
-    fn of_text(text: Cow<'de, str>) -> Self {
-        Self::Text(text)
+/// Reads a message; one of another role is none that a model sees.
+fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
+    let mut fields = Fields::default();
+    if std::str::from_utf8(record).ok().and_then(|record| fields.read(record)).is_none() {
+        // Tells what is wrong.
+        return serde_json::from_slice::<Map<String, Value>>(record).map(|_| Record::default());
+    }
+    let message = match fields.role.as_deref().unwrap_or_default() {
+        "user" => Message::user(fields.body.into_content()),
+        "assistant" => Message::assistant_blocks(fields.into_answer()),
+        "tool" | "function" => fields.into_result(),
+        role if SYSTEM_ROLES.contains(&role) => Message::custom(role.to_owned(), fields.body.into_content()),
+        _ => return Ok(Record::default()),
+    };
+    Ok(message.into())
+}
+
+impl<'a> Fields<'a> {
+    fn read(&mut self, record: &'a str) -> Option<()> {
+        let mut scan = Scan::new(record);
+        scan.object(|key, scan| {
+            match &*key {
+                "role" => self.role = string(scan)?,
+                "content" => self.body = Body::of(scan)?,
+                "tool_calls" => self.calls = calls(scan)?,
+                "function_call" => add_call(scan, &mut self.function_call)?,
+                "tool_call_id" => self.tool_call_id = string(scan)?,
+                "tool_call_ids" => self.tool_call_ids = scan.value()?,
+                "id" => self.id = string(scan)?,
+                "name" => self.name = string(scan)?,
+                "function" => self.function = string(scan)?,
+                "reasoning_content" => self.reasoning_content = string(scan)?,
+                "reasoning" => self.reasoning = string(scan)?,
+                "thinking_blocks" => self.thinking_blocks = scan.value()?,
+                "refusal" => self.refusal = string(scan)?,
+                "error" => self.error = scan.value()?,
+                _ => _ = scan.value()?,
+            }
+            Some(())
+        })?;
+        scan.end()
     }
 
-    fn of_flag(flag: bool) -> Self {
-        Self::Other(flag.to_string())
-    }
-
-    fn of_number(number: u64) -> Self {
-        Self::Other(number.to_string())
-    }
-
-    fn of_other(value: Value) -> Self {
-        Self::Other(value.to_string())
-    }
-
-    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
-        let mut parts = Vec::new();
-        while let Some(part) = list.next_element()? {
-            parts.push(part);
+    fn into_answer(self) -> Vec<Block> {
+        let mut blocks = parts(self.thinking_blocks);
+        if blocks.is_empty() {
+            let text = self.reasoning_content.or(self.reasoning).filter(|text| !text.is_empty());
+            let thinking = |text: Cow<'_, str>| Block::Thinking { text: text.into_owned(), signature: None };
+            blocks.extend(text.map(thinking));
         }
-        Ok(Self::Parts(parts))
+        add(&mut blocks, self.body.into_blocks());
+        blocks.extend(self.refusal.filter(|text| !text.is_empty()).map(Block::text));
+        add(&mut blocks, self.calls);
+        // The oldest way to call has one call without an id; its name answers for it.
+        add(&mut blocks, self.function_call);
+        blocks
     }
 
-    fn of_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
-        let mut members = Vec::new();
-        while let Some((Key(key), value)) = object.next_entry::<_, &RawValue>()? {
-            members.push(format!("{}:{}", Value::from(key), value.get()));
+    fn into_result(self) -> Message {
+        let first = values(self.tool_call_ids).first().and_then(|id| text(id));
+        let ids = [self.tool_call_id, first.map(Cow::Owned), self.id, self.name.clone()];
+        Message::ToolResult {
+            tool_call_id: ids.into_iter().flatten().next().unwrap_or_default().into_owned(),
+            tool_name: self.name.or(self.function).unwrap_or_default().into_owned(),
+            content: self.body.into_blocks(),
+            is_error: !matches!(self.error, "" | "null" | "false" | "\"\""),
         }
-        Ok(Self::Other(compact(&format!("{{{}}}", members.join(",")))))
     }
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    fn of(scan: &mut Scan<'a>) -> Option<Self> {
+        Some(match scan.peek()? {
+            b'"' => Self::Text(scan.string()?),
+            _ => match scan.value()? {
+                "null" => Self::None,
+                json => Self::Json(json),
+            },
+        })
+    }
+
     /// Returns a body as it stands.
     fn into_content(self) -> Content {
         match self {
             Self::None => Content::Text(String::new()),
             Self::Text(text) => Content::Text(text.into_owned()),
-            body => Content::Blocks(body.into_blocks()),
+            Self::Json(_) => Content::Blocks(self.into_blocks()),
         }
     }
 
     /// Returns the blocks of a body: of a text one, of an empty text none.
     fn into_blocks(self) -> Vec<Block> {
         match self {
-            Self::None => Vec::new(),
-            Self::Text(text) if text.is_empty() => Vec::new(),
-            Self::Text(text) => vec![Block::text(text)],
-            Self::Parts(parts) => parts.into_iter().filter_map(part).collect(),
-            Self::Other(json) => vec![Block::text(json)],
+            Self::Text(text) if !text.is_empty() => vec![Block::text(text)],
+            Self::Json(json) if json.starts_with('[') => parts(json),
+            Self::Json(json) => vec![Block::text(compact(json))],
+            Self::None | Self::Text(_) => Vec::new(),
         }
     }
+}
+
+/// Reads a value; nothing is in it if it is no string.
+pub(super) fn string<'a>(scan: &mut Scan<'a>) -> Option<Text<'a>> {
+    if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
+}
+
+/// Adds blocks; the first ones are not copied.
+fn add(blocks: &mut Vec<Block>, more: Vec<Block>) {
+    if blocks.is_empty() {
+        *blocks = more;
+    } else {
+        blocks.extend(more);
+    }
+}
+
+/// Returns the elements of a list, as JSON; none of what is no list.
+fn values(list: &str) -> Vec<&str> {
+    let mut values = Vec::new();
+    _ = Scan::new(list).list(|scan| {
+        values.push(scan.value()?);
+        Some(())
+    });
+    values
+}
+
+fn parts(list: &str) -> Vec<Block> {
+    values(list).into_iter().map(part).collect()
+}
+
+/// Reads the calls of a list.
+fn calls(scan: &mut Scan<'_>) -> Option<Vec<Block>> {
+    let mut calls = Vec::new();
+    if scan.peek()? == b'[' {
+        scan.list(|scan| add_call(scan, &mut calls))?;
+    } else {
+        scan.value()?;
+    }
+    Some(calls)
+}
+
+/// Reads a call; what is no object is none.
+fn add_call(scan: &mut Scan<'_>, calls: &mut Vec<Block>) -> Option<()> {
+    if scan.peek()? != b'{' {
+        return scan.value().map(drop);
+    }
+    let (mut call, mut function) = (Call::default(), None);
+    scan.object(|key, scan| {
+        if key == "function" && scan.peek()? == b'{' {
+            let mut inner = Call::default();
+            scan.object(|key, scan| inner.read(&key, scan))?;
+            function = Some(inner);
+            return Some(());
+        }
+        call.read(&key, scan)
+    })?;
+    if let Some(Call { name, arguments, .. }) = function {
+        call = Call { id: call.id, name, function: None, arguments };
+    }
+    calls.push(call.into_block());
+    Some(())
+}
+
+/// The members of a call, or of its function.
+#[derive(Default)]
+struct Call<'a> {
+    id: Text<'a>,
+    name: Text<'a>,
+    /// The name of the function, where that is no object.
+    function: Text<'a>,
+    arguments: Input,
+}
+
+/// Arguments; nothing if there are none.
+type Input = Option<Value>;
+
+impl<'a> Call<'a> {
+    fn read(&mut self, key: &str, scan: &mut Scan<'a>) -> Option<()> {
+        match key {
+            "id" => self.id = string(scan)?,
+            "name" => self.name = string(scan)?,
+            "function" => self.function = string(scan)?,
+            "arguments" => self.arguments = arguments(scan)?,
+            _ => _ = scan.value()?,
+        }
+        Some(())
+    }
+
+    fn into_block(self) -> Block {
+        let name = self.function.or(self.name).unwrap_or_default().into_owned();
+        let id = self.id.map_or_else(|| name.clone(), Cow::into_owned);
+        Block::ToolCall { id, name, input: self.arguments.unwrap_or_else(|| json!({})) }
+    }
+}
+
+/// Reads arguments: an object, or one in a string; what is none stays as it stands.
+fn arguments(scan: &mut Scan<'_>) -> Option<Input> {
+    if scan.peek()? != b'"' {
+        return scan.value().map(|json| (json != "null").then(|| input(json)));
+    }
+    let text = scan.string()?;
+    Some(Some(match serde_json::from_str(&text) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::String(text.into_owned()),
+    }))
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Part<'a> {
     #[serde(borrow)]
-    r#type: Text<'a>,
+    r#type: loose::Text<'a>,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -297,7 +307,7 @@ struct Part<'a> {
     #[serde(borrow)]
     image_url: Option<&'a RawValue>,
     #[serde(borrow)]
-    image: Text<'a>,
+    image: loose::Text<'a>,
     #[serde(borrow)]
     think: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -305,15 +315,15 @@ struct Part<'a> {
     #[serde(borrow)]
     reasoning: Option<&'a RawValue>,
     #[serde(borrow)]
-    signature: Text<'a>,
+    signature: loose::Text<'a>,
     #[serde(borrow)]
-    encrypted: Text<'a>,
+    encrypted: loose::Text<'a>,
 }
 
 /// Reads a part of a body; what we have no block for becomes a text with its JSON.
-pub(super) fn part(json: &RawValue) -> Option<Block> {
-    let known = serde_json::from_str::<Part<'_>>(json.get()).ok().and_then(known_part);
-    known.or_else(|| Some(Block::text(text(json.get()).unwrap_or_else(|| compact(json.get())))))
+pub(super) fn part(json: &str) -> Block {
+    let known = serde_json::from_str::<Part<'_>>(json).ok().and_then(known_part);
+    known.unwrap_or_else(|| Block::text(text(json).unwrap_or_else(|| compact(json))))
 }
 
 fn known_part(part: Part<'_>) -> Option<Block> {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
+use wb_budget::Usage;
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
@@ -16,9 +16,6 @@ use wb_record::{
 
 use super::appended::{message_of, refused};
 use super::message_list::{Fate, Layout, List, Record};
-
-/// Records that are read sooner than another thread begins.
-const FEW: usize = 500;
 
 /// Opens a document of lists.
 pub(super) fn open(
@@ -122,22 +119,20 @@ impl ListDocument {
     fn read(&self, list: &List) -> Result<View, FormatError> {
         let text = self.text();
         let shape = self.layout.shape();
-        let records = list.all();
-        let read = in_two(&records, |place| {
-            let record = &text[place.clone()];
-            shape.read(record).or_else(|error| match mended(record) {
-                Cow::Owned(record) => shape.read(&record),
-                Cow::Borrowed(_) => Err(error),
-            })
-        });
         let mut reading = Reading {
             view: View::new(self.layout.format().name(), self.layout.vocabulary()),
             layout: self.layout,
             bad: Vec::new(),
             truncated: None,
+            counts: Vec::new(),
         };
-        for (place, record) in records.iter().zip(read) {
-            match record {
+        for place in list.records.iter().chain(&list.behind) {
+            let record = &text[place.clone()];
+            let read = shape.read(record).or_else(|error| match mended(record) {
+                Cow::Owned(record) => shape.read(&record),
+                Cow::Borrowed(_) => Err(error),
+            });
+            match read {
                 Ok(record) => reading.take(place, record),
                 Err(error) => reading.refuse(text, list, place, &error)?,
             }
@@ -155,15 +150,18 @@ struct Reading {
     layout: &'static dyn Layout,
     bad: Vec<FormatError>,
     truncated: Option<Note>,
+    /// What was counted by records of their own, each with how many messages stand before.
+    counts: Vec<(usize, u64)>,
 }
 
 impl Reading {
     fn take(&mut self, place: &Range<usize>, record: Record) {
-        let Record { messages, usage, model, hides_all_before } = record;
+        let Record { messages, usage, model, counted, hides_all_before } = record;
         let view = &mut self.view;
         if hides_all_before {
             view.messages.clear();
             view.usage.clear();
+            self.counts.clear();
             view.provenance = Provenance::default();
             view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
@@ -176,6 +174,7 @@ impl Reading {
             view.messages.push(message);
         }
         view.model = model.or(view.model.take());
+        self.counts.extend(counted.map(|tokens| (view.messages.len(), tokens)));
     }
 
     /// Notes a record that cannot be read; one of another kind can refuse the whole.
@@ -214,25 +213,25 @@ impl Reading {
             self.view.notes.push(Note::UnreadableRecords { n, line });
         }
         self.view.notes.extend(self.truncated);
+        self.view.usage.extend(usage_of(&self.counts, &self.view.messages));
         name_results(&mut self.view.messages);
         Ok(self.view)
     }
 }
 
-/// Reads records in their order; many on two threads.
-fn in_two<'a, T: Send>(records: &'a [Range<usize>], read: impl Fn(&'a Range<usize>) -> T + Sync) -> Vec<T> {
-    let all = |records: &'a [Range<usize>]| records.iter().map(&read).collect::<Vec<T>>();
-    let (first, rest) = records.split_at(records.len() / 2);
-    if first.len() < FEW {
-        return all(records);
-    }
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || all(rest));
-        let mut read = all(first);
-        // Where there is no other thread, or it failed, this one reads the rest.
-        read.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| all(rest)));
-        read
-    })
+/// Returns what was counted: right before an answer its prompt, right behind it the prompt and the answer.
+fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
+    let counts_at = |at: usize| {
+        let first = counts.partition_point(|(before, _)| *before < at);
+        counts[first..].iter().take_while(move |(before, _)| *before == at).map(|(_, tokens)| *tokens)
+    };
+    let usage = |(at, message): (usize, &Message)| {
+        let prompt = counts_at(at).last().filter(|_| matches!(message, Message::Assistant { .. }))?;
+        let answer = counts_at(at + 1).next().map_or(0, |both| both.saturating_sub(prompt));
+        let usage = Usage { input_tokens: prompt, output_tokens: answer, ..Usage::EMPTY };
+        Some(UsageAt { at, usage, model: None })
+    };
+    messages.iter().enumerate().filter_map(usage).collect()
 }
 
 /// Gives results that do not tell their tool the name that their call has.

@@ -5,7 +5,6 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
 
 /// A string; borrowed where it has no escapes.
 #[derive(Debug, Default)]
@@ -42,14 +41,6 @@ pub(super) trait Hoped<'de>: Default {
 
     fn of_number(_: u64) -> Self {
         Self::default()
-    }
-
-    fn of_other(_: Value) -> Self {
-        Self::default()
-    }
-
-    fn of_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        IgnoredAny.visit_seq(list).map(|_| Self::default())
     }
 
     fn of_object<A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
@@ -127,12 +118,12 @@ impl<'de, T: Hoped<'de>> Visitor<'de> for Any<T> {
         Ok(T::of_number(number))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<T, E> {
-        Ok(T::of_other(number.into()))
+    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
+        Ok(T::default())
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<T, E> {
-        Ok(T::of_other(number.into()))
+    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
+        Ok(T::default())
     }
 
     fn visit_unit<E>(self) -> Result<T, E> {
@@ -140,7 +131,7 @@ impl<'de, T: Hoped<'de>> Visitor<'de> for Any<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
-        T::of_list(list)
+        IgnoredAny.visit_seq(list).map(|_| T::default())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<T, A::Error> {

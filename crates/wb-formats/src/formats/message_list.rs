@@ -72,6 +72,8 @@ pub(super) struct Record {
     pub(super) usage: Option<Usage>,
     /// The model that answered.
     pub(super) model: Option<String>,
+    /// The tokens of all that stands before, where the record is a count of them.
+    pub(super) counted: Option<u64>,
     /// Whether a model sees nothing of what stands before.
     pub(super) hides_all_before: bool,
 }
@@ -136,11 +138,6 @@ impl List {
             records.push(start..start + line.bytes.len());
         }
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
-    }
-
-    /// Returns the records, and the one behind them.
-    pub(super) fn all(&self) -> Vec<Range<usize>> {
-        self.records.iter().chain(&self.behind).cloned().collect()
     }
 
     /// Returns where the records stand for whoever replaces them: lines with their line feed.

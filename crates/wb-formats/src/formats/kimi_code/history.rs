@@ -240,7 +240,7 @@ fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span)
 fn block(line: &[u8]) -> Vec<Block> {
     let Some(event) = get(line, "event").and_then(Fields::of) else { return Vec::new() };
     if let Some(json) = event.get("part") {
-        return serde_json::from_slice(json).ok().and_then(part).into_iter().collect();
+        return std::str::from_utf8(json).ok().map(part).into_iter().collect();
     }
     let text = |key: &str| event.text(key).unwrap_or_default().into_owned();
     let input = event.value("args").unwrap_or_else(|| serde_json::json!({}));
