@@ -335,11 +335,15 @@ impl<'a> LocalDigest<'a> {
         let steps = self.steps(turn, age);
         // What was said last stands where it was said, so that nothing before it reads as the last word.
         let (before, after) = steps.split_at(steps.partition_point(|step| step.at() <= turn.said_at));
-        before.iter().for_each(|step| step.push_line(&mut body));
+        for step in before {
+            step.push_line(&mut body);
+        }
         if let Some(reply) = reply {
             body.extend(["\n  ", REPLY, &indented(&tidy(reply))]);
         }
-        after.iter().for_each(|step| step.push_line(&mut body));
+        for step in after {
+            step.push_line(&mut body);
+        }
         body
     }
 
