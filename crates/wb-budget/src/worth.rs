@@ -101,7 +101,7 @@ impl Prospect {
 
 impl Worth {
     /// Tells whether a compaction now is cheaper than one at any later place, and adds so little that a session which ends
-    /// at once, against the forecast, has lost at most [`MOST_LOST`] of its cost.
+    /// at once, against the forecast, has lost at most a twentieth of its cost.
     pub fn pays_now(&self) -> bool {
         self.later.is_some_and(|later| self.now < later) && self.premium <= MOST_LOST * self.spent
     }
