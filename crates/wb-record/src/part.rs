@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -40,7 +41,7 @@ pub trait Parts: Send + Sync + Debug {
         Ok(out)
     }
 
-    /// Opens the part without a name once more, to be read beside these; what is held in memory is copied.
+    /// Opens the part without a name once more, to be read beside these, as it is now.
     fn again(&self) -> io::Result<Box<dyn Parts>> {
         Ok(Box::new(MemoryParts::of(self.whole("")?)))
     }
@@ -126,14 +127,20 @@ impl BufRead for PartReader<'_> {
     }
 }
 
-/// Parts in memory: what came through a stream, and what tests try.
+/// Parts in memory: what came through a stream, and what tests try. Copies share their bytes until one of them changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemoryParts(pub BTreeMap<PartId, Vec<u8>>);
+pub struct MemoryParts(pub(crate) BTreeMap<PartId, Arc<Vec<u8>>>);
+
+impl FromIterator<(PartId, Vec<u8>)> for MemoryParts {
+    fn from_iter<I: IntoIterator<Item = (PartId, Vec<u8>)>>(parts: I) -> Self {
+        Self(parts.into_iter().map(|(part, bytes)| (part, Arc::new(bytes))).collect())
+    }
+}
 
 impl MemoryParts {
     /// Holds one part without a name, as a file is.
     pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(BTreeMap::from([(PartId::new(), bytes.into())]))
+        Self::from_iter([(PartId::new(), bytes.into())])
     }
 
     /// Reads a stream to its end.
@@ -154,7 +161,11 @@ impl Parts for MemoryParts {
     }
 
     fn held(&self, part: &str) -> Option<&[u8]> {
-        self.0.get(part).map(Vec::as_slice)
+        self.0.get(part).map(|bytes| bytes.as_slice())
+    }
+
+    fn again(&self) -> io::Result<Box<dyn Parts>> {
+        Ok(Box::new(self.clone()))
     }
 
     fn read(&self, part: &str, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
@@ -165,8 +176,9 @@ impl Parts for MemoryParts {
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
         let mut draft = self.0.clone();
         for (part, change) in &set.changes {
-            let after = change.apply(part, draft.remove(part))?;
-            draft.extend(after.map(|bytes| (part.clone(), bytes)));
+            let before = draft.remove(part).map(Arc::unwrap_or_clone);
+            let after = change.apply(part, before)?;
+            draft.extend(after.map(|bytes| (part.clone(), Arc::new(bytes))));
         }
         self.0 = draft;
         Ok(())

@@ -1,6 +1,7 @@
 //! What became of changes that were begun, told from the bytes: after a kill or a power cut nobody else knows.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::change::{Bytes, Change, ChangeSet};
 use crate::part::{MemoryParts, Parts};
@@ -42,7 +43,7 @@ pub(crate) fn can_be_taken_back(parts: &dyn Parts, set: &ChangeSet) -> io::Resul
     let mut copy = MemoryParts::default();
     for (part, _) in &set.changes {
         if !copy.0.contains_key(part) && parts.len(part)?.is_some() {
-            copy.0.insert(part.clone(), parts.whole(part)?);
+            copy.0.insert(part.clone(), Arc::new(parts.whole(part)?));
         }
     }
     Ok(copy.commit(&set.inverse()).is_ok())

@@ -81,7 +81,7 @@ fn applied(patch: &Patch, mut messages: Vec<Message>) -> Vec<Message> {
 
 fn copy(parts: &dyn Parts) -> MemoryParts {
     let names = parts.list("").unwrap();
-    MemoryParts(names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect())
+    names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect()
 }
 
 /// Returns patches that a compaction may plan: folds of the head, with restored files, cleared and shortened results.

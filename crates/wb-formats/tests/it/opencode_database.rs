@@ -85,7 +85,7 @@ impl Database {
 
 fn copy(parts: &dyn Parts) -> MemoryParts {
     let names = parts.list("").unwrap();
-    MemoryParts(names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect())
+    names.into_iter().map(|name| (name.clone(), parts.whole(&name).unwrap())).collect()
 }
 
 fn insert(host: &Connection, export: &Value) {

@@ -6,6 +6,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use crate::entry::EntryTag;
 use crate::id::{EntryId, digits};
 
@@ -53,7 +55,7 @@ enum Link {
 }
 
 /// An id as a row has it.
-#[derive(PartialEq, Hash)]
+#[derive(PartialEq)]
 enum Key<'a> {
     Digits(u32),
     Text(&'a str),
@@ -62,6 +64,13 @@ enum Key<'a> {
 impl Key<'_> {
     fn of(id: &str) -> Key<'_> {
         digits(id).map_or(Key::Text(id), Key::Digits)
+    }
+
+    fn hash(&self, seed: u64) -> u64 {
+        match self {
+            Self::Digits(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
+            Self::Text(id) => xxh3_64_with_seed(id.as_bytes(), seed),
+        }
     }
 }
 
@@ -73,16 +82,30 @@ const MIN_SLOTS: usize = 16;
 /// The nodes of a log in its order.
 ///
 /// There is room for 2^32 − 1 of them, which would take more than 150 GB.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct NodeIndex {
     blocks: Blocks<Row>,
     listed: Blocks<EntryId>,
     /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
     /// one id the last.
     slots: Vec<u32>,
-    hasher: RandomState,
+    /// A number that nobody can foresee, so that no log can be made whose ids all want one slot.
+    seed: u64,
     /// Whether an id was given twice, so that the place of a parent's row need not be that of the parent.
     has_twins: bool,
+}
+
+impl Default for NodeIndex {
+    fn default() -> Self {
+        let seed = RandomState::new().hash_one(0);
+        Self {
+            blocks: Blocks::default(),
+            listed: Blocks::default(),
+            slots: Vec::new(),
+            seed,
+            has_twins: false,
+        }
+    }
 }
 
 impl NodeIndex {
@@ -131,7 +154,7 @@ impl NodeIndex {
     /// Returns the slot of an id, or the free one where it would stand.
     fn slot(&self, key: &Key<'_>) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
-        let hash = self.hasher.hash_one(key) & mask as u64;
+        let hash = key.hash(self.seed) & mask as u64;
         let mut slot = usize::try_from(hash).unwrap_or(0);
         while self.at(slot).is_some_and(|at| self.key(at) != *key) {
             slot = (slot + 1) & mask;
