@@ -54,12 +54,19 @@ pub(super) fn changed_parts(
     let old_of = |block: &Block| before.iter().position(|it| it == block).and_then(|at| old.get(at));
     let part = |(at, block): (usize, &Block)| match (old_of(block), block, before.get(at), old.get(at)) {
         (Some(part), ..) => Ok(part.to_vec()),
-        (_, Block::Text { text }, Some(Block::Text { .. }), Some(part)) if get(part, "text").is_some() => {
+        // A part of another kind is told by its JSON, which is no text in it.
+        (_, Block::Text { text }, Some(Block::Text { text: was }), Some(part)) if says(part, was) => {
             Ok(set(part, "text", Value::from(text.as_str()).to_string().as_bytes()))
         }
         _ => write(block).map(|value| value.to_string().into_bytes()),
     };
     after.iter().enumerate().map(part).collect()
+}
+
+/// Tells whether a part has that text.
+fn says(part: &[u8], text: &str) -> bool {
+    let said = get(part, "text").and_then(|it| serde_json::from_slice::<String>(it).ok());
+    said.as_deref() == Some(text)
 }
 
 /// Joins values to a list.
