@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, repair, validate};
-use wb_message::{Block, Message, markers};
+use wb_message::{Message, markers};
 use wb_record::{Document, Item, MemoryParts, Note, Stamp, View};
 use wb_testkit::laws::said;
 
@@ -497,21 +497,4 @@ fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
         "messages": [answer("g1", "One."), call, answer("g1", "One again."), gemini_user("u1", "And then?")],
     });
     is_left(object.to_string(), "gemini-cli", "a message that stands behind a later one");
-}
-
-#[test]
-fn a_part_of_an_unknown_kind_that_is_shortened_becomes_a_text() {
-    let call = json!({ "id": "c1", "type": "function", "function": { "name": "ls", "arguments": "{}" } });
-    let request = json!({ "model": "m", "messages": [
-        { "role": "user", "content": "Look." },
-        { "role": "assistant", "content": null, "tool_calls": [call] },
-        { "role": "tool", "tool_call_id": "c1", "content": [{ "type": "system", "text": "a.rs b.rs c.rs" }] },
-    ] });
-    let mut document = of_parts(MemoryParts::of(request.to_string()));
-    let view = document.view("").unwrap();
-    let short = [Block::text("{\"type\":\"system\",\"text\":\"a.rs […]\"}")];
-    let items = [Item::Same(0), Item::Same(1), Item::Body(2, short.as_slice().into())];
-    let set = document.render("", &view, &items, &Stamp::default()).unwrap();
-    document.commit(&set).unwrap();
-    assert_eq!(document.view("").unwrap().messages[2].blocks(), short);
 }

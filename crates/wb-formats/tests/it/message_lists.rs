@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use wb_message::Message;
-use wb_record::MemoryParts;
+use wb_message::{Block, Message};
+use wb_record::{Item, MemoryParts, Stamp};
 
 use crate::composed::shown;
 use crate::laws::holds;
@@ -149,4 +149,21 @@ fn two_conversations_of_one_name_have_two() {
     let texts: Vec<Message> =
         names.iter().map(|name| document.view(name).unwrap().messages[0].clone()).collect();
     assert_eq!(texts, [Message::user("one"), Message::user("two")]);
+}
+
+#[test]
+fn a_part_of_an_unknown_kind_that_is_shortened_becomes_a_text() {
+    let call = json!({ "id": "c1", "type": "function", "function": { "name": "ls", "arguments": "{}" } });
+    let request = json!({ "model": "m", "messages": [
+        { "role": "user", "content": "Look." },
+        { "role": "assistant", "content": null, "tool_calls": [call] },
+        { "role": "tool", "tool_call_id": "c1", "content": [{ "type": "system", "text": "a.rs b.rs c.rs" }] },
+    ] });
+    let mut document = of_parts(MemoryParts::of(request.to_string()));
+    let view = document.view("").unwrap();
+    let short = [Block::text("{\"type\":\"system\",\"text\":\"a.rs […]\"}")];
+    let items = [Item::Same(0), Item::Same(1), Item::Body(2, short.as_slice().into())];
+    let set = document.render("", &view, &items, &Stamp::default()).unwrap();
+    document.commit(&set).unwrap();
+    assert_eq!(document.view("").unwrap().messages[2].blocks(), short);
 }
