@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use wb_message::pairing::id_key;
 
 use crate::entry::EntryTag;
 use crate::id::{EntryId, digits};
@@ -66,11 +66,13 @@ impl Key<'_> {
         digits(id).map_or(Key::Text(id), Key::Digits)
     }
 
-    fn hash(&self, seed: u64) -> u64 {
-        match self {
-            Self::Digits(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
-            Self::Text(id) => xxh3_64_with_seed(id.as_bytes(), seed),
-        }
+    /// Returns a number whose highest bits are spread by a factor.
+    fn spread(&self, factor: u64) -> u64 {
+        let number = match self {
+            Self::Digits(number) => u64::from(*number),
+            Self::Text(id) => id_key(id),
+        };
+        number.wrapping_mul(factor)
     }
 }
 
@@ -89,20 +91,20 @@ pub(crate) struct NodeIndex {
     /// The places of rows, each in the first free slot from the one on that the hash of its id names; of rows with
     /// one id the last.
     slots: Vec<u32>,
-    /// A number that nobody can foresee, so that no log can be made whose ids all want one slot.
-    seed: u64,
+    /// An odd number that nobody can foresee, so that no log can be made whose ids all want one slot.
+    factor: u64,
     /// Whether an id was given twice, so that the place of a parent's row need not be that of the parent.
     has_twins: bool,
 }
 
 impl Default for NodeIndex {
     fn default() -> Self {
-        let seed = RandomState::new().hash_one(0);
+        let factor = RandomState::new().hash_one(0) | 1;
         Self {
             blocks: Blocks::default(),
             listed: Blocks::default(),
             slots: Vec::new(),
-            seed,
+            factor,
             has_twins: false,
         }
     }
@@ -154,8 +156,9 @@ impl NodeIndex {
     /// Returns the slot of an id, or the free one where it would stand.
     fn slot(&self, key: &Key<'_>) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
-        let hash = key.hash(self.seed) & mask as u64;
-        let mut slot = usize::try_from(hash).unwrap_or(0);
+        let n_bits = self.slots.len().checked_ilog2().unwrap_or(0);
+        let high = key.spread(self.factor).checked_shr(u64::BITS - n_bits).unwrap_or(0);
+        let mut slot = usize::try_from(high).unwrap_or(0);
         while self.at(slot).is_some_and(|at| self.key(at) != *key) {
             slot = (slot + 1) & mask;
         }
