@@ -2,15 +2,15 @@
 
 use libfuzzer_sys::fuzzer_mutate;
 use serde_json::{Value, json};
-use wb_testkit::chance::Chance;
+use wb_testkit::random::Random;
 
 /// Changes the input in place and returns its new size: every other time as JSON, else as libFuzzer does it.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
-    let mut chance = Chance(u64::from(seed) | 1 << 40);
-    if chance.below(2) == 0 {
+    let mut random = Random(u64::from(seed) | 1 << 40);
+    if random.below(2) == 0 {
         return fuzzer_mutate(data, size, max_size);
     }
-    match as_json(&data[..size], &mut chance) {
+    match as_json(&data[..size], &mut random) {
         Some(new) if new.len() <= max_size && new != data[..size] => {
             data[..new.len()].copy_from_slice(&new);
             new.len()
@@ -20,22 +20,22 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize
 }
 
 /// Changes one document, or one to three of its lines; nothing if there is no JSON.
-fn as_json(bytes: &[u8], chance: &mut Chance) -> Option<Vec<u8>> {
+fn as_json(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     if let Ok(mut whole) = serde_json::from_slice::<Value>(bytes) {
-        change(&mut whole, chance);
+        change(&mut whole, random);
         return serde_json::to_vec(&whole).ok();
     }
     let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    let n_changes = 1 + chance.below(3);
+    let n_changes = 1 + random.below(3);
     for _ in 0..n_changes {
-        let (at, other) = (chance.below(lines.len()), chance.below(lines.len().max(1)));
-        match chance.below(6) {
+        let (at, other) = (random.below(lines.len()), random.below(lines.len().max(1)));
+        match random.below(6) {
             0 if lines.len() > 1 => drop(lines.remove(at)),
             1 => lines.insert(other, lines.get(at)?.clone()),
             2 => lines.swap(at, other),
             _ => {
                 let mut value: Value = serde_json::from_slice(lines.get(at)?).ok()?;
-                change(&mut value, chance);
+                change(&mut value, random);
                 lines[at] = format!("{value}\n").into_bytes();
             }
         }
@@ -44,15 +44,15 @@ fn as_json(bytes: &[u8], chance: &mut Chance) -> Option<Vec<u8>> {
 }
 
 /// Changes one value, chosen by chance, of all that are in it.
-fn change(whole: &mut Value, chance: &mut Chance) {
+fn change(whole: &mut Value, random: &mut Random) {
     let n_values = count(whole);
-    let (from, to) = (chance.below(n_values), chance.below(n_values));
-    let other = if chance.below(2) == 0 { nth(whole, from).clone() } else { odd(chance) };
+    let (from, to) = (random.below(n_values), random.below(n_values));
+    let other = if random.below(2) == 0 { nth(whole, from).clone() } else { odd(random) };
     let target = nth(whole, to);
-    let way = chance.below(5);
+    let way = random.below(5);
     match target {
         Value::Array(list) if !list.is_empty() && way < 3 => {
-            let (at, from) = (chance.below(list.len()), chance.below(list.len()));
+            let (at, from) = (random.below(list.len()), random.below(list.len()));
             match way {
                 0 => drop(list.remove(at)),
                 1 => list.insert(at, list[from].clone()),
@@ -60,7 +60,7 @@ fn change(whole: &mut Value, chance: &mut Chance) {
             }
         }
         Value::Object(map) if !map.is_empty() && way < 2 => {
-            let key = map.keys().nth(chance.below(map.len())).cloned().unwrap_or_default();
+            let key = map.keys().nth(random.below(map.len())).cloned().unwrap_or_default();
             match way {
                 0 => drop(map.shift_remove(&key)),
                 _ => drop(map.insert(key, other)),
@@ -70,7 +70,7 @@ fn change(whole: &mut Value, chance: &mut Chance) {
     }
 }
 
-fn odd(chance: &mut Chance) -> Value {
+fn odd(random: &mut Random) -> Value {
     let all = [
         json!(null),
         json!(""),
@@ -93,7 +93,7 @@ fn odd(chance: &mut Chance) -> Value {
         json!([[[]]]),
         json!({ "type": "text", "text": "" }),
     ];
-    all[chance.below(all.len())].clone()
+    all[random.below(all.len())].clone()
 }
 
 fn count(value: &Value) -> usize {

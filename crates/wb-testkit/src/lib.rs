@@ -68,10 +68,10 @@ pub mod fit_laws;
 pub mod vectors;
 pub mod shared;
 pub mod session_rows;
+pub mod random;
 pub mod workload;
 pub mod logs;
 pub mod three_level;
 pub mod loopback;
-pub mod chance;
 
 pub use script::{script, script_turns, to_turns};

@@ -8,6 +8,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use wb_message::{Block, Message};
 
+use crate::random::Random;
+
 /// What the texts are written in; paths, ids and arguments' keys are ASCII in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
@@ -75,27 +77,6 @@ fn leaves<'a>(value: &'a Value, strings: &mut Vec<&'a str>) {
             leaves(value, strings);
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Marsaglia's xorshift with 64 bits.
-#[derive(Clone, Copy, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.next() >> 33).unwrap_or(0) % n
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use wb_formats::{dialects_of, newest, violations_of};
 use wb_message::Message;
 use wb_record::{ChangeSet, MemoryParts, Stamp};
-use wb_testkit::chance::Chance;
 use wb_testkit::laws::said_loosely as said;
+use wb_testkit::random::Random;
 
 use crate::broken::{bytes_of, replace_text, values_of};
 use crate::support::{FIXTURES, open};
@@ -20,9 +20,9 @@ const STAMP: Stamp =
 const N_CASES: u64 = 20;
 
 /// Takes an element out, repeats it somewhere, or changes its place with another.
-fn change<T: Clone>(list: &mut Vec<T>, chance: &mut Chance) {
-    let (at, other) = (chance.below(list.len()), chance.below(list.len()));
-    match chance.below(4) {
+fn change<T: Clone>(list: &mut Vec<T>, random: &mut Random) {
+    let (at, other) = (random.below(list.len()), random.below(list.len()));
+    match random.below(4) {
         0 if list.len() > 1 => drop(list.remove(at)),
         1 => list.swap(at, other),
         _ => list.insert(other, list[at].clone()),
@@ -41,33 +41,33 @@ fn n_lists(value: &Value) -> usize {
 }
 
 /// Changes the list with objects that has this number.
-fn change_nth(value: &mut Value, n: &mut usize, chance: &mut Chance) {
+fn change_nth(value: &mut Value, n: &mut usize, random: &mut Random) {
     if let Value::Array(list) = value
         && list.iter().any(Value::is_object)
     {
         if *n == 0 {
-            change(list, chance);
+            change(list, random);
         }
         *n = n.wrapping_sub(1);
     }
     match value {
-        Value::Array(list) => list.iter_mut().for_each(|inner| change_nth(inner, n, chance)),
-        Value::Object(map) => map.values_mut().for_each(|inner| change_nth(inner, n, chance)),
+        Value::Array(list) => list.iter_mut().for_each(|inner| change_nth(inner, n, random)),
+        Value::Object(map) => map.values_mut().for_each(|inner| change_nth(inner, n, random)),
         _ => {}
     }
 }
 
 /// Changes lines and elements of lists by chance.
-fn changed(values: &mut Vec<Value>, chance: &mut Chance) {
-    for _ in 0..=chance.below(6) {
-        if values.len() > 1 && chance.below(2) == 0 {
-            change(values, chance);
+fn changed(values: &mut Vec<Value>, random: &mut Random) {
+    for _ in 0..=random.below(6) {
+        if values.len() > 1 && random.below(2) == 0 {
+            change(values, random);
             continue;
         }
-        let at = chance.below(values.len());
+        let at = random.below(values.len());
         let value = &mut values[at];
-        let mut n = chance.below(n_lists(value));
-        change_nth(value, &mut n, chance);
+        let mut n = random.below(n_lists(value));
+        change_nth(value, &mut n, random);
     }
 }
 
@@ -118,17 +118,17 @@ fn mended(bytes: &[u8]) -> Result<bool, String> {
 }
 
 /// Returns a file in which calls and results have one id or two, and something else is changed by chance.
-fn doubled(bytes: &[u8], ids: &BTreeSet<String>, chance: &mut Chance) -> Vec<u8> {
+fn doubled(bytes: &[u8], ids: &BTreeSet<String>, random: &mut Random) -> Vec<u8> {
     let mut values: Vec<Value> = values_of(bytes).into_iter().flatten().collect();
-    let n_ids = 1 + chance.below(2);
+    let n_ids = 1 + random.below(2);
     for (id, nth) in ids.iter().zip(0..) {
         let one = format!("call_{}", nth % n_ids);
         for value in &mut values {
             replace_text(value, id, &one);
         }
     }
-    changed(&mut values, chance);
-    if chance.below(2) == 0 {
+    changed(&mut values, random);
+    if random.below(2) == 0 {
         chained(&mut values);
     }
     bytes_of(&values.into_iter().map(Ok).collect::<Vec<_>>())
@@ -141,7 +141,7 @@ fn a_session_with_one_id_many_times_over_is_mended_at_once() {
         let Ok(view) = open(bytes) else { continue };
         let ids = ids_of(&view.messages);
         for seed in 1..=N_CASES {
-            let bytes = doubled(bytes, &ids, &mut Chance(seed << 20 | 0x9e37));
+            let bytes = doubled(bytes, &ids, &mut Random(seed << 20 | 0x9e37));
             match mended(&bytes) {
                 Ok(is_written) => n_written += usize::from(is_written),
                 Err(why) => wrong.push(format!("{file} {seed}: {why}\n{}", String::from_utf8_lossy(&bytes))),

@@ -1,0 +1,25 @@
+//! Random numbers that are the same for the same seed: what tests, fuzzing and benchmarks make up.
+
+/// Marsaglia's xorshift with 64 bits, from a seed that is not zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// Returns the next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number below `n`, 0 where `n` is.
+    pub fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap_or(0) % n.max(1)
+    }
+
+    /// Returns one of a list that is not empty.
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
