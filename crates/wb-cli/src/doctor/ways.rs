@@ -86,12 +86,14 @@ fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
 }
 
 /// Returns the rules that are broken still after a mend, nothing where there is none that can be written, and what helps
-/// where the agent does it itself.
+/// where the agent does it itself, or must write the session anew first.
 fn after_repair(session: &Session, dialects: &[Dialect]) -> (Option<HashSet<String>>, Option<&'static str>) {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(done) if !done.changes.is_empty() => (Some(broken(&Validity::of(&done.messages, dialects))), None),
-        Err(why @ NotExpressible::ByAgent { .. }) => (None, Some(why.hint())),
+        Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {
+            (None, Some(why.hint()))
+        }
         _ => (None, None),
     }
 }

@@ -216,3 +216,24 @@ fn each_of_many_findings_has_its_line() {
     // The header is the first line.
     assert!((0..200).all(|at| lines.contains(&(at * 4 + 4))), "{lines:?}");
 }
+
+#[test]
+fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("old.jsonl");
+    let message = |message: Value| json!({ "type": "message", "timestamp": "2026-01-01T00:00:00.000Z", "message": message });
+    let call =
+        |id: &str| json!({ "type": "toolCall", "id": id, "name": "read", "arguments": { "path": "a.rs" } });
+    let lines = [
+        json!({ "type": "session", "id": "s1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w" }),
+        message(json!({ "role": "user", "content": [{ "type": "text", "text": "Look." }], "timestamp": 0 })),
+        message(json!({ "role": "assistant", "content": [call("c1"), call("c2")], "timestamp": 0 })),
+        message(
+            json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "read", "isError": false, "content": [{ "type": "text", "text": "fn a() {}" }], "timestamp": 0 }),
+        ),
+    ];
+    let text = lines.map(|line| line.to_string()).join("\n") + "\n";
+    std::fs::write(&file, text).unwrap();
+    let said = only(&file, &[]);
+    assert!(said.to_string().contains("open the session in its agent once"), "{said}");
+}
