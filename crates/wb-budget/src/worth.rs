@@ -19,8 +19,8 @@ const RESULT_TOKENS: f64 = 1000.0;
 /// What the model writes for such a call, in tokens.
 const CALL_TOKENS: f64 = 150.0;
 
-/// The part of what a session has cost that an early compaction may cost in vain: with it, a session that a compaction
-/// would not have been needed for costs at most 105 % of doing nothing.
+/// The part of what a session has cost that one early compaction may cost in vain. What several of them lose in sum is measured
+/// (docs/evaluation/cost.md), and not bounded by it.
 const MOST_LOST: f64 = 0.05;
 
 /// What is known when a request is about to be sent; all but the number of requests is in tokens.
