@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::scan::Scan;
+use crate::json_scan::JsonScan;
 
 /// Where a member of an object stands in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn members_within<'a>(
     object: &'a str,
     within: &str,
 ) -> Option<(Vec<Member<'a>>, Option<Vec<Member<'a>>>)> {
-    let (mut scan, mut inner) = (Scan::new(object), None);
+    let (mut scan, mut inner) = (JsonScan::new(object), None);
     let all = read_members(object, &mut scan, 0, |key, scan| {
         if key != within {
             return scan.value().map(drop);
@@ -62,9 +62,9 @@ pub fn members_within<'a>(
 /// Reads an object that begins at a place in a text; its members are read by what is given.
 fn read_members<'a>(
     text: &'a str,
-    scan: &mut Scan<'a>,
+    scan: &mut JsonScan<'a>,
     from: usize,
-    mut read: impl FnMut(&str, &mut Scan<'a>) -> Option<()>,
+    mut read: impl FnMut(&str, &mut JsonScan<'a>) -> Option<()>,
 ) -> Option<Vec<Member<'a>>> {
     let (mut all, mut end) = (Vec::with_capacity(FEW), from);
     scan.object(|key, scan| {
@@ -82,7 +82,7 @@ fn read_members<'a>(
 
 /// Returns the places of the elements of an array; nothing if the text is no whole array.
 pub fn elements(array: &[u8]) -> Option<Vec<Range<usize>>> {
-    let (mut scan, mut all) = (Scan::new(std::str::from_utf8(array).ok()?), Vec::new());
+    let (mut scan, mut all) = (JsonScan::new(std::str::from_utf8(array).ok()?), Vec::new());
     scan.list(|scan| {
         let value = scan.value()?;
         all.push(scan.at() - value.len()..scan.at());

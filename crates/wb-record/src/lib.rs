@@ -21,7 +21,7 @@
 //! ```
 
 pub mod lines;
-mod scan;
+mod json_scan;
 pub mod json;
 mod numbers;
 mod error;
@@ -69,6 +69,7 @@ pub use format::{
 pub use history::{History, Undone, list_of};
 pub use history_error::HistoryError;
 pub use item::{Item, items};
+pub use json_scan::JsonScan;
 pub use kept::Kept;
 pub use lines::{Line, Lines};
 pub use note::Note;
@@ -76,7 +77,6 @@ pub use numbers::Numbers;
 pub use operation::{Operation, What};
 pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
 pub use probe::{Probe, Seen};
-pub use scan::Scan;
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
 #[cfg(any(unix, windows))]

@@ -33,7 +33,7 @@ mod needs;
 mod kept;
 mod cuts;
 mod times;
-mod said;
+mod messages_before;
 mod session;
 mod strategy;
 mod cost;

@@ -1,6 +1,6 @@
 //! A session as it was: its segments between native compactions, and the messages that it would have without any.
 
-use crate::said::Said;
+use crate::messages_before::Said;
 use crate::times::times_of;
 use wb_formats::{Document, FormatError};
 use wb_message::{Message, ToolVocabulary, markers};

@@ -9,7 +9,7 @@ use wb_budget::Usage;
 use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
 use wb_record::json::{elements, get, remove, set, set_in};
-use wb_record::{Scan, Stamp};
+use wb_record::{JsonScan, Stamp};
 
 use super::content_value::{changed, content, in_users_place, list, result};
 use super::json_text::{compact, input, text};
@@ -108,7 +108,7 @@ fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
 
 impl<'a> Fields<'a> {
     fn read(&mut self, record: &'a str) -> Option<()> {
-        let mut scan = Scan::new(record);
+        let mut scan = JsonScan::new(record);
         scan.object(|key, scan| {
             match &*key {
                 "role" => self.role = string(scan)?,
@@ -160,7 +160,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(scan: &mut Scan<'a>) -> Option<Self> {
+    fn of(scan: &mut JsonScan<'a>) -> Option<Self> {
         Some(match scan.peek()? {
             b'"' => Self::Text(scan.string()?),
             _ => match scan.value()? {
@@ -191,7 +191,7 @@ impl<'a> Body<'a> {
 }
 
 /// Reads a value; nothing is in it if it is no string.
-pub(super) fn string<'a>(scan: &mut Scan<'a>) -> Option<Text<'a>> {
+pub(super) fn string<'a>(scan: &mut JsonScan<'a>) -> Option<Text<'a>> {
     if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
 }
 
@@ -207,7 +207,7 @@ fn add(blocks: &mut Vec<Block>, more: Vec<Block>) {
 /// Returns the elements of a list, as JSON; none of what is no list.
 fn values(list: &str) -> Vec<&str> {
     let mut values = Vec::new();
-    _ = Scan::new(list).list(|scan| {
+    _ = JsonScan::new(list).list(|scan| {
         values.push(scan.value()?);
         Some(())
     });
@@ -219,7 +219,7 @@ fn parts(list: &str) -> Vec<Block> {
 }
 
 /// Reads the calls of a list.
-fn calls(scan: &mut Scan<'_>) -> Option<Vec<Block>> {
+fn calls(scan: &mut JsonScan<'_>) -> Option<Vec<Block>> {
     let mut calls = Vec::new();
     if scan.peek()? == b'[' {
         scan.list(|scan| add_call(scan, &mut calls))?;
@@ -230,7 +230,7 @@ fn calls(scan: &mut Scan<'_>) -> Option<Vec<Block>> {
 }
 
 /// Reads a call; what is no object is none.
-fn add_call(scan: &mut Scan<'_>, calls: &mut Vec<Block>) -> Option<()> {
+fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
     if scan.peek()? != b'{' {
         return scan.value().map(drop);
     }
@@ -265,7 +265,7 @@ struct Call<'a> {
 type Input = Option<Value>;
 
 impl<'a> Call<'a> {
-    fn read(&mut self, key: &str, scan: &mut Scan<'a>) -> Option<()> {
+    fn read(&mut self, key: &str, scan: &mut JsonScan<'a>) -> Option<()> {
         match key {
             "id" => self.id = string(scan)?,
             "name" => self.name = string(scan)?,
@@ -284,7 +284,7 @@ impl<'a> Call<'a> {
 }
 
 /// Reads arguments: an object, or one in a string; what is none stays as it stands.
-fn arguments(scan: &mut Scan<'_>) -> Option<Input> {
+fn arguments(scan: &mut JsonScan<'_>) -> Option<Input> {
     if scan.peek()? != b'"' {
         return scan.value().map(|json| (json != "null").then(|| input(json)));
     }

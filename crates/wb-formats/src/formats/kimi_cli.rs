@@ -1,7 +1,7 @@
 //! The context files of kimi-cli: chat messages in JSON lines, and lines of pseudo roles.
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Scan, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, JsonScan, Parts, Probe, Seen, Stamp};
 
 use super::chat_message::{ChatShape, string};
 use super::list_document::open;
@@ -86,7 +86,7 @@ fn pseudo(record: &[u8], read: &mut Record) {
         return;
     }
     let (mut role, mut prompt, mut tokens) = (None, None, "");
-    let mut line = Scan::new(std::str::from_utf8(record).unwrap_or_default());
+    let mut line = JsonScan::new(std::str::from_utf8(record).unwrap_or_default());
     _ = line.object(|key, line| {
         match &*key {
             "role" => role = string(line)?,

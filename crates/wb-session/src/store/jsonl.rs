@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::part::{each_line, line_at};
+use super::part_lines::{each_line, line_at};
 use super::{Durability, EntryStore, Record};
 use crate::error::{StoreError, Torn};
 use wb_record::lines::Lines;

@@ -5,7 +5,7 @@ use std::io;
 use wb_record::lines::places;
 use wb_record::{MemoryParts, Parts};
 
-use super::part::{each_line, line_at};
+use super::part_lines::{each_line, line_at};
 use super::{EntryStore, Record};
 use crate::error::StoreError;
 

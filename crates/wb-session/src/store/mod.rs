@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::error::{StoreError, Torn};
 
-mod part;
+mod part_lines;
 pub mod memory;
 #[cfg(any(unix, windows))]
 pub mod jsonl;

@@ -10,14 +10,14 @@ use memchr::memchr2;
 /// be read any more.
 ///
 /// ```
-/// use wb_record::Scan;
+/// use wb_record::JsonScan;
 ///
-/// let (mut scan, mut seen) = (Scan::new(r#"{"a": [1, "x\n"], "b": null}"#), Vec::new());
+/// let (mut scan, mut seen) = (JsonScan::new(r#"{"a": [1, "x\n"], "b": null}"#), Vec::new());
 /// scan.object(|key, scan| Some(seen.push((key, scan.value()?)))).unwrap();
 /// assert_eq!(seen, [("a".into(), r#"[1, "x\n"]"#), ("b".into(), "null")]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scan<'a> {
+pub struct JsonScan<'a> {
     text: &'a str,
     at: usize,
     has_controls: bool,
@@ -25,7 +25,7 @@ pub struct Scan<'a> {
     ends: Vec<u8>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> JsonScan<'a> {
     /// Starts at the beginning of a text.
     pub fn new(text: &'a str) -> Self {
         let has_controls = text.bytes().fold(u8::MAX, u8::min) < b' ';
@@ -264,7 +264,7 @@ mod tests {
     const TEXT: &str = r#" {"a" : {"b":[1,"}\"",{}, [ ]],"c":-0.5e+10} ,"é\\":"x\ud83d/","b": 1.50E3 , "d":[null,true ,false]}"#;
 
     fn is_value(text: &str) -> bool {
-        let mut scan = Scan::new(text);
+        let mut scan = JsonScan::new(text);
         scan.value().is_some() && scan.end().is_some()
     }
 
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn members_and_elements_are_read_one_by_one() {
-        let mut scan = Scan::new(r#" { "a" : [ 1 , {} ] , "b" : "c\n" } x"#);
+        let mut scan = JsonScan::new(r#" { "a" : [ 1 , {} ] , "b" : "c\n" } x"#);
         let mut seen = Vec::new();
         let read = scan.object(|key, scan| {
             if scan.peek()? == b'[' {
@@ -327,17 +327,17 @@ mod tests {
             (r#""\u00e9\ud83d\ude00\u0041""#, "é😀A"),
             (r#""\ude00\ud83d\ud83d\ude00\ud83dx\ud83d\u0041""#, "\u{FFFD}\u{FFFD}😀\u{FFFD}x\u{FFFD}A"),
         ] {
-            assert_eq!(Scan::new(json).string().as_deref(), Some(expected), "{json}");
+            assert_eq!(JsonScan::new(json).string().as_deref(), Some(expected), "{json}");
         }
         for json in [r#""a"#, r#""\x""#, r#""\ud83d\u12g4""#, "\"\n\"", "7"] {
-            assert_eq!(Scan::new(json).string(), None, "{json}");
+            assert_eq!(JsonScan::new(json).string(), None, "{json}");
         }
     }
 
     #[test]
     fn a_key_is_read_without_its_escapes() {
         let mut keys = Vec::new();
-        let read = Scan::new(r#"{"\u0061":1,"b\n":2,"\ud83d":3}"#).object(|key, scan| {
+        let read = JsonScan::new(r#"{"\u0061":1,"b\n":2,"\ud83d":3}"#).object(|key, scan| {
             keys.push(key.into_owned());
             scan.value().map(drop)
         });
