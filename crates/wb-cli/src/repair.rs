@@ -9,7 +9,9 @@ use serde_json::Value;
 use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{dialects_of, newest};
 use wb_record::splice::{Joint, Piece, splices};
-use wb_record::{Access, ChangeSet, Document, History, NotExpressible, ONLY_CONVERSATION, View, What, json};
+use wb_record::{
+    Access, BorrowedPart, ChangeSet, Document, History, NotExpressible, ONLY_CONVERSATION, View, What, json,
+};
 
 use crate::args;
 use crate::clock::stamp;
@@ -245,7 +247,7 @@ fn spliced(text: &[u8], before: &Value, after: &Value, key: &str) -> Option<Chan
             None => Piece::New(value.to_string().into_bytes()),
         })
         .collect();
-    let changes = splices(text, &records, &pieces, Joint::Comma, |_| false);
+    let changes = splices(&BorrowedPart(text), &records, &pieces, Joint::Comma, |_| false).ok()?;
     Some(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
 }
 

@@ -87,7 +87,7 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
         Access::Write => FileParts::open(path),
     }?;
     #[cfg(feature = "sqlite")]
-    if parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == MAGIC {
+    if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
         return opencode::open_database(path, access);
     }
     open(Box::new(parts))

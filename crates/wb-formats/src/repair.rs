@@ -6,7 +6,7 @@ use wb_dialect::{Dialect, Violation};
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
-use wb_record::{ChangeSet, Document, FormatError, MemoryParts, NotExpressible, Stamp, View, items};
+use wb_record::{ChangeSet, ChangedPart, Document, NotExpressible, Stamp, View, items};
 
 use crate::detect::open;
 use crate::dialects::{dialects_of, violations_of};
@@ -58,7 +58,8 @@ pub fn repair(
     // Only calls that have ids of their own can each be answered.
     match with_ids(document, conversation, view) {
         Ok((ids, copy)) => {
-            let mut patched = on(copy.as_ref(), &copy.view(conversation).map_err(unreadable)?)?;
+            let mut patched =
+                on(copy.as_ref(), &copy.view(conversation).map_err(NotExpressible::unreadable)?)?;
             patched.changes.changes.splice(0..0, ids.changes);
             Ok(patched)
         }
@@ -141,32 +142,25 @@ fn with_ids(
     if let Some(why) = document.abilities().call_ids.why_not() {
         return Err(refused(document, why));
     }
-    let ids = with_own_ids(document, view).map_err(|error| unreadable(FormatError::Io(error)))?;
+    let ids = with_own_ids(document, view).map_err(NotExpressible::unreadable)?;
     if ids.is_empty() {
         return Err(refused(document, "the calls that have one id stand in one record, or the id is none"));
     }
     let copy = copy(document, &ids)?;
-    copy.view(conversation).map_err(unreadable)?;
+    copy.view(conversation).map_err(NotExpressible::unreadable)?;
     Ok((ids, copy))
 }
 
-/// Returns a document in memory, after changes.
+/// Returns a document as it will be after changes.
 fn copy(document: &dyn Document, changes: &ChangeSet) -> Result<Box<dyn Document>, NotExpressible> {
-    let of_io = |error| unreadable(FormatError::Io(error));
-    if document.parts().list("").map_err(of_io)? != [ONLY_PART] {
+    let parts = document.parts();
+    if parts.list("").map_err(NotExpressible::unreadable)? != [ONLY_PART] {
         return Err(refused(document, "the ids of calls in a database stay as they are"));
     }
-    let bytes = document.parts().whole(ONLY_PART).map_err(of_io)?;
-    let mut copy = open(Box::new(MemoryParts::of(bytes))).map_err(unreadable)?;
-    copy.commit(changes).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-    Ok(copy)
+    let copy = ChangedPart::of(parts.again().map_err(NotExpressible::unreadable)?, changes);
+    open(Box::new(copy.map_err(NotExpressible::unreadable)?)).map_err(NotExpressible::unreadable)
 }
 
 fn refused(document: &dyn Document, why: &str) -> NotExpressible {
     NotExpressible::Refused { format: document.format().name(), why: why.to_owned() }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is mapped over errors")]
-fn unreadable(error: FormatError) -> NotExpressible {
-    NotExpressible::Unreadable(error.to_string())
 }

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use crate::change::{Change, ChangeSet, CommitError};
 use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::error::FileError;
-use crate::part::Parts;
+use crate::part::{Parts, after, read_old};
+use crate::pieces::Pieces;
 use crate::settle::appended;
 use crate::span::PartId;
 use crate::write::{Draft, PRIVATE, no_link, write_new_on};
@@ -208,32 +209,26 @@ impl FileParts {
         CommitError::Unknown { path: self.path.clone(), doing, source }
     }
 
-    /// Applies the changes in memory and replaces the file.
+    /// Replaces the file by what it is after the changes.
     fn rewrite(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
-        let before = match &self.open {
-            Some(_) => Some(self.whole("").map_err(self.failed("reading it"))?),
-            None => None,
-        };
-        let len = before.as_ref().map(|bytes| bytes.len() as u64);
-        let mut after = before;
-        for (part, change) in &set.changes {
-            after = change.apply(part, after)?;
-        }
-        match (len, after) {
-            (_, Some(after)) => self.replace(len, &after),
+        let len = self.len("").map_err(self.failed("looking at it"))?;
+        let Some((_, after)) = after(self, set)?.pop_first() else { return Ok(()) };
+        match (len, after.len()) {
+            (_, Some(_)) => self.replace(len, &after),
             (Some(len), None) => self.remove(len),
             (None, None) => Ok(()),
         }
     }
 
-    fn replace(&mut self, len: Option<u64>, after: &[u8]) -> Result<(), CommitError> {
+    fn replace(&mut self, len: Option<u64>, after: &Pieces) -> Result<(), CommitError> {
         let disk = self.disk.clone();
         let path = self.path.clone();
         let there = self.open.as_ref().map(|(file, _)| file.metadata()).transpose();
         let there = there.map_err(self.failed("looking at it"))?;
         let mode = there.as_ref().map_or(PRIVATE, mode_of);
-        let content =
-            |out: &mut dyn io::Write| out.write_all(after).map_err(FileError::io(&path, "writing it"));
+        let content = |out: &mut dyn io::Write| {
+            after.write(&read_old(self, ""), out).map_err(FileError::io(&path, "writing it"))
+        };
         let draft = Draft::new(&*disk, &path, mode, there.as_ref(), content)?;
         // Whoever opens the file by its name finds it locked.
         draft.file().try_lock().map_err(|_| CommitError::Busy)?;

@@ -1,6 +1,6 @@
 //! The seams of a format: what it can say, and what it takes to read and to write the sessions of one agent.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use crate::change::{ChangeSet, CommitError};
 use crate::error::FormatError;
@@ -154,6 +154,11 @@ pub enum NotExpressible {
 }
 
 impl NotExpressible {
+    /// Says that the session cannot be read again, and why.
+    pub fn unreadable(error: impl Display) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+
     /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ use crate::lines::Lines;
 use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
 use crate::part::Access;
-use crate::part::Parts;
+use crate::part::{PartReader, Parts};
 use crate::settle::{Found, can_be_taken_back, found};
 use crate::span::Span;
 use crate::view::View;
@@ -51,6 +51,21 @@ enum Entry {
     Dropped {
         id: u64,
     },
+}
+
+/// Reads the lines of a list, and whether the last one was cut off.
+fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
+    let unread = |error: io::Error| HistoryError::List(error.to_string());
+    let mut lines = Lines::new(PartReader::new(list, "", 0).map_err(unread)?);
+    let mut entries = Vec::new();
+    while let Some(line) = lines.next_line().map_err(unread)? {
+        match line.parse() {
+            Ok(entry) => entries.push(entry),
+            Err(_) if line.is_truncated() => return Ok((entries, true)),
+            Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
+        }
+    }
+    Ok((entries, false))
 }
 
 /// How an undo was carried out.
@@ -100,16 +115,10 @@ impl History {
 
     /// Reads the list; parts without a file are an empty one. A line that was cut off at the end is passed over.
     pub fn open(list: Box<dyn Parts>) -> Result<Self, HistoryError> {
-        let text = list.whole("").map_err(|error| HistoryError::List(error.to_string()))?;
-        let mut history =
-            Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off: false };
-        let mut lines = Lines::new(text.as_slice());
-        while let Some(line) = lines.next_line().map_err(|error| HistoryError::List(error.to_string()))? {
-            match line.parse() {
-                Ok(entry) => history.take(entry),
-                Err(_) if line.is_truncated() => history.is_cut_off = true,
-                Err(error) => return Err(HistoryError::List(format!("line {}: {error}", line.number))),
-            }
+        let (entries, is_cut_off) = entries(list.as_ref())?;
+        let mut history = Self { list, operations: Vec::new(), done: Vec::new(), pending: None, is_cut_off };
+        for entry in entries {
+            history.take(entry);
         }
         Ok(history)
     }

@@ -28,8 +28,10 @@ mod error;
 mod note;
 mod span;
 mod change;
-pub mod splice;
+mod pieces;
 mod part;
+mod changed_part;
+pub mod splice;
 pub mod settle;
 #[cfg(any(unix, windows))]
 mod disk;
@@ -59,6 +61,7 @@ mod blocks;
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use by_agent::ByAgent;
 pub use change::{Bytes, Change, ChangeSet, CommitError};
+pub use changed_part::ChangedPart;
 pub use error::{FileError, FormatError};
 #[cfg(any(unix, windows))]
 pub use file::{FileParts, append_line};
@@ -75,7 +78,7 @@ pub use lines::{Line, Lines};
 pub use note::Note;
 pub use numbers::Numbers;
 pub use operation::{Operation, What};
-pub use part::{Access, MemoryParts, PartReader, Parts, StaticPart};
+pub use part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};

@@ -1,6 +1,8 @@
 //! Where a session's bytes are: named parts that are read by position and changed all or nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Debug;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -9,6 +11,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::change::{ChangeSet, CommitError};
+use crate::pieces::{Pieces, unread};
 use crate::span::{PartId, Span};
 
 /// What parts are opened for.
@@ -34,11 +37,14 @@ pub trait Parts: Send + Sync + Debug {
     /// Carries out all the changes or none, after looking whether each finds what it expects.
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError>;
 
-    /// Returns the bytes of a span.
-    fn bytes(&self, span: &Span) -> io::Result<Vec<u8>> {
+    /// Returns the bytes of a span, as many as there are, without a copy where the part is held in memory.
+    fn bytes(&self, span: &Span) -> io::Result<Cow<'_, [u8]>> {
+        if let Some(held) = self.held(&span.part) {
+            return Ok(piece(held, span.range()).into());
+        }
         let mut out = Vec::new();
         self.read(&span.part, span.range(), &mut out)?;
-        Ok(out)
+        Ok(out.into())
     }
 
     /// Opens the part without a name once more, to be read beside these, as it is now.
@@ -65,6 +71,27 @@ pub trait Parts: Send + Sync + Debug {
 }
 
 const _: fn(&dyn Parts) = |_| ();
+
+/// Returns how a part is read as it stands.
+pub(crate) fn read_old<'a>(
+    parts: &'a dyn Parts,
+    part: &'a str,
+) -> impl Fn(Range<u64>, &mut Vec<u8>) -> io::Result<()> + 'a {
+    |range, out| parts.read(part, range, out)
+}
+
+/// Returns every part that is changed as it is after the changes; nothing is changed.
+pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartId, Pieces>, CommitError> {
+    let mut all: BTreeMap<PartId, Pieces> = BTreeMap::new();
+    for (part, change) in &set.changes {
+        let pieces = match all.entry(part.clone()) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(new) => new.insert(Pieces::of(part, parts.len(part).map_err(unread)?)),
+        };
+        pieces.apply(&read_old(parts, part), change)?;
+    }
+    Ok(all)
+}
 
 /// Reads a part from a place on, up to where the part ended when it was asked for: in chunks, or where it is held in
 /// memory as it stands.
@@ -174,22 +201,22 @@ impl Parts for MemoryParts {
     }
 
     fn commit(&mut self, set: &ChangeSet) -> Result<(), CommitError> {
-        let mut draft = self.0.clone();
-        for (part, change) in &set.changes {
-            let before = draft.remove(part).map(Arc::unwrap_or_clone);
-            let after = change.apply(part, before)?;
-            draft.extend(after.map(|bytes| (part.clone(), Arc::new(bytes))));
+        for (part, pieces) in after(self, set)? {
+            let whole = pieces.whole(&read_old(self, &part)).map_err(unread)?;
+            match whole {
+                Some(bytes) => drop(self.0.insert(part, Arc::new(bytes))),
+                None => drop(self.0.remove(&part)),
+            }
         }
-        self.0 = draft;
         Ok(())
     }
 }
 
-/// One part without a name that nobody changes, in memory that is there until the program ends.
+/// One part without a name that nobody changes, in memory of somebody else.
 #[derive(Clone, Copy, Debug)]
-pub struct StaticPart(pub &'static [u8]);
+pub struct BorrowedPart<'a>(pub &'a [u8]);
 
-impl Parts for StaticPart {
+impl Parts for BorrowedPart<'_> {
     fn list(&self, prefix: &str) -> io::Result<Vec<PartId>> {
         Ok(if prefix.is_empty() { vec![PartId::new()] } else { Vec::new() })
     }
@@ -223,14 +250,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_there_until_the_end_is_one_part_that_nobody_changes() {
-        let mut parts = StaticPart(b"abc");
+    fn borrowed_text_is_one_part_that_nobody_changes() {
+        let mut parts = BorrowedPart(b"abc");
         assert_eq!((parts.list("").unwrap(), parts.list("x").unwrap()), (vec![PartId::new()], Vec::new()));
         assert_eq!((parts.len("").unwrap(), parts.len("x").unwrap()), (Some(3), None));
         let span = |at: u64| Span { at, len: 9, ..Span::default() };
         assert_eq!(
             (parts.bytes(&span(1)).unwrap(), parts.bytes(&span(7)).unwrap()),
-            (b"bc".to_vec(), Vec::new())
+            (b"bc"[..].into(), b""[..].into())
         );
         assert_eq!((parts.whole("").unwrap(), parts.held("x")), (b"abc".to_vec(), None));
         assert!(matches!(parts.commit(&ChangeSet::default()), Err(CommitError::ReadOnly)));

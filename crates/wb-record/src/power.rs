@@ -54,7 +54,7 @@ fn sets() -> Vec<ChangeSet> {
 fn after(set: &ChangeSet) -> Option<Vec<u8>> {
     let mut bytes = Some(OLD.to_vec());
     for (part, change) in &set.changes {
-        bytes = change.apply(part, bytes).unwrap();
+        bytes = change.apply(part, bytes.as_deref()).unwrap();
     }
     bytes
 }

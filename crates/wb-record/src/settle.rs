@@ -1,10 +1,10 @@
 //! What became of changes that were begun, told from the bytes: after a kill or a power cut nobody else knows.
 
 use std::io;
-use std::sync::Arc;
 
-use crate::change::{Bytes, Change, ChangeSet};
-use crate::part::{MemoryParts, Parts};
+use crate::change::{Bytes, Change, ChangeSet, CommitError};
+use crate::part::{Parts, after, read_old};
+use crate::pieces::Pieces;
 
 /// How far changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,15 +38,9 @@ pub fn found(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Found> {
     Ok(if all.len() > 1 { Found::Foreign } else { all.pop().unwrap_or(Found::Finished) })
 }
 
-/// Returns whether changes can be taken back byte by byte, tried on a copy of what they changed.
+/// Returns whether changes can be taken back byte by byte.
 pub(crate) fn can_be_taken_back(parts: &dyn Parts, set: &ChangeSet) -> io::Result<bool> {
-    let mut copy = MemoryParts::default();
-    for (part, _) in &set.changes {
-        if !copy.0.contains_key(part) && parts.len(part)?.is_some() {
-            copy.0.insert(part.clone(), Arc::new(parts.whole(part)?));
-        }
-    }
-    Ok(copy.commit(&set.inverse()).is_ok())
+    is_done(after(parts, &set.inverse()))
 }
 
 /// Returns where changes append to and what, if they do nothing else.
@@ -88,24 +82,34 @@ fn found_append(parts: &dyn Parts, part: &str, at: u64, new: &[u8]) -> io::Resul
 }
 
 fn found_rewrite(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Result<Found> {
-    let there = match parts.len(part)? {
-        Some(_) => Some(parts.whole(part)?),
-        None => None,
-    };
-    let back =
-        |bytes| changes.iter().rev().try_fold(bytes, |bytes, change| change.inverse().apply(part, bytes));
-    let is_after = back(there.clone()).is_ok();
-    let is_before = changes.iter().try_fold(there.clone(), |bytes, change| change.apply(part, bytes)).is_ok();
+    let len = parts.len(part)?;
+    let back: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
+    let back: Vec<&Change> = back.iter().collect();
+    let (is_after, is_before) = (fits(parts, part, len, &back)?, fits(parts, part, len, changes)?);
     if is_after || is_before {
         // Where one text begins like the other, both seem to be there, and the longer one is.
         let is_longer = changes.iter().map(|change| grown_by(change)).sum::<i64>() > 0;
         return Ok(if is_after && (is_longer || !is_before) { Found::Finished } else { Found::NotBegun });
     }
     // Others may have appended since.
-    let end = end_after(changes).and_then(|end| usize::try_from(end).ok());
-    let ours = there.zip(end).and_then(|(bytes, end)| bytes.get(..end).map(<[u8]>::to_vec));
-    let is_there = ours.is_some_and(|ours| back(Some(ours)).is_ok());
+    let end = end_after(changes).filter(|end| Some(*end) <= len);
+    let is_there = end.is_some() && fits(parts, part, end, &back)?;
     Ok(if is_there { Found::Finished } else { Found::Foreign })
+}
+
+/// Returns whether changes find what they expect in the first bytes of a part.
+fn fits(parts: &dyn Parts, part: &str, len: Option<u64>, changes: &[&Change]) -> io::Result<bool> {
+    let mut pieces = Pieces::of(part, len);
+    let old = read_old(parts, part);
+    is_done(changes.iter().try_for_each(|change| pieces.apply(&old, change)))
+}
+
+/// Returns whether something was not refused; what cannot be read is no refusal.
+fn is_done<T>(outcome: Result<T, CommitError>) -> io::Result<bool> {
+    match outcome {
+        Err(CommitError::Io { source, .. }) => Err(source),
+        outcome => Ok(outcome.is_ok()),
+    }
 }
 
 /// Returns where a part ends after changes, if they tell.
@@ -132,6 +136,7 @@ fn grown_by(change: &Change) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::part::MemoryParts;
 
     fn append(at: u64, new: &str) -> Change {
         Change::Append { at, new: Bytes(new.into()) }

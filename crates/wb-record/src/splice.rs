@@ -1,8 +1,11 @@
 //! Records of a text replaced, removed and added, while every other byte stays: lines of a log, elements of an array.
 
+use std::io;
 use std::ops::Range;
 
 use crate::change::{Bytes, Change};
+use crate::part::Parts;
+use crate::span::Span;
 
 /// What stands between the records of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,24 +25,27 @@ pub enum Piece {
     New(Vec<u8>),
 }
 
-/// Returns the changes that make a text of records into one of `pieces`, those behind first.
+/// Returns the changes that make the records of the part without a name into `pieces`, those behind first.
 ///
 /// Pieces that stay must come in the order of the text. A record that is no piece goes, unless `is_foreign` says that it
 /// is none of ours.
 ///
 /// ```
+/// use wb_record::MemoryParts;
 /// use wb_record::splice::{Joint, Piece, splices};
-/// let text = b"a\nb\nc\n";
-/// let changes = splices(text, &[0..2, 2..4, 4..6], &[Piece::New(b"d".to_vec()), Piece::Stays(2)], Joint::Line, |_| false);
-/// assert_eq!(changes[0].apply("", Some(text.to_vec())).unwrap().unwrap(), b"d\nc\n");
+/// let text = MemoryParts::of("a\nb\nc\n");
+/// let pieces = [Piece::New(b"d".to_vec()), Piece::Stays(2)];
+/// let changes = splices(&text, &[0..2, 2..4, 4..6], &pieces, Joint::Line, |_| false)?;
+/// assert_eq!(changes[0].apply("", Some(b"a\nb\nc\n")).unwrap().unwrap(), b"d\nc\n");
+/// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn splices(
-    text: &[u8],
+    parts: &dyn Parts,
     records: &[Range<usize>],
     pieces: &[Piece],
     joint: Joint,
     is_foreign: impl Fn(usize) -> bool,
-) -> Vec<Change> {
+) -> io::Result<Vec<Change>> {
     let mut changes = Vec::new();
     let (mut next, mut new) = (0, Vec::new());
     let end = std::iter::once(None);
@@ -53,12 +59,12 @@ pub fn splices(
             None => records.len(),
         };
         for gone in runs(next..stays.max(next), &is_foreign) {
-            changes.extend(replaced(text, records, gone, &std::mem::take(&mut new), joint));
+            changes.extend(replaced(parts, records, gone, &std::mem::take(&mut new), joint)?);
         }
         next = (stays + 1).max(next);
     }
     changes.reverse();
-    changes
+    Ok(changes)
 }
 
 /// Splits a range of records at those that stay in any case; the first run is there even if it is empty.
@@ -77,38 +83,42 @@ fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usi
 
 /// Replaces a run of records, which may be empty, by new ones, which may be none.
 fn replaced(
-    text: &[u8],
+    parts: &dyn Parts,
     records: &[Range<usize>],
     gone: Range<usize>,
     new: &[&[u8]],
     joint: Joint,
-) -> Option<Change> {
+) -> io::Result<Option<Change>> {
     if gone.is_empty() && new.is_empty() {
-        return None;
+        return Ok(None);
     }
     let (old, new) = match joint {
-        Joint::Line => lines(text, records, &gone, new),
+        Joint::Line => lines(parts, records, &gone, new)?,
         Joint::Comma => elements(records, &gone, new),
     };
-    let (at, old) = (old.start as u64, Bytes(text[old].to_vec()));
-    Some(Change::Splice { at, old, new: Bytes(new) })
+    let at = old.start as u64;
+    let old = parts.bytes(&Span { at, len: old.len() as u64, ..Span::default() })?;
+    Ok(Some(Change::Splice { at, old: Bytes(old.into_owned()), new: Bytes(new) }))
 }
 
 fn lines(
-    text: &[u8],
+    parts: &dyn Parts,
     records: &[Range<usize>],
     gone: &Range<usize>,
     new: &[&[u8]],
-) -> (Range<usize>, Vec<u8>) {
-    let start = records.get(gone.start).map_or(text.len(), |record| record.start);
+) -> io::Result<(Range<usize>, Vec<u8>)> {
+    let end = parts.len("")?.unwrap_or(0);
+    let at_end = usize::try_from(end).unwrap_or(usize::MAX);
+    let start = records.get(gone.start).map_or(at_end, |record| record.start);
     let old = start..records[gone.clone()].last().map_or(start, |record| record.end);
     let mut lines: Vec<u8> = new.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-    if start == text.len() && !text.is_empty() && !text.ends_with(b"\n") {
+    let last = Span { at: end.saturating_sub(1), len: 1, ..Span::default() };
+    if start == at_end && !matches!(&*parts.bytes(&last)?, [] | [b'\n']) {
         // The last line had no end.
         lines.insert(0, b'\n');
         lines.pop();
     }
-    (old, lines)
+    Ok((old, lines))
 }
 
 fn elements(records: &[Range<usize>], gone: &Range<usize>, new: &[&[u8]]) -> (Range<usize>, Vec<u8>) {
@@ -133,11 +143,13 @@ fn elements(records: &[Range<usize>], gone: &Range<usize>, new: &[&[u8]]) -> (Ra
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::part::MemoryParts;
 
     fn after(text: &str, records: &[Range<usize>], pieces: &[Piece], joint: Joint, foreign: usize) -> String {
+        let parts = MemoryParts::of(text);
         let mut text = text.as_bytes().to_vec();
-        for change in splices(&text.clone(), records, pieces, joint, |at| at == foreign) {
-            text = change.apply("", Some(text)).unwrap().unwrap();
+        for change in splices(&parts, records, pieces, joint, |at| at == foreign).unwrap() {
+            text = change.apply("", Some(&text)).unwrap().unwrap();
         }
         String::from_utf8(text).unwrap()
     }

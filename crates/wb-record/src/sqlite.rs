@@ -228,7 +228,7 @@ impl Place<'_> {
         let read =
             || self.read(connection).map_err(|source| CommitError::Io { doing: "read the row", source });
         let before = read()?;
-        let after = change.apply(part, before.clone())?;
+        let after = change.apply(part, before.as_deref())?;
         if after == before {
             return Ok(());
         }

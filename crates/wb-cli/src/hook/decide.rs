@@ -10,7 +10,7 @@ use wb_formats::{FormatError, dialects_of, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_passes::ImagePolicy;
-use wb_record::{Access, ByAgent, Document, MemoryParts, StaticPart, View, json};
+use wb_record::{Access, BorrowedPart, ByAgent, Document, MemoryParts, View, json};
 use wb_summarize::{FindingKind, audit};
 
 use super::protocol::{Action, Answer, Place, Report, Request, Source, VERSION};
@@ -54,7 +54,7 @@ pub(super) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
     let document = match source {
-        Source::Messages(raw) | Source::Content(raw) => open(Box::new(StaticPart(raw.get().as_bytes())))?,
+        Source::Messages(raw) | Source::Content(raw) => open(Box::new(BorrowedPart(raw.get().as_bytes())))?,
         Source::Text(text) => open(Box::new(MemoryParts::of(text.as_str())))?,
         Source::Path(path) => open_path(path, Access::Read)?,
     };

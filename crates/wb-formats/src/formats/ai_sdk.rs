@@ -11,7 +11,7 @@ use super::content_value::{changed, changed_parts, content, in_users_place, raw_
 use super::json_text::{compact, input, text};
 use super::list_document::open;
 use super::loose::Text;
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Fate, Layout, List, Record, Shape, held};
 use super::openai_chat::messages_in;
 use super::parted_record;
 use super::picture::picture;
@@ -51,8 +51,8 @@ impl Layout for AiSdk {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(text)?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(held(parts))?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -4,7 +4,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 
 use super::anthropic_message::AnthropicShape;
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::message_list::{Layout, List, Shape, held};
 use super::openai_chat::{messages_in, model_of};
 use super::request_probe::{has_key, has_part, has_role, is_request, messages_of};
 
@@ -55,15 +55,15 @@ impl Layout for AnthropicMessages {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(text)?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(held(parts))?])
     }
 
     fn shape(&self) -> &dyn Shape {
         &AnthropicShape
     }
 
-    fn complete(&self, text: &[u8], _: &List, view: &mut View) {
-        view.model = model_of(text);
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        view.model = model_of(held(parts));
     }
 }

@@ -9,7 +9,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Numbers, P
 
 use super::anthropic_message::{AnthropicShape, read};
 use super::list_document::open;
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Fate, Layout, List, Record, Shape, held};
 
 /// How the text of a summary begins that the agent sends.
 const SUMMARY_START: &str = "Context summary:\n\n";
@@ -68,8 +68,8 @@ impl Layout for Cline {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(text, &["messages"])?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::at(held(parts), &["messages"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -1,11 +1,10 @@
 //! Sessions of Droid by Factory: JSON lines, each message one of Anthropic's kind.
 
+use std::io;
+
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{find, text};
-use wb_record::splice::Joint;
-use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, ONLY_CONVERSATION, Parts, Probe, Seen, Stamp,
-};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
 
 use super::anthropic_message::AnthropicShape;
 use super::list_document::open;
@@ -63,20 +62,17 @@ impl Layout for Droid {
         &Self
     }
 
-    fn lists(&self, whole: &[u8]) -> Result<Vec<List>, FormatError> {
-        let (mut lines, mut records) = (Lines::new(whole), Vec::new());
-        while let Some(line) = lines.next_line()? {
-            let start = usize::try_from(line.at).unwrap_or(usize::MAX);
-            let is_other = text(line.bytes, &["type"]).is_some_and(|kind| kind != "message");
-            let message = find(line.bytes, &["message"]).filter(|_| !is_other);
-            match message {
-                Some(place) => records.push(start + place.start..start + place.end),
-                None if is_other => {}
-                // What is not whole is told by whoever reads it.
-                None => records.push(start..start + line.bytes.len()),
-            }
-        }
-        Ok(vec![List { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None }])
+    fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let message_in = |line: &[u8]| {
+            let is_other = text(line, &["type"]).is_some_and(|kind| kind != "message");
+            // What is not whole is told by whoever reads it.
+            (!is_other).then(|| find(line, &["message"]).unwrap_or(0..line.len()))
+        };
+        Ok(vec![List::of_lines(parts, message_in)?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -12,7 +12,7 @@ use super::content_value::{in_users_place, list};
 use super::fields::take_text;
 use super::gemini_part::{Part, part_of_result, parts, parts_of, with_body};
 use super::list_document::open;
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Fate, Layout, List, Record, Shape, held};
 
 /// Requests of `generateContent`: a body with `contents`, or a list of contents alone, such as the `/chat save` of Gemini
 /// CLI, also under `history`.
@@ -54,7 +54,8 @@ impl Layout for GeminiContents {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let text = held(parts);
         let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
         let is_list = json.trim_ascii_start().starts_with(b"[");
         let key = if find(json, &["contents"]).is_some() { "contents" } else { "history" };
@@ -65,8 +66,8 @@ impl Layout for GeminiContents {
         &ContentShape
     }
 
-    fn complete(&self, json: &[u8], _: &List, view: &mut View) {
-        view.model = text(json, &["model"]).map(|it| it.trim_start_matches("models/").to_owned());
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        view.model = text(held(parts), &["model"]).map(|it| it.trim_start_matches("models/").to_owned());
         number_calls(view);
     }
 }

@@ -1,5 +1,7 @@
 //! Session files of goose until its version 1.9: JSON lines, a header and one message per line.
 
+use std::io;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -74,8 +76,12 @@ impl Layout for Goose {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::of_lines(text)?])
+    fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::of_lines(parts, |line| Some(0..line.len()))?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -11,7 +11,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use super::chat_message::ChatShape;
 use super::json_text::{self, body_of};
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::message_list::{Layout, List, Shape, held};
 
 /// How a text begins that stands for an attachment.
 const ATTACHMENT: &str = "attachment://";
@@ -49,7 +49,8 @@ impl Layout for InspectAi {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let text = held(parts);
         let samples = List::at(text, &["samples"])?.records;
         samples.into_iter().map(|sample| list_of(text, &text[sample])).collect()
     }
@@ -58,7 +59,8 @@ impl Layout for InspectAi {
         &ChatShape::PLAIN
     }
 
-    fn complete(&self, whole: &[u8], list: &List, view: &mut View) {
+    fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
+        let whole = held(parts);
         let (_, json) = body_of(whole);
         view.model = text(json, &["eval", "model"]);
         let samples = get(json, "samples").unwrap_or_default();

@@ -1,5 +1,7 @@
 //! The context files of kimi-cli: chat messages in JSON lines, and lines of pseudo roles.
 
+use std::io;
+
 use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, JsonScan, Parts, Probe, Seen, Stamp};
 
@@ -61,8 +63,12 @@ impl Layout for KimiCli {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::of_lines(text)?])
+    fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::of_lines(parts, |line| Some(0..line.len()))?])
     }
 
     fn shape(&self) -> &dyn Shape {

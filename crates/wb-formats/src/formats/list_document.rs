@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,19 +11,21 @@ use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, NotExpressible, Note, Parts, Place,
-    Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
+    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, MemoryParts, NotExpressible, Note,
+    PartReader, Parts, Place, Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
 };
 
 use super::appended::{message_of, refused};
+use super::log::span_in;
 use super::message_list::{Fate, Layout, List, Record};
+use super::records::bytes_of;
 
 /// Opens a document of lists.
 pub(super) fn open(
     layout: &'static dyn Layout,
     parts: Box<dyn Parts>,
 ) -> Result<Box<dyn Document>, FormatError> {
-    let mut document = ListDocument { layout, parts, text: None, lists: Vec::new(), fresh: Mutex::default() };
+    let mut document = ListDocument { layout, parts, held: None, lists: Vec::new(), fresh: Mutex::default() };
     document.refresh()?;
     Ok(Box::new(document))
 }
@@ -32,8 +35,8 @@ pub(super) fn open(
 struct ListDocument {
     layout: &'static dyn Layout,
     parts: Box<dyn Parts>,
-    /// What was read, where the parts do not hold it in memory themselves.
-    text: Option<Vec<u8>>,
+    /// The session as it was read, where it is one whole that the parts do not hold themselves.
+    held: Option<MemoryParts>,
     lists: Vec<List>,
     /// The view of the list that was written last, until somebody takes it.
     fresh: Mutex<Option<View>>,
@@ -59,10 +62,10 @@ impl Document for ListDocument {
             return Err(refused(wanted, why));
         }
         let list = self.list(wanted.conversation);
-        let list = list.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-        let text = self.text();
-        let spliced = Render { layout: self.layout, text, list, wanted }.changes()?;
-        let added = self.layout.last_line(wanted.stamp).map(|line| appended(text, &line));
+        let list = list.map_err(NotExpressible::unreadable)?;
+        let parts = self.source();
+        let spliced = Render { layout: self.layout, parts, list, wanted }.changes()?;
+        let added = self.layout.last_line(wanted.stamp).map(|line| appended(parts, &line)).transpose()?;
         // What is added at the end is said first: it moves no place of what is replaced.
         let changes = added.into_iter().chain(spliced);
         Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
@@ -77,8 +80,9 @@ impl Document for ListDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        self.text = if self.parts.held("").is_none() { Some(self.parts.whole("")?) } else { None };
-        self.lists = named_apart(self.layout.lists(self.text())?);
+        let is_read = self.parts.held("").is_some() || self.layout.is_lines(self.parts.as_ref())?;
+        self.held = if is_read { None } else { Some(MemoryParts::of(self.parts.whole("")?)) };
+        self.lists = named_apart(self.layout.lists(self.source())?);
         let fresh = self.lists.last().map(|list| self.read(list)).transpose()?;
         *self.lock() = fresh;
         Ok(())
@@ -96,15 +100,18 @@ fn named_apart(mut lists: Vec<List>) -> Vec<List> {
     lists
 }
 
-/// Returns the change that adds a line behind a text.
-fn appended(text: &[u8], line: &str) -> Change {
-    let start = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\n" };
-    Change::Append { at: text.len() as u64, new: Bytes(format!("{start}{line}\n").into_bytes()) }
+/// Returns the change that adds a line behind all others.
+fn appended(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
+    let at = parts.len("").map_err(NotExpressible::unreadable)?.unwrap_or(0);
+    let last = bytes_of(parts, &Span { at: at.saturating_sub(1), len: 1, ..Span::default() })?;
+    let start = if matches!(*last, [] | [b'\n']) { "" } else { "\n" };
+    Ok(Change::Append { at, new: Bytes(format!("{start}{line}\n").into_bytes()) })
 }
 
 impl ListDocument {
-    fn text(&self) -> &[u8] {
-        self.text.as_deref().or(self.parts.held("")).unwrap_or_default()
+    /// Returns where the session is read from.
+    fn source(&self) -> &dyn Parts {
+        self.held.as_ref().map_or(self.parts.as_ref(), |held| held)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<View>> {
@@ -117,28 +124,30 @@ impl ListDocument {
 
     /// Reads the messages of a list.
     fn read(&self, list: &List) -> Result<View, FormatError> {
-        let text = self.text();
+        let parts = self.source();
         let shape = self.layout.shape();
         let mut reading = Reading {
             view: View::new(self.layout.format().name(), self.layout.vocabulary()),
             layout: self.layout,
-            bad: Vec::new(),
+            n_bad: 0,
+            first_bad: None,
             truncated: None,
             counts: Vec::new(),
         };
         for place in list.records.iter().chain(&list.behind) {
-            let record = &text[place.clone()];
-            let read = shape.read(record).or_else(|error| match mended(record) {
+            let span = span_in(0, place);
+            let record = parts.bytes(&span)?;
+            let read = shape.read(&record).or_else(|error| match mended(&record) {
                 Cow::Owned(record) => shape.read(&record),
                 Cow::Borrowed(_) => Err(error),
             });
             match read {
-                Ok(record) => reading.take(place, record),
-                Err(error) => reading.refuse(text, list, place, &error)?,
+                Ok(record) => reading.take(&span, record),
+                Err(error) => reading.refuse(parts, list, place, &error)?,
             }
         }
         let mut view = reading.finish()?;
-        self.layout.complete(text, list, &mut view);
+        self.layout.complete(parts, list, &mut view);
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
     }
@@ -148,14 +157,16 @@ impl ListDocument {
 struct Reading {
     view: View,
     layout: &'static dyn Layout,
-    bad: Vec<FormatError>,
+    /// Records that cannot be read, and what is wrong with the first.
+    n_bad: usize,
+    first_bad: Option<FormatError>,
     truncated: Option<Note>,
     /// What was counted by records of their own, each with how many messages stand before.
     counts: Vec<(usize, u64)>,
 }
 
 impl Reading {
-    fn take(&mut self, place: &Range<usize>, record: Record) {
+    fn take(&mut self, span: &Span, record: Record) {
         let Record { messages, usage, model, counted, hides_all_before } = record;
         let view = &mut self.view;
         if hides_all_before {
@@ -165,7 +176,6 @@ impl Reading {
             view.provenance = Provenance::default();
             view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
-        let span = Span { at: place.start as u64, len: place.len() as u64, ..Span::default() };
         for message in messages {
             if let (Message::Assistant { .. }, Some(usage)) = (&message, usage) {
                 view.usage.push(UsageAt { at: view.messages.len(), usage, model: model.clone() });
@@ -180,14 +190,20 @@ impl Reading {
     /// Notes a record that cannot be read; one of another kind can refuse the whole.
     fn refuse(
         &mut self,
-        text: &[u8],
+        parts: &dyn Parts,
         list: &List,
         place: &Range<usize>,
         error: &serde_json::Error,
     ) -> Result<(), FormatError> {
-        let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
-        let is_last = list.joint == Joint::Line && !text[place.end..].contains(&b'\n');
-        if is_last && !error.is_data() {
+        let is_strict = self.layout.is_strict() && error.is_data();
+        let is_last = list.joint == Joint::Line && list.records.last() == Some(place);
+        let is_cut_off = is_last && !error.is_data() && is_open_line(parts, place.end)?;
+        if self.n_bad > 0 && !is_strict && !is_cut_off {
+            self.n_bad += 1;
+            return Ok(());
+        }
+        let line = line_of(parts, place.start)?;
+        if is_cut_off {
             self.truncated = Some(Note::TruncatedLastLine { line });
             return Ok(());
         }
@@ -196,27 +212,48 @@ impl Reading {
         } else {
             FormatError::BadMessage { line, what: wb_record::lines::fault(error) }
         };
-        if self.layout.is_strict() && error.is_data() {
+        if is_strict {
             return Err(of_json);
         }
-        self.bad.push(of_json);
+        (self.n_bad, self.first_bad) = (1, Some(of_json));
         Ok(())
     }
 
     fn finish(mut self) -> Result<View, FormatError> {
-        if let Some(first) = self.bad.first() {
-            let line = first.line().unwrap_or(0);
-            let n = self.bad.len();
+        if let Some(first) = self.first_bad {
             if self.view.messages.is_empty() {
-                return Err(self.bad.swap_remove(0));
+                return Err(first);
             }
-            self.view.notes.push(Note::UnreadableRecords { n, line });
+            let line = first.line().unwrap_or(0);
+            self.view.notes.push(Note::UnreadableRecords { n: self.n_bad, line });
         }
         self.view.notes.extend(self.truncated);
         self.view.usage.extend(usage_of(&self.counts, &self.view.messages));
         name_results(&mut self.view.messages);
         Ok(self.view)
     }
+}
+
+/// Returns the number of the line in which a place stands, counted from 1.
+fn line_of(parts: &dyn Parts, at: usize) -> io::Result<usize> {
+    let mut before = PartReader::new(parts, "", 0)?.take(at as u64);
+    let mut line = 1;
+    loop {
+        let piece = before.fill_buf()?;
+        let n_bytes = piece.len();
+        if n_bytes == 0 {
+            return Ok(line);
+        }
+        line += memchr::memchr_iter(b'\n', piece).count();
+        before.consume(n_bytes);
+    }
+}
+
+/// Returns whether no line feed follows on a place.
+fn is_open_line(parts: &dyn Parts, at: usize) -> io::Result<bool> {
+    let mut rest = Vec::new();
+    PartReader::new(parts, "", at as u64)?.read_to_end(&mut rest)?;
+    Ok(!rest.contains(&b'\n'))
 }
 
 /// Returns what was counted: right before an answer its prompt, right behind it the prompt and the answer.
@@ -256,7 +293,7 @@ fn name_results(messages: &mut [Message]) {
 /// A list that becomes another.
 struct Render<'a> {
     layout: &'static dyn Layout,
-    text: &'a [u8],
+    parts: &'a dyn Parts,
     list: &'a List,
     wanted: &'a Wanted<'a>,
 }
@@ -264,13 +301,14 @@ struct Render<'a> {
 impl Render<'_> {
     fn changes(&self) -> Result<Vec<Change>, NotExpressible> {
         let pieces = self.pieces()?;
-        let bytes_of = |piece| match piece {
-            &Piece::Stays(at) => &self.text[self.list.records[at].clone()],
-            Piece::New(bytes) => bytes.as_slice(),
-        };
-        let records: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
-        if let Some(line) = self.layout.snapshot(self.text, &records, self.wanted.stamp) {
-            return Ok(vec![appended(self.text, &line)]);
+        if let Some(snapshot) = self.layout.snapshot() {
+            let bytes = |piece| match piece {
+                &Piece::Stays(at) => self.record(at),
+                Piece::New(bytes) => Ok(Cow::Borrowed(bytes.as_slice())),
+            };
+            let records = pieces.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+            let line = snapshot(self.parts, &records, self.wanted.stamp);
+            return Ok(vec![appended(self.parts, &line.map_err(NotExpressible::unreadable)?)?]);
         }
         let seen: HashSet<usize> =
             (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
@@ -278,7 +316,14 @@ impl Render<'_> {
         // What a summary hides goes with it.
         let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
         let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
-        Ok(splices(self.text, &self.list.ranges(self.text), &pieces, self.list.joint, is_foreign))
+        let ranges = self.list.ranges(self.parts);
+        let changes = ranges.and_then(|it| splices(self.parts, &it, &pieces, self.list.joint, is_foreign));
+        changes.map_err(NotExpressible::unreadable)
+    }
+
+    /// Returns the bytes of a record.
+    fn record(&self, number: usize) -> Result<Cow<'_, [u8]>, NotExpressible> {
+        bytes_of(self.parts, &span_in(0, &self.list.records[number]))
     }
 
     /// Returns what the list shall be made of.
@@ -343,14 +388,14 @@ impl Render<'_> {
         };
         let fates: Vec<Fate<'_>> = messages.clone().map(fate).collect();
         let stays = fates.iter().all(|fate| *fate == Fate::Stays);
-        let Some(place) = self.list.records.get(number) else {
+        if number == self.list.records.len() {
             return if stays { Ok(None) } else { Err(self.refused("another body for the answer")) };
-        };
+        }
         if stays {
             return Ok(Some(Piece::Stays(number)));
         }
         let before = &self.wanted.view.messages[messages];
-        let rewritten = self.layout.shape().rewrite(&self.text[place.clone()], before, &fates);
+        let rewritten = self.layout.shape().rewrite(&self.record(number)?, before, &fates);
         rewritten.map(|record| Some(Piece::New(record))).map_err(|why| self.refused(why))
     }
 

@@ -1,9 +1,10 @@
 //! The lines of a log, each an object, read once from its start to its end.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
+use wb_record::lines::trimmed;
 use wb_record::{FormatError, Line, Lines, Note, PartReader, Parts, Span};
 
 use super::fields::Fields;
@@ -59,13 +60,18 @@ pub(crate) fn span_of(line: Line<'_>) -> Span {
     span_in(line.at, &(0..line.bytes.len()))
 }
 
-/// Returns where the lines of a text stand that are not blank, each with its line feed.
-pub(crate) fn line_ranges(text: &[u8]) -> Vec<Range<usize>> {
-    let (mut lines, mut all) = (Lines::new(text), Vec::new());
-    while let Ok(Some(line)) = lines.next_line() {
-        let start = usize::try_from(line.at).unwrap_or(usize::MAX);
-        let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at + 1);
-        all.push(start..end);
+/// Returns where the lines of the part without a name stand that are not blank, each with its line feed.
+pub(crate) fn line_ranges(parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
+    let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+    let (mut all, mut number) = (Vec::new(), 0);
+    while let Some((start, raw)) = lines.next_raw()? {
+        number += 1;
+        let line = trimmed(raw, number);
+        if !line.is_empty() {
+            let start = usize::try_from(start).unwrap_or(usize::MAX);
+            let blanks = line.as_ptr().addr() - raw.as_ptr().addr();
+            all.push(start + blanks..start + raw.len());
+        }
     }
-    all
+    Ok(all)
 }

@@ -4,7 +4,9 @@
 //! conversation, and what a message is as a record. [`open`](super::list_document::open) makes a document of both. Records are replaced where they
 //! stand; whatever is no message of a view stays as it is.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
+use std::io;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -12,17 +14,23 @@ use wb_budget::Usage;
 use wb_message::{Block, Message, ToolVocabulary};
 use wb_record::json::{find, place_in};
 use wb_record::splice::Joint;
-use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, Stamp, View};
+use wb_record::{Format, FormatError, Lines, ONLY_CONVERSATION, PartReader, Parts, Stamp, View};
 
 use super::json_text::body_of;
+use super::log::line_ranges;
 
 /// What a format of this kind says of its files.
 pub(super) trait Layout: Send + Sync + Debug {
     /// Returns the format.
     fn format(&self) -> &'static dyn Format;
 
-    /// Returns where the lists of a whole text stand, the one that was written last at the end.
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError>;
+    /// Returns whether the session is made of lines, which are read one by one. Any other is held whole.
+    fn is_lines(&self, _parts: &dyn Parts) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns where the lists stand, the one that was written last at the end.
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError>;
 
     /// Returns how records and messages become each other.
     fn shape(&self) -> &dyn Shape;
@@ -33,15 +41,16 @@ pub(super) trait Layout: Send + Sync + Debug {
     }
 
     /// Adds to a view what the document says beside the list, such as the model.
-    fn complete(&self, _text: &[u8], _list: &List, _view: &mut View) {}
+    fn complete(&self, _parts: &dyn Parts, _list: &List, _view: &mut View) {}
 
     /// Returns whether JSON that is no message of ours shows that the whole file is something else.
     fn is_strict(&self) -> bool {
         false
     }
 
-    /// Returns a line that holds all the records of a list that shall be, where that is added and nothing is replaced.
-    fn snapshot(&self, _text: &[u8], _records: &[&[u8]], _stamp: &Stamp) -> Option<String> {
+    /// Returns how a line is made that holds all the records of a list that shall be, where that is added and nothing is
+    /// replaced.
+    fn snapshot(&self) -> Option<Snapshot> {
         None
     }
 
@@ -49,6 +58,14 @@ pub(super) trait Layout: Send + Sync + Debug {
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None
     }
+}
+
+/// Returns the line that holds these records, given the session as it is.
+pub(super) type Snapshot = fn(&dyn Parts, &[Cow<'_, [u8]>], &Stamp) -> io::Result<String>;
+
+/// Returns the text of a session that is held whole.
+pub(super) fn held(parts: &dyn Parts) -> &[u8] {
+    parts.held("").unwrap_or_default()
 }
 
 /// How the records of a list and messages become each other.
@@ -130,24 +147,28 @@ impl List {
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Comma, behind: None })
     }
 
-    /// Returns the list of all lines that are not blank.
-    pub(super) fn of_lines(text: &[u8]) -> Result<Self, FormatError> {
-        let (mut lines, mut records) = (Lines::new(text), Vec::new());
+    /// Returns the list of the records in all lines that are not blank, given where one stands in its line.
+    pub(super) fn of_lines(
+        parts: &dyn Parts,
+        mut record_in: impl FnMut(&[u8]) -> Option<Range<usize>>,
+    ) -> Result<Self, FormatError> {
+        let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+        let mut records = Vec::new();
         while let Some(line) = lines.next_line()? {
             let start = usize::try_from(line.at).unwrap_or(usize::MAX);
-            records.push(start..start + line.bytes.len());
+            let record = record_in(line.bytes);
+            records.extend(record.map(|record| start + record.start..start + record.end));
         }
         Ok(Self { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None })
     }
 
     /// Returns where the records stand for whoever replaces them: lines with their line feed.
-    pub(super) fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let end = |range: &Range<usize>| match self.joint {
-            Joint::Comma => range.end,
-            Joint::Line => {
-                memchr::memchr(b'\n', &text[range.end..]).map_or(text.len(), |at| range.end + at + 1)
-            }
-        };
-        self.records.iter().map(|range| range.start..end(range)).collect()
+    pub(super) fn ranges(&self, parts: &dyn Parts) -> io::Result<Vec<Range<usize>>> {
+        if self.joint == Joint::Comma {
+            return Ok(self.records.clone());
+        }
+        let is_record =
+            |line: &Range<usize>| self.records.binary_search_by_key(&line.start, |it| it.start).is_ok();
+        Ok(line_ranges(parts)?.into_iter().filter(is_record).collect())
     }
 }

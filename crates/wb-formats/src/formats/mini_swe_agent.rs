@@ -6,7 +6,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 
 use super::chat_message::{ChatShape, usage};
 use super::list_document::open;
-use super::message_list::{Layout, List, Record, Shape};
+use super::message_list::{Layout, List, Record, Shape, held};
 
 /// Trajectories of mini-swe-agent 1.1 and later: one document with chat messages, and with what the provider answered
 /// beside each answer.
@@ -46,8 +46,8 @@ impl Layout for MiniSweAgent {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(text, &["messages"])?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::at(held(parts), &["messages"])?])
     }
 
     fn shape(&self) -> &dyn Shape {

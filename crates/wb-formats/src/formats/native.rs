@@ -7,11 +7,14 @@ use serde_json::{Value, json};
 use wb_message::Message;
 use wb_record::json::set;
 use wb_record::splice::Joint;
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
+use wb_record::{
+    Abilities, Confidence, Document, Format, FormatError, Lines, PartReader, Parts, Probe, Seen, Span, Stamp,
+    View,
+};
 
 use super::json_text::body_of;
 use super::list_document;
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Fate, Layout, List, Record, Shape, held};
 use super::openai_chat::messages_in;
 
 /// The type of the header line.
@@ -105,27 +108,33 @@ impl Layout for Native {
 
     /// Finds the messages. A line that is not JSON does not hide the others; what is JSON and no message of ours shows
     /// that the text is something else.
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        if is_list(text) {
-            return Ok(vec![messages_in(text)?]);
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        if !self.is_lines(parts)? {
+            return Ok(vec![messages_in(held(parts))?]);
         }
-        let mut list = List::of_lines(text)?;
-        if header(text, &list).transpose()?.is_some() {
+        let mut list = List::of_lines(parts, |line| Some(0..line.len()))?;
+        if header(parts)?.transpose()?.is_some() {
             list.records.remove(0);
         }
         Ok(vec![list])
+    }
+
+    /// A text is lines where it does not begin with a whole document.
+    fn is_lines(&self, parts: &dyn Parts) -> io::Result<bool> {
+        let begin = parts.bytes(&Span { len: 64 * 1024, ..Span::default() })?;
+        Ok(!Seen::all(&begin).first().is_some_and(is_document))
     }
 
     fn shape(&self) -> &dyn Shape {
         &NativeShape
     }
 
-    fn complete(&self, text: &[u8], list: &List, view: &mut View) {
-        let (_, json) = body_of(text);
+    fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
+        let (_, json) = body_of(held(parts));
         let meta = match list.joint {
             Joint::Comma if json.starts_with(b"[") => None,
             Joint::Comma => serde_json::from_slice(json).ok(),
-            Joint::Line => List::of_lines(text).ok().and_then(|list| header(text, &list)?.ok()),
+            Joint::Line => header(parts).ok().flatten().and_then(Result::ok),
         };
         let Meta { model, context_window } = meta.unwrap_or_default();
         (view.model, view.context_window) = (model, context_window);
@@ -136,17 +145,13 @@ impl Layout for Native {
     }
 }
 
-/// Returns whether a text is one document, not lines.
-fn is_list(text: &[u8]) -> bool {
-    Seen::all(&text[..text.len().min(64 * 1024)]).first().is_some_and(is_document)
-}
-
 /// Reads the header, if the first line is one.
-fn header(text: &[u8], lines: &List) -> Option<Result<Meta, FormatError>> {
-    let place = lines.records.first()?;
-    let header: Value = serde_json::from_slice(&text[place.clone()]).ok()?;
-    let line = 1 + memchr::memchr_iter(b'\n', &text[..place.start]).count();
-    (header["type"] == HEADER_TYPE).then(|| meta_of(line, header))
+fn header(parts: &dyn Parts) -> io::Result<Option<Result<Meta, FormatError>>> {
+    let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+    let Some(line) = lines.next_line()? else { return Ok(None) };
+    let header = serde_json::from_slice::<Value>(line.bytes).ok();
+    let header = header.filter(|header| header["type"] == HEADER_TYPE);
+    Ok(header.map(|header| meta_of(line.number, header)))
 }
 
 fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {

@@ -7,7 +7,7 @@ use wb_record::{
 use super::chat_message::ChatShape;
 use super::json_text::body_of;
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::message_list::{Layout, List, Shape, held};
 use super::request_probe::{has_key, has_part, has_role, is_request, messages_of};
 
 /// Requests of Chat Completions: a body with `messages`, or the list of them alone.
@@ -52,16 +52,16 @@ impl Layout for OpenaiChat {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![messages_in(text)?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![messages_in(held(parts))?])
     }
 
     fn shape(&self) -> &dyn Shape {
         &ChatShape::PLAIN
     }
 
-    fn complete(&self, text: &[u8], _: &List, view: &mut View) {
-        view.model = model_of(text);
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        view.model = model_of(held(parts));
     }
 }
 

@@ -103,7 +103,7 @@ impl Document for ResponsesDocument {
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let mut writer = ItemWriter { messages: &wanted.view.messages };
         let records = records(wanted, self.parts.as_ref(), &mut writer)?;
-        in_place(wanted.view, &self.text, &self.items, records, Joint::Comma)
+        in_place(wanted.view, self.parts.as_ref(), &self.items, records, Joint::Comma)
     }
 
     fn parts(&self) -> &dyn Parts {

@@ -7,7 +7,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use super::chat_message::{ChatShape, usage};
 use super::json_text::body_of;
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::message_list::{Layout, List, Shape, held};
 
 /// The tools of `OpenHands`.
 pub(super) const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -53,7 +53,8 @@ impl Layout for OpenhandsCompletions {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let text = held(parts);
         let mut list = List::at(text, &["messages"])?;
         let (offset, json) = body_of(text);
         let answer = answer_in(json, "raw_response").or_else(|| answer_in(json, "response"));
@@ -69,8 +70,8 @@ impl Layout for OpenhandsCompletions {
         VOCABULARY
     }
 
-    fn complete(&self, whole: &[u8], list: &List, view: &mut View) {
-        let (_, json) = body_of(whole);
+    fn complete(&self, parts: &dyn Parts, list: &List, view: &mut View) {
+        let (_, json) = body_of(held(parts));
         view.model = text(json, &["response", "model"]);
         view.context_window = get(json, "context_window").and_then(|it| serde_json::from_slice(it).ok());
         let counted = find(json, &["response", "usage"]).and_then(|place| usage(&json[place]));

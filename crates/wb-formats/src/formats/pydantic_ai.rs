@@ -14,7 +14,7 @@ use super::content_value::{in_users_place, raw_list};
 use super::json_text::{arguments, compact, text};
 use super::list_document::open;
 use super::loose::{Count, Text};
-use super::message_list::{Fate, Layout, List, Record, Shape};
+use super::message_list::{Fate, Layout, List, Record, Shape, held};
 use super::parted_record;
 use super::picture::picture;
 
@@ -53,8 +53,8 @@ impl Layout for PydanticAi {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(text, &[])?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::at(held(parts), &[])?])
     }
 
     fn shape(&self) -> &dyn Shape {

@@ -1,6 +1,9 @@
 //! Sessions of Qwen Code: JSON lines that form a tree, each with one content of Gemini's kind.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::io;
+use std::iter;
 use std::ops::Range;
 
 use serde_json::{Value, json};
@@ -9,8 +12,8 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, Numbers, ONLY_CONVERSATION, Parts, Probe,
-    Seen, Stamp, UsageAt, View,
+    Abilities, Confidence, Document, Format, FormatError, Lines, Numbers, ONLY_CONVERSATION, PartReader,
+    Parts, Probe, Seen, Span, Stamp, UsageAt, View,
 };
 use wb_session::iso_ms;
 
@@ -18,7 +21,8 @@ use super::appended::APPENDED;
 use super::fields::Fields;
 use super::gemini_contents::{ContentShape, number_calls};
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::log::span_of;
+use super::message_list::{Layout, List, Shape, Snapshot};
 
 /// The tools of Qwen Code.
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
@@ -75,14 +79,24 @@ impl Layout for QwenCode {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+    fn is_lines(&self, _: &dyn Parts) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let mut records = Vec::new();
-        for line in way(text)? {
-            match compressed(text, &line) {
-                Some(contents) => records = contents,
-                None if Fields::of(&text[line.clone()]).is_none() => records.push(line),
-                None => records.extend(find_in(text, &line, &["message"])),
-            }
+        for line in way(parts)? {
+            let bytes = parts.bytes(&line)?;
+            let start = usize::try_from(line.at).unwrap_or(usize::MAX);
+            let found = match compressed(&bytes) {
+                Some(contents) => {
+                    records.clear();
+                    contents
+                }
+                None if Fields::of(&bytes).is_none() => iter::once(0..bytes.len()).collect(),
+                None => find(&bytes, &["message"]).into_iter().collect(),
+            };
+            records.extend(found.into_iter().map(|it| start + it.start..start + it.end));
         }
         Ok(vec![List { name: ONLY_CONVERSATION.to_owned(), records, joint: Joint::Line, behind: None }])
     }
@@ -95,62 +109,72 @@ impl Layout for QwenCode {
         VOCABULARY
     }
 
-    fn complete(&self, text: &[u8], _: &List, view: &mut View) {
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
         number_calls(view);
         let at: HashMap<u64, usize> = (0..view.messages.len())
             .filter(|at| matches!(view.messages[*at], Message::Assistant { .. }))
             .filter_map(|at| Some((view.provenance.of(at).first()?.record.at, at)))
             .collect();
-        for line in way(text).unwrap_or_default() {
-            let Some(fields) = Fields::of(&text[line.clone()]) else { continue };
-            let model = fields.text("model").map(std::borrow::Cow::into_owned);
+        for line in way(parts).unwrap_or_default() {
+            let bytes = parts.bytes(&line).unwrap_or_default();
+            let Some(fields) = Fields::of(&bytes) else { continue };
+            let model = fields.text("model").map(Cow::into_owned);
             view.model = model.clone().or(view.model.take());
             let usage = fields.inner("usageMetadata").and_then(|counted| usage(&counted));
-            let message = find_in(text, &line, &["message"]).and_then(|it| at.get(&(it.start as u64)));
+            let message = find(&bytes, &["message"]).and_then(|it| at.get(&(line.at + it.start as u64)));
             if let (Some(usage), Some(at)) = (usage, message) {
                 view.usage.push(UsageAt { at: *at, usage, model });
             }
         }
     }
 
-    fn snapshot(&self, text: &[u8], contents: &[&[u8]], stamp: &Stamp) -> Option<String> {
-        let way = way(text).ok()?;
-        let fields = way.into_iter().rev().find_map(|line| Fields::of(&text[line]))?;
-        let of = |key: &str| fields.value(key).unwrap_or(Value::Null);
-        let line = json!({
-            "uuid": Numbers::new(stamp.seed).uuid(),
-            "parentUuid": of("uuid"),
-            "sessionId": of("sessionId"),
-            "timestamp": iso_ms(stamp.now_ms),
-            "type": "system",
-            "subtype": "chat_compression",
-            "cwd": of("cwd"),
-            "version": of("version"),
-        });
-        let info = json!({
-            "originalTokenCount": stamp.tokens_before,
-            "newTokenCount": stamp.tokens_after,
-            "compressionStatus": 1,
-        });
-        let line = line.to_string();
-        let contents = String::from_utf8_lossy(&contents.join(&b","[..])).into_owned();
-        let open = line.strip_suffix('}')?;
-        Some(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
+    fn snapshot(&self) -> Option<Snapshot> {
+        Some(compression)
     }
 }
 
+/// Returns a line of the agent's own compressions, with these contents.
+fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> io::Result<String> {
+    let mut last = Cow::default();
+    for line in way(parts)?.iter().rev() {
+        last = parts.bytes(line)?;
+        if Fields::of(&last).is_some() {
+            break;
+        }
+    }
+    let fields = Fields::of(&last);
+    let of = |key: &str| fields.as_ref().and_then(|fields| fields.value(key)).unwrap_or(Value::Null);
+    let line = json!({
+        "uuid": Numbers::new(stamp.seed).uuid(),
+        "parentUuid": of("uuid"),
+        "sessionId": of("sessionId"),
+        "timestamp": iso_ms(stamp.now_ms),
+        "type": "system",
+        "subtype": "chat_compression",
+        "cwd": of("cwd"),
+        "version": of("version"),
+    });
+    let info = json!({
+        "originalTokenCount": stamp.tokens_before,
+        "newTokenCount": stamp.tokens_after,
+        "compressionStatus": 1,
+    });
+    let line = line.to_string();
+    let contents = String::from_utf8_lossy(&contents.join(&b","[..])).into_owned();
+    let open = line.strip_suffix('}').unwrap_or_default();
+    Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
+}
+
 /// Returns the lines of the way from the last line to the root, and those that are not whole, which reading tells.
-fn way(text: &[u8]) -> Result<Vec<Range<usize>>, FormatError> {
-    let (mut lines, mut all) = (Lines::new(text), Vec::new());
+fn way(parts: &dyn Parts) -> io::Result<Vec<Span>> {
+    let (mut lines, mut all) = (Lines::new(PartReader::new(parts, "", 0)?), Vec::new());
     while let Some(line) = lines.next_line()? {
-        let start = usize::try_from(line.at).unwrap_or(usize::MAX);
-        let place = start..start + line.bytes.len();
         let Some(fields) = Fields::of(line.bytes) else {
-            all.push((None, None, place));
+            all.push((None, None, span_of(line)));
             continue;
         };
-        let of = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
-        all.push((of("uuid").or(Some(String::new())), of("parentUuid"), place));
+        let of = |key: &str| fields.text(key).map(Cow::into_owned);
+        all.push((of("uuid").or(Some(String::new())), of("parentUuid"), span_of(line)));
     }
     let parents: HashMap<&str, Option<&str>> =
         all.iter().filter_map(|(uuid, parent, _)| Some((uuid.as_deref()?, parent.as_deref()))).collect();
@@ -163,17 +187,12 @@ fn way(text: &[u8]) -> Result<Vec<Range<usize>>, FormatError> {
     Ok(all.iter().filter(|(uuid, ..)| is_on_way(uuid)).map(|(.., line)| line.clone()).collect())
 }
 
-/// Returns the contents in a compression.
-fn compressed(whole: &[u8], line: &Range<usize>) -> Option<Vec<Range<usize>>> {
-    text(&whole[line.clone()], &["subtype"]).filter(|it| it == "chat_compression")?;
-    let list = find_in(whole, line, &["systemPayload", "compressedHistory"])?;
-    let contents = elements(&whole[list.clone()])?;
+/// Returns the contents in a line of a compression.
+fn compressed(line: &[u8]) -> Option<Vec<Range<usize>>> {
+    text(line, &["subtype"]).filter(|it| it == "chat_compression")?;
+    let list = find(line, &["systemPayload", "compressedHistory"])?;
+    let contents = elements(&line[list.clone()])?;
     Some(contents.into_iter().map(|it| list.start + it.start..list.start + it.end).collect())
-}
-
-fn find_in(whole: &[u8], line: &Range<usize>, path: &[&str]) -> Option<Range<usize>> {
-    let place = find(&whole[line.clone()], path)?;
-    Some(line.start + place.start..line.start + place.end)
 }
 
 fn usage(counted: &Fields<'_>) -> Option<Usage> {

@@ -1,6 +1,7 @@
 //! The records of a conversation that shall be, from the items of its view: those that stay, those with another body,
 //! and new ones.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use wb_message::{Block, Message};
@@ -43,15 +44,15 @@ impl Record {
     /// Returns the bytes of the record.
     pub(crate) fn bytes(self, parts: &dyn Parts) -> Result<Vec<u8>, NotExpressible> {
         match self {
-            Self::Stays(span) => bytes_of(parts, &span),
+            Self::Stays(span) => bytes_of(parts, &span).map(Cow::into_owned),
             Self::Changed(_, bytes) | Self::New(bytes) => Ok(bytes),
         }
     }
 }
 
 /// Returns the bytes of a span.
-pub(crate) fn bytes_of(parts: &dyn Parts, span: &Span) -> Result<Vec<u8>, NotExpressible> {
-    parts.bytes(span).map_err(|error| NotExpressible::Unreadable(error.to_string()))
+pub(crate) fn bytes_of<'a>(parts: &'a dyn Parts, span: &Span) -> Result<Cow<'a, [u8]>, NotExpressible> {
+    parts.bytes(span).map_err(NotExpressible::unreadable)
 }
 
 /// Returns the records of a conversation that shall be, in order; refused where one would be divided.
@@ -120,11 +121,11 @@ fn edit(
             continue;
         };
         let before = match &*record {
-            Record::Changed(_, bytes) => bytes.clone(),
+            Record::Changed(_, bytes) => Cow::Borrowed(bytes.as_slice()),
             _ => bytes_of(parts, &place.record)?,
         };
         let after = writer.with_body(&before, at, body)?;
-        if after != before {
+        if *after != *before {
             *record = Record::Changed(place.record.clone(), after);
         }
     }
@@ -138,17 +139,17 @@ pub(crate) struct Placed {
     pub(crate) record: Record,
 }
 
-/// Returns the changes that make the records of a view in a text into others, where they stand.
+/// Returns the changes that make the records of a view into others, where they stand.
 ///
-/// `all` are the records of the text in their order. Those that the view does not hold stay where they are.
+/// `all` are the records of the part without a name in their order. Those that the view does not hold stay where they are.
 pub(crate) fn in_place(
     view: &View,
-    text: &[u8],
+    parts: &dyn Parts,
     all: &[Range<usize>],
     records: Vec<Record>,
     joint: Joint,
 ) -> Result<ChangeSet, NotExpressible> {
-    Ok(spliced(text, all, placed(view, all, records)?, joint))
+    spliced(parts, all, placed(view, all, records)?, joint)
 }
 
 /// Returns all the records of a text that shall be: those of the view, and the others where they stand. What is new
@@ -218,15 +219,20 @@ impl Placing<'_> {
     }
 }
 
-/// Returns the changes that make a text of records into one of others.
-pub(crate) fn spliced(text: &[u8], all: &[Range<usize>], placed: Vec<Placed>, joint: Joint) -> ChangeSet {
+/// Returns the changes that make the records of the part without a name into others.
+pub(crate) fn spliced(
+    parts: &dyn Parts,
+    all: &[Range<usize>],
+    placed: Vec<Placed>,
+    joint: Joint,
+) -> Result<ChangeSet, NotExpressible> {
     let piece = |placed: Placed| match placed {
         Placed { record: Record::Changed(_, bytes) | Record::New(bytes), .. } => Piece::New(bytes),
         Placed { number, record: Record::Stays(_) } => Piece::Stays(number.unwrap_or(all.len())),
     };
     let pieces: Vec<Piece> = placed.into_iter().map(piece).collect();
-    let changes = splices(text, all, &pieces, joint, |_| false);
-    ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() }
+    let changes = splices(parts, all, &pieces, joint, |_| false).map_err(NotExpressible::unreadable)?;
+    Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
 }
 
 fn number_of(all: &[Range<usize>], span: &Span) -> Option<usize> {

@@ -7,7 +7,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use super::chat_message::ChatShape;
 use super::json_text::body_of;
 use super::list_document::open;
-use super::message_list::{Layout, List, Shape};
+use super::message_list::{Layout, List, Shape, held};
 
 const VOCABULARY: ToolVocabulary = ToolVocabulary {
     tools: &[
@@ -57,8 +57,8 @@ impl Layout for SweAgent {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
-        Ok(vec![List::at(text, &["history"])?])
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        Ok(vec![List::at(held(parts), &["history"])?])
     }
 
     fn shape(&self) -> &dyn Shape {
@@ -69,8 +69,8 @@ impl Layout for SweAgent {
         VOCABULARY
     }
 
-    fn complete(&self, whole: &[u8], _: &List, view: &mut View) {
-        let (_, json) = body_of(whole);
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        let (_, json) = body_of(held(parts));
         view.model = text(json, &["replay_config", "agent", "model", "name"]);
     }
 }

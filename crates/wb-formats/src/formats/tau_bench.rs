@@ -9,7 +9,7 @@ use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Pro
 use super::chat_message::{ChatShape, usage};
 use super::json_text::body_of;
 use super::list_document::open;
-use super::message_list::{Layout, List, Record, Shape};
+use super::message_list::{Layout, List, Record, Shape, held};
 
 /// Results of tau-bench (a list of runs with their `traj`) and of tau2-bench (`simulations`), each run a conversation.
 ///
@@ -48,7 +48,8 @@ impl Layout for TauBench {
         &Self
     }
 
-    fn lists(&self, text: &[u8]) -> Result<Vec<List>, FormatError> {
+    fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
+        let text = held(parts);
         let is_second = body_of(text).1.starts_with(b"{");
         let (runs, key) =
             if is_second { (["simulations"].as_slice(), "messages") } else { ([].as_slice(), "traj") };
@@ -68,8 +69,8 @@ impl Layout for TauBench {
         &ChatShape { more: of_agent }
     }
 
-    fn complete(&self, whole: &[u8], _: &List, view: &mut View) {
-        let (_, json) = body_of(whole);
+    fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
+        let (_, json) = body_of(held(parts));
         view.model = text(json, &["info", "agent_info", "llm"]);
     }
 }

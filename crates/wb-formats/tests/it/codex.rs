@@ -157,7 +157,7 @@ fn items_that_stay_are_copied_byte_for_byte() {
     let text = serde_json::to_string(&set).unwrap();
     let places = |at: usize| view.provenance.of(at).iter().map(|place| place.record.clone());
     for span in (0..2).chain(3..view.messages.len()).flat_map(places) {
-        let item = String::from_utf8(document.parts().bytes(&span).unwrap()).unwrap();
+        let item = String::from_utf8(document.parts().bytes(&span).unwrap().into_owned()).unwrap();
         let quoted = serde_json::to_string(&item).unwrap();
         assert!(item.starts_with("{\"type\":") && text.contains(&quoted[1..quoted.len() - 1]), "{item}");
     }

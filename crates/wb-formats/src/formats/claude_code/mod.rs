@@ -124,8 +124,7 @@ impl Document for ClaudeCodeDocument {
         if self.is_export {
             return Err(refused(READ_ONLY));
         }
-        let (live, _) =
-            self.live(&self.last()).map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let (live, _) = self.live(&self.last()).map_err(NotExpressible::unreadable)?;
         let renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, wanted.view)?;
         renderer.render(wanted.items, live.tip, wanted.stamp)
     }

@@ -1,14 +1,15 @@
 //! What is to be appended so that a view becomes the items: a compaction of the host's own kind, records of ours, and
 //! the rest by reference.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::io;
 
 use wb_message::{Block, Message, markers};
 use wb_record::json::{elements, get, set, text};
 use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View};
 use wb_session::parse_iso_ms;
 
+use super::super::records::bytes_of;
 use super::head::Kind;
 use super::record::{Changed, Writer, block, digest_text, refused, said};
 use super::rows::{Row, Rows};
@@ -103,7 +104,7 @@ impl<'a> Renderer<'a> {
     fn writer(&self, stamp: &Stamp) -> Result<Writer, NotExpressible> {
         let is_like = |row: &&Row| row.uuid.is_some() && (!row.is_side || self.rows.is_subagent());
         let like = self.rows.all.iter().rfind(is_like).or(self.rows.all.last());
-        let record = like.map_or(Ok(Vec::new()), |row| self.bytes(row))?;
+        let record = like.map_or(Ok(Cow::default()), |row| self.bytes(row))?;
         let last_ms = text(&record, &["timestamp"]).and_then(|time| parse_iso_ms(&time)).unwrap_or(0);
         Ok(Writer::new(&record, self.rows.is_subagent(), stamp, self.rows.n_bytes(), last_ms))
     }
@@ -355,10 +356,8 @@ impl<'a> Renderer<'a> {
         Ok(list(&blocks(body, self.view.messages[at].blocks(), &old)?))
     }
 
-    fn bytes(&self, row: &Row) -> Result<Vec<u8>, NotExpressible> {
-        self.parts
-            .bytes(&row.span())
-            .map_err(|error: io::Error| NotExpressible::Unreadable(error.to_string()))
+    fn bytes(&self, row: &Row) -> Result<Cow<'_, [u8]>, NotExpressible> {
+        bytes_of(self.parts, &row.span())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Items in the order in which the model sees them, put together to messages.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use wb_budget::Usage;
@@ -69,16 +68,8 @@ impl<'a> Live<'a> {
         Self { parts, entries, answered: None, tokens_before: None, passed: Passed::default() }
     }
 
-    /// Returns the bytes of a span, without a copy where they are held in memory.
-    fn bytes(&self, span: &Span) -> Cow<'a, [u8]> {
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-        let held = self.parts.held(&span.part);
-        let held = held.and_then(|held| held.get(place(span.at)..place(span.at.saturating_add(span.len))));
-        held.map_or_else(|| self.parts.bytes(span).unwrap_or_default().into(), Cow::Borrowed)
-    }
-
     fn push(&mut self, item: Span, timestamp: i64, line: usize) {
-        let bytes = self.bytes(&item);
+        let bytes = self.parts.bytes(&item).unwrap_or_default();
         self.push_read(item, &bytes, timestamp, line);
     }
 
@@ -101,7 +92,7 @@ impl<'a> Live<'a> {
     /// Begins anew with the history that a compaction holds; one of the older versions keeps what the user and the host
     /// said, and adds its summary.
     fn compact(&mut self, payload: &Span, is_whole: bool, line: usize) {
-        let bytes = self.bytes(payload);
+        let bytes = self.parts.bytes(payload).unwrap_or_default();
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();
         if is_whole {
             self.entries.clear();

@@ -1,5 +1,7 @@
 //! What is appended so that a conversation becomes another: a compaction with the whole history that goes on.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use wb_message::markers::ENVIRONMENT_TYPE;
 use wb_message::{Block, Message};
@@ -7,6 +9,7 @@ use wb_record::json::{find, get, set, text};
 use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, View, Wanted};
 use wb_session::iso_ms;
 
+use super::super::records::bytes_of;
 use super::super::responses_body::{changed_item, new_item, output, user_item};
 use super::super::responses_item::Said;
 use super::rows::{Rows, World};
@@ -78,8 +81,8 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn bytes(&self, span: &Span) -> Result<Vec<u8>, NotExpressible> {
-        self.parts.bytes(span).map_err(|error| NotExpressible::Unreadable(error.to_string()))
+    fn bytes(&self, span: &Span) -> Result<Cow<'_, [u8]>, NotExpressible> {
+        bytes_of(self.parts, span)
     }
 
     /// Returns an item byte for byte. The summary of an older version is no item; it becomes one.
@@ -87,7 +90,7 @@ impl Source<'_> {
         let bytes = self.bytes(span)?;
         match text(&bytes, &["message"]) {
             Some(summary) if get(&bytes, "type").is_none() => Ok(user_item(&summary)),
-            _ if bytes.starts_with(b"{") => Ok(bytes),
+            _ if bytes.starts_with(b"{") => Ok(bytes.into_owned()),
             _ => Err(NotExpressible::Unreadable(format!("no item stands at byte {}", span.at))),
         }
     }
@@ -147,7 +150,7 @@ impl Source<'_> {
         if !["developer", ENVIRONMENT_TYPE].iter().all(|kind| is_told(kind) || !has(kind)) {
             return Ok(None);
         }
-        Ok(Some([self.world(world)?, self.bytes(turn)?]))
+        Ok(Some([self.world(world)?, self.bytes(turn)?.into_owned()]))
     }
 
     /// Returns the custom type of what the host says in an item.
@@ -166,12 +169,12 @@ impl Source<'_> {
     fn world(&self, world: &World) -> Result<Vec<u8>, NotExpressible> {
         let whole = self.bytes(&world.whole)?;
         if world.changes.is_empty() {
-            return Ok(whole);
+            return Ok(whole.into_owned());
         }
         let state = |bytes: &[u8]| {
             let place = find(bytes, &["state"]).unwrap_or(0..bytes.len());
             let state = serde_json::from_slice::<Value>(&bytes[place]);
-            state.map_err(|error| NotExpressible::Unreadable(error.to_string()))
+            state.map_err(NotExpressible::unreadable)
         };
         let mut merged = state(&whole)?;
         for change in &world.changes {
@@ -188,14 +191,14 @@ impl Source<'_> {
                 "output_tokens": zero, "reasoning_output_tokens": zero, "total_tokens": last})
         };
         let totals = self.rows.totals.as_ref().map(|totals| self.bytes(totals)).transpose()?;
-        let totals = totals.unwrap_or_else(|| count(0).to_string().into_bytes());
+        let totals = totals.unwrap_or_else(|| count(0).to_string().into_bytes().into());
         let window = self.view.context_window.map_or(Value::Null, Value::from);
         let rest = format!(
             ",\"last_token_usage\":{},\"model_context_window\":{window}}},\"rate_limits\":null}}",
             count(tokens_after)
         );
         let head = b"{\"type\":\"token_count\",\"info\":{\"total_token_usage\":";
-        Ok([head, totals.as_slice(), rest.as_bytes()].concat())
+        Ok([head, &*totals, rest.as_bytes()].concat())
     }
 }
 

@@ -1,6 +1,8 @@
 //! What is written so that a conversation becomes another: events replaced where they stand, in a chain that holds.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 use wb_message::block::joined_text;
@@ -8,11 +10,11 @@ use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, digest_body};
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in, text};
 use wb_record::splice::Joint;
-use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Stamp, Wanted};
+use wb_record::{ChangeSet, Item, NotExpressible, Numbers, Parts, Span, Stamp, Wanted};
 use wb_session::iso_ms;
 
 use super::super::log::line_ranges;
-use super::super::records::{Placed, Record, Writer, placed, records, spliced};
+use super::super::records::{Placed, Record, Writer, bytes_of, placed, records, spliced};
 use super::NAME;
 
 /// Renders the items of a view; nothing is written.
@@ -22,7 +24,6 @@ pub(super) fn render(
     is_compacted: bool,
 ) -> Result<ChangeSet, NotExpressible> {
     let Wanted { view, items, stamp, .. } = *wanted;
-    let bytes = parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
     let is_summary = |at: usize| matches!(view.messages[at], Message::CompactionSummary { .. });
     let keeps = items.iter().any(|item| matches!(item, Item::Same(at) if is_summary(*at)));
     let mut writer = EventWriter {
@@ -36,35 +37,43 @@ pub(super) fn render(
         // What the host compacted would come back.
         return Err(writer.refused("no digest in the place of the summary of a compaction"));
     }
-    let all = line_ranges(&bytes);
+    let all = line_ranges(parts).map_err(NotExpressible::unreadable)?;
     let mut placed = placed(view, &all, records)?;
-    relink(&bytes, &all, &mut placed);
-    Ok(spliced(&bytes, &all, placed, Joint::Line))
+    relink(parts, &all, &mut placed)?;
+    spliced(parts, &all, placed, Joint::Line)
 }
 
 /// Hangs new events, and those that hung on one that goes, on the event before them.
-fn relink(bytes: &[u8], all: &[std::ops::Range<usize>], placed: &mut [Placed]) {
+fn relink(parts: &dyn Parts, all: &[Range<usize>], placed: &mut [Placed]) -> Result<(), NotExpressible> {
+    let line = |number: usize| {
+        let Range { start, end } = all[number];
+        bytes_of(parts, &Span { at: start as u64, len: (end - start) as u64, ..Span::default() })
+    };
     let kept: HashSet<usize> = placed.iter().filter_map(|it| it.number).collect();
-    let gone = (0..all.len()).filter(|number| !kept.contains(number));
-    let gone: HashSet<String> = gone.filter_map(|it| text(&bytes[all[it].clone()], &["id"])).collect();
+    let mut gone = HashSet::new();
+    for number in (0..all.len()).filter(|number| !kept.contains(number)) {
+        gone.extend(text(&line(number)?, &["id"]));
+    }
     let mut before = None;
     for Placed { number, record } in placed {
-        let line = match (&*record, &*number) {
-            (Record::Changed(_, bytes) | Record::New(bytes), _) => bytes.clone(),
-            (Record::Stays(_), Some(number)) => bytes[all[*number].clone()].trim_ascii().to_vec(),
+        let event = match (&*record, &*number) {
+            (Record::Changed(_, bytes) | Record::New(bytes), _) => Cow::Borrowed(bytes.as_slice()),
+            (Record::Stays(_), Some(number)) => line(*number)?,
             (Record::Stays(_), None) => continue,
         };
-        let parent = text(&line, &["parentId"]);
+        let own = text(&event, &["id"]);
+        let parent = text(&event, &["parentId"]);
         if number.is_none() || parent.is_some_and(|parent| gone.contains(&parent)) {
             let parent = Value::from(before.clone()).to_string();
-            let linked = set(&line, "parentId", parent.as_bytes());
+            let linked = set(event.trim_ascii(), "parentId", parent.as_bytes());
             *record = match &*record {
                 Record::Stays(span) | Record::Changed(span, _) => Record::Changed(span.clone(), linked),
                 Record::New(_) => Record::New(linked),
             };
         }
-        before = text(&line, &["id"]).or(before);
+        before = own.or(before);
     }
+    Ok(())
 }
 
 /// Writes events.

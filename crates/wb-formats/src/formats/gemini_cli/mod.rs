@@ -121,8 +121,7 @@ impl Document for GeminiCliDocument {
         let parts = self.parts.as_ref();
         let records = records(wanted, parts, &mut writer)?;
         if let Some(elements) = &self.log.elements {
-            let text = parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
-            return in_place(view, &text, elements, records, Joint::Comma);
+            return in_place(view, parts, elements, records, Joint::Comma);
         }
         let records = records.into_iter().map(|record| record.bytes(parts));
         let list = records.collect::<Result<Vec<_>, _>>()?.join(&b","[..]);

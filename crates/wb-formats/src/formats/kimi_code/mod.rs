@@ -114,7 +114,7 @@ impl Document for KimiCodeDocument {
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
-        let text = self.parts.whole("").map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let text = self.parts.whole("").map_err(NotExpressible::unreadable)?;
         let mut new_lines = changed_results(&text, wanted, with_body)?;
         new_lines.extend(answers(&text, wanted, &self.history)?);
         new_lines.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));

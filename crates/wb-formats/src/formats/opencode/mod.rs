@@ -233,8 +233,7 @@ impl Document for OpencodeDocument {
     }
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
-        let unreadable = |error: FormatError| NotExpressible::Unreadable(error.to_string());
-        let log = self.log(wanted.conversation).map_err(unreadable)?;
+        let log = self.log(wanted.conversation).map_err(NotExpressible::unreadable)?;
         plan::render(&self.source(wanted.conversation), &log, wanted)
     }
 

@@ -106,7 +106,7 @@ impl<'a> Wish<'a> {
         for at in sent.iter().filter(|at| !wanted.contains(at)) {
             if !log.is_known(*at) {
                 let loaded = log.to_mut().load(source, *at);
-                loaded.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+                loaded.map_err(NotExpressible::unreadable)?;
             }
             if !is_silent(&log, *at) {
                 return Err(refused("only messages at the end can stay behind a digest"));

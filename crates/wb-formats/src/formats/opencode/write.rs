@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use wb_record::splice::{Joint, Piece as Record, splices};
-use wb_record::{Bytes, Change, ChangeSet, NotExpressible, Numbers, PartId, Parts, Stamp};
+use wb_record::{BorrowedPart, Bytes, Change, ChangeSet, NotExpressible, Numbers, PartId, Parts, Stamp};
 
 use super::fields::{Fields, value};
 use super::log::Log;
@@ -57,7 +57,7 @@ impl Speaker {
     fn of(source: &Source<'_>, log: &Log) -> Result<Self, NotExpressible> {
         let info = |role: Role| {
             let head = log.heads.iter().rev().find(|head| head.role == role && head.error.is_none());
-            head.map_or(Ok(Vec::new()), |head| source.info(head)).map_err(|error| unreadable(&error))
+            head.map_or(Ok(Vec::new()), |head| source.info(head)).map_err(NotExpressible::unreadable)
         };
         let (user, answer) = (info(Role::User)?, info(Role::Assistant)?);
         let (user, answer) = (Fields::of(&user), Fields::of(&answer));
@@ -109,10 +109,6 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-fn unreadable(error: &std::io::Error) -> NotExpressible {
-    NotExpressible::Unreadable(error.to_string())
-}
-
 /// Ids that sort by time, as the agent builds them: 12 hexadecimal digits of the milliseconds and a counter, then 14
 /// random digits.
 struct Ids {
@@ -140,7 +136,7 @@ impl Changes {
     /// Writes them where the session stands.
     pub(super) fn written(self, source: &Source<'_>, log: &Log) -> Result<ChangeSet, NotExpressible> {
         match source {
-            Source::Export(export) => Ok(self.in_export(export, log)),
+            Source::Export(export) => self.in_export(export, log),
             Source::Rows { parts, session } => self.in_rows(*parts, session, log),
         }
     }
@@ -157,7 +153,7 @@ impl Changes {
             }
         }
         for (piece, json) in &self.edited {
-            let row = parts.whole(&piece.record.part).map_err(|error| unreadable(&error))?;
+            let row = parts.whole(&piece.record.part).map_err(NotExpressible::unreadable)?;
             if data(&row).as_ref() != Some(&piece.json) {
                 return Err(NotExpressible::Unreadable("another program changed it meanwhile".to_owned()));
             }
@@ -168,13 +164,14 @@ impl Changes {
         Ok(ChangeSet { changes })
     }
 
-    fn in_export(self, export: &Export, log: &Log) -> ChangeSet {
+    fn in_export(self, export: &Export, log: &Log) -> Result<ChangeSet, NotExpressible> {
         let records: Vec<_> = export.elements.iter().map(|element| element.place.clone()).collect();
         let gone: Vec<u64> = self.gone.iter().map(|at| log.heads[*at].record.at).collect();
         let stays = (0..records.len()).filter(|at| !gone.contains(&(records[*at].start as u64)));
         let new = self.new.iter().map(|new| Record::New(new.element(&log.session)));
         let wanted: Vec<Record> = stays.map(Record::Stays).chain(new).collect();
-        let mut changes = splices(&export.text, &records, &wanted, Joint::Comma, |_| false);
+        let mut changes = splices(&BorrowedPart(&export.text), &records, &wanted, Joint::Comma, |_| false)
+            .map_err(NotExpressible::unreadable)?;
         changes.extend(
             self.edited
                 .iter()
@@ -182,7 +179,7 @@ impl Changes {
         );
         // What is behind is changed first, so that nothing has moved before its turn.
         changes.sort_by_key(|change| std::cmp::Reverse(start(change)));
-        ChangeSet { changes: changes.into_iter().map(|change| (PartId::new(), change)).collect() }
+        Ok(ChangeSet { changes: changes.into_iter().map(|change| (PartId::new(), change)).collect() })
     }
 }
 
@@ -221,7 +218,7 @@ impl Layout {
     /// Takes the columns from rows that are there.
     fn of(parts: &dyn Parts, session: &str) -> Result<Self, NotExpressible> {
         let columns = |prefix: String| {
-            let names = parts.list(&prefix).map_err(|error| unreadable(&error))?;
+            let names = parts.list(&prefix).map_err(NotExpressible::unreadable)?;
             let row = names.iter().find_map(|name| parts.whole(name).ok());
             let members = row.as_deref().and_then(wb_record::json::members).unwrap_or_default();
             let keys = members.into_iter().map(|member| member.key.into_owned()).collect::<Vec<_>>();
@@ -281,10 +278,10 @@ fn row(
 /// Removes the rows of a message, its parts first.
 fn removed(parts: &dyn Parts, log: &Log, at: usize) -> Result<Vec<(PartId, Change)>, NotExpressible> {
     let head = &log.heads[at];
-    let mut names = parts.list(&format!("{PART}/{}/", head.id)).map_err(|error| unreadable(&error))?;
+    let mut names = parts.list(&format!("{PART}/{}/", head.id)).map_err(NotExpressible::unreadable)?;
     names.push(head.record.part.clone());
     let remove = |name: String| {
-        let old = parts.whole(&name).map_err(|error| unreadable(&error))?;
+        let old = parts.whole(&name).map_err(NotExpressible::unreadable)?;
         Ok((name, Change::Remove { old: Bytes(old) }))
     };
     names.into_iter().map(remove).collect()
@@ -325,7 +322,7 @@ mod tests {
         ] {
             let expected = Change::Splice { at, old: Bytes(gone.into()), new: Bytes(come.into()) };
             assert_eq!(differing(0, old.as_bytes(), new.as_bytes()), Some(expected.clone()));
-            assert_eq!(expected.apply("", Some(old.into())).unwrap().unwrap(), new.as_bytes());
+            assert_eq!(expected.apply("", Some(old.as_bytes())).unwrap().unwrap(), new.as_bytes());
         }
         assert_eq!(differing(0, b"a", b"a"), None);
     }

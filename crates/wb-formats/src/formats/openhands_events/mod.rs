@@ -137,7 +137,7 @@ impl Document for EventsDocument {
 
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         let run = self.run(wanted.conversation);
-        let run = run.map_err(|error| NotExpressible::Unreadable(error.to_string()))?;
+        let run = run.map_err(NotExpressible::unreadable)?;
         render::render(&self.text, run, &self.events(run), wanted)
     }
 

@@ -9,7 +9,7 @@ use wb_message::markers::digest_body;
 use wb_message::{Block, Message};
 use wb_record::json::{find, set, set_in};
 use wb_record::splice::{Piece, splices};
-use wb_record::{ChangeSet, Item, NotExpressible, Wanted};
+use wb_record::{BorrowedPart, ChangeSet, Item, NotExpressible, Wanted};
 use wb_session::iso_ms;
 
 use super::super::appended::{changed_results, kept, message_of, place_of, refused};
@@ -38,7 +38,8 @@ pub(super) fn render(
         pieces.extend(answers.remove(&(place.start as u64)).into_iter().flatten().map(new));
     }
     pieces.extend(condensation.map(new));
-    let changes = splices(text, &run.records, &pieces, run.joint, |_| false);
+    let changes = splices(&BorrowedPart(text), &run.records, &pieces, run.joint, |_| false);
+    let changes = changes.map_err(NotExpressible::unreadable)?;
     Ok(ChangeSet { changes: changes.into_iter().map(|change| (String::new(), change)).collect() })
 }
 

@@ -1,0 +1,255 @@
+//! A part as it is after changes: stretches of what stands there, and new bytes between them.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use crate::change::{Change, CommitError};
+use crate::span::PartId;
+
+/// Appends a range of the part as it was, as much of it as there is.
+pub(crate) type ReadOld<'a> = &'a dyn Fn(Range<u64>, &mut Vec<u8>) -> io::Result<()>;
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// One part as it is after changes, told by what stands in the part before; nothing of that is copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    part: PartId,
+    /// Nothing if there is no such part.
+    all: Option<Vec<Piece>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// A stretch of the part as it was.
+    Old(Range<u64>),
+    New(Vec<u8>),
+}
+
+impl Piece {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Old(range) => range.end - range.start,
+            Self::New(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Keeps the first bytes and returns the others.
+    fn split_off(&mut self, n_bytes: u64) -> Self {
+        match self {
+            Self::Old(range) => {
+                let middle = range.start + n_bytes;
+                Self::Old(middle..std::mem::replace(&mut range.end, middle))
+            }
+            Self::New(bytes) => Self::New(bytes.split_off(place(n_bytes))),
+        }
+    }
+}
+
+impl Pieces {
+    /// A part as it is, of so many bytes; nothing if there is no such part.
+    pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
+        Self { part: part.to_owned(), all: len.map(|len| vec![Piece::Old(0..len)]) }
+    }
+
+    /// Returns how many bytes these are; nothing if there is no such part.
+    pub(crate) fn len(&self) -> Option<u64> {
+        self.all.as_ref().map(|all| all.iter().map(Piece::len).sum())
+    }
+
+    /// Carries out a change, after looking whether it finds what it expects.
+    pub(crate) fn apply(&mut self, read: ReadOld<'_>, change: &Change) -> Result<(), CommitError> {
+        let (len, is_at) = (self.len(), |at: u64, len: Option<u64>| len == Some(at));
+        match change {
+            Change::Create { new } if len.is_none() => self.all = Some(vec![Piece::New(new.0.clone())]),
+            Change::Append { at, new } if is_at(*at, len) => self.replace(*at..*at, &new.0),
+            Change::Remove { old } if is_at(old.0.len() as u64, len) => {
+                self.expect(read, 0, &old.0)?;
+                self.all = None;
+            }
+            Change::Cut { at, old } if is_at(at.saturating_add(old.0.len() as u64), len) => {
+                self.replace(self.expect(read, *at, &old.0)?, &[]);
+            }
+            Change::Splice { at, old, new } if len.is_some() => {
+                self.replace(self.expect(read, *at, &old.0)?, &new.0);
+            }
+            Change::Append { at, .. } | Change::Cut { at, .. } | Change::Splice { at, .. } => {
+                return Err(self.stale(*at));
+            }
+            Change::Create { .. } | Change::Remove { .. } => return Err(self.stale(0)),
+        }
+        Ok(())
+    }
+
+    fn stale(&self, at: u64) -> CommitError {
+        CommitError::Stale { part: self.part.clone(), at }
+    }
+
+    /// Returns the place of bytes that must stand there.
+    fn expect(&self, read: ReadOld<'_>, at: u64, old: &[u8]) -> Result<Range<u64>, CommitError> {
+        let (mut there, mut next) = (Vec::new(), at);
+        for expected in old.chunks(place(CHUNK_BYTES)) {
+            let end = next.saturating_add(expected.len() as u64);
+            there.clear();
+            self.read(read, next..end, &mut there).map_err(unread)?;
+            if there != expected {
+                return Err(self.stale(at));
+            }
+            next = end;
+        }
+        if self.len().is_some_and(|len| next <= len) { Ok(at..next) } else { Err(self.stale(at)) }
+    }
+
+    /// Replaces a stretch that is there.
+    fn replace(&mut self, range: Range<u64>, new: &[u8]) {
+        let (start, end) = (self.seam(range.start), self.seam(range.end));
+        let new = (!new.is_empty()).then(|| Piece::New(new.to_vec()));
+        // A seam that is made behind leaves those before it where they are.
+        self.all.get_or_insert_default().splice(start..end, new);
+    }
+
+    /// Returns which piece begins at a place, where one is divided if it must be.
+    fn seam(&mut self, at: u64) -> usize {
+        let all = self.all.get_or_insert_default();
+        let mut start = 0;
+        for number in 0..all.len() {
+            let end = start + all[number].len();
+            if at <= start {
+                return number;
+            }
+            if at < end {
+                let rest = all[number].split_off(at - start);
+                all.insert(number + 1, rest);
+                return number + 1;
+            }
+            start = end;
+        }
+        all.len()
+    }
+
+    /// Appends a range to `out`, as much of it as there is.
+    pub(crate) fn read(&self, old: ReadOld<'_>, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
+        let mut start = 0;
+        for piece in self.all.iter().flatten() {
+            let end = start + piece.len();
+            let (from, to) = (range.start.max(start), range.end.min(end));
+            if from < to {
+                match piece {
+                    Piece::New(bytes) => {
+                        out.extend_from_slice(&bytes[place(from - start)..place(to - start)]);
+                    }
+                    Piece::Old(was) => {
+                        let before = out.len();
+                        old(was.start + (from - start)..was.start + (to - start), out)?;
+                        if ((out.len() - before) as u64) < to - from {
+                            return Err(io::ErrorKind::UnexpectedEof.into());
+                        }
+                    }
+                }
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Returns all the bytes; nothing if there is no such part.
+    pub(crate) fn whole(&self, old: ReadOld<'_>) -> io::Result<Option<Vec<u8>>> {
+        let Some(len) = self.len() else { return Ok(None) };
+        let mut whole = Vec::with_capacity(place(len));
+        self.read(old, 0..len, &mut whole)?;
+        Ok(Some(whole))
+    }
+
+    /// Writes all the bytes, some at a time.
+    pub(crate) fn write(&self, old: ReadOld<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let (mut chunk, len) = (Vec::new(), self.len().unwrap_or(0));
+        for start in (0..len).step_by(place(CHUNK_BYTES)) {
+            chunk.clear();
+            self.read(old, start..len.min(start + CHUNK_BYTES), &mut chunk)?;
+            out.write_all(&chunk)?;
+        }
+        Ok(())
+    }
+}
+
+impl Change {
+    /// Returns the part after the change, given it as it is: nothing if there is no such part.
+    pub fn apply(&self, part: &str, before: Option<&[u8]>) -> Result<Option<Vec<u8>>, CommitError> {
+        let old = |range: Range<u64>, out: &mut Vec<u8>| {
+            let before = before.unwrap_or_default();
+            out.extend_from_slice(before.get(place(range.start)..place(range.end)).unwrap_or_default());
+            Ok(())
+        };
+        let mut pieces = Pieces::of(part, before.map(|before| before.len() as u64));
+        pieces.apply(&old, self)?;
+        pieces.whole(&old).map_err(unread)
+    }
+}
+
+pub(crate) fn unread(source: io::Error) -> CommitError {
+    CommitError::Io { doing: "reading what is to be changed", source }
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::change::Bytes;
+
+    /// Replaces a stretch of a text that is held in memory.
+    fn replaced(text: &mut Vec<u8>, at: usize, n_bytes: usize, new: &[u8]) -> Change {
+        let old = Bytes(text.splice(at..at + n_bytes, new.iter().copied()).collect());
+        Change::Splice { at: at as u64, old, new: Bytes(new.to_vec()) }
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_read_as_it_is_after_all_changes(
+            before in "[a-z]{0,20}",
+            edits in prop::collection::vec((any::<prop::sample::Index>(), 0..6_usize, "[A-Z]{0,4}"), 0..8),
+            from in 0..30_u64,
+            n_bytes in 0..30_u64,
+        ) {
+            let before = before.into_bytes();
+            let old = |range: Range<u64>, out: &mut Vec<u8>| {
+                out.extend_from_slice(&before[place(range.start)..place(range.end)]);
+                Ok(())
+            };
+            let (mut text, mut pieces) = (before.clone(), Pieces::of("", Some(before.len() as u64)));
+            for (at, n_gone, new) in edits {
+                let at = at.index(text.len() + 1);
+                let n_gone = n_gone.min(text.len() - at);
+                pieces.apply(&old, &replaced(&mut text, at, n_gone, new.as_bytes())).unwrap();
+                // What expects anything else changes nothing.
+                let wrong = Change::Splice { at: 0, old: Bytes(vec![0]), new: Bytes::default() };
+                let is_stale = matches!(pieces.apply(&old, &wrong), Err(CommitError::Stale { at: 0, .. }));
+                prop_assert!(is_stale);
+                let end = Change::Splice { at: text.len() as u64 + 1, old: Bytes::default(), new: Bytes::default() };
+                prop_assert!(pieces.apply(&old, &end).is_err());
+            }
+            prop_assert_eq!(pieces.whole(&old).unwrap().unwrap(), text.clone());
+            let mut written = Vec::new();
+            pieces.write(&old, &mut written).unwrap();
+            prop_assert_eq!(&written, &text);
+            let (mut read, range) = (b"> ".to_vec(), from..from + n_bytes);
+            pieces.read(&old, range.clone(), &mut read).unwrap();
+            let end = place(range.end).min(text.len());
+            prop_assert_eq!(&read[2..], text.get(place(from)..end).unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn what_is_gone_meanwhile_is_an_error_and_not_a_gap() {
+        let gone = |_: Range<u64>, _: &mut Vec<u8>| Ok(());
+        let mut pieces = Pieces::of("", Some(4));
+        pieces.apply(&gone, &Change::Append { at: 4, new: Bytes(b"x".to_vec()) }).unwrap();
+        assert!(pieces.read(&gone, 3..5, &mut Vec::new()).is_err());
+        assert!(pieces.read(&gone, 4..5, &mut Vec::new()).is_ok());
+    }
+}
