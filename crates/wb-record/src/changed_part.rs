@@ -25,6 +25,7 @@ impl ChangedPart {
             }
             pieces.apply(&read_old(parts.as_ref(), part), change)?;
         }
+        pieces.index();
         Ok(Self { parts, pieces })
     }
 }

@@ -90,6 +90,7 @@ pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartI
         };
         pieces.apply(&read_old(parts, part), change)?;
     }
+    all.values_mut().for_each(Pieces::index);
     Ok(all)
 }
 

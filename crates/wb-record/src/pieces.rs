@@ -1,5 +1,6 @@
 //! A part as it is after changes: stretches of what stands there, and new bytes between them.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -16,8 +17,12 @@ const CHUNK_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pieces {
     part: PartId,
-    /// Nothing if there is no such part.
-    all: Option<Vec<Piece>>,
+    /// None of them is empty. Changes come at one end of what was changed before, or at the other.
+    all: VecDeque<Piece>,
+    /// The bytes of all of them; nothing if there is no such part.
+    len: Option<u64>,
+    /// Where each begins, once nothing is changed any more.
+    starts: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +55,33 @@ impl Piece {
 impl Pieces {
     /// A part as it is, of so many bytes; nothing if there is no such part.
     pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
-        Self { part: part.to_owned(), all: len.map(|len| vec![Piece::Old(0..len)]) }
+        let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
+        Self { part: part.to_owned(), all, len, starts: Vec::new() }
+    }
+
+    /// Makes any place quick to find, when nothing is changed any more.
+    pub(crate) fn index(&mut self) {
+        let mut end = 0;
+        for piece in &self.all {
+            self.starts.push(end);
+            end += piece.len();
+        }
     }
 
     /// Returns how many bytes these are; nothing if there is no such part.
     pub(crate) fn len(&self) -> Option<u64> {
-        self.all.as_ref().map(|all| all.iter().map(Piece::len).sum())
+        self.len
     }
 
     /// Carries out a change, after looking whether it finds what it expects.
     pub(crate) fn apply(&mut self, read: ReadOld<'_>, change: &Change) -> Result<(), CommitError> {
-        let (len, is_at) = (self.len(), |at: u64, len: Option<u64>| len == Some(at));
+        let (len, is_at) = (self.len, |at: u64, len: Option<u64>| len == Some(at));
         match change {
-            Change::Create { new } if len.is_none() => self.all = Some(vec![Piece::New(new.0.clone())]),
+            Change::Create { new } if len.is_none() => self.replace(0..0, &new.0),
             Change::Append { at, new } if is_at(*at, len) => self.replace(*at..*at, &new.0),
             Change::Remove { old } if is_at(old.0.len() as u64, len) => {
                 self.expect(read, 0, &old.0)?;
-                self.all = None;
+                (self.all, self.len) = (VecDeque::new(), None);
             }
             Change::Cut { at, old } if is_at(at.saturating_add(old.0.len() as u64), len) => {
                 self.replace(self.expect(read, *at, &old.0)?, &[]);
@@ -98,53 +113,68 @@ impl Pieces {
             }
             next = end;
         }
-        if self.len().is_some_and(|len| next <= len) { Ok(at..next) } else { Err(self.stale(at)) }
+        if self.len.is_some_and(|len| next <= len) { Ok(at..next) } else { Err(self.stale(at)) }
     }
 
     /// Replaces a stretch that is there.
     fn replace(&mut self, range: Range<u64>, new: &[u8]) {
-        let (start, end) = (self.seam(range.start), self.seam(range.end));
-        let new = (!new.is_empty()).then(|| Piece::New(new.to_vec()));
         // A seam that is made behind leaves those before it where they are.
-        self.all.get_or_insert_default().splice(start..end, new);
+        let (start, end) = (self.seam(range.start), self.seam(range.end));
+        self.all.drain(start..end);
+        if !new.is_empty() {
+            self.all.insert(start, Piece::New(new.to_vec()));
+        }
+        self.len = Some(self.len.unwrap_or(0) - (range.end - range.start) + new.len() as u64);
     }
 
     /// Returns which piece begins at a place, where one is divided if it must be.
     fn seam(&mut self, at: u64) -> usize {
-        let all = self.all.get_or_insert_default();
-        let mut start = 0;
-        for number in 0..all.len() {
-            let end = start + all[number].len();
-            if at <= start {
-                return number;
-            }
-            if at < end {
-                let rest = all[number].split_off(at - start);
-                all.insert(number + 1, rest);
-                return number + 1;
-            }
-            start = end;
+        let (number, start) = self.find(at);
+        if at == start {
+            return number;
         }
-        all.len()
+        let rest = self.all[number].split_off(at - start);
+        self.all.insert(number + 1, rest);
+        number + 1
+    }
+
+    /// Returns which piece holds the byte at a place, and where the piece begins; the number of all behind the last.
+    fn find(&self, at: u64) -> (usize, u64) {
+        let mut end = self.len.unwrap_or(0);
+        if at >= end {
+            return (self.all.len(), at);
+        }
+        if let Some(number) = self.starts.partition_point(|start| *start <= at).checked_sub(1) {
+            return (number, self.starts[number]);
+        }
+        if self.all.front().is_some_and(|first| at < first.len()) {
+            return (0, 0);
+        }
+        for (number, piece) in self.all.iter().enumerate().rev() {
+            end -= piece.len();
+            if end <= at {
+                return (number, end);
+            }
+        }
+        (0, 0)
     }
 
     /// Appends a range to `out`, as much of it as there is.
     pub(crate) fn read(&self, old: ReadOld<'_>, range: Range<u64>, out: &mut Vec<u8>) -> io::Result<()> {
-        let mut start = 0;
-        for piece in self.all.iter().flatten() {
+        let (first, mut start) = self.find(range.start);
+        for piece in self.all.range(first..) {
+            if start >= range.end {
+                break;
+            }
             let end = start + piece.len();
-            let (from, to) = (range.start.max(start), range.end.min(end));
-            if from < to {
-                match piece {
-                    Piece::New(bytes) => {
-                        out.extend_from_slice(&bytes[place(from - start)..place(to - start)]);
-                    }
-                    Piece::Old(was) => {
-                        let before = out.len();
-                        old(was.start + (from - start)..was.start + (to - start), out)?;
-                        if ((out.len() - before) as u64) < to - from {
-                            return Err(io::ErrorKind::UnexpectedEof.into());
-                        }
+            let within = range.start.max(start) - start..range.end.min(end) - start;
+            match piece {
+                Piece::New(bytes) => out.extend_from_slice(&bytes[place(within.start)..place(within.end)]),
+                Piece::Old(was) => {
+                    let before = out.len();
+                    old(was.start + within.start..was.start + within.end, out)?;
+                    if ((out.len() - before) as u64) < within.end - within.start {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                 }
             }
@@ -155,7 +185,7 @@ impl Pieces {
 
     /// Returns all the bytes; nothing if there is no such part.
     pub(crate) fn whole(&self, old: ReadOld<'_>) -> io::Result<Option<Vec<u8>>> {
-        let Some(len) = self.len() else { return Ok(None) };
+        let Some(len) = self.len else { return Ok(None) };
         let mut whole = Vec::with_capacity(place(len));
         self.read(old, 0..len, &mut whole)?;
         Ok(Some(whole))
@@ -163,7 +193,7 @@ impl Pieces {
 
     /// Writes all the bytes, some at a time.
     pub(crate) fn write(&self, old: ReadOld<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let (mut chunk, len) = (Vec::new(), self.len().unwrap_or(0));
+        let (mut chunk, len) = (Vec::new(), self.len.unwrap_or(0));
         for start in (0..len).step_by(place(CHUNK_BYTES)) {
             chunk.clear();
             self.read(old, start..len.min(start + CHUNK_BYTES), &mut chunk)?;
@@ -234,6 +264,7 @@ mod tests {
                 prop_assert!(pieces.apply(&old, &end).is_err());
             }
             prop_assert_eq!(pieces.whole(&old).unwrap().unwrap(), text.clone());
+            pieces.index();
             let mut written = Vec::new();
             pieces.write(&old, &mut written).unwrap();
             prop_assert_eq!(&written, &text);

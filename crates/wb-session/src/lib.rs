@@ -64,4 +64,6 @@ pub use error::{SessionError, StoreError, Torn};
 pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
-pub use tree::{Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, build_context};
+pub use tree::{
+    Context, ExtraResults, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, build_context,
+};

@@ -1,6 +1,7 @@
 //! Session files of pi: JSON lines that form a tree, read and written by [`wb_session`].
 
 use std::io::Read as _;
+use std::ops::Range;
 
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
 use wb_record::{
@@ -9,11 +10,11 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Replacement,
-    Session, SessionError, StoreError,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, ExtraResults, IdSource, LogNote, Node,
+    Replacement, Session, SessionError, StoreError,
 };
 
-use super::appended::APPENDED;
+use super::appended::{APPENDED, message_of};
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
@@ -112,7 +113,8 @@ impl Document for PiDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let session = &self.log.session;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
-        let (context, unread) = session.context_and_notes(session.leaf()).map_err(of_log)?;
+        let (context, unread) =
+            session.context_and_notes(session.leaf(), ExtraResults::Kept).map_err(of_log)?;
         view.notes = self.notes(&unread);
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
             view.notes.push(Note::compaction(*tokens_before));
@@ -134,8 +136,8 @@ impl Document for PiDocument {
         let session = &self.log.session;
         let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
         let n = ends.len();
-        let read = move |at: usize| session.context(ends[at].as_ref()).map(segment).map_err(of_log);
-        Ok(Segments::new(n, read))
+        let read = move |at: usize| session.context_and_notes(ends[at].as_ref(), ExtraResults::Kept);
+        Ok(Segments::new(n, move |at| read(at).map(|(context, _)| segment(context)).map_err(of_log)))
     }
 
     /// Appends a compaction, then edits; to take them back, the branch without them.
@@ -184,7 +186,9 @@ impl PiDocument {
     }
 
     fn context(&self) -> Result<Context, NotExpressible> {
-        self.log.session.context(self.log.session.leaf()).map_err(refused)
+        let session = &self.log.session;
+        let context = session.context_and_notes(session.leaf(), ExtraResults::Kept);
+        context.map(|(context, _)| context).map_err(refused)
     }
 
     /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
@@ -255,7 +259,9 @@ impl PiDocument {
             [Item::New(digest), kept @ ..] => (Some(*digest), kept),
             kept => (None, kept),
         };
-        let (mut entries, mut next) = (Vec::new(), None);
+        let first = kept.iter().find_map(message_of);
+        let mut next = if digest.is_some() { first.unwrap_or(view.messages.len()) } else { 0 };
+        let mut entries = Vec::new();
         for item in kept {
             let (at, body) = match item {
                 Item::Same(at) => (*at, None),
@@ -265,26 +271,40 @@ impl PiDocument {
                 }
                 Item::Old(_) => return Err(no("records of before among others")),
             };
-            if at != next.unwrap_or(if digest.is_some() { at } else { 0 }) {
-                return Err(no("a gap between the messages that stay"));
-            }
-            next = Some(at + 1);
+            hide(&mut entries, view, &context, next..at)?;
+            next = at + 1;
             if body.is_some() && view.provenance.fixed().contains(&at) {
                 return Err(no("another body for what is no list of blocks"));
             }
             entries.extend(body.map(|body| edit(&context.entries[at], body)));
         }
-        let n_kept_to = next.unwrap_or(view.messages.len());
-        if n_kept_to != view.messages.len() {
-            return Err(no("an end without the newest messages"));
-        }
+        hide(&mut entries, view, &context, next..view.messages.len())?;
         if let Some(digest) = digest {
-            let first_kept = kept.first().map(|_| &context.entries[view.messages.len() - kept.len()]);
+            let first_kept = first.map(|at| &context.entries[at]);
             entries.insert(0, compaction(digest, first_kept, stamp)?);
         }
         entries.extend(answers.map(|answer| EntryKind::from(answer.clone())));
         Ok(entries)
     }
+}
+
+/// Adds edits that take results out of the context, such as those without a call.
+fn hide(
+    entries: &mut Vec<EntryKind>,
+    view: &View,
+    context: &Context,
+    gone: Range<usize>,
+) -> Result<(), NotExpressible> {
+    if gone.start > gone.end || !view.messages[gone.clone()].iter().all(is_result) {
+        return Err(no("a gap between the messages that stay"));
+    }
+    let hidden = |target: &EntryId| ContextEdit { target_id: target.clone(), replacement: None };
+    entries.extend(context.entries[gone].iter().map(hidden).map(EntryKind::ContextEdit));
+    Ok(())
+}
+
+fn is_result(message: &Message) -> bool {
+    matches!(message, Message::ToolResult { .. })
 }
 
 /// Returns the items in front of the new results of tools at their end, and these.

@@ -29,5 +29,6 @@ mod usage;
 mod round_trips;
 mod broken;
 mod corrupted;
+mod lost_lines;
 mod unanswered;
 mod one_id;

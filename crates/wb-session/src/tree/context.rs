@@ -58,7 +58,7 @@ pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context
     for at in draft.selection.kept.clone() {
         draft.push(path[at].id.clone(), path[at].kind.clone(), at);
     }
-    Ok(draft.finish().0)
+    Ok(draft.finish(ExtraResults::LeftOut).0)
 }
 
 impl SessionLog {
@@ -72,7 +72,7 @@ impl SessionLog {
             let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
             draft.push(entry.id.clone(), kind, at);
         }
-        Ok(draft.finish().0)
+        Ok(draft.finish(ExtraResults::LeftOut).0)
     }
 
     /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
@@ -132,6 +132,15 @@ impl Selection {
 /// Returns the place of the last compaction of a path.
 pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
     tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
+}
+
+/// What becomes of results that answer no call of the context, or one that is answered already. No provider takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtraResults {
+    /// They are left out.
+    LeftOut,
+    /// They stand in the context, as pi sends them.
+    Kept,
 }
 
 /// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
@@ -194,8 +203,8 @@ impl Draft {
     }
 
     /// Returns the context, and notes of what providers refuse and is left out of it.
-    pub(crate) fn finish(self) -> (Context, Vec<LogNote>) {
-        let lost = Lost::of(&self);
+    pub(crate) fn finish(self, extra: ExtraResults) -> (Context, Vec<LogNote>) {
+        let lost = Lost::of(&self, extra);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
         let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
@@ -294,7 +303,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(draft: &Draft) -> Self {
+    fn of(draft: &Draft, extra: ExtraResults) -> Self {
         let Draft { messages, requests, hidden, .. } = draft;
         let pairing = Pairing::of(messages);
         // What extensions and commands say, a provider takes for the user's words.
@@ -308,17 +317,19 @@ impl Lost {
         };
         let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
         let calls: HashSet<_> = places.filter(|call| is_lost(*call)).collect();
-        let repeated: Vec<u32> =
-            pairing.pairs().iter().filter(|pair| pair.repeated).map(|pair| pair.result).collect();
+        let is_left_out = extra == ExtraResults::LeftOut;
+        let orphans = if is_left_out { pairing.orphans() } else { &[] };
+        let repeated = pairing.pairs().iter().filter(|pair| pair.repeated && is_left_out);
+        let repeated: Vec<u32> = repeated.map(|pair| pair.result).collect();
         // Who hid a result knows of its call.
         let n_unanswered = calls.iter().filter(|call| !is_hidden(**call)).count();
         let notes = [
-            (pairing.orphans().len(), LogNote::OrphanResults { n: pairing.orphans().len() }),
+            (orphans.len(), LogNote::OrphanResults { n: orphans.len() }),
             (repeated.len(), LogNote::RepeatedResults { n: repeated.len() }),
             (n_unanswered, LogNote::UnansweredCalls { n: n_unanswered }),
         ];
         let notes = notes.into_iter().filter(|(n, _)| *n > 0).map(|(_, note)| note).collect();
-        let mut results = [pairing.orphans(), &repeated].concat();
+        let mut results = [orphans, &repeated].concat();
         results.sort_unstable();
         Self { calls, results, notes }
     }
