@@ -65,7 +65,7 @@ impl Layout for TauBench {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape { more: of_agent }
+        &ChatShape { more: of_agent, ..ChatShape::PLAIN }
     }
 
     fn complete(&self, whole: &[u8], _: &List, view: &mut View) {
