@@ -203,7 +203,10 @@ impl<'a> JsonScan<'a> {
     fn pass_string(&mut self) -> Option<()> {
         self.eat(b'"')?;
         while self.next_mark()? == b'\\' {
-            self.escaped()?;
+            match self.text.as_bytes().get(self.at)? {
+                b'n' | b'"' | b'\\' | b'/' => self.at += 1,
+                _ => _ = self.escaped()?,
+            }
         }
         Some(())
     }
