@@ -5,8 +5,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr;
-
 use crate::json_scan::JsonScan;
 
 /// Where a member of an object stands in its text.
@@ -69,7 +67,7 @@ fn read_members<'a>(
     let (mut all, mut end) = (Vec::with_capacity(FEW), from);
     scan.object(|key, scan| {
         // Between two members no quotation mark stands.
-        let start = end + memchr(b'"', &text.as_bytes()[end..])?;
+        let start = end + text.as_bytes()[end..].iter().position(|byte| *byte == b'"')?;
         scan.peek()?;
         let value = scan.at();
         read(&key, scan)?;

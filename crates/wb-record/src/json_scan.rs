@@ -53,16 +53,36 @@ impl<'a> JsonScan<'a> {
         if self.next_mark()? == b'"' {
             return Some(Cow::Borrowed(&self.text[start..self.at - 1]));
         }
+        self.unescaped(start).map(Cow::Owned)
+    }
+
+    /// Reads the rest of a string that began at a place, from behind its first backslash on.
+    fn unescaped(&mut self, start: usize) -> Option<String> {
         let mut text = String::with_capacity(self.text.len() - start);
         let mut from = start;
         loop {
             text.push_str(&self.text[from..self.at - 1]);
-            text.push(self.escaped()?);
             from = self.at;
+            match self.text.as_bytes().get(from)? {
+                b'n' => {
+                    text.push('\n');
+                    self.at += 1;
+                    from = self.at;
+                }
+                // It stands for itself.
+                b'"' | b'\\' | b'/' => self.at += 1,
+                _ => {
+                    text.push(self.escaped()?);
+                    from = self.at;
+                }
+            }
             if self.next_mark()? == b'"' {
                 text.push_str(&self.text[from..self.at - 1]);
-                text.shrink_to_fit();
-                return Some(Cow::Owned(text));
+                // A few bytes to spare are cheaper than another place.
+                if text.capacity() - text.len() > text.len() / 16 {
+                    text.shrink_to_fit();
+                }
+                return Some(text);
             }
         }
     }
@@ -150,16 +170,24 @@ impl<'a> JsonScan<'a> {
         self.peek().is_none().then_some(())
     }
 
+    /// Returns whether nothing that was passed over is nested deeper than any parser reads.
+    pub fn is_shallow(&self) -> bool {
+        // They never become fewer.
+        self.ends.capacity() <= 64
+    }
+
     fn each(&mut self, end: u8, mut each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         if self.peek()? == end {
             return self.eat(end);
         }
         loop {
             each(self)?;
-            if self.peek()? == end {
-                return self.eat(end);
+            let next = self.peek()?;
+            self.at += 1;
+            match next {
+                b',' => {}
+                next => return (next == end).then_some(()),
             }
-            self.eat(b',')?;
         }
     }
 
@@ -175,7 +203,10 @@ impl<'a> JsonScan<'a> {
     fn pass_string(&mut self) -> Option<()> {
         self.eat(b'"')?;
         while self.next_mark()? == b'\\' {
-            self.escaped()?;
+            match self.text.as_bytes().get(self.at)? {
+                b'n' | b'"' | b'\\' | b'/' => self.at += 1,
+                _ => _ = self.escaped()?,
+            }
         }
         Some(())
     }

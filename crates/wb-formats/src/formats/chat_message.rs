@@ -32,16 +32,18 @@ const REASONING_KEYS: [&str; 4] =
 pub(super) struct ChatShape {
     /// Adds what an agent's own fields say.
     pub(super) more: fn(&[u8], &mut Record),
+    /// Reads a record of a role that is no speaker's.
+    pub(super) other: fn(Other<'_>) -> Record,
 }
 
 impl ChatShape {
     /// Nothing beside the messages themselves.
-    pub(super) const PLAIN: Self = Self { more: |_, _| {} };
+    pub(super) const PLAIN: Self = Self { more: |_, _| {}, other: |_| Record::default() };
 }
 
 impl Shape for ChatShape {
     fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let mut read = read(record)?;
+        let mut read = read(record, self.other)?;
         (self.more)(record, &mut read);
         Ok(read)
     }
@@ -56,6 +58,15 @@ impl Shape for ChatShape {
             _ => Err("a part of a message".to_owned()),
         }
     }
+}
+
+/// What a record says whose role is no speaker's.
+pub(super) struct Other<'a> {
+    pub(super) role: &'a str,
+    /// Its content, where that is a text.
+    pub(super) text: &'a str,
+    /// The JSON of a count.
+    pub(super) token_count: &'a str,
 }
 
 /// The members of a message.
@@ -75,10 +86,11 @@ struct Fields<'a> {
     thinking_blocks: &'a str,
     refusal: Text<'a>,
     error: &'a str,
+    token_count: &'a str,
 }
 
 /// A string; nothing if it is none.
-pub(super) type Text<'a> = Option<Cow<'a, str>>;
+type Text<'a> = Option<Cow<'a, str>>;
 
 /// A body: a text, or other JSON.
 #[derive(Default)]
@@ -90,7 +102,7 @@ enum Body<'a> {
 }
 
 /// Reads a message; one of another role is none that a model sees.
-fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
+fn read(record: &[u8], other: fn(Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
     let mut fields = Fields::default();
     if std::str::from_utf8(record).ok().and_then(|record| fields.read(record)).is_none() {
         // Tells what is wrong.
@@ -101,7 +113,7 @@ fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
         "assistant" => Message::assistant_blocks(fields.into_answer()),
         "tool" | "function" => fields.into_result(),
         role if SYSTEM_ROLES.contains(&role) => Message::custom(role.to_owned(), fields.body.into_content()),
-        _ => return Ok(Record::default()),
+        role => return Ok(other(fields.other(role))),
     };
     Ok(message.into())
 }
@@ -125,11 +137,17 @@ impl<'a> Fields<'a> {
                 "thinking_blocks" => self.thinking_blocks = scan.value()?,
                 "refusal" => self.refusal = string(scan)?,
                 "error" => self.error = scan.value()?,
+                "token_count" => self.token_count = scan.value()?,
                 _ => _ = scan.value()?,
             }
             Some(())
         })?;
         scan.end()
+    }
+
+    fn other<'b>(&'b self, role: &'b str) -> Other<'b> {
+        let text = if let Body::Text(text) = &self.body { text } else { "" };
+        Other { role, text, token_count: self.token_count }
     }
 
     fn into_answer(self) -> Vec<Block> {
@@ -191,7 +209,7 @@ impl<'a> Body<'a> {
 }
 
 /// Reads a value; nothing is in it if it is no string.
-pub(super) fn string<'a>(scan: &mut JsonScan<'a>) -> Option<Text<'a>> {
+fn string<'a>(scan: &mut JsonScan<'a>) -> Option<Text<'a>> {
     if scan.peek()? == b'"' { scan.string().map(Some) } else { scan.value().map(|_| None) }
 }
 
@@ -247,6 +265,8 @@ fn add_call(scan: &mut JsonScan<'_>, calls: &mut Vec<Block>) -> Option<()> {
     if let Some(Call { name, arguments, .. }) = function {
         call = Call { id: call.id, name, function: None, arguments };
     }
+    // Most answers have one call.
+    calls.reserve_exact(usize::from(calls.is_empty()));
     calls.push(call.into_block());
     Some(())
 }

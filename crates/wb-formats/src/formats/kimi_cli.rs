@@ -3,9 +3,9 @@
 use std::io;
 
 use wb_message::{Message, ToolRole, ToolVocabulary};
-use wb_record::{Abilities, Confidence, Document, Format, FormatError, JsonScan, Parts, Probe, Seen, Stamp};
+use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp};
 
-use super::chat_message::{ChatShape, string};
+use super::chat_message::{ChatShape, Other};
 use super::list_document::open;
 use super::message_list::{Layout, List, Record, Shape};
 
@@ -72,7 +72,7 @@ impl Layout for KimiCli {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape { more: pseudo }
+        &ChatShape { other: pseudo, ..ChatShape::PLAIN }
     }
 
     fn vocabulary(&self) -> ToolVocabulary {
@@ -87,26 +87,10 @@ impl Layout for KimiCli {
 
 /// Reads the line of the system prompt, and a count. Whether a tool failed is told by the text of its result alone,
 /// which may be replaced.
-fn pseudo(record: &[u8], read: &mut Record) {
-    if !read.messages.is_empty() {
-        return;
-    }
-    let (mut role, mut prompt, mut tokens) = (None, None, "");
-    let mut line = JsonScan::new(std::str::from_utf8(record).unwrap_or_default());
-    _ = line.object(|key, line| {
-        match &*key {
-            "role" => role = string(line)?,
-            "content" => prompt = string(line)?,
-            "token_count" => tokens = line.value()?,
-            _ => _ = line.value()?,
-        }
-        Some(())
-    });
-    match role.as_deref() {
-        Some("_system_prompt") => {
-            read.messages.push(Message::custom("system", prompt.unwrap_or_default().into_owned()));
-        }
-        Some("_usage") => read.counted = tokens.parse().ok(),
-        _ => {}
+fn pseudo(line: Other<'_>) -> Record {
+    match line.role {
+        "_system_prompt" => Message::custom("system", line.text).into(),
+        "_usage" => Record { counted: line.token_count.parse().ok(), ..Record::default() },
+        _ => Record::default(),
     }
 }

@@ -51,7 +51,7 @@ impl Layout for MiniSweAgent {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape { more: extra }
+        &ChatShape { more: extra, ..ChatShape::PLAIN }
     }
 }
 

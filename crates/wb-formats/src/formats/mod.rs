@@ -11,6 +11,7 @@ mod json_text;
 mod picture;
 pub(crate) mod content_value;
 mod responses_item;
+mod usual_item;
 mod responses_body;
 mod appended;
 mod message_list;

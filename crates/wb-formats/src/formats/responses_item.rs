@@ -134,7 +134,7 @@ fn message(item: &mut Value) -> Said {
 }
 
 /// Tells who speaks in a message of the role `user`: by what the host noted of its parts, else by its texts.
-fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
+pub(super) fn in_place_of_user(content: Content, kinds: &[&str]) -> Said {
     // An empty part says nothing, and changes nothing of who speaks.
     let texts: Vec<&str> = content.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
     let has_others = content.blocks().iter().any(|block| block.as_text().is_none());
@@ -219,7 +219,7 @@ fn call(kind: &str, item: &mut Value) -> Block {
 }
 
 /// Reads arguments, which are JSON in a string; what is no object stays the string.
-fn arguments(text: String) -> Value {
+pub(super) fn arguments(text: String) -> Value {
     match serde_json::from_str(&text) {
         Ok(value @ Value::Object(_)) => value,
         _ => Value::String(text),
@@ -239,9 +239,13 @@ fn result(item: &mut Value) -> Said {
     Said::Result { call_id: take_text(item, "call_id").unwrap_or_default(), content }
 }
 
-/// Returns a body as it stands; a single text is plain.
+/// Returns a body as it stands.
 fn content(body: Value) -> Content {
-    let mut blocks = blocks(body);
+    content_of(blocks(body))
+}
+
+/// Returns the blocks of a body; a single text is plain.
+pub(super) fn content_of(mut blocks: Vec<Block>) -> Content {
     match blocks.as_mut_slice() {
         [Block::Text { text }] => Content::Text(std::mem::take(text)),
         _ => Content::Blocks(blocks),

@@ -66,7 +66,7 @@ impl Layout for TauBench {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape { more: of_agent }
+        &ChatShape { more: of_agent, ..ChatShape::PLAIN }
     }
 
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {

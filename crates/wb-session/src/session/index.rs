@@ -1,5 +1,7 @@
 //! The index of a log: what its tree learns of each entry, from the line or from what is about to be one.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -11,18 +13,19 @@ use crate::error::SessionError;
 use crate::id::EntryId;
 use crate::tree::log::{Header, LogNote, NEWEST_VERSION};
 use crate::tree::{Node, Tree};
+use wb_record::JsonScan;
 use wb_record::lines::{Line, trimmed};
 
 /// What of a line the index needs; the rest is checked to be JSON and passed over.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Probe {
-    r#type: String,
+struct Probe<'a> {
+    r#type: Cow<'a, str>,
     id: Option<EntryId>,
     parent_id: Option<EntryId>,
     #[serde(default, deserialize_with = "lenient::timestamp")]
     timestamp: i64,
-    message: Option<Speaker>,
+    message: Option<Speaker<'a>>,
     target_id: Option<EntryId>,
     #[serde(default)]
     label: Value,
@@ -30,9 +33,9 @@ struct Probe {
     name: Value,
 }
 
-#[derive(Deserialize)]
-struct Speaker {
-    role: Option<String>,
+#[derive(Debug, Deserialize)]
+struct Speaker<'a> {
+    role: Option<Cow<'a, str>>,
 }
 
 /// What an entry says about the whole session.
@@ -52,10 +55,41 @@ pub(crate) struct Seen {
     pub(crate) naming: Naming,
 }
 
-impl Probe {
-    fn of(record: &[u8]) -> Result<Self, String> {
+impl<'a> Probe<'a> {
+    fn of(record: &'a [u8]) -> Result<Self, String> {
+        if let Some(probe) = Self::at_a_glance(record) {
+            return Ok(probe);
+        }
         let line = Line::alone(0, record);
-        line.parse().map_err(|error| wb_record::lines::fault(&error))
+        line.parse::<Probe<'static>>().map_err(|error| wb_record::lines::fault(&error))
+    }
+
+    /// Reads a line in which every member is there once and of its usual kind, as nearly all are; nothing for others.
+    fn at_a_glance(record: &'a [u8]) -> Option<Self> {
+        let mut scan = JsonScan::new(std::str::from_utf8(record).ok()?);
+        let (mut kind, mut id, mut parent_id, mut timestamp, mut message) = (None, None, None, None, None);
+        scan.object(|key, scan| match &*key {
+            "type" => once(&mut kind, scan.string()?),
+            "id" => once(&mut id, EntryId::from(&*scan.string()?)),
+            "parentId" if scan.peek()? == b'"' => once(&mut parent_id, Some(EntryId::from(&*scan.string()?))),
+            "parentId" => once(&mut parent_id, (scan.value()? == "null").then_some(None)?),
+            "timestamp" => once(&mut timestamp, parse_iso_ms(&scan.string()?).unwrap_or(0)),
+            "message" => once(&mut message, Speaker::at_a_glance(scan)?),
+            "targetId" | "label" | "name" => None,
+            _ => scan.value().map(drop),
+        })?;
+        scan.end()?;
+        scan.is_shallow().then_some(())?;
+        Some(Self {
+            r#type: kind?,
+            id,
+            parent_id: parent_id.flatten(),
+            timestamp: timestamp.unwrap_or(0),
+            message,
+            target_id: None,
+            label: Value::Null,
+            name: Value::Null,
+        })
     }
 
     fn seen(self) -> Result<Seen, String> {
@@ -68,6 +102,22 @@ impl Probe {
         let id = self.id.ok_or("missing field `id`")?;
         Ok(Seen { id, parent_id: self.parent_id, timestamp: self.timestamp, tag, naming })
     }
+}
+
+impl<'a> Speaker<'a> {
+    fn at_a_glance(scan: &mut JsonScan<'a>) -> Option<Self> {
+        let mut role = None;
+        scan.object(|key, scan| match &*key {
+            "role" => once(&mut role, scan.string()?),
+            _ => scan.value().map(drop),
+        })?;
+        Some(Self { role })
+    }
+}
+
+/// Sets what is not set yet; nothing if it is.
+fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.is_none().then(|| *place = Some(value))
 }
 
 impl Seen {
@@ -181,4 +231,55 @@ fn text(value: Value) -> Option<String> {
 
 fn some_text(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"type":"message","id":"a1\n","parentId":"b2","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":[{"x":"\ud83d"}]},"more":[1]}"#;
+
+    /// Returns what is read of a line at a glance, which must be what the parser reads.
+    fn glance(line: &str) -> Option<String> {
+        let probe = Probe::at_a_glance(line.as_bytes()).map(|probe| format!("{probe:?}"));
+        let parsed = Line::alone(0, line.as_bytes()).parse::<Probe<'static>>();
+        assert!(probe.is_none() || probe == parsed.ok().map(|parsed| format!("{parsed:?}")), "{line}");
+        probe
+    }
+
+    #[test]
+    fn what_a_glance_tells_is_what_the_parser_reads() {
+        assert!(glance(LINE).is_some_and(|probe| probe.contains("user")));
+        for (usual, other) in
+            [("\"b2\"", "null"), ("\"id\":\"a1\\n\",", ""), ("2026-01-01T", "at "), ("1]", "1e9]")]
+        {
+            assert!(glance(&LINE.replace(usual, other)).is_some(), "{other}");
+        }
+        for (usual, odd) in [
+            ("\"b2\"", "7"),
+            ("\"type\":\"message\",", ""),
+            ("\"more\"", "\"type\""),
+            ("\"more\"", "\"message\""),
+            ("\"more\"", "\"label\""),
+            ("\"content\"", "\"role\""),
+            ("\"2026-01-01T00:00:00Z\"", "7"),
+            ("\"user\"", "null"),
+            ("}]}", "]}"),
+        ] {
+            assert_eq!(glance(&LINE.replace(usual, odd)), None, "{odd}");
+        }
+        for (at, char) in LINE.char_indices() {
+            glance(&LINE[..at]);
+            glance(&[&LINE[..at], &LINE[at + char.len_utf8()..]].concat());
+        }
+    }
+
+    #[test]
+    fn what_no_parser_reads_is_read_by_no_glance() {
+        let nested = |n| LINE.replace("[1]", &("[".repeat(n) + &"]".repeat(n)));
+        assert!(glance(&nested(60)).is_some());
+        for n in [100, 128, 200] {
+            assert_eq!(glance(&nested(n)), None, "{n}");
+        }
+    }
 }

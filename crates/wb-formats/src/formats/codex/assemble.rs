@@ -8,9 +8,9 @@ use wb_record::json::{self, elements, find};
 use wb_record::{Parts, Provenance, Segment, Span};
 
 use super::super::draft::Draft;
-use super::super::json_text::value;
 use super::super::passed::Passed;
 use super::super::responses_item::{Said, digest_of};
+use super::super::usual_item::said;
 use super::outcome::is_failure;
 use super::rows::{Kind, Rows};
 
@@ -74,7 +74,7 @@ impl<'a> Live<'a> {
     }
 
     fn push_read(&mut self, item: Span, bytes: &[u8], timestamp: i64, line: usize) {
-        let Some(said) = std::str::from_utf8(bytes).ok().and_then(value).and_then(Said::of) else {
+        let Some(said) = std::str::from_utf8(bytes).ok().and_then(said) else {
             return self.passed.unreadable(line);
         };
         if matches!(said, Said::Answer(_)) {
