@@ -62,6 +62,7 @@ mod created;
 pub mod detect;
 mod dialects;
 mod doubled_call_ids;
+mod lost_parents;
 mod repair;
 mod table;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ use wb_record::{
 };
 
 use super::appended::{message_of, refused};
-use super::log::span_in;
+use super::log::{line_of, span_in};
 use super::message_list::{Fate, Layout, List, Record};
 use super::records::bytes_of;
 
@@ -202,7 +202,7 @@ impl Reading {
             self.n_bad += 1;
             return Ok(());
         }
-        let line = line_of(parts, place.start)?;
+        let line = line_of(parts, place.start as u64)?;
         if is_cut_off {
             self.truncated = Some(Note::TruncatedLastLine { line });
             return Ok(());
@@ -231,21 +231,6 @@ impl Reading {
         self.view.usage.extend(usage_of(&self.counts, &self.view.messages));
         name_results(&mut self.view.messages);
         Ok(self.view)
-    }
-}
-
-/// Returns the number of the line in which a place stands, counted from 1.
-fn line_of(parts: &dyn Parts, at: usize) -> io::Result<usize> {
-    let mut before = PartReader::new(parts, "", 0)?.take(at as u64);
-    let mut line = 1;
-    loop {
-        let piece = before.fill_buf()?;
-        let n_bytes = piece.len();
-        if n_bytes == 0 {
-            return Ok(line);
-        }
-        line += memchr::memchr_iter(b'\n', piece).count();
-        before.consume(n_bytes);
     }
 }
 

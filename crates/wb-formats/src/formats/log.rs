@@ -1,6 +1,6 @@
 //! The lines of a log, each an object, read once from its start to its end.
 
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, Read as _};
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
@@ -58,6 +58,21 @@ pub(crate) fn span_in(line: u64, within: &Range<usize>) -> Span {
 /// Returns the place of a line in its file.
 pub(crate) fn span_of(line: Line<'_>) -> Span {
     span_in(line.at, &(0..line.bytes.len()))
+}
+
+/// Returns the number of the line in which a place stands, counted from 1.
+pub(crate) fn line_of(parts: &dyn Parts, at: u64) -> io::Result<usize> {
+    let mut before = PartReader::new(parts, "", 0)?.take(at);
+    let mut line = 1;
+    loop {
+        let piece = before.fill_buf()?;
+        let n_bytes = piece.len();
+        if n_bytes == 0 {
+            return Ok(line);
+        }
+        line += memchr::memchr_iter(b'\n', piece).count();
+        before.consume(n_bytes);
+    }
 }
 
 /// Returns where the lines of the part without a name stand that are not blank, each with its line feed.

@@ -12,8 +12,8 @@ use wb_message::{Message, ToolRole, ToolVocabulary};
 use wb_record::json::{elements, find, text};
 use wb_record::splice::Joint;
 use wb_record::{
-    Abilities, Confidence, Document, Format, FormatError, Lines, Numbers, ONLY_CONVERSATION, PartReader,
-    Parts, Probe, Seen, Span, Stamp, UsageAt, View,
+    Abilities, Confidence, Document, Format, FormatError, Lines, Note, Numbers, ONLY_CONVERSATION,
+    PartReader, Parts, Probe, Seen, Span, Stamp, UsageAt, View,
 };
 use wb_session::iso_ms;
 
@@ -85,7 +85,7 @@ impl Layout for QwenCode {
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
         let mut records = Vec::new();
-        for line in way(parts)? {
+        for line in way(parts)?.lines {
             let bytes = parts.bytes(&line)?;
             let start = usize::try_from(line.at).unwrap_or(usize::MAX);
             let found = match compressed(&bytes) {
@@ -115,7 +115,9 @@ impl Layout for QwenCode {
             .filter(|at| matches!(view.messages[*at], Message::Assistant { .. }))
             .filter_map(|at| Some((view.provenance.of(at).first()?.record.at, at)))
             .collect();
-        for line in way(parts).unwrap_or_default() {
+        let Way { lines, lost } = way(parts).unwrap_or_default();
+        view.notes.extend(lost.map(|line| Note::LostParent { line }));
+        for line in lines {
             let bytes = parts.bytes(&line).unwrap_or_default();
             let Some(fields) = Fields::of(&bytes) else { continue };
             let model = fields.text("model").map(Cow::into_owned);
@@ -136,7 +138,7 @@ impl Layout for QwenCode {
 /// Returns a line of the agent's own compressions, with these contents.
 fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> io::Result<String> {
     let mut last = Cow::default();
-    for line in way(parts)?.iter().rev() {
+    for line in way(parts)?.lines.iter().rev() {
         last = parts.bytes(line)?;
         if Fields::of(&last).is_some() {
             break;
@@ -165,26 +167,39 @@ fn compression(parts: &dyn Parts, contents: &[Cow<'_, [u8]>], stamp: &Stamp) -> 
     Ok(format!("{open},\"systemPayload\":{{\"info\":{info},\"compressedHistory\":[{contents}]}}}}"))
 }
 
-/// Returns the lines of the way from the last line to the root, and those that are not whole, which reading tells.
-fn way(parts: &dyn Parts) -> io::Result<Vec<Span>> {
+/// The way from the last line to the root.
+#[derive(Debug, Default)]
+struct Way {
+    /// Its lines, and those that are not whole, which reading tells.
+    lines: Vec<Span>,
+    /// The line that it ends at, if that follows one which is not in the file.
+    lost: Option<usize>,
+}
+
+/// Returns the way from the last line to the root.
+fn way(parts: &dyn Parts) -> io::Result<Way> {
     let (mut lines, mut all) = (Lines::new(PartReader::new(parts, "", 0)?), Vec::new());
     while let Some(line) = lines.next_line()? {
-        let Some(fields) = Fields::of(line.bytes) else {
-            all.push((None, None, span_of(line)));
-            continue;
-        };
-        let of = |key: &str| fields.text(key).map(Cow::into_owned);
-        all.push((of("uuid").or(Some(String::new())), of("parentUuid"), span_of(line)));
+        let fields = Fields::of(line.bytes);
+        let of = |key: &str| fields.as_ref().and_then(|it| it.text(key)).map(Cow::into_owned);
+        let uuid = of("uuid").or_else(|| fields.is_some().then(String::new));
+        all.push((uuid, of("parentUuid"), span_of(line), line.number));
     }
-    let parents: HashMap<&str, Option<&str>> =
-        all.iter().filter_map(|(uuid, parent, _)| Some((uuid.as_deref()?, parent.as_deref()))).collect();
+    let known: HashMap<&str, (Option<&str>, usize)> = all
+        .iter()
+        .filter_map(|(uuid, parent, _, number)| Some((uuid.as_deref()?, (parent.as_deref(), *number))))
+        .collect();
     let last = all.iter().rev().find_map(|(uuid, ..)| uuid.as_deref().filter(|it| !it.is_empty()));
-    let (mut on_way, mut next) = (HashSet::new(), last);
+    let (mut on_way, mut next, mut root) = (HashSet::new(), last, None);
     while let Some(uuid) = next.filter(|uuid| on_way.insert(*uuid)) {
-        next = parents.get(uuid).copied().flatten();
+        let Some((parent, line)) = known.get(uuid) else { break };
+        (next, root) = (*parent, Some(*line));
     }
+    // Where nothing stands before it, it was begun in another file.
+    let lost = root.filter(|line| next.is_some_and(|it| !known.contains_key(it)) && all[0].3 < *line);
     let is_on_way = |uuid: &Option<String>| uuid.as_deref().is_none_or(|uuid| on_way.contains(uuid));
-    Ok(all.iter().filter(|(uuid, ..)| is_on_way(uuid)).map(|(.., line)| line.clone()).collect())
+    let lines = all.iter().filter(|(uuid, ..)| is_on_way(uuid)).map(|(.., line, _)| line.clone()).collect();
+    Ok(Way { lines, lost })
 }
 
 /// Returns the contents in a line of a compression.

@@ -27,6 +27,8 @@ pub(super) struct Live {
     pub(super) tokens_before: Option<u64>,
     /// Lines of the conversation that the user went back over.
     pub(super) n_abandoned: usize,
+    /// The last line whose parent is not in the file: the agent sees nothing before it.
+    pub(super) lost: Option<usize>,
 }
 
 /// A walk from a line to its root or to a compaction.
@@ -77,7 +79,8 @@ impl Rows {
         let boundary = path.boundary.filter(|at| !self.is_restored(*at));
         let tokens_before = boundary.and_then(|at| self.boundary(at)).map(|it| it.tokens_before);
         let order = self.with_kept(order, kept, path.boundary);
-        Ok(Live { order, tip: Some(tip), tokens_before, n_abandoned })
+        let lost = path.passed.iter().copied().find(|at| self.all[*at].is_lost);
+        Ok(Live { order, tip: Some(tip), tokens_before, n_abandoned, lost })
     }
 
     /// Walks from a line to its root or to a compaction. A line that a compaction kept follows what stands before it

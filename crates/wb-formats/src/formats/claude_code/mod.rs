@@ -17,8 +17,8 @@ use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Parts, Probe, Seen,
-    Segments, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
+    Seen, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -28,6 +28,7 @@ use self::record::refused;
 use self::render::Renderer;
 use self::rows::Rows;
 use super::appended::APPENDED;
+use super::log::line_of;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
 ///
@@ -93,7 +94,12 @@ impl ClaudeCodeDocument {
 
     fn assembled(&self, stretch: &Stretch) -> io::Result<Assembled> {
         let (live, bodies) = self.live(stretch)?;
-        Ok(assemble(&self.rows, &live, &stretch.lines, bodies))
+        let mut assembled = assemble(&self.rows, &live, &stretch.lines, bodies);
+        if let Some(at) = live.lost {
+            let line = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
+            assembled.notes.push(Note::LostParent { line });
+        }
+        Ok(assembled)
     }
 }
 

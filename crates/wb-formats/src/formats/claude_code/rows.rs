@@ -23,6 +23,8 @@ pub(super) struct Row {
     pub(super) uuid: Option<Arc<str>>,
     /// The nearest line before this one that has the parent's id, so that a walk always ends.
     pub(super) parent: Option<usize>,
+    /// Whether it names a parent that is not in the file, although lines stand before it.
+    pub(super) is_lost: bool,
     pub(super) kind: Kind,
     pub(super) is_side: bool,
     /// When the user said it; 0 for other lines.
@@ -171,10 +173,12 @@ impl Rows {
             return Ok(());
         };
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
+        let parent = head.parent().map(|parent| self.find_last(parent));
         let is_user = matches!(kind, Kind::User(_) | Kind::Queued);
         let row = Row {
             uuid: head.uuid().map(Arc::from),
-            parent: head.parent().and_then(|parent| self.find_last(parent).or(self.gap)),
+            parent: parent.and_then(|parent| parent.or(self.gap)),
+            is_lost: parent == Some(None) && self.all.iter().any(Row::is_chat),
             kind,
             is_side: head.is_side(),
             timestamp: if is_user { head.timestamp() } else { 0 },
@@ -228,6 +232,7 @@ impl Rows {
         self.all.push(Row {
             uuid: None,
             parent,
+            is_lost: false,
             kind: Kind::Link,
             is_side: self.is_subagent(),
             timestamp: 0,

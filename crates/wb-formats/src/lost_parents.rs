@@ -1,0 +1,40 @@
+//! Lines of a tree that follow a line which is not in the file: each is hung on the line before it.
+
+use std::io;
+
+use wb_record::json::{find, get};
+use wb_record::{Bytes, Change, ChangeSet, Line, Lines, PartReader, Parts};
+
+/// Under which keys a line of a tree has its id and that of the line it follows.
+const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
+
+/// Returns the change that lets a line follow the nearest line before it that has an id, both of subagents or neither;
+/// none where there is no such line, or the line is of no tree.
+pub(crate) fn hung_on_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
+    let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
+    // The last lines with an id under each of the keys, of the conversation and of subagents.
+    let mut before: [[Option<Vec<u8>>; 2]; 2] = Default::default();
+    while let Some(line) = lines.next_line()? {
+        let side = usize::from(get(line.bytes, "isSidechain") == Some(b"true"));
+        for ([own, parent], before) in KEYS.into_iter().zip(&mut before) {
+            let (id, place) = (get(line.bytes, own), find(line.bytes, &[parent]));
+            let Some((id, place)) = id.filter(|id| id.starts_with(b"\"")).zip(place) else { continue };
+            if line.number == number {
+                let new = before[side].take();
+                let change = new.map(|new| followed(line, &line.bytes[place.clone()], place.start, new));
+                return Ok(ChangeSet { changes: change.into_iter().collect() });
+            }
+            before[side] = Some(id.to_vec());
+        }
+        if line.number >= number {
+            break;
+        }
+    }
+    Ok(ChangeSet::default())
+}
+
+fn followed(line: Line<'_>, old: &[u8], at: usize, new: Vec<u8>) -> (String, Change) {
+    let change =
+        Change::Splice { at: line.at + at as u64, old: Bytes(old.to_vec()), new: Bytes(new) };
+    (String::new(), change)
+}
