@@ -19,6 +19,13 @@ pub enum Note {
         /// The line of the first, counted from 1.
         line: usize,
     },
+    /// Messages that do not say who speaks were left out.
+    LostRoles {
+        /// How many.
+        n: usize,
+        /// The line of the first, counted from 1.
+        line: usize,
+    },
     /// Lines of no known kind, or without what their kind needs, were skipped.
     IgnoredLines {
         /// How many.
@@ -96,6 +103,9 @@ impl fmt::Display for Note {
             Self::TruncatedLastLine { line } => write!(f, "truncated last line skipped: line {line}"),
             Self::UnreadableRecords { n, line } => {
                 write!(f, "unreadable lines left as they are: {n}, the first is line {line}")
+            }
+            Self::LostRoles { n, line } => {
+                write!(f, "messages without a role left out: {n}, the first is line {line}")
             }
             Self::IgnoredLines { n } => write!(f, "lines ignored: {n}"),
             Self::RepeatedLines { n } => write!(f, "repeated lines skipped: {n}"),

@@ -82,7 +82,7 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
     let (complaints, aside) = shell.timed("looking", || complaints(&mut session, &path));
-    let rest = session.opened.notes.iter().filter(|note| of_note(note).is_none()).copied();
+    let rest = session.opened.notes.iter().filter(|note| !is_told(note)).copied();
     let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(aside).collect();
     let diagnosis =
         Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
@@ -105,7 +105,10 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
     let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
     let (file, window) = (shell_word(&session.file), session.policy.options());
-    let mut found = refused(session, &ways, &file, &window);
+    let notes = &session.opened.notes;
+    let mut found: Vec<Complaint> =
+        notes.iter().filter_map(|note| of_lost_role(note, &ways, &file)).collect();
+    found.extend(refused(session, &ways, &file, &window));
     found.extend(too_large(session, &ways, &file, &window));
     found.extend(looped(n_looped, &ways, &file, &window));
     found.extend(untrue(&summary, &file));
@@ -232,6 +235,21 @@ fn audit_of(file: &str) -> String {
 /// What helps an agent that goes on from what is not so.
 const UNTRUE: &str =
     "tell the agent what is so before it goes on; the command below shows all that was found";
+
+/// Messages that nobody says, which make calls or results of others stand alone.
+fn of_lost_role(note: &Note, ways: &Ways, file: &str) -> Option<Complaint> {
+    let Note::LostRoles { n, line } = note else { return None };
+    let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
+    let what = format!("{messages} {verb} not say who speaks");
+    Some(Complaint::new(what, ways.give_roles(file), NOBODY).at_line(Some(*line)))
+}
+
+const NOBODY: &str = "give the line its \"role\" in an editor, after a copy of the file";
+
+/// Returns whether a note is a complaint.
+fn is_told(note: &Note) -> bool {
+    matches!(note, Note::LostRoles { .. }) || of_note(note).is_some()
+}
 
 /// What keeps an agent from its session, or from a part of it.
 fn of_note(note: &Note) -> Option<Complaint> {

@@ -14,6 +14,7 @@ mod responses_item;
 mod responses_body;
 mod appended;
 mod message_list;
+mod lost_roles;
 mod list_document;
 mod parted_record;
 mod anthropic_block;
