@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use wb_budget::Usage;
+use wb_message::lost_role::{Side, role_of};
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
@@ -18,7 +19,7 @@ use wb_record::{
 
 use super::appended::{message_of, refused};
 use super::log::span_in;
-use super::lost_roles::{Side, has_lost_role, role_of, side_of};
+use super::lost_roles::{has_lost_role, side_of};
 use super::message_list::{Fate, Layout, List, Record, held};
 use super::records::bytes_of;
 
@@ -73,7 +74,8 @@ impl Document for ListDocument {
         let lost = sides.iter().enumerate().filter(|(_, (side, _))| *side == Side::Lost);
         let lost = lost.map(|(at, (_, place))| {
             let record = span_in(0, place);
-            let role = role_of(&parts.bytes(&record)?, side(at.checked_sub(1)), side(Some(at + 1)));
+            let said = serde_json::from_slice(&parts.bytes(&record)?).unwrap_or_default();
+            let role = role_of(&said, side(at.checked_sub(1)), side(Some(at + 1)));
             Ok(LostRole { record, line: line_of(parts, place.start)?, role })
         });
         lost.collect()
@@ -184,10 +186,10 @@ impl ListDocument {
                 Err(error) => reading.refuse(parts, list, place, &error)?,
             }
         }
-        let lost = reading.lost.first().map(|first| line_of(parts, *first)).transpose()?;
-        let lost = lost.map(|line| Note::LostRoles { n: reading.lost.len(), line });
+        let n = reading.lost.len();
+        let first = reading.lost.first().map(|first| line_of(parts, *first)).transpose()?;
         let mut view = reading.finish()?;
-        view.notes.extend(lost);
+        view.notes.extend(first.map(|line| Note::LostRoles { n, line }));
         self.layout.complete(parts, list, &mut view);
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
