@@ -10,7 +10,8 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{dialects_of, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, NotExpressible, ONLY_CONVERSATION, View, What, json,
+    Access, BorrowedPart, ChangeSet, Document, History, LostRole, NotExpressible, ONLY_CONVERSATION, View,
+    What, json,
 };
 
 use crate::args;
@@ -47,6 +48,12 @@ const REQUEST: &str = "request";
 struct Repaired {
     file: String,
     format: String,
+    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hung: Vec<usize>,
+    /// The messages that have their role again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<Role>,
     /// What was refused, and is no more.
     mended: Vec<Violation>,
     /// What is refused still.
@@ -67,10 +74,25 @@ struct Repaired {
     out: Option<PathBuf>,
 }
 
+/// A message that gets back the role that it lost.
+#[derive(Debug, Serialize)]
+struct Role {
+    line: usize,
+    role: &'static str,
+}
+
+impl Role {
+    fn of(lost: &LostRole) -> Option<Self> {
+        Some(Self { line: lost.line, role: lost.role? })
+    }
+}
+
 /// What is to be written, and what it mends.
 struct Planned {
     format: String,
     set: ChangeSet,
+    hung: Vec<usize>,
+    roles: Vec<Role>,
     mended: Vec<Violation>,
     left: Vec<Violation>,
     not_held: Option<String>,
@@ -124,11 +146,23 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let is_written = out.is_some() || operation.is_some();
-    let Planned { format, mended, left, not_held, hint, .. } = planned;
+    let Planned { format, hung, roles, mended, left, not_held, hint, .. } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
-    let repaired =
-        Repaired { file, format, mended, left, not_held, hint, changed, operation, written: is_written, out };
+    let repaired = Repaired {
+        file,
+        format,
+        hung,
+        roles,
+        mended,
+        left,
+        not_held,
+        hint,
+        changed,
+        operation,
+        written: is_written,
+        out,
+    };
     if shell.is_json && !is_raw {
         shell.print_json(&repaired)?;
     } else if is_raw {
@@ -166,6 +200,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
+        hung: done.hung,
+        roles: done.roles.iter().filter_map(Role::of).collect(),
         mended: before.new_since(&after).into_iter().cloned().collect(),
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
@@ -210,6 +246,8 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     Ok(Planned {
         format: REQUEST.into(),
         set,
+        hung: Vec::new(),
+        roles: Vec::new(),
         mended,
         left,
         not_held: None,
@@ -292,7 +330,24 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
-    if repaired.mended.is_empty() && repaired.left.is_empty() {
+    if !repaired.hung.is_empty() {
+        let verb = if repaired.written { "follows" } else { "would follow" };
+        let lines = count(repaired.hung.len(), "line", "lines");
+        let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        for line in &repaired.hung {
+            writeln!(page, "line {line}")?;
+        }
+    }
+    if !repaired.roles.is_empty() {
+        let verb = if repaired.written { "given back" } else { "would be given back" };
+        let roles = count(repaired.roles.len(), "role", "roles");
+        page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
+        for Role { line, role } in &repaired.roles {
+            writeln!(page, "line {line}: {role}")?;
+        }
+    }
+    if repaired.mended.is_empty() && repaired.left.is_empty() && !repaired.changed {
         page.prose("", 2, &format!("{GOOD}nothing to mend{GOOD:#}"))?;
     }
     if !repaired.mended.is_empty() {

@@ -20,7 +20,7 @@ pub(crate) fn hung_on_the_line_before(parts: &dyn Parts, number: usize) -> io::R
             let (id, place) = (get(line.bytes, own), find(line.bytes, &[parent]));
             let Some((id, place)) = id.filter(|id| id.starts_with(b"\"")).zip(place) else { continue };
             if line.number == number {
-                let new = before[side].take();
+                let new = before[side].take().filter(|new| *new != line.bytes[place.clone()]);
                 let change = new.map(|new| followed(line, &line.bytes[place.clone()], place.start, new));
                 return Ok(ChangeSet { changes: change.into_iter().collect() });
             }
@@ -34,7 +34,6 @@ pub(crate) fn hung_on_the_line_before(parts: &dyn Parts, number: usize) -> io::R
 }
 
 fn followed(line: Line<'_>, old: &[u8], at: usize, new: Vec<u8>) -> (String, Change) {
-    let change =
-        Change::Splice { at: line.at + at as u64, old: Bytes(old.to_vec()), new: Bytes(new) };
+    let change = Change::Splice { at: line.at + at as u64, old: Bytes(old.to_vec()), new: Bytes(new) };
     (String::new(), change)
 }

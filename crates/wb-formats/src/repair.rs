@@ -6,11 +6,12 @@ use wb_dialect::{Dialect, Violation};
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
-use wb_record::{ChangeSet, ChangedPart, Document, NotExpressible, Stamp, View, items};
+use wb_record::{ChangeSet, ChangedPart, Document, LostRole, NotExpressible, Note, Stamp, View, items};
 
 use crate::detect::open;
 use crate::dialects::{dialects_of, violations_of};
 use crate::doubled_call_ids::with_own_ids;
+use crate::lost_parents::hung_on_the_line_before;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
@@ -23,20 +24,109 @@ pub struct SessionRepair {
     pub changes: ChangeSet,
     /// The messages as they are then.
     pub messages: Vec<Message>,
+    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    pub hung: Vec<usize>,
+    /// The messages that get back the role that they lost.
+    pub roles: Vec<LostRole>,
     /// Why something stays as it is that could be repaired, where the format cannot hold it.
     pub not_held: Option<NotExpressible>,
 }
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// Of calls that have one id the later ones get another, with their results. Then calls without a result are answered, but
-/// for those of which another call of their message still has the id; results without a call and second results go, and a
-/// model that speaks first gets a message of the user in front. What a format cannot hold of ids and of the user's message
-/// stays, with the reason; of the others it is an error.
+/// First of all a line that follows one which is not in the file is hung on the line before it, so that what stands there
+/// is seen again. Messages get back the role that they lost, where it is known: what a call or result that is not read
+/// belongs to would be taken for alone. As long as one is lost nothing else is mended. Of calls that have one id the later
+/// ones get another, with their results. Then calls without a result are answered, but for those of which another call of
+/// their message still has the id; results without a call and second results go, and a model that speaks first gets a
+/// message of the user in front. What a format cannot hold of ids and of the user's message stays, with the reason; of the
+/// others it is an error.
 ///
 /// A second run changes nothing: another id parts no result from its call, so that each call keeps the results it has,
 /// and none that is answered is answered again.
 pub fn repair(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    if let Some((line, set)) = with_parent(document, view)? {
+        let mut mended = repaired_after(document, conversation, set, stamp)?;
+        mended.hung.insert(0, line);
+        return Ok(mended);
+    }
+    let lost = lost_roles(document, conversation, view)?;
+    let Some(first) = lost.first() else { return repaired(document, conversation, view, stamp) };
+    let first = first.line;
+    let roles: Vec<LostRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
+    if roles.is_empty() {
+        // What is not read may be the call or the result that is missing.
+        let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));
+        let is_refused = !violations_of(&view.messages, dialects_of(view.format)).is_empty();
+        let (messages, not_held) = (view.messages.clone(), is_refused.then_some(why));
+        return Ok(SessionRepair { messages, not_held, ..SessionRepair::default() });
+    }
+    // A role that is known again can tell that of the message beside it.
+    let mut mended = repaired_after(document, conversation, with_roles(document, &roles)?, stamp)?;
+    mended.roles.splice(0..0, roles);
+    Ok(mended)
+}
+
+/// Returns the line that follows one which is not in the file, and the change that hangs it on the line before it.
+fn with_parent(document: &dyn Document, view: &View) -> Result<Option<(usize, ChangeSet)>, NotExpressible> {
+    let lost = |note: &Note| match note {
+        Note::LostParent { line } => Some(*line),
+        _ => None,
+    };
+    let Some(line) = view.notes.iter().find_map(lost) else { return Ok(None) };
+    let is_written = document.abilities().fold_head.is_there();
+    let set = hung_on_the_line_before(document.parts(), line).map_err(NotExpressible::unreadable)?;
+    Ok((is_written && !set.is_empty()).then_some((line, set)))
+}
+
+/// Repairs a session as it will be after changes, which come first then.
+fn repaired_after(
+    document: &dyn Document,
+    conversation: &str,
+    set: ChangeSet,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let copy = copy(document, &set)?;
+    let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
+    let mended = repair(copy.as_ref(), conversation, &view, stamp);
+    let mut mended = mended.unwrap_or_else(|why| SessionRepair {
+        messages: view.messages.clone(),
+        not_held: Some(why),
+        ..SessionRepair::default()
+    });
+    mended.changes.changes.splice(0..0, set.changes);
+    Ok(mended)
+}
+
+/// Returns the messages that lost their role.
+fn lost_roles(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+) -> Result<Vec<LostRole>, NotExpressible> {
+    if !view.notes.iter().any(|note| matches!(note, Note::LostRoles { .. })) {
+        return Ok(Vec::new());
+    }
+    document.lost_roles(conversation).map_err(NotExpressible::unreadable)
+}
+
+/// Returns the changes that give messages their roles.
+fn with_roles(document: &dyn Document, roles: &[LostRole]) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = document.abilities().body.why_not() {
+        return Err(refused(document, why));
+    }
+    // From the end on, so that no change moves the place of another.
+    let change = |lost: &LostRole| Some((lost.record.part.clone(), lost.change()?));
+    Ok(ChangeSet { changes: roles.iter().rev().filter_map(change).collect() })
+}
+
+/// Repairs what is refused of messages that all have a role.
+fn repaired(
     document: &dyn Document,
     conversation: &str,
     view: &View,
@@ -83,7 +173,8 @@ fn patched(
         let patch = view.with_whole_records(patch);
         let wanted = items(&patch, view.messages.len());
         let changes = document.render(conversation, view, &wanted, stamp)?;
-        Ok(SessionRepair { changes, messages: after(patch, &view.messages), not_held: None })
+        let messages = after(patch, &view.messages);
+        Ok(SessionRepair { changes, messages, ..SessionRepair::default() })
     };
     let pairs = Repair { in_flight: true, ..Repair::default() }
         .patch(&without_twins(&view.messages))

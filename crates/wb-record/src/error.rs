@@ -32,6 +32,14 @@ pub enum FormatError {
         /// What is wrong there.
         what: String,
     },
+    /// A document is not all UTF-8.
+    #[error("line {line}, column {column}: not UTF-8")]
+    NotUtf8 {
+        /// The line.
+        line: usize,
+        /// The first byte of the line that is wrong, counted from 1.
+        column: usize,
+    },
     /// A message of our own format is not complete.
     #[error("line {line}: not a message: {what}")]
     BadMessage {
@@ -57,7 +65,9 @@ impl FormatError {
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Io(_) | Self::File(_) | Self::Empty | Self::Unknown { .. } => None,
-            Self::NotJson { line, .. } | Self::BadMessage { line, .. } => Some(*line),
+            Self::NotJson { line, .. } | Self::NotUtf8 { line, .. } | Self::BadMessage { line, .. } => {
+                Some(*line)
+            }
             Self::Log { line, .. } => *line,
         }
     }
@@ -80,6 +90,10 @@ impl FormatError {
                  (messages as one JSON array, as {\"messages\":[…]} or as JSONL)"
             }
             Self::NotJson { .. } => "remove or repair this line; only the last line of a log may be cut off",
+            Self::NotUtf8 { .. } => {
+                "bytes of this line are damaged or of another encoding: put back what stood there from a copy of the file, \
+                 or write the file as UTF-8"
+            }
             Self::BadMessage { .. } => {
                 "a message is an object with a \"role\" and its fields: user {content}, assistant {content}, \
                  toolResult {toolCallId, toolName, content}, bashExecution {command, output}, custom {customType, \
@@ -88,6 +102,23 @@ impl FormatError {
             }
             Self::Log { hint, .. } => hint,
         }
+    }
+
+    /// Returns a document as text, or the error that names the first byte that is not UTF-8.
+    ///
+    /// ```
+    /// use wb_record::FormatError;
+    ///
+    /// let error = FormatError::utf8_of(b"{\n \"a\": \"\xFF\"}").unwrap_err();
+    /// assert_eq!(error.to_string(), "line 2, column 8: not UTF-8");
+    /// ```
+    pub fn utf8_of(document: &[u8]) -> Result<&str, Self> {
+        std::str::from_utf8(document).map_err(|error| {
+            let before = &document[..error.valid_up_to()];
+            let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+            let line = 1 + memchr::memchr_iter(b'\n', before).count();
+            Self::NotUtf8 { line, column: 1 + before.len() - start }
+        })
     }
 
     /// Builds the error of JSON that could not be parsed; `line` is that of the first line of the text.

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Display};
 use crate::change::{ChangeSet, CommitError};
 use crate::error::FormatError;
 use crate::item::{Item, is_unchanged};
+use crate::lost_role::LostRole;
 use crate::part::Parts;
 use crate::probe::Probe;
 use crate::view::{Segments, View};
@@ -224,6 +225,11 @@ pub trait Document: Send + Sync + Debug {
     /// every request of the conversation that goes on once.
     fn segments(&self, conversation: &str) -> Result<Segments<'_>, FormatError> {
         Ok(Segments::one(self.view(conversation)?.into()))
+    }
+
+    /// Returns the records of a conversation that are messages in all but their role, which its view leaves out.
+    fn lost_roles(&self, _conversation: &str) -> Result<Vec<LostRole>, FormatError> {
+        Ok(Vec::new())
     }
 
     /// Returns what is to be written so that the view of a conversation becomes the items; nothing is written.

@@ -19,6 +19,13 @@ pub enum Note {
         /// The line of the first, counted from 1.
         line: usize,
     },
+    /// Messages that do not say who speaks were left out.
+    LostRoles {
+        /// How many.
+        n: usize,
+        /// The line of the first, counted from 1.
+        line: usize,
+    },
     /// Lines of no known kind, or without what their kind needs, were skipped.
     IgnoredLines {
         /// How many.
@@ -44,7 +51,7 @@ pub enum Note {
         /// How many.
         n: usize,
     },
-    /// The conversation begins with a line that follows one which is not in the file.
+    /// A line of the conversation follows one that is not in the file, so that its agent sees nothing before it.
     LostParent {
         /// The line, counted from 1.
         line: usize,
@@ -97,13 +104,19 @@ impl fmt::Display for Note {
             Self::UnreadableRecords { n, line } => {
                 write!(f, "unreadable lines left as they are: {n}, the first is line {line}")
             }
+            Self::LostRoles { n, line } => {
+                write!(f, "messages without a role left out: {n}, the first is line {line}")
+            }
             Self::IgnoredLines { n } => write!(f, "lines ignored: {n}"),
             Self::RepeatedLines { n } => write!(f, "repeated lines skipped: {n}"),
             Self::RepeatedResults { n } => write!(f, "repeated tool results skipped: {n}"),
             Self::OrphanResults { n } => write!(f, "tool results without their call left out: {n}"),
             Self::UnansweredCalls { n } => write!(f, "tool calls without a result left out: {n}"),
             Self::LostParent { line } => {
-                write!(f, "line {line} follows a line that is not in the file: nothing before it is seen")
+                write!(
+                    f,
+                    "line {line} follows a line that is not in the file: the agent sees nothing before it"
+                )
             }
             Self::SidechainLines { n } => write!(f, "sidechain lines left apart: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),

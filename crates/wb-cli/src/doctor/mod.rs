@@ -82,7 +82,7 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
     let (complaints, aside) = shell.timed("looking", || complaints(&mut session, &path));
-    let rest = session.opened.notes.iter().filter(|note| of_note(note).is_none()).copied();
+    let rest = session.opened.notes.iter().filter(|note| !is_told(note)).copied();
     let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(aside).collect();
     let diagnosis =
         Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
@@ -105,7 +105,9 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
     let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
     let (file, window) = (shell_word(&session.file), session.policy.options());
-    let mut found = refused(session, &ways, &file, &window);
+    let notes = &session.opened.notes;
+    let mut found: Vec<Complaint> = notes.iter().filter_map(|note| of_lost(note, &ways, &file)).collect();
+    found.extend(refused(session, &ways, &file, &window));
     found.extend(too_large(session, &ways, &file, &window));
     found.extend(looped(n_looped, &ways, &file, &window));
     found.extend(untrue(&summary, &file));
@@ -233,6 +235,30 @@ fn audit_of(file: &str) -> String {
 const UNTRUE: &str =
     "tell the agent what is so before it goes on; the command below shows all that was found";
 
+/// What is lost of a record, which makes calls or results of others stand alone, or hides what stands before.
+fn of_lost(note: &Note, ways: &Ways, file: &str) -> Option<Complaint> {
+    let (complaint, line) = match note {
+        Note::LostRoles { n, line } => {
+            let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
+            let what = format!("{messages} {verb} not say who speaks");
+            (Complaint::new(what, ways.give_roles(file), NOBODY), *line)
+        }
+        Note::LostParent { line } => {
+            let what = "a line follows one that is not in the file, and the agent sees nothing before it";
+            (Complaint::new(what.to_owned(), ways.hang(file), LOST), *line)
+        }
+        _ => return None,
+    };
+    Some(complaint.at_line(Some(line)))
+}
+
+const NOBODY: &str = "give the line its \"role\" in an editor, after a copy of the file";
+
+/// Returns whether a note is a complaint.
+fn is_told(note: &Note) -> bool {
+    matches!(note, Note::LostRoles { .. } | Note::LostParent { .. }) || of_note(note).is_some()
+}
+
 /// What keeps an agent from its session, or from a part of it.
 fn of_note(note: &Note) -> Option<Complaint> {
     let (what, line, advice) = match note {
@@ -242,11 +268,6 @@ fn of_note(note: &Note) -> Option<Complaint> {
         Note::UnreadableRecords { n, line } => {
             (format!("{} cannot be read", count(*n, "line", "lines")), *line, UNREAD)
         }
-        Note::LostParent { line } => (
-            "it begins behind a line that is not in the file, and all before is lost to it".to_owned(),
-            *line,
-            LOST,
-        ),
         _ => return None,
     };
     Some(Complaint::new(what, None, advice).at_line(Some(line)))
@@ -255,7 +276,7 @@ fn of_note(note: &Note) -> Option<Complaint> {
 const CUT_OFF: &str = "what it said is lost; if the agent does not open the session, or before another program appends to it, \
      take the line out in an editor";
 const UNREAD: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the line \
-     out in an editor, after a copy of the file";
+     out in an editor, after a copy of the file, and ask `wb doctor` again";
 
 const LOST: &str = "nothing that wb writes brings the line back: take it from a copy of the file, or tell the agent what it has to know";
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use wb_dialect::Dialect;
 use wb_formats::{dialects_of, repair};
 use wb_message::Patch;
-use wb_record::{NotExpressible, items};
+use wb_record::{NotExpressible, Note, items};
 
 use crate::clock;
 use crate::outcome::Outcome;
@@ -22,6 +22,9 @@ pub(super) struct Ways {
     pub(super) now: Validity,
     /// The rules that are broken still after `wb repair`; nothing where it would write nothing.
     after_repair: Option<HashSet<String>>,
+    /// Whether `wb repair` gives messages their role back, and hangs lines on the line before them.
+    gives_roles: bool,
+    hangs_lines: bool,
     /// What helps where the agent itself answers the calls that have no result.
     by_agent: Option<&'static str>,
     /// What `wb compact --in-place` would make of it, and with `--force`.
@@ -42,13 +45,15 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let dialects = dialects_of(session.opened.format);
         let now = Validity::of(&session.opened.messages, dialects);
-        let (after_repair, by_agent) =
-            if now.is_valid() { (None, None) } else { after_repair(session, dialects) };
+        let is_lost = |note: &Note| matches!(note, Note::LostRoles { .. } | Note::LostParent { .. });
+        let has_lost = session.opened.notes.iter().any(is_lost);
+        let Mended { after: after_repair, gives_roles, hangs_lines, by_agent } =
+            if now.is_valid() && !has_lost { Mended::default() } else { mended(session, dialects) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
-        Self { now, after_repair, by_agent, compacted, forced }
+        Self { now, after_repair, gives_roles, hangs_lines, by_agent, compacted, forced }
     }
 
     /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
@@ -63,6 +68,16 @@ impl Ways {
         }
         let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
         forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
+    }
+
+    /// Returns the command that gives messages the role that they lost.
+    pub(super) fn give_roles(&self, file: &str) -> Option<String> {
+        self.gives_roles.then(|| format!("wb repair {file} --in-place"))
+    }
+
+    /// Returns the command that hangs a line on the line before it.
+    pub(super) fn hang(&self, file: &str) -> Option<String> {
+        self.hangs_lines.then(|| format!("wb repair {file} --in-place"))
     }
 
     /// Returns the command that brings the context into its window.
@@ -85,16 +100,30 @@ fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
     after.is_some_and(|left| !left.contains(rule))
 }
 
-/// Returns the rules that are broken still after a mend, nothing where there is none that can be written, and what helps
-/// where the agent does it itself, or must write the session anew first.
-fn after_repair(session: &Session, dialects: &[Dialect]) -> (Option<HashSet<String>>, Option<&'static str>) {
+/// What a mend makes of a session.
+#[derive(Default)]
+struct Mended {
+    /// The rules that are broken still; nothing where there is no mend that can be written.
+    after: Option<HashSet<String>>,
+    gives_roles: bool,
+    hangs_lines: bool,
+    /// What helps where the agent does it itself, or must write the session anew first.
+    by_agent: Option<&'static str>,
+}
+
+fn mended(session: &Session, dialects: &[Dialect]) -> Mended {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
-        Ok(done) if !done.changes.is_empty() => (Some(broken(&Validity::of(&done.messages, dialects))), None),
+        Ok(done) if !done.changes.is_empty() => Mended {
+            after: Some(broken(&Validity::of(&done.messages, dialects))),
+            gives_roles: !done.roles.is_empty(),
+            hangs_lines: !done.hung.is_empty(),
+            by_agent: None,
+        },
         Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {
-            (None, Some(why.hint()))
+            Mended { by_agent: Some(why.hint()), ..Mended::default() }
         }
-        _ => (None, None),
+        _ => Mended::default(),
     }
 }
 

@@ -380,3 +380,40 @@ fn an_open_call_of_claude_code_is_answered_by_one_line_and_without_a_compaction(
     assert!(added.contains("\"tool_result\"") && !added.contains("compact_boundary"), "{added}");
     assert_eq!(run(&["validate"], &out).code, 0);
 }
+
+/// Lays a session of Kimi CLI in which the line of a call and that of a result do not say who speaks.
+fn without_roles(folder: &Path) -> PathBuf {
+    let call =
+        |id: &str| json!([{"type": "function", "id": id, "function": {"name": "ls", "arguments": "{}"}}]);
+    let lines = [
+        json!({"role": "_system_prompt", "content": "Be brief."}),
+        json!({"role": "user", "content": "Look."}),
+        json!({"content": "I look.", "tool_calls": call("c1")}),
+        json!({"content": "a.rs", "tool_call_id": "c1"}),
+        json!({"content": "There is one file."}),
+        json!({"role": "user", "content": "Well?"}),
+    ];
+    let file = folder.join("context.jsonl");
+    std::fs::write(&file, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    file
+}
+
+#[test]
+fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = without_roles(folder.path());
+    let before = std::fs::read_to_string(&file).unwrap();
+    let told = run(&["doctor"], &file);
+    assert!(told.stdout.contains("3 messages do not say who speaks (line 3)"), "{}", told.stdout);
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(mended.stdout.contains("3 roles given back"), "{}{}", mended.stdout, mended.stderr);
+    let roles = ["{\"role\":\"assistant\",", "{\"role\":\"tool\",", "{\"role\":\"assistant\","];
+    let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
+    for (line, role) in lines[2..5].iter_mut().zip(roles) {
+        *line = line.replacen('{', role, 1);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{}\n", lines.join("\n")));
+    assert_eq!(run(&["doctor"], &file).code, 0);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+}

@@ -1,5 +1,6 @@
 //! The rules of the providers: one row each, with what is checked and how it is mended.
 
+mod roles;
 mod results;
 mod calls;
 mod order;

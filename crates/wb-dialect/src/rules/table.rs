@@ -1,6 +1,6 @@
 //! The table of the rules, in the order in which they are mended.
 
-use super::{Rule, calls, content, order, results, sizes, thinking, tools};
+use super::{Rule, calls, content, order, results, roles, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// Tests of a gateway that quote a refusal.
@@ -8,7 +8,19 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 24] = [
+pub const RULES: [Rule; 25] = [
+    Rule {
+        id: "role-missing",
+        says: "a message says who speaks",
+        fix: "give the message the role that it had, where what is in it or beside it tells",
+        sources: &[
+            (Anthropic, "https://platform.claude.com/docs/en/api/messages"),
+            (OpenaiChat, "https://github.com/OkGoDoIt/OpenAI-API-dotnet/issues/164"),
+            (OpenaiResponses, "https://platform.openai.com/docs/api-reference/responses/create"),
+        ],
+        check: roles::lost,
+        mend: roles::give,
+    },
     Rule {
         id: "result-misplaced",
         says: "a result stands where its call wants it: in the user message behind it, among the tool messages \

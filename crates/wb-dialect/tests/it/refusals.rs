@@ -113,6 +113,12 @@ impl Spoiled {
                 let result = self.picked(is_result);
                 self.take(result);
             }
+            "role-missing" => {
+                self.pick = 0;
+                let call = self.picked(is_call);
+                let at = if self.dialect == Dialect::OpenaiResponses { 0 } else { call.0 };
+                self.messages()[at].as_object_mut().expect("a message").remove("role");
+            }
             "result-orphan" => self.append(self.result("lost")),
             "result-misplaced" if self.dialect == Dialect::OpenaiResponses => {
                 let result = self.picked(is_result);

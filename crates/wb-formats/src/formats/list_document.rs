@@ -6,18 +6,21 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use wb_budget::Usage;
+use wb_message::lost_role::{Side, role_of};
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, MemoryParts, NotExpressible, Note,
-    PartReader, Parts, Place, Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
+    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, LostRole, MemoryParts, NotExpressible,
+    Note, PartReader, Parts, Place, Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
 };
 
 use super::appended::{message_of, refused};
 use super::log::{line_of, span_in};
-use super::message_list::{Fate, Layout, List, Record};
+use super::lost_roles::{has_lost_role, side_of};
+use super::message_list::{Fate, Layout, List, Record, held};
 use super::records::bytes_of;
 
 /// Opens a document of lists.
@@ -57,6 +60,27 @@ impl Document for ListDocument {
         fresh.map_or_else(|| self.read(self.list(conversation)?), Ok)
     }
 
+    fn lost_roles(&self, conversation: &str) -> Result<Vec<LostRole>, FormatError> {
+        let (parts, shape) = (self.source(), self.layout.shape());
+        let mut sides = Vec::new();
+        for place in &self.list(conversation)?.records {
+            let record = parts.bytes(&span_in(0, place))?;
+            let Ok(read) = self.record(&record) else { continue };
+            let is_lost = read.messages.is_empty() && has_lost_role(shape, &record);
+            let side = if is_lost { Some(Side::Lost) } else { side_of(&read) };
+            sides.extend(side.map(|side| (side, place)));
+        }
+        let side = |at: Option<usize>| at.and_then(|at| Some(sides.get(at)?.0));
+        let lost = sides.iter().enumerate().filter(|(_, (side, _))| *side == Side::Lost);
+        let lost = lost.map(|(at, (_, place))| {
+            let record = span_in(0, place);
+            let said = serde_json::from_slice(&parts.bytes(&record)?).unwrap_or_default();
+            let role = role_of(&said, side(at.checked_sub(1)), side(Some(at + 1)));
+            Ok(LostRole { record, line: line_of(parts, place.start as u64)?, role })
+        });
+        lost.collect()
+    }
+
     fn render_changed(&self, wanted: &Wanted<'_>) -> Result<ChangeSet, NotExpressible> {
         if let Some(why) = self.abilities().fold_head.why_not() {
             return Err(refused(wanted, why));
@@ -80,8 +104,12 @@ impl Document for ListDocument {
     }
 
     fn refresh(&mut self) -> Result<(), FormatError> {
-        let is_read = self.parts.held("").is_some() || self.layout.is_lines(self.parts.as_ref())?;
+        let is_lines = self.layout.is_lines(self.parts.as_ref())?;
+        let is_read = self.parts.held("").is_some() || is_lines;
         self.held = if is_read { None } else { Some(MemoryParts::of(self.parts.whole("")?)) };
+        if !is_lines {
+            FormatError::utf8_of(held(self.source()))?;
+        }
         self.lists = named_apart(self.layout.lists(self.source())?);
         let fresh = self.lists.last().map(|list| self.read(list)).transpose()?;
         *self.lock() = fresh;
@@ -122,31 +150,46 @@ impl ListDocument {
         self.lists.iter().find(|list| list.name == conversation).ok_or(FormatError::Empty)
     }
 
+    /// Reads a record; half of a surrogate pair in it becomes U+FFFD.
+    fn record(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+        let shape = self.layout.shape();
+        if std::str::from_utf8(record).is_err() {
+            // A shape looks at what it needs alone; this tells what is wrong.
+            return serde_json::from_slice::<Value>(record).map(|_| Record::default());
+        }
+        shape.read(record).or_else(|error| match mended(record) {
+            Cow::Owned(record) => shape.read(&record),
+            Cow::Borrowed(_) => Err(error),
+        })
+    }
+
     /// Reads the messages of a list.
     fn read(&self, list: &List) -> Result<View, FormatError> {
         let parts = self.source();
-        let shape = self.layout.shape();
         let mut reading = Reading {
             view: View::new(self.layout.format().name(), self.layout.vocabulary()),
             layout: self.layout,
             n_bad: 0,
             first_bad: None,
             truncated: None,
+            lost: Vec::new(),
             counts: Vec::new(),
         };
         for place in list.records.iter().chain(&list.behind) {
             let span = span_in(0, place);
             let record = parts.bytes(&span)?;
-            let read = shape.read(&record).or_else(|error| match mended(&record) {
-                Cow::Owned(record) => shape.read(&record),
-                Cow::Borrowed(_) => Err(error),
-            });
-            match read {
-                Ok(record) => reading.take(&span, record),
+            match self.record(&record) {
+                Ok(read) if read.messages.is_empty() && has_lost_role(self.layout.shape(), &record) => {
+                    reading.lost.push(place.start);
+                }
+                Ok(read) => reading.take(&span, read),
                 Err(error) => reading.refuse(parts, list, place, &error)?,
             }
         }
+        let n = reading.lost.len();
+        let first = reading.lost.first().map(|first| line_of(parts, *first as u64)).transpose()?;
         let mut view = reading.finish()?;
+        view.notes.extend(first.map(|line| Note::LostRoles { n, line }));
         self.layout.complete(parts, list, &mut view);
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
@@ -161,6 +204,8 @@ struct Reading {
     n_bad: usize,
     first_bad: Option<FormatError>,
     truncated: Option<Note>,
+    /// Where the messages begin that have no role.
+    lost: Vec<usize>,
     /// What was counted by records of their own, each with how many messages stand before.
     counts: Vec<(usize, u64)>,
 }

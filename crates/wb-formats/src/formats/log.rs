@@ -36,7 +36,7 @@ impl LogEnd {
             match Fields::with_inner(line.bytes, inner) {
                 Some(fields) => take(&mut end.passed, &fields, line),
                 None if line.is_truncated() => end.truncated = Some(line.number),
-                None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => end.passed.n_ignored += 1,
+                None if is_json(line.bytes) => end.passed.n_ignored += 1,
                 None => end.passed.unreadable(line.number),
             }
         }
@@ -48,6 +48,11 @@ impl LogEnd {
         let truncated = self.truncated.map(|line| Note::TruncatedLastLine { line });
         truncated.into_iter().chain(self.passed.notes(other)).collect()
     }
+}
+
+/// Returns whether a line is JSON, of which the text is UTF-8.
+pub(crate) fn is_json(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())
 }
 
 /// Returns the place of a stretch of a line in its file.

@@ -15,6 +15,7 @@ mod usual_item;
 mod responses_body;
 mod appended;
 mod message_list;
+mod lost_roles;
 mod list_document;
 mod parted_record;
 mod anthropic_block;

@@ -116,6 +116,7 @@ impl Document for ResponsesDocument {
 
     fn refresh(&mut self) -> Result<(), FormatError> {
         self.text = self.parts.whole("")?;
+        FormatError::utf8_of(&self.text)?;
         let json = self.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.text);
         let path: &[&str] = if json.trim_ascii_start().starts_with(b"[") { &[] } else { &["input"] };
         self.items = List::at(&self.text, path)?.records;

@@ -19,6 +19,9 @@ const SESSION_KEYS: [&str; 9] = [
 const OUR_ROLES: [&str; 5] = ["toolResult", "bashExecution", "custom", "branchSummary", "compactionSummary"];
 const OUR_KEYS: [&str; 2] = ["customType", "toolCallId"];
 
+/// Keys of a message beside its role, which may be lost.
+const BODY_KEYS: [&str; 3] = ["content", "tool_calls", "tool_call_id"];
+
 /// Returns the messages at the start of a document that is a list of them, or a request that holds one.
 pub(super) fn messages_of(first: &Seen) -> Vec<&Seen> {
     let list =
@@ -33,11 +36,15 @@ pub(super) fn is_request(first: &Seen) -> bool {
     let is_message = |message: &&Seen| {
         let body = message.inner.as_deref();
         let is_foreign = !message.r#type.is_empty() || message.has("message") || message.has("kind");
-        !message.role.is_empty() && !is_foreign && body.is_none_or(|body| body.elements().all(is_part))
+        let has_lost = !message.has("role") && BODY_KEYS.iter().any(|key| message.has(key));
+        (!message.role.is_empty() || has_lost)
+            && !is_foreign
+            && body.is_none_or(|body| body.elements().all(is_part))
     };
     let is_ours = has_role(&messages, &OUR_ROLES) || has_key(&messages, &OUR_KEYS);
     let is_session = SESSION_KEYS.iter().any(|key| first.has(key));
-    !messages.is_empty() && messages.iter().all(is_message) && !is_ours && !is_session
+    let has_roles = messages.iter().any(|message| !message.role.is_empty());
+    has_roles && messages.iter().all(is_message) && !is_ours && !is_session
 }
 
 /// Returns whether some message has a role of these.

@@ -64,7 +64,8 @@ impl Said {
             "agent_message" => Self::Host { kind, content: content(take(&mut item, &["content"])) },
             _ if kind.ends_with("_output") || kind == "function_result" => result(&mut item),
             _ if kind.ends_with("_call") => Self::Answer(vec![call(&kind, &mut item)]),
-            "" => return None,
+            // A message that does not say who speaks, or nothing known.
+            "message" | "" => return None,
             _ => Self::Host { kind, content: Content::Text(item.to_string()) },
         })
     }

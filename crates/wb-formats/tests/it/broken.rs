@@ -19,7 +19,7 @@ pub(crate) enum Way {
     ParallelUnanswered,
     /// A compaction between a call and its result.
     StaleCompaction,
-    /// A message with calls that does not say who speaks.
+    /// A message with calls or a result that does not say who speaks.
     RoleLost,
     /// A call with the id of an earlier one, and its result too.
     IdTwice,
@@ -279,7 +279,9 @@ pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
         };
         push(Way::OrphanResult, edited(bytes, &is_result, orphan));
         push(Way::StaleCompaction, with_compaction(bytes, view, pair.call.message as usize));
-        push(Way::RoleLost, without_role(bytes, view, pair.call.message as usize));
+        for message in [pair.call.message, pair.result] {
+            push(Way::RoleLost, without_role(bytes, view, message as usize));
+        }
         match earlier {
             Some((call, other)) if call < pair.call.message && other != id => {
                 push(Way::IdTwice, Some(with_id_of(bytes, id, other)));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use wb_formats::{Note, segments};
+use wb_formats::{FormatError, Note, View, segments};
 use wb_message::Message;
 
 use crate::support::{FIXTURES, open};
@@ -45,12 +45,73 @@ fn lines_before_a_cut_are_always_read() {
 
 #[test]
 fn one_document_that_is_cut_anywhere_is_refused() {
-    let is_document = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).is_ok();
     for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
         for end in 1..bytes.trim_ascii_end().len() {
             assert!(open(&bytes[..end]).is_err(), "{name} cut at {end}");
         }
     }
+}
+
+fn is_document(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(bytes).is_ok()
+}
+
+#[test]
+fn a_document_that_is_not_utf8_is_refused_with_the_line() {
+    let mut n_told = 0;
+    for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
+        for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
+            let mut bytes = bytes.to_vec();
+            bytes[at] = 0xFF;
+            let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            match open(&bytes) {
+                Err(FormatError::NotUtf8 { line: told, .. }) => {
+                    assert_eq!(told, line, "{name} at {at}");
+                    n_told += 1;
+                }
+                Err(FormatError::Unknown { .. }) => {}
+                other => panic!("{name} at {at}: {other:?}"),
+            }
+        }
+    }
+    assert!(n_told > 10_000, "{n_told}");
+}
+
+fn n_unreadable(view: &View) -> usize {
+    let n = view.notes.iter().find_map(|note| match note {
+        Note::UnreadableRecords { n, .. } => Some(*n),
+        _ => None,
+    });
+    n.unwrap_or(0)
+}
+
+#[test]
+fn a_line_that_is_not_utf8_cannot_be_read() {
+    let mut n_told = 0;
+    // Of a tree only the lines are told that the conversation would have.
+    let is_log = |name: &str, bytes: &[u8]| {
+        !is_document(bytes) && !name.starts_with("pi/") && !name.starts_with("qwen-code/")
+    };
+    for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name, bytes)) {
+        let Ok(whole) = open(bytes) else { continue };
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for at in 1..lines.len() {
+            let mut line = lines[at].to_vec();
+            let Some(letter) = line.iter().rposition(u8::is_ascii_alphabetic) else { continue };
+            line[letter] = 0xFF;
+            let damaged = [&lines[..at].concat()[..], &line, &lines[at + 1..].concat()].concat();
+            let Ok(view) = open(&damaged) else { continue };
+            let was_read = serde_json::from_slice::<serde::de::IgnoredAny>(lines[at]).is_ok();
+            assert_eq!(
+                n_unreadable(&view),
+                n_unreadable(&whole) + usize::from(was_read),
+                "{name} line {}",
+                at + 1
+            );
+            n_told += 1;
+        }
+    }
+    assert!(n_told > 200, "{n_told}");
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl Rows {
             loglines: Vec<&'a serde_json::value::RawValue>,
         }
         let whole = parts.whole("")?;
+        FormatError::utf8_of(&whole)?;
         let text = whole.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&whole);
         let export: Export<'_> =
             serde_json::from_slice(text).map_err(|error| FormatError::of_json(1, &error))?;

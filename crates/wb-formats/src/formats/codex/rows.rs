@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::io::Read as _;
 use std::ops::Range;
 
-use serde::de::IgnoredAny;
 use wb_budget::Usage;
 use wb_record::{FormatError, Line, Lines, PartReader, Parts, Span};
 use wb_session::parse_iso_ms;
 
 use super::super::fields::Fields;
+use super::super::log::is_json;
 use super::super::passed::Passed;
 use super::outcome::failed_call;
 
@@ -126,7 +126,7 @@ impl Rows {
         match Fields::with_inner(line.bytes, "payload") {
             Some(fields) => Reading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
-            None if serde_json::from_slice::<IgnoredAny>(line.bytes).is_ok() => self.passed.n_ignored += 1,
+            None if is_json(line.bytes) => self.passed.n_ignored += 1,
             None => self.passed.unreadable(line.number),
         }
     }

@@ -51,6 +51,7 @@ impl Log {
         }
         let text = parts.whole("")?;
         let start = text.len() - without_mark(&text).len();
+        FormatError::utf8_of(&text)?;
         let Some(list) = find(&text[start..], &["messages"]) else {
             let whole = serde_json::from_slice::<IgnoredAny>(&text[start..]);
             return whole.map(|_| false).map_err(|error| FormatError::of_json(1, &error));
@@ -94,7 +95,11 @@ impl Log {
     fn message(&mut self, passed: &mut Passed, fields: &Fields<'_>, record: Span, line: usize) {
         let text = |key: &str| fields.text(key).map(std::borrow::Cow::into_owned);
         let (Some(id), Some(kind)) = (text("id"), text("type")) else {
-            passed.n_ignored += 1;
+            // What says something, and not who, is a message all the same.
+            match fields.place("content") {
+                Some(_) => passed.unreadable(line),
+                None => passed.n_ignored += 1,
+            }
             return;
         };
         if let Some(model) = fields.text("model").filter(|it| self.model.as_deref() != Some(it)) {

@@ -101,6 +101,7 @@ pub(super) struct Element {
 
 impl Export {
     pub(super) fn of(text: Vec<u8>) -> Result<Self, FormatError> {
+        FormatError::utf8_of(&text)?;
         let start = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         let Some(session) = places(&text, start..text.len()) else {
             let whole = serde_json::from_slice::<serde::de::IgnoredAny>(&text[start..]);

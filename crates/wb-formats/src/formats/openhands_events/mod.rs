@@ -170,6 +170,7 @@ impl EventsDocument {
 fn runs(parts: &dyn Parts, whole: &[u8]) -> Result<(Vec<List>, LogEnd), FormatError> {
     let (_, json) = body_of(whole);
     if json.starts_with(b"[") {
+        FormatError::utf8_of(whole)?;
         let list = List::of_array(whole, json)?;
         let records = list.records.iter().flat_map(|place| flat(whole, place)).collect();
         return Ok((vec![List { records, ..list }], LogEnd::default()));

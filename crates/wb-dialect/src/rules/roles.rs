@@ -1,0 +1,49 @@
+//! Messages that do not say who speaks.
+
+use serde_json::{Map, Value};
+use wb_message::lost_role::{Side, role_of};
+
+use super::Finding;
+use crate::asked::{Asked, AskedMessage, Kind, Role};
+use crate::dialect::Dialect;
+
+/// Finds messages without a role. With Gemini they are the user's; an item of the Responses API has a role only if it is a
+/// message.
+pub(super) fn lost(asked: &Asked<'_>) -> Vec<Finding> {
+    let is_so = |at: &usize| is_lost(asked.messages[*at].value);
+    let found = (0..asked.messages.len()).filter(is_so);
+    found.map(|at| Finding::new(asked.at(at), "the message does not say who speaks")).collect()
+}
+
+fn is_lost(said: &Value) -> bool {
+    let is_message = said.get("type").is_none_or(|kind| kind == "message");
+    said.is_object() && is_message && said.get("role").is_none_or(Value::is_null)
+}
+
+fn side(said: &AskedMessage<'_>) -> Option<Side> {
+    let calls = said.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }));
+    match said.role {
+        _ if is_lost(said.value) => Some(Side::Lost),
+        Role::Model if calls => Some(Side::Calls),
+        Role::Model => Some(Side::Model),
+        Role::User | Role::Tool => Some(Side::User),
+        Role::Other => None,
+    }
+}
+
+/// Gives a message the role that it had, where that is known.
+pub(super) fn give(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+    let nth = at.rsplit_once('/').and_then(|(_, nth)| nth.parse::<usize>().ok());
+    let role = nth.and_then(|nth| {
+        let asked = Asked::of(body, dialect);
+        let before = asked.messages[..nth].iter().rev().find_map(side);
+        let behind = asked.messages.get(nth + 1..)?.iter().find_map(side);
+        role_of(asked.messages.get(nth)?.value, before, behind)
+    });
+    let said = body.pointer_mut(at).and_then(Value::as_object_mut);
+    let Some((role, said)) = role.zip(said) else { return false };
+    said.remove("role");
+    let rest = std::mem::take(said);
+    *said = Map::from_iter([("role".to_owned(), Value::from(role))].into_iter().chain(rest));
+    true
+}

@@ -1,0 +1,38 @@
+//! Records of a list that are messages in all but their role, and which role each had.
+
+use wb_message::Message;
+use wb_message::lost_role::Side;
+use wb_record::{Change, LostRole, Span};
+
+use super::fields::Fields;
+use super::message_list::{Record, Shape};
+
+/// The keys of a message beside its role, one of which each has.
+const BODIES: [&str; 5] = ["content", "tool_calls", "function_call", "tool_call_id", "tool_call_ids"];
+
+/// Returns whether a record that was read as none is a message in all but its role.
+pub(super) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
+    let Some(fields) = Fields::of(record) else { return false };
+    let says = BODIES.iter().any(|key| fields.place(key).is_some());
+    let is_read = |role| shape.read(&with_role(record, role)).is_ok_and(|it| !it.messages.is_empty());
+    says && fields.place("role").is_none() && ["user", "assistant"].into_iter().any(is_read)
+}
+
+/// Returns a record with a role, as [`LostRole::change`] writes it.
+fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
+    let lost = LostRole { record: Span::default(), line: 0, role: Some(role) };
+    match lost.change() {
+        Some(Change::Splice { new, .. }) => [&record[..1], &new.0, &record[1..]].concat(),
+        _ => record.to_vec(),
+    }
+}
+
+/// Returns who speaks in a record that was read; nobody in one without messages, and none of the two in a system text.
+pub(super) fn side_of(record: &Record) -> Option<Side> {
+    record.messages.iter().find_map(|message| match message {
+        Message::Assistant { .. } if message.calls().next().is_some() => Some(Side::Calls),
+        Message::Assistant { .. } => Some(Side::Model),
+        Message::User { .. } | Message::ToolResult { .. } => Some(Side::User),
+        _ => None,
+    })
+}
