@@ -33,7 +33,7 @@ pub(super) struct ChatShape {
     /// Adds what an agent's own fields say.
     pub(super) more: fn(&[u8], &mut Record),
     /// Reads a record of a role that is no speaker's.
-    pub(super) other: fn(Other<'_>) -> Record,
+    pub(super) other: fn(&Other<'_>) -> Record,
 }
 
 impl ChatShape {
@@ -60,12 +60,10 @@ impl Shape for ChatShape {
     }
 }
 
-/// What a record says whose role is no speaker's.
+/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON of a count.
 pub(super) struct Other<'a> {
     pub(super) role: &'a str,
-    /// Its content, where that is a text.
     pub(super) text: &'a str,
-    /// The JSON of a count.
     pub(super) token_count: &'a str,
 }
 
@@ -102,7 +100,7 @@ enum Body<'a> {
 }
 
 /// Reads a message; one of another role is none that a model sees.
-fn read(record: &[u8], other: fn(Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
+fn read(record: &[u8], other: fn(&Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
     let mut fields = Fields::default();
     if std::str::from_utf8(record).ok().and_then(|record| fields.read(record)).is_none() {
         // Tells what is wrong.
@@ -113,7 +111,7 @@ fn read(record: &[u8], other: fn(Other<'_>) -> Record) -> Result<Record, serde_j
         "assistant" => Message::assistant_blocks(fields.into_answer()),
         "tool" | "function" => fields.into_result(),
         role if SYSTEM_ROLES.contains(&role) => Message::custom(role.to_owned(), fields.body.into_content()),
-        role => return Ok(other(fields.other(role))),
+        role => return Ok(other(&fields.other(role))),
     };
     Ok(message.into())
 }
