@@ -374,19 +374,22 @@ enum Part<'a> {
 fn part(block: &Block) -> Part<'_> {
     match block {
         Block::Text { text } => Part::Text { text: text.into() },
-        Block::Thinking { text, signature } => match signature.as_deref().and_then(redacted_data) {
-            Some(data) => {
-                Part::Thinking { thinking: REDACTED, thinking_signature: Some(data.into()), redacted: true }
-            }
-            None => {
-                let signature = signature.as_deref().map(Cow::Borrowed);
-                Part::Thinking { thinking: text, thinking_signature: signature, redacted: false }
-            }
-        },
+        Block::Thinking { text, signature } => thinking(text, signature.as_deref()),
         Block::ToolCall { id, name, input } => Part::ToolCall { id, name, arguments: input },
         Block::Image { media_type, data_base64 } => Part::Image { data: data_base64, mime_type: media_type },
         Block::ToolResult { .. } | Block::Command { .. } => {
             Part::Text { text: serde_json::to_string(block).unwrap_or_default().into() }
         }
+    }
+}
+
+fn thinking<'a>(text: &'a str, signature: Option<&'a str>) -> Part<'a> {
+    let data = signature.and_then(redacted_data);
+    let redacted = data.is_some();
+    let thinking = if redacted { REDACTED } else { text };
+    Part::Thinking {
+        thinking,
+        thinking_signature: data.map(Cow::Owned).or(signature.map(Cow::Borrowed)),
+        redacted,
     }
 }
