@@ -25,7 +25,9 @@ pub(crate) fn lost_in_view(view: &View, parts: &dyn Parts, n_tools: usize) -> Ve
         let records = view.provenance.of(at).iter().filter_map(|place| parts.bytes(&place.record).ok());
         let records: Vec<Value> = records.filter_map(|it| serde_json::from_slice(&it).ok()).collect();
         let mut said = HashSet::new();
-        records.iter().for_each(|record| texts_in(record, &mut said));
+        for record in &records {
+            texts_in(record, &mut said);
+        }
         for made in made.into_iter().filter(|made| !said.iter().any(|said| said.contains(made.text))) {
             match made.kind {
                 None => n_notes += 1,
