@@ -1,27 +1,30 @@
 //! `wb convert`: a session or a request as another format has it.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use serde_json::Value;
 use wb_budget::Catalog;
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{Agent, View, newest};
-use wb_message::{Block, Message, Pairing};
+use wb_formats::{Agent, Outside, View, dialects_of, format_of, newest};
+use wb_message::{Block, Message};
 use wb_record::{Access, MemoryParts, Parts};
 
 use crate::args::Convert;
 use crate::clock;
 use crate::file_error::not_read;
+use crate::lost::{lost_in_lines, lost_in_request, lost_in_session, lost_in_view, lost_when_read};
 use crate::number::count;
 use crate::output_file::{check_target, write_whole};
 use crate::session::document;
 use crate::shell::Shell;
 use crate::show::report::written;
 use crate::style::DIM;
+
+/// What was written, what it does not hold, and what its provider would refuse.
+type Written = (Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>);
 
 /// The answer of `wb convert --json`.
 #[derive(Debug, Serialize)]
@@ -44,7 +47,11 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     }
     let document = shell.timed("reading", || document(&args.file, Access::Read))?;
     let read = newest(document.as_ref()).and_then(|name| document.view(&name));
-    let view = read.map_err(|error| not_read(&args.file, &error))?;
+    let mut view = read.map_err(|error| not_read(&args.file, &error))?;
+    let outside = Outside::of(document.as_ref())?;
+    let lost_before = lost_in_view(&view, document.parts(), outside.n_tools);
+    let n_messages = view.messages.len();
+    take_in(&mut view, outside.system);
     let (bytes, lost, violations) = match (args.to.agent(), args.to.dialect()) {
         (Some(agent), _) => session(shell, &view, agent)?,
         (None, Some(dialect)) => request(&view, dialect)?,
@@ -54,8 +61,8 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     let converted = Converted {
         file: args.file.display().to_string(),
         from: view.format,
-        messages: view.messages.len(),
-        lost,
+        messages: n_messages,
+        lost: lost.into_iter().chain(lost_before).collect(),
         violations,
         bytes: bytes.len(),
     };
@@ -81,6 +88,14 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     Ok(())
 }
 
+/// Puts the system text of a request before its messages.
+fn take_in(view: &mut View, system: Option<Message>) {
+    if let Some(system) = system {
+        view.messages.insert(0, system);
+        view.usage.iter_mut().for_each(|usage| usage.at += 1);
+    }
+}
+
 fn lines(view: &View) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     wb_formats::write_jsonl(&view.messages, &mut bytes)?;
@@ -88,126 +103,77 @@ fn lines(view: &View) -> io::Result<Vec<u8>> {
 }
 
 /// Writes the messages as a new session of an agent, which worked in the present folder.
-fn session(
-    shell: &Shell,
-    view: &View,
-    agent: Agent,
-) -> Result<(Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>)> {
+fn session(shell: &Shell, view: &View, agent: Agent) -> Result<Written> {
     let folder = shell.environment.working.as_deref().unwrap_or(Path::new("/"));
-    let set = agent.create(&view.messages, &folder.display().to_string(), &clock::stamp())?;
+    let messages = agent.dialect().map_or(Cow::Borrowed(&*view.messages), |it| without_foreign(view, it));
+    let set = agent.create(&messages, &folder.display().to_string(), &clock::stamp())?;
     let mut parts = MemoryParts::default();
     parts.commit(&set)?;
-    let encoded = agent.dialect().map(|dialect| Encoded::of_messages(&view.messages, dialect));
-    let lost = encoded.as_ref().map_or_else(|| lost_in_lines(view), |encoded| lost_in_request(view, encoded));
+    let bytes = parts.whole("")?;
+    let encoded = agent.dialect().map(|dialect| Encoded::of_messages(&messages, dialect));
+    let mut lost = encoded.as_ref().map_or_else(|| lost_in_lines(view), |it| lost_in_request(view, it));
+    lost.extend(lost_when_read(&messages, agent.format(), &bytes));
+    lost.extend(lost_in_session(&messages));
     // A session waits for its user, whom a request must have at its end.
-    let next = agent.dialect().map(|dialect| Encoded::next_request(&view.messages, dialect));
+    let next = agent.dialect().map(|dialect| Encoded::next_request(&messages, dialect));
     let violations = next.map_or_else(Vec::new, |next| next.validate());
-    Ok((parts.whole("")?, lost.into_iter().chain(lost_in_session(view)).collect(), violations))
-}
-
-/// Says what a new session of another agent does not hold beside that.
-fn lost_in_session(view: &View) -> Vec<String> {
-    let n_system = view.messages.iter().take_while(|message| wb_message::markers::is_pinned(message)).count();
-    let n_orphans = Pairing::of(&view.messages).orphans().len();
-    let system = count(n_system, "system text", "system texts") + ": the agent has its own";
-    let orphans = count(n_orphans, "result that answers no call", "results that answer no call");
-    [(n_system, system), (n_orphans, orphans)]
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(_, told)| told)
-        .collect()
-}
-
-/// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
-fn request(view: &View, dialect: Dialect) -> Result<(Vec<u8>, Vec<String>, Vec<wb_dialect::Violation>)> {
-    let mut encoded = Encoded::of_messages(&view.messages, dialect);
-    let maker = |dialect: &str| dialect.split('-').next().unwrap_or_default().to_owned();
-    let is_of_provider = |model: &&String| {
-        let known = Catalog::built_in().find(model);
-        known.is_some_and(|known| maker(&known.dialect) == maker(dialect.name()))
-    };
-    let model = view.model.as_ref().filter(is_of_provider);
-    if let (Some(model), Some(body)) = (model, encoded.body.as_object_mut()) {
-        body.insert("model".to_owned(), model.as_str().into());
-    }
-    let lost = lost_in_request(view, &encoded);
-    let violations = encoded.validate();
-    let mut bytes = serde_json::to_vec_pretty(&encoded.body)?;
-    bytes.push(b'\n');
     Ok((bytes, lost, violations))
 }
 
-/// Says what messages of our own do not hold.
-fn lost_in_lines(view: &View) -> Vec<String> {
-    let mut lost = Vec::new();
-    if view.format != "native" {
-        lost.push(
-            "records and fields that are no part of a message, such as ids, times of tools and settings"
-                .to_owned(),
-        );
+/// Encodes the messages as the body of a request, which asks for the session's model where the provider has it.
+fn request(view: &View, dialect: Dialect) -> Result<Written> {
+    let messages = without_foreign(view, dialect);
+    let mut encoded = Encoded::of_messages(&messages, dialect);
+    let model = view.model.as_ref().filter(|model| maker_of_model(model) == Some(maker(dialect.name())));
+    if let (Some(model), Some(body)) = (model, encoded.body.as_object_mut()) {
+        body.insert("model".to_owned(), model.as_str().into());
     }
-    if !view.usage.is_empty() {
-        lost.push(count(view.usage.len(), "count of a provider", "counts of providers"));
-    }
-    lost
+    let mut lost = lost_in_request(view, &encoded);
+    let violations = encoded.validate();
+    let mut bytes = serde_json::to_vec_pretty(&encoded.body)?;
+    bytes.push(b'\n');
+    lost.extend(lost_when_read(&messages, format_of(dialect), &bytes));
+    Ok((bytes, lost, violations))
 }
 
-/// Says what the body of a request does not hold.
-fn lost_in_request(view: &View, encoded: &Encoded) -> Vec<String> {
-    let blocks = || view.messages.iter().flat_map(Message::blocks);
-    let mut lost = lost_in_lines(view);
-    let n_thinking = blocks().filter(|block| matches!(block, Block::Thinking { .. })).count();
-    let n_kept = thinking_in(&encoded.body, encoded.dialect);
-    if n_thinking > n_kept {
-        lost.push(count(n_thinking - n_kept, "thought", "thoughts") + " that this provider has not signed");
+/// Returns the messages without reasoning that is known to be signed by another provider than that of a dialect.
+fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
+    let is_foreign = |at| signer(view, at).is_some_and(|signer| signer != maker(dialect.name()));
+    let foreign: Vec<bool> = (0..view.messages.len()).map(is_foreign).collect();
+    if !foreign.contains(&true) {
+        return Cow::Borrowed(&view.messages);
     }
-    let told = view.messages.iter().filter(|message| is_told_as_prompt(message)).count();
-    if told > 0 {
-        let what = count(told, "message that becomes a text", "messages that become texts");
-        lost.push(format!("the kind of {what} of the user: commands, digests, notes"));
+    let mut messages = view.messages.clone();
+    for (message, _) in messages.iter_mut().zip(foreign).filter(|(_, is_foreign)| *is_foreign) {
+        if let Message::Assistant { content, .. } = message {
+            content.retain(|block| !matches!(block, Block::Thinking { .. }));
+        }
     }
-    let ids: HashSet<&str> = view.messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
-    let mut known = HashSet::new();
-    texts_in(&encoded.body, &mut known);
-    let n_other = ids.difference(&known).count();
-    if n_other > 0 {
-        lost.push(
-            count(n_other, "id of a call", "ids of calls") + " in a shape that this provider does not take",
-        );
-    }
-    lost
+    Cow::Owned(messages)
 }
 
-fn is_told_as_prompt(message: &Message) -> bool {
-    use Message::{BashExecution, BranchSummary, CompactionSummary, Custom};
-    matches!(message, BashExecution { .. } | BranchSummary { .. } | CompactionSummary { .. } | Custom { .. })
-        && !wb_message::markers::is_pinned(message)
-}
-
-/// Counts the thoughts in the body of a request.
-fn thinking_in(body: &Value, dialect: Dialect) -> usize {
-    let is_thought = |value: &Value| match dialect {
-        Dialect::Anthropic => value["type"] == "thinking" || value["type"] == "redacted_thinking",
-        Dialect::OpenaiResponses => value["type"] == "reasoning",
-        Dialect::OpenaiChat => false,
-        Dialect::Gemini => value["thought"] == true,
-    };
-    let within = match body {
-        Value::Array(all) => all.iter().map(|value| thinking_in(value, dialect)).sum(),
-        Value::Object(members) => members.values().map(|value| thinking_in(value, dialect)).sum(),
-        _ => 0,
-    };
-    within + usize::from(body.is_object() && is_thought(body))
-}
-
-/// Collects all texts in a value.
-fn texts_in<'a>(value: &'a Value, out: &mut HashSet<&'a str>) {
-    match value {
-        Value::String(text) => _ = out.insert(text),
-        Value::Array(all) => all.iter().for_each(|value| texts_in(value, out)),
-        Value::Object(members) => members.values().for_each(|value| texts_in(value, out)),
-        _ => {}
+/// Returns who signed the reasoning of an answer, by the session's format or by the model that answered.
+fn signer(view: &View, at: usize) -> Option<&'static str> {
+    let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
+    match dialects_of(view.format) {
+        _ if !thinks => None,
+        // Whoever takes what Chat Completions are may be asked for any model.
+        [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),
+        _ => {
+            let answer =
+                view.usage.iter().find(|usage| usage.at == at).and_then(|usage| usage.model.as_ref());
+            answer.or(view.model.as_ref()).and_then(|model| maker_of_model(model))
+        }
     }
+}
+
+fn maker_of_model(model: &str) -> Option<&'static str> {
+    Catalog::built_in().find(model).map(|known| maker(&known.dialect))
+}
+
+/// Returns the maker that a dialect is named after.
+fn maker(dialect: &str) -> &str {
+    dialect.split('-').next().unwrap_or_default()
 }
 
 fn tell(shell: &Shell, converted: &Converted, args: &Convert) {
@@ -222,34 +188,4 @@ fn tell(shell: &Shell, converted: &Converted, args: &Convert) {
         }
         Ok(())
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use wb_message::ToolVocabulary;
-
-    use super::*;
-
-    fn lost(messages: Vec<Message>, dialect: Dialect) -> String {
-        let mut view = View::new("native", ToolVocabulary::BASIC);
-        view.messages = messages;
-        lost_in_request(&view, &Encoded::of_messages(&view.messages, dialect)).join("; ")
-    }
-
-    #[test]
-    fn what_a_request_does_not_hold_is_listed() {
-        let thought = Block::Thinking { text: "Hm.".into(), signature: None };
-        let call = Block::call("a|b", "ls", json!({}));
-        let messages = vec![
-            Message::user("Look."),
-            Message::assistant_blocks(vec![thought, call]),
-            Message::tool_result("a|b", "ls", "x"),
-            Message::CompactionSummary { summary: "They looked.".into(), tokens_before: 9 },
-        ];
-        let chat = lost(messages.clone(), Dialect::OpenaiChat);
-        assert!(chat.contains("1 thought that") && chat.contains("1 message that becomes"), "{chat}");
-        assert!(lost(messages, Dialect::Anthropic).contains("1 id of a call in a shape"));
-        assert_eq!(lost(vec![Message::user("Look.")], Dialect::Gemini), "");
-    }
 }

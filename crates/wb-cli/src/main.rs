@@ -48,6 +48,7 @@ mod compare;
 mod audit;
 mod validate;
 mod repair;
+mod lost;
 mod convert;
 mod formats;
 mod doctor;

@@ -30,6 +30,7 @@
 mod dialect;
 mod arguments;
 mod call_ids;
+mod signature;
 mod piece;
 mod encode;
 mod place;

@@ -2,6 +2,12 @@
 
 use wb_dialect::{Dialect, Encoded, Violation};
 use wb_message::Message;
+use wb_record::Format;
+
+use crate::formats::anthropic_messages::AnthropicMessages;
+use crate::formats::gemini_contents::GeminiContents;
+use crate::formats::openai_chat::OpenaiChat;
+use crate::formats::openai_responses::OpenaiResponses;
 
 /// Returns the dialects in which an agent sends its sessions, or sessions of its format are sent, by the name of the format:
 /// all where it asks several providers.
@@ -17,6 +23,16 @@ pub fn dialects_of(format: &str) -> &'static [Dialect] {
         | "kimi-code" => &[Dialect::OpenaiChat],
         "gemini-cli" | "gemini-contents" => &[Dialect::Gemini],
         _ => &Dialect::ALL,
+    }
+}
+
+/// Returns the format that the requests of a dialect have.
+pub fn format_of(dialect: Dialect) -> &'static dyn Format {
+    match dialect {
+        Dialect::Anthropic => &AnthropicMessages,
+        Dialect::OpenaiChat => &OpenaiChat,
+        Dialect::OpenaiResponses => &OpenaiResponses,
+        Dialect::Gemini => &GeminiContents,
     }
 }
 

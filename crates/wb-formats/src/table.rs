@@ -8,9 +8,10 @@ use crate::detect::FORMATS;
 
 /// What the page says of new sessions.
 const NEW_SESSIONS: &str = "
-`wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any format. Texts, calls, results,
-failures and their order are there again when `wb` opens it; system texts and counts are not, nor, but for pi, thoughts that the provider did not sign. No
-agent was asked yet whether it goes on with one. There is none for opencode, whose sessions are rows of a database that it makes itself, nor for agents
+`wb convert FILE --to claude-code|codex|pi` writes a new session of one of these agents from the messages of any format. Texts, calls, results
+and their order are there again when `wb` opens it, and so are marks of failures, but in Codex, where only the text of a result tells one. System texts,
+definitions of tools and counts are not, nor, but for pi, thoughts that the provider did not sign. `wb convert` says before it writes what gets lost, with
+counts. No agent was asked yet whether it goes on with one. There is none for opencode, whose sessions are rows of a database that it makes itself, nor for agents
 of which only the reading is known.
 ";
 

@@ -76,6 +76,12 @@ impl Block {
         Self::Image { media_type: media_type.into(), data_base64: data_base64.into() }
     }
 
+    /// Builds reasoning of Anthropic that only the provider can read: its signature is the whole block that is sent back.
+    pub fn redacted_thinking(data: impl AsRef<str>) -> Self {
+        let whole = serde_json::json!({ "type": REDACTED_THINKING, "data": data.as_ref() });
+        Self::Thinking { text: String::new(), signature: Some(whole.to_string()) }
+    }
+
     /// Returns the text of a text block, nothing for the other kinds.
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -87,6 +93,18 @@ impl Block {
     /// Returns whether this block answers a tool call.
     pub fn is_tool_result(&self) -> bool {
         matches!(self, Self::ToolResult { .. })
+    }
+}
+
+/// What Anthropic calls reasoning that only it can read.
+const REDACTED_THINKING: &str = "redacted_thinking";
+
+/// Returns what a signature holds that is a whole block of reasoning that only its provider can read.
+pub fn redacted_data(signature: &str) -> Option<String> {
+    let mut whole: Value = serde_json::from_str(signature).ok().filter(|_| signature.starts_with('{'))?;
+    match (whole["type"] == REDACTED_THINKING, whole["data"].take()) {
+        (true, Value::String(data)) => Some(data),
+        _ => None,
     }
 }
 
@@ -135,5 +153,23 @@ fn shown_block(item: &Value) -> Option<Block> {
             Some(Block::image(of(["mediaType", "media_type", "mimeType"]).unwrap_or_default(), data))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_the_provider_can_read_is_given_back_as_it_came() {
+        let Block::Thinking { text, signature: Some(signature) } = Block::redacted_thinking("a\"b+/=") else {
+            panic!("no signature")
+        };
+        assert_eq!((text.as_str(), redacted_data(&signature).as_deref()), ("", Some("a\"b+/=")));
+        for other in
+            ["gAAAA", "{", "[]", r#"{"type":"reasoning","data":"a"}"#, r#"{"type":"redacted_thinking"}"#]
+        {
+            assert_eq!(redacted_data(other), None, "{other}");
+        }
     }
 }

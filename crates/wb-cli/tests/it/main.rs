@@ -26,6 +26,7 @@ mod as_planned;
 mod audit;
 mod validate;
 mod validity;
+mod convert;
 mod repair;
 mod doctor;
 mod install;

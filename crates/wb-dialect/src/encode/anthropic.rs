@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, is_of_openai, with_tools};
+use super::common::{Entry, with_tools};
 use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said, results_first};
+use crate::signature::anthropic_block;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "input_schema": parameters });
@@ -55,11 +56,7 @@ fn in_order<'r, 'a>(round: &'r Round<'a>) -> impl Iterator<Item = &'r Piece<'a>>
 fn part(said: &Said<'_>) -> Option<Value> {
     Some(match said {
         Said::Text(text) => json!({ "type": "text", "text": text }),
-        Said::Thinking { text, signature } => {
-            let signature =
-                signature.filter(|signature| !signature.is_empty() && !is_of_openai(signature))?;
-            json!({ "type": "thinking", "thinking": text, "signature": signature })
-        }
+        Said::Thinking { text, signature } => return anthropic_block(text, (*signature)?),
         Said::Call { id, name, input } => {
             let id = call_id(id, Dialect::Anthropic);
             json!({ "type": "tool_use", "id": id, "name": name, "input": as_object(input) })

@@ -45,8 +45,3 @@ pub(super) fn images(content: &[Block]) -> impl Iterator<Item = (&str, &str)> {
 pub(super) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
-
-/// Returns whether a signature is one of `OpenAI`: reasoning that is encrypted, or a whole item.
-pub(super) fn is_of_openai(signature: &str) -> bool {
-    signature.starts_with("gAAAA") || signature.starts_with('{')
-}

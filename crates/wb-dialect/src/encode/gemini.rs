@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, images, is_of_openai, result_text, with_tools};
+use super::common::{Entry, images, result_text, with_tools};
 use crate::arguments::as_object;
 use crate::piece::{Piece, Round, Said, results_first};
+use crate::signature::is_of_gemini;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "parametersJsonSchema": parameters });
@@ -38,13 +39,19 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     contents.into_iter().map(|(role, parts, from): (_, Vec<Value>, _)| entry((role, parts, from))).collect()
 }
 
-/// Returns the parts of a round. A signature belongs to the part behind it; pictures of results follow all results.
+/// Returns the parts of a round. A signed thought is a part of its own; a signature alone belongs to the part behind it,
+/// or to an empty one. Pictures of results follow all results.
 fn parts<'a>(round: &Round<'a>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(Value, usize)> {
     let (mut parts, mut pictures) = (Vec::new(), Vec::new());
     let mut signature = None;
     for piece in results_first(round) {
-        if let Said::Thinking { signature: new, .. } = piece.said {
-            signature = new.filter(|new| round.is_model && is_base64(new) && !is_of_openai(new));
+        if let Said::Thinking { text, signature: new } = piece.said {
+            let Some(new) = new.filter(|new| round.is_model && is_of_gemini(new)) else { continue };
+            if text.is_empty() {
+                parts.extend(signature.replace((new, piece.from)).map(unattached));
+            } else {
+                parts.push((json!({ "text": text, "thought": true, "thoughtSignature": new }), piece.from));
+            }
             continue;
         }
         if let Said::Call { id, name, .. } = piece.said {
@@ -56,13 +63,19 @@ fn parts<'a>(round: &Round<'a>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(V
             parts.append(&mut pictures);
         }
         let Some(mut part) = part(piece, names) else { continue };
-        if let Some(signature) = signature.take() {
+        if let Some((signature, _)) = signature.take() {
             part["thoughtSignature"] = signature.into();
         }
         parts.push((part, piece.from));
     }
+    parts.extend(signature.map(unattached));
     parts.append(&mut pictures);
     parts
+}
+
+/// Returns a signature with no part behind it.
+fn unattached((signature, from): (&str, usize)) -> (Value, usize) {
+    (json!({ "text": "", "thoughtSignature": signature }), from)
 }
 
 fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
@@ -83,14 +96,6 @@ fn part(piece: &Piece<'_>, names: &HashMap<&str, &str>) -> Option<Value> {
 fn response(content: &[Block], is_error: bool) -> Value {
     let key = if is_error { "error" } else { "output" };
     json!({ key: result_text(content) })
-}
-
-/// Returns whether a signature is bytes in base64, as those of Gemini are.
-fn is_base64(signature: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
-    let digits = signature.trim_end_matches('=');
-    let n_padding = signature.len() - digits.len();
-    !digits.is_empty() && n_padding <= 2 && signature.len().is_multiple_of(4) && digits.bytes().all(is_digit)
 }
 
 fn image(media_type: &str, data: &str) -> Value {

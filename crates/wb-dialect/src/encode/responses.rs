@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use wb_message::{Block, ToolDescriptor};
 
 use super::Body;
-use super::common::{Entry, data_url, is_of_openai, result_text, with_tools};
+use super::common::{Entry, data_url, result_text, with_tools};
 use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said};
+use crate::signature::is_of_openai;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "type": "function", "name": name, "description": description, "parameters": parameters });

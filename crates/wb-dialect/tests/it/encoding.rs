@@ -105,7 +105,7 @@ fn responses_gets_items_in_order_with_its_own_reasoning() {
 }
 
 #[test]
-fn gemini_gets_as_many_responses_as_calls_and_the_signature_at_the_first_call() {
+fn gemini_gets_as_many_responses_as_calls_and_a_signed_thought_as_it_stands() {
     let body = encode(&conversation("Eu8="), Dialect::Gemini);
     let read = json!({ "id": "c1", "name": "read", "args": { "path": "a.rs" } });
     let patch = json!({ "id": "c2", "name": "patch", "args": { "input": "*** Begin" } });
@@ -116,7 +116,8 @@ fn gemini_gets_as_many_responses_as_calls_and_the_signature_at_the_first_call() 
         json!([
             { "role": "user", "parts": [{ "text": "Fix it." }] },
             { "role": "model", "parts": [
-                { "functionCall": read, "thoughtSignature": "Eu8=" }, { "functionCall": patch }
+                { "text": "Look.", "thought": true, "thoughtSignature": "Eu8=" },
+                { "functionCall": read }, { "functionCall": patch }
             ] },
             { "role": "user", "parts": [
                 response("c1", "read", "fn a() {}"), response("c2", "patch", ""), { "text": "Quick!" }
@@ -127,12 +128,51 @@ fn gemini_gets_as_many_responses_as_calls_and_the_signature_at_the_first_call() 
 }
 
 #[test]
+fn a_signature_of_gemini_without_a_thought_belongs_to_the_part_behind_it() {
+    let calls = vec![
+        thinking("", "AAAA"),
+        Block::call("c1", "read", json!({})),
+        Block::call("c2", "read", json!({})),
+        thinking("", "BBBB"),
+        thinking("", "CCCC"),
+    ];
+    let encoded = Encoded::of_messages(&[Message::assistant_blocks(calls)], Dialect::Gemini);
+    let call = |id: &str| json!({ "id": id, "name": "read", "args": {} });
+    assert_eq!(
+        encoded.body["contents"][0]["parts"],
+        json!([
+            { "functionCall": call("c1"), "thoughtSignature": "AAAA" },
+            { "functionCall": call("c2") },
+            { "text": "", "thoughtSignature": "BBBB" },
+            { "text": "", "thoughtSignature": "CCCC" }
+        ])
+    );
+}
+
+#[test]
+fn reasoning_that_only_anthropic_can_read_goes_back_whole_and_nowhere_else() {
+    let messages =
+        [Message::assistant_blocks(vec![Block::redacted_thinking("b3BhcXVl"), Block::text("Done.")])];
+    let [anthropic, others @ ..] = Dialect::ALL.map(|dialect| Encoded::of_messages(&messages, dialect).body);
+    let redacted = json!({ "type": "redacted_thinking", "data": "b3BhcXVl" });
+    assert_eq!(anthropic["messages"][0]["content"], json!([redacted, { "type": "text", "text": "Done." }]));
+    for other in others.map(|other| other.to_string()) {
+        assert!(
+            other.contains("Done.") && !other.contains("b3BhcXVl") && !other.contains("redacted"),
+            "{other}"
+        );
+    }
+}
+
+#[test]
 fn reasoning_of_another_provider_is_left_out() {
     let has =
         |signature: &str, dialect| encode(&conversation(signature), dialect).to_string().contains(signature);
     let by_dialect = |signature| Dialect::ALL.map(|dialect| has(signature, dialect));
     assert_eq!(by_dialect("Eu8="), [true, false, false, true]);
     assert_eq!(by_dialect("gAAAAB"), [false, false, true, false]);
+    assert_eq!(by_dialect("EqoBCkgIARABGAIi"), [true, false, false, false], "Anthropic");
+    assert_eq!(by_dialect("EuYBCuMBAb4+9vth"), [false, false, false, true], "Gemini");
 }
 
 #[test]

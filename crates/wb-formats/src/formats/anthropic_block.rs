@@ -12,9 +12,6 @@ use wb_record::json::elements;
 use super::json_text::{compact, input, text};
 use super::loose::{Flag, Text};
 
-/// Stands for reasoning that only the provider can read.
-const REDACTED_THINKING: &str = "[redacted thinking]";
-
 /// A part of a user line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
@@ -103,6 +100,8 @@ struct Fields<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
     source: Option<Source<'a>>,
 }
 
@@ -126,7 +125,7 @@ impl Fields<'_> {
                 let text = read(self.thinking).unwrap_or_default();
                 Some(Block::Thinking { text, signature: read(self.signature) })
             }
-            "redacted_thinking" => Some(Block::text(REDACTED_THINKING)),
+            "redacted_thinking" => read(self.data).map(Block::redacted_thinking),
             "tool_use" => {
                 let input = self.input.map(|json| input(json.get())).unwrap_or_default();
                 Some(Block::ToolCall { id: self.id.into_string(), name: self.name.into_string(), input })

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use wb_message::block::redacted_data;
 use wb_message::{Block, Content, Message};
 use wb_record::Stamp;
 use wb_record::json::{elements, get, set, text};
@@ -134,9 +135,10 @@ fn block(block: &Block) -> Result<Value, String> {
         Block::Image { media_type, data_base64: data } => {
             json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": data } })
         }
-        Block::Thinking { text, signature: Some(signature) } => {
-            json!({ "type": "thinking", "thinking": text, "signature": signature })
-        }
+        Block::Thinking { text, signature: Some(signature) } => match redacted_data(signature) {
+            Some(data) => json!({ "type": "redacted_thinking", "data": data }),
+            None => json!({ "type": "thinking", "thinking": text, "signature": signature }),
+        },
         Block::ToolCall { id, name, input } => {
             let input = if input.is_object() { input.clone() } else { json!({ "input": input }) };
             json!({ "type": "tool_use", "id": id, "name": name, "input": input })

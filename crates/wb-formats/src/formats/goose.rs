@@ -211,9 +211,7 @@ fn part(mut part: Value) -> Option<Part> {
             text: text(&mut part, "thinking"),
             signature: take_text(&mut part, "signature"),
         },
-        "redactedThinking" => {
-            Block::Thinking { text: String::new(), signature: take_text(&mut part, "data") }
-        }
+        "redactedThinking" => Block::redacted_thinking(text(&mut part, "data")),
         "toolRequest" | "frontendToolRequest" => call(part),
         "toolResponse" => return Some(result(part)),
         kind if SILENT_KINDS.contains(&kind) => return None,

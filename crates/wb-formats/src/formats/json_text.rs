@@ -57,7 +57,7 @@ pub(super) fn arguments(json: &str) -> Value {
 }
 
 /// Returns a document without a byte order mark and blanks before it, and how many bytes those take.
-pub(super) fn body_of(text: &[u8]) -> (usize, &[u8]) {
+pub(crate) fn body_of(text: &[u8]) -> (usize, &[u8]) {
     let body = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii_start();
     (text.len() - body.len(), body)
 }

@@ -7,7 +7,7 @@ mod draft;
 mod records;
 mod gemini_part;
 mod loose;
-mod json_text;
+pub(crate) mod json_text;
 mod picture;
 pub(crate) mod content_value;
 mod responses_item;

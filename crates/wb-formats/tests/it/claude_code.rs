@@ -42,6 +42,7 @@ fn odd_lines_and_blocks_hide_nothing_else() {
     let view = opened("claude-code/odd.jsonl").1;
     let notes: Vec<String> = view.notes.iter().map(ToString::to_string).collect();
     assert_snapshot!(format!("{}{}", outline(&view.messages), notes.join("\n")));
+    assert_eq!(view.messages[1].blocks()[0], Block::redacted_thinking("b3BhcXVl"));
     let Block::ToolCall { input, .. } = &view.messages[3].blocks()[0] else { panic!("no call") };
     assert!(input.as_str().unwrap().starts_with("{\"path\":[[["));
     assert_eq!(view.messages[4].blocks()[1], Block::text(r#"{"type":"sound","hz":440}"#));

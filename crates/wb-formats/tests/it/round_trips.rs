@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::Agent;
+use wb_formats::{Agent, format_of};
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message, Pairing};
 use wb_record::{MemoryParts, Parts, Stamp};
@@ -129,16 +129,6 @@ fn call(block: &Block) -> Option<(String, Value)> {
     Some((name.clone(), input))
 }
 
-/// The name of the format that a dialect is read as.
-fn format_of(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Anthropic => "anthropic-messages",
-        Dialect::OpenaiChat => "openai-chat",
-        Dialect::OpenaiResponses => "openai-responses",
-        Dialect::Gemini => "gemini-contents",
-    }
-}
-
 /// Returns the messages behind the system text, which stands in a member of its own.
 fn behind_system(messages: &[Message]) -> &[Message] {
     let is_system = |message: &&Message| {
@@ -167,7 +157,7 @@ fn is_of_both(body: &Value, format: &str) -> bool {
 fn difference(messages: &[Message], dialect: Dialect) -> Option<String> {
     let body = request(messages, dialect);
     let again = match open(body.to_string().as_bytes()) {
-        Ok(again) if again.format != format_of(dialect) && !is_of_both(&body, again.format) => {
+        Ok(again) if again.format != format_of(dialect).name() && !is_of_both(&body, again.format) => {
             return Some(format!("read as {}", again.format));
         }
         Ok(again) => again.messages,

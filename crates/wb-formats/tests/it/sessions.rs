@@ -46,7 +46,7 @@ fn block_size(block: &Block) -> usize {
 
 /// Returns whether a text of ours names what is no text.
 fn stands_for_bytes(text: &str) -> bool {
-    text.starts_with("[document: ") || text == "[redacted thinking]"
+    text.starts_with("[document: ")
 }
 
 /// Returns the rows of the table for a format by file. Each of these files is known to be there; a file that came later

@@ -10,6 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use wb_budget::Usage;
+use wb_message::block::redacted_data;
 use wb_message::{Block, Content, Message};
 
 use super::timestamp::iso_ms;
@@ -342,6 +343,9 @@ fn parts<S: Serializer>(blocks: &[Block], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(blocks.iter().map(part))
 }
 
+/// What pi shows of reasoning that only the provider can read.
+const REDACTED: &str = "[Reasoning redacted]";
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Part<'a> {
@@ -351,7 +355,9 @@ enum Part<'a> {
     Thinking {
         thinking: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        thinking_signature: Option<&'a str>,
+        thinking_signature: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Not::not")]
+        redacted: bool,
     },
     ToolCall {
         id: &'a str,
@@ -368,13 +374,22 @@ enum Part<'a> {
 fn part(block: &Block) -> Part<'_> {
     match block {
         Block::Text { text } => Part::Text { text: text.into() },
-        Block::Thinking { text, signature } => {
-            Part::Thinking { thinking: text, thinking_signature: signature.as_deref() }
-        }
+        Block::Thinking { text, signature } => thinking(text, signature.as_deref()),
         Block::ToolCall { id, name, input } => Part::ToolCall { id, name, arguments: input },
         Block::Image { media_type, data_base64 } => Part::Image { data: data_base64, mime_type: media_type },
         Block::ToolResult { .. } | Block::Command { .. } => {
             Part::Text { text: serde_json::to_string(block).unwrap_or_default().into() }
         }
+    }
+}
+
+fn thinking<'a>(text: &'a str, signature: Option<&'a str>) -> Part<'a> {
+    let data = signature.and_then(redacted_data);
+    let redacted = data.is_some();
+    let thinking = if redacted { REDACTED } else { text };
+    Part::Thinking {
+        thinking,
+        thinking_signature: data.map(Cow::Owned).or(signature.map(Cow::Borrowed)),
+        redacted,
     }
 }

@@ -198,9 +198,12 @@ fn block(mut members: Vec<(Key<'_>, Value)>) -> Block {
     let kind = take("type");
     let block = match kind.as_ref().and_then(Value::as_str).unwrap_or_default() {
         "text" => take("text").and_then(into_text).map(Block::text),
-        "thinking" => take("thinking").map(|text| Block::Thinking {
-            text: into_text(text).unwrap_or_default(),
-            signature: take("thinkingSignature").and_then(into_text),
+        "thinking" => take("thinking").map(|text| {
+            let signature = take("thinkingSignature").and_then(into_text);
+            match (take("redacted"), signature) {
+                (Some(Value::Bool(true)), Some(data)) => Block::redacted_thinking(data),
+                (_, signature) => Block::Thinking { text: into_text(text).unwrap_or_default(), signature },
+            }
         }),
         "image" => take("data")
             .and_then(into_text)

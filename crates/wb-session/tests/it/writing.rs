@@ -401,3 +401,18 @@ fn an_entry_is_refused_only_if_it_could_not_be_read_again() {
     assert!(n_refused > 6);
     assert!(opened(&written(&session)).notes().is_empty());
 }
+
+#[test]
+fn reasoning_that_only_the_provider_can_read_is_written_as_pi_does_and_read_again() {
+    let begin = NewSession { id: "s".into(), ..NewSession::default() };
+    let mut session = Session::create(Box::new(MemoryStore::default()), &begin, IdSource::new(1)).unwrap();
+    let message = Message::assistant_blocks(vec![Block::redacted_thinking("b3A="), Block::text("Done.")]);
+    let kind = EntryKind::Message(Logged { message: message.clone(), request: None, is_excluded: false });
+    session.append(&kind, 0).unwrap();
+    let bytes = written(&session);
+    let part =
+        r#"{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"b3A=","redacted":true}"#;
+    assert!(String::from_utf8_lossy(&bytes).contains(part), "{}", String::from_utf8_lossy(&bytes));
+    let again = opened(&bytes);
+    assert_eq!(again.context(again.leaf()).unwrap().messages[0].blocks(), message.blocks());
+}

@@ -41,7 +41,7 @@ use super::log::line_of;
 /// * Attachments with a text are custom messages of their type, what the host says in the user's place is one of
 ///   type `meta`, what the user typed while the model worked is a user message. Messages that only report a
 ///   failed request are left out.
-/// * Documents and redacted thinking are texts that name them.
+/// * Documents are texts that name them.
 /// * What is written is appended, as the host does when it compacts: the line of the compaction, the digest, and the
 ///   rest by reference to the lines that are there. Cleared and shortened results, with everything before them, are
 ///   copied. An export is read only.

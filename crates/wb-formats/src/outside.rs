@@ -1,0 +1,98 @@
+//! What a request has in members of its own, outside of its messages: the system text and the tools.
+
+use std::io;
+
+use serde_json::Value;
+use wb_message::{Block, Content, Message};
+use wb_record::Document;
+
+use crate::formats::json_text::body_of;
+
+/// What a request says outside of its messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outside {
+    /// The system text, as a list of messages has it that holds one.
+    pub system: Option<Message>,
+    /// How many tools are defined.
+    pub n_tools: usize,
+}
+
+impl Outside {
+    /// Returns what a document says outside of its messages: nothing where it is no request.
+    ///
+    /// # Errors
+    /// The document cannot be read.
+    pub fn of(document: &dyn Document) -> io::Result<Self> {
+        let keys: &[&str] = match document.format().name() {
+            "anthropic-messages" => &["system"],
+            "openai-responses" => &["instructions"],
+            "gemini-contents" => &["systemInstruction", "system_instruction"],
+            "openai-chat" => &[],
+            _ => return Ok(Self::default()),
+        };
+        let whole = document.parts().whole("")?;
+        let body: Value = serde_json::from_slice(body_of(&whole).1).unwrap_or_default();
+        let system = keys.iter().find_map(|key| system_text(body.get(key)?));
+        let tools = ["tools", "functions"].iter().filter_map(|key| body.get(key)?.as_array()).flatten();
+        Ok(Self { system, n_tools: tools.map(n_tools).sum() })
+    }
+}
+
+/// Reads a system text: a string, or texts in a list or under `parts`.
+fn system_text(member: &Value) -> Option<Message> {
+    let text = |part: &Value| part.as_str().or_else(|| part["text"].as_str()).map(Block::text);
+    let content: Content = match member.get("parts").unwrap_or(member) {
+        Value::String(text) => text.as_str().into(),
+        Value::Array(parts) => parts.iter().filter_map(text).collect::<Vec<_>>().into(),
+        part => vec![text(part)?].into(),
+    };
+    let says_nothing = content.texts().all(|text| text.trim().is_empty());
+    (!says_nothing).then(|| Message::custom("system", content))
+}
+
+/// Counts the tools in one of a list; Gemini has several in one.
+fn n_tools(tool: &Value) -> usize {
+    let declared = ["functionDeclarations", "function_declarations"].iter().find_map(|key| tool.get(key));
+    declared.and_then(Value::as_array).map_or(1, Vec::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wb_record::MemoryParts;
+
+    use super::*;
+
+    fn outside(body: &Value) -> (Option<String>, usize) {
+        let document = crate::open(Box::new(MemoryParts::of(body.to_string()))).unwrap();
+        let Outside { system, n_tools } = Outside::of(document.as_ref()).unwrap();
+        let text = |it: Message| match it {
+            Message::Custom { content, .. } => content.texts().collect::<Vec<_>>().join("|"),
+            other => panic!("{other:?}"),
+        };
+        (system.map(text), n_tools)
+    }
+
+    #[test]
+    fn each_provider_has_its_member_for_the_system_text() {
+        let said = json!([{ "role": "user", "content": "hi" }]);
+        let anthropic =
+            |system: Value| outside(&json!({ "system": system, "messages": said, "tools": [{}, {}] }));
+        assert_eq!(anthropic(json!("S.")), (Some("S.".into()), 2));
+        let parts = json!([{ "type": "text", "text": "S." }, { "type": "text", "text": "T." }]);
+        assert_eq!(anthropic(parts), (Some("S.|T.".into()), 2));
+        assert_eq!(anthropic(json!(" ")), (None, 2));
+        let item = json!([{ "type": "message", "role": "user", "content": "hi" }]);
+        assert_eq!(
+            outside(&json!({ "model": "m", "instructions": "S.", "input": item })),
+            (Some("S.".into()), 0)
+        );
+        let contents = json!([{ "role": "user", "parts": [{ "text": "hi" }] }]);
+        let tools = json!([{ "functionDeclarations": [{}, {}, {}] }]);
+        let system = json!({ "parts": [{ "text": "S." }] });
+        let gemini = json!({ "systemInstruction": system, "contents": contents, "tools": tools });
+        assert_eq!(outside(&gemini), (Some("S.".into()), 3));
+        let chat = json!([{ "role": "system", "content": "S." }, { "role": "user", "content": "hi" }]);
+        assert_eq!(outside(&json!({ "model": "m", "messages": chat, "tools": [{}] })), (None, 1));
+    }
+}
