@@ -63,7 +63,7 @@ fn a_document_that_is_not_utf8_is_refused_with_the_line() {
         for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
             let mut bytes = bytes.to_vec();
             bytes[at] = 0xFF;
-            let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            let line = bytes[..at].split(|byte| *byte == b'\n').count();
             match open(&bytes) {
                 Err(FormatError::NotUtf8 { line: told, .. }) => {
                     assert_eq!(told, line, "{name} at {at}");
