@@ -1,7 +1,7 @@
 //! What was passed over or changed while a session was read.
 
 use std::fmt;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 /// Something that was passed over or changed while reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Note {
     IgnoredLines {
         /// How many.
         n: usize,
+        /// The line of the first, counted from 1; nothing where it is not known.
+        line: Option<NonZeroUsize>,
     },
     /// Lines that stand in the file twice were read once.
     RepeatedLines {
@@ -107,7 +109,10 @@ impl fmt::Display for Note {
             Self::LostRoles { n, line } => {
                 write!(f, "messages without a role left out: {n}, the first is line {line}")
             }
-            Self::IgnoredLines { n } => write!(f, "lines ignored: {n}"),
+            Self::IgnoredLines { n, line: None } => write!(f, "lines ignored: {n}"),
+            Self::IgnoredLines { n, line: Some(line) } => {
+                write!(f, "lines ignored: {n}, the first is line {line}")
+            }
             Self::RepeatedLines { n } => write!(f, "repeated lines skipped: {n}"),
             Self::RepeatedResults { n } => write!(f, "repeated tool results skipped: {n}"),
             Self::OrphanResults { n } => write!(f, "tool results without their call left out: {n}"),

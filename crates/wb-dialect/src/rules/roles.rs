@@ -1,6 +1,6 @@
 //! Messages that do not say who speaks.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use wb_message::lost_role::{Side, role_of};
 
 use super::Finding;
@@ -44,6 +44,8 @@ pub(super) fn give(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let Some((role, said)) = role.zip(said) else { return false };
     said.remove("role");
     let rest = std::mem::take(said);
-    *said = Map::from_iter([("role".to_owned(), Value::from(role))].into_iter().chain(rest));
+    // It stands first, as others write it.
+    said.insert("role".to_owned(), role.into());
+    said.extend(rest);
     true
 }

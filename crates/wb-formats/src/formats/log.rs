@@ -36,7 +36,7 @@ impl LogEnd {
             match Fields::with_inner(line.bytes, inner) {
                 Some(fields) => take(&mut end.passed, &fields, line),
                 None if line.is_truncated() => end.truncated = Some(line.number),
-                None if is_json(line.bytes) => end.passed.n_ignored += 1,
+                None if is_json(line.bytes) => end.passed.ignored(line.number),
                 None => end.passed.unreadable(line.number),
             }
         }

@@ -1,11 +1,15 @@
 //! Lines that were passed over while a log was read, and the notes about them.
 
+use std::num::NonZeroUsize;
+
 use wb_record::Note;
 
 /// What was passed over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
-    pub(crate) n_ignored: usize,
+    n_ignored: usize,
+    /// The line of the first that was ignored; nothing where it is not known.
+    first_ignored: Option<NonZeroUsize>,
     pub(crate) n_abandoned: usize,
     /// Results without their call.
     pub(crate) n_orphans: usize,
@@ -23,6 +27,17 @@ impl Passed {
         self.n_unreadable += 1;
     }
 
+    /// Counts a line that says nothing of a known kind.
+    pub(crate) fn ignored(&mut self, line: usize) {
+        self.n_ignored += 1;
+        self.first_ignored = self.first_ignored.or(NonZeroUsize::new(line));
+    }
+
+    /// Counts more lines, of which no number is known.
+    pub(crate) fn ignored_more(&mut self, n: usize) {
+        self.n_ignored += n;
+    }
+
     /// Returns notes of what was passed over here or there.
     pub(crate) fn notes(mut self, other: Self) -> Vec<Note> {
         for _ in 0..other.n_unreadable {
@@ -30,13 +45,14 @@ impl Passed {
         }
         let (n_ignored, n_abandoned) =
             (self.n_ignored + other.n_ignored, self.n_abandoned + other.n_abandoned);
+        let line = self.first_ignored.or(other.first_ignored);
         let n_orphans = self.n_orphans + other.n_orphans;
         let notes = [
             (
                 self.n_unreadable,
                 Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable },
             ),
-            (n_ignored, Note::IgnoredLines { n: n_ignored }),
+            (n_ignored, Note::IgnoredLines { n: n_ignored, line }),
             (n_orphans, Note::OrphanResults { n: n_orphans }),
             (n_abandoned, Note::AbandonedLines { n: n_abandoned }),
         ];

@@ -63,7 +63,7 @@ fn a_document_that_is_not_utf8_is_refused_with_the_line() {
         for at in (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphabetic()) {
             let mut bytes = bytes.to_vec();
             bytes[at] = 0xFF;
-            let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            let line = bytes[..at].split(|byte| *byte == b'\n').count();
             match open(&bytes) {
                 Err(FormatError::NotUtf8 { line: told, .. }) => {
                     assert_eq!(told, line, "{name} at {at}");
@@ -112,6 +112,37 @@ fn a_line_that_is_not_utf8_cannot_be_read() {
         }
     }
     assert!(n_told > 200, "{n_told}");
+}
+
+#[test]
+fn a_message_of_a_log_that_does_not_say_who_speaks_is_named_by_its_line() {
+    let codex = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}
+{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."}]}}
+{"timestamp":"2026-01-01T00:00:02Z","type":"response_item","payload":{"type":"message","content":[{"type":"output_text","text":"I look."}]}}
+"#;
+    let gemini = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z"}
+{"id":"u1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":[{"text":"Look."}]}
+{"id":"m1","timestamp":"2026-01-01T00:00:02.000Z","content":"I look."}
+"#;
+    for log in [codex, gemini] {
+        let view = open(log.as_bytes()).unwrap();
+        assert_eq!(view.messages.len(), 1, "{log}");
+        assert!(view.notes.contains(&Note::UnreadableRecords { n: 1, line: 3 }), "{:?}", view.notes);
+    }
+}
+
+#[test]
+fn the_first_line_that_is_ignored_is_named() {
+    let codex = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s"}}
+7
+{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."}]}}
+{"timestamp":"2026-01-01T00:00:02Z","type":"unheard_of","payload":{}}
+"#;
+    let notes = open(codex.as_bytes()).unwrap().notes;
+    assert_eq!(
+        notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["lines ignored: 2, the first is line 2"]
+    );
 }
 
 #[test]

@@ -106,7 +106,10 @@ fn every_session_opens_without_an_orphan() {
 fn lines_that_are_no_objects_are_counted() {
     let Some(path) = shared("sessions/claude-code/daaain-claude-code-log__edge_cases.jsonl") else { return };
     let notes = open(&bytes_of(&path)).unwrap().notes;
-    assert_eq!(notes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["lines ignored: 6"]);
+    assert_eq!(
+        notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["lines ignored: 6, the first is line 10"]
+    );
 }
 
 /// Every request and every byte before it is that of the table, but for what we clear and the table does not.

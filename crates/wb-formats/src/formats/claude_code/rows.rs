@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ pub(super) struct Rows {
     n_side: usize,
     n_repeated: usize,
     n_ignored: usize,
+    first_ignored: Option<NonZeroUsize>,
     n_unreadable: usize,
     first_unreadable: usize,
     truncated: Option<usize>,
@@ -161,7 +163,7 @@ impl Rows {
         match serde_json::from_slice::<Head<'_>>(&bare) {
             Ok(head) if head.kind().is_some() => self.push(parts, at, line, &head),
             _ => {
-                self.n_ignored += 1;
+                self.ignore();
                 Ok(())
             }
         }
@@ -170,7 +172,7 @@ impl Rows {
     /// Adds a readable line, unless it stands in the file already.
     fn push(&mut self, parts: &dyn Parts, at: u64, line: &str, head: &Head<'_>) -> io::Result<()> {
         let Some((kind, content)) = head.kind() else {
-            self.n_ignored += 1;
+            self.ignore();
             return Ok(());
         };
         let content = content.and_then(|content| place_in(line.as_bytes(), content)).unwrap_or_default();
@@ -220,6 +222,12 @@ impl Rows {
         let other = parts.bytes(&twin.content_span())?;
         let other = std::str::from_utf8(&other).unwrap_or_default();
         Ok(other == content || said(other) == said(content))
+    }
+
+    /// Counts a line of no known kind.
+    fn ignore(&mut self) {
+        self.n_ignored += 1;
+        self.first_ignored = self.first_ignored.or(NonZeroUsize::new(self.n_lines));
     }
 
     /// Adds a line that cannot be read. What names a parent that is not there hangs below it.
@@ -317,11 +325,12 @@ impl Rows {
         } else {
             counted(self.n_side, Note::SubagentTranscript)
         };
+        let ignored = Note::IgnoredLines { n: self.n_ignored, line: self.first_ignored };
         let unreadable = Note::UnreadableRecords { n: self.n_unreadable, line: self.first_unreadable };
         [
             self.truncated.map(|line| Note::TruncatedLastLine { line }),
             counted(self.n_unreadable, unreadable),
-            counted(self.n_ignored, Note::IgnoredLines { n: self.n_ignored }),
+            counted(self.n_ignored, ignored),
             counted(self.n_repeated, Note::RepeatedLines { n: self.n_repeated }),
             side,
         ]

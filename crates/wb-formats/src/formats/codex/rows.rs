@@ -126,7 +126,7 @@ impl Rows {
         match Fields::with_inner(line.bytes, "payload") {
             Some(fields) => Reading { rows: self, line, fields }.take(),
             None if line.is_truncated() => self.truncated = Some(line.number),
-            None if is_json(line.bytes) => self.passed.n_ignored += 1,
+            None if is_json(line.bytes) => self.passed.ignored(line.number),
             None => self.passed.unreadable(line.number),
         }
     }
@@ -207,7 +207,7 @@ impl<'a> Reading<'a> {
         self.rows.n_records += 1;
         match Payload::of(&mut self.fields, place) {
             Some(payload) => self.enveloped(&kind, &payload),
-            None => self.rows.passed.n_ignored += 1,
+            None => self.rows.passed.ignored(self.line.number),
         }
     }
 
@@ -234,7 +234,7 @@ impl<'a> Reading<'a> {
             // Of several the first is that of this file, the others are those of where it was forked from.
             "session_meta" => self.rows.thread_id = self.rows.thread_id.take().or_else(|| text("id")),
             _ if SILENT_TYPES.contains(&kind) => {}
-            _ => self.rows.passed.n_ignored += 1,
+            _ => self.rows.passed.ignored(self.line.number),
         }
     }
 
@@ -263,7 +263,7 @@ impl<'a> Reading<'a> {
                 self.item(&payload);
             }
         } else if !has("record_type") && !has("instructions") {
-            self.rows.passed.n_ignored += 1;
+            self.rows.passed.ignored(self.line.number);
         }
     }
 

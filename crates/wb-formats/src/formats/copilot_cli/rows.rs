@@ -40,7 +40,7 @@ impl Rows {
 
     fn take(&mut self, passed: &mut Passed, fields: &Fields<'_>, line: Line<'_>) {
         let (Some(name), Some(data)) = (fields.text("type"), fields.inner("data")) else {
-            passed.n_ignored += 1;
+            passed.ignored(line.number);
             return;
         };
         let models = ["model", "newModel", "selectedModel"];

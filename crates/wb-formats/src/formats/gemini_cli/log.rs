@@ -98,7 +98,7 @@ impl Log {
             // What says something, and not who, is a message all the same.
             match fields.place("content") {
                 Some(_) => passed.unreadable(line),
-                None => passed.n_ignored += 1,
+                None => passed.ignored(line),
             }
             return;
         };

@@ -62,7 +62,7 @@ impl History {
         let mut history = Self::default();
         let end = LogEnd::of_lines(parts, "event", |passed, fields, line| {
             if fields.text("type").is_none() {
-                passed.n_ignored += 1;
+                passed.ignored(line.number);
             }
             history.take(fields, line);
         })?;

@@ -228,7 +228,7 @@ impl<'a> Draft<'a> {
         let n_abandoned = self.log.heads.len() - self.log.n_sent();
         let notes = [
             counted(n, Note::UnreadableRecords { n, line }),
-            counted(self.n_ignored, Note::IgnoredLines { n: self.n_ignored }),
+            counted(self.n_ignored, Note::IgnoredLines { n: self.n_ignored, line: None }),
             counted(n_abandoned, Note::AbandonedLines { n: n_abandoned }),
             counted(self.n_failures, Note::FailureMessages { n: self.n_failures }),
             compacted,

@@ -104,7 +104,8 @@ impl Document for EventsDocument {
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
         let draft = assemble(events);
         let mut passed = Passed::default();
-        (passed.n_ignored, passed.n_orphans) = (n_ignored, draft.n_orphans());
+        passed.ignored_more(n_ignored);
+        passed.n_orphans = draft.n_orphans();
         let (mut segment, provenance) = draft.finish();
         // What was counted before a condensation does not count in any case.
         if !is_condensed {
