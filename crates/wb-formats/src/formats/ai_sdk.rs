@@ -73,8 +73,8 @@ struct Fields<'a> {
 }
 
 impl Shape for AiSdkShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let Fields { role, content } = serde_json::from_slice(record)?;
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+        let Fields { role, content } = serde_json::from_str(record)?;
         let plain = content.and_then(|content| text(content.get()));
         let parts = || raw_list(content).into_iter().map(block).collect::<Vec<_>>();
         let messages = match role.as_str() {

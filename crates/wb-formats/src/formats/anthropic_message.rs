@@ -22,7 +22,7 @@ use super::parted_record;
 pub(super) struct AnthropicShape;
 
 impl Shape for AnthropicShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
         read(record)
     }
 
@@ -45,8 +45,8 @@ struct Fields<'a> {
 }
 
 /// Reads what one side says; one of another role is none that a model sees.
-pub(super) fn read(record: &[u8]) -> Result<Record, serde_json::Error> {
-    let fields: Fields<'_> = serde_json::from_slice(record)?;
+pub(super) fn read(record: &str) -> Result<Record, serde_json::Error> {
+    let fields: Fields<'_> = serde_json::from_str(record)?;
     let json = fields.content.map_or("\"\"", RawValue::get);
     Ok(match fields.role.as_str() {
         Some("user") => Record { messages: of_user(json), ..Record::default() },

@@ -42,9 +42,9 @@ impl ChatShape {
 }
 
 impl Shape for ChatShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
         let mut read = read(record, self.other)?;
-        (self.more)(record, &mut read);
+        (self.more)(record.as_bytes(), &mut read);
         Ok(read)
     }
 
@@ -100,11 +100,11 @@ enum Body<'a> {
 }
 
 /// Reads a message; one of another role is none that a model sees.
-fn read(record: &[u8], other: fn(&Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
+fn read(record: &str, other: fn(&Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
     let mut fields = Fields::default();
-    if std::str::from_utf8(record).ok().and_then(|record| fields.read(record)).is_none() {
+    if fields.read(record).is_none() {
         // Tells what is wrong.
-        return serde_json::from_slice::<Map<String, Value>>(record).map(|_| Record::default());
+        return serde_json::from_str::<Map<String, Value>>(record).map(|_| Record::default());
     }
     let message = match fields.role.as_deref().unwrap_or_default() {
         "user" => Message::user(fields.body.into_content()),

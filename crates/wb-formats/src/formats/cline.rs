@@ -85,8 +85,9 @@ impl Layout for Cline {
 struct ClineShape;
 
 impl Shape for ClineShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
         let mut read = read(record)?;
+        let record = record.as_bytes();
         if text(record, &["metadata", "kind"]).is_some_and(|kind| kind == "compaction_summary") {
             let summary = text(record, &["metadata", "summary"]).unwrap_or_default();
             let tokens_before = number(record, &["metadata", "tokensBefore"]).unwrap_or(0);

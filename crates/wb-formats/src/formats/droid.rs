@@ -88,7 +88,7 @@ impl Layout for Droid {
 struct ReadOnly;
 
 impl Shape for ReadOnly {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
         AnthropicShape.read(record)
     }
 

@@ -114,8 +114,8 @@ fn told(id: &str) -> Option<&str> {
 pub(super) struct ContentShape;
 
 impl Shape for ContentShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let mut content: Value = serde_json::from_slice(record)?;
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+        let mut content: Value = serde_json::from_str(record)?;
         let role = take_text(&mut content, "role");
         let said = parts(content.get_mut("parts").map(Value::take).unwrap_or_default());
         if role.as_deref() == Some("model") {

@@ -109,8 +109,8 @@ struct Fields<'a> {
 }
 
 impl Shape for GooseShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let fields: Fields<'_> = serde_json::from_slice(record)?;
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+        let fields: Fields<'_> = serde_json::from_str(record)?;
         let metadata = fields.metadata.and_then(|it| value(it.get())).unwrap_or_default();
         if metadata.get("agentVisible") == Some(&Value::Bool(false)) {
             return Ok(Record::default());

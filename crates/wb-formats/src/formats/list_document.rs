@@ -153,12 +153,12 @@ impl ListDocument {
     /// Reads a record; half of a surrogate pair in it becomes U+FFFD.
     fn record(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
         let shape = self.layout.shape();
-        if std::str::from_utf8(record).is_err() {
-            // A shape looks at what it needs alone; this tells what is wrong.
+        let Ok(text) = std::str::from_utf8(record) else {
+            // This tells what is wrong.
             return serde_json::from_slice::<Value>(record).map(|_| Record::default());
-        }
-        shape.read(record).or_else(|error| match mended(record) {
-            Cow::Owned(record) => shape.read(&record),
+        };
+        shape.read(text).or_else(|error| match mended(record) {
+            Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default()),
             Cow::Borrowed(_) => Err(error),
         })
     }
@@ -221,7 +221,8 @@ impl Reading {
             view.provenance = Provenance::default();
             view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
-        for message in messages {
+        for mut message in messages {
+            name_result(&mut message, &view.messages);
             if let (Message::Assistant { .. }, Some(usage)) = (&message, usage) {
                 view.usage.push(UsageAt { at: view.messages.len(), usage, model: model.clone() });
             }
@@ -301,7 +302,17 @@ fn usage_of(counts: &[(usize, u64)], messages: &[Message]) -> Vec<UsageAt> {
     messages.iter().enumerate().filter_map(usage).collect()
 }
 
-/// Gives results that do not tell their tool the name that their call has.
+/// Gives a result that does not tell its tool the name that its call has, where that is one of those right before.
+fn name_result(message: &mut Message, before: &[Message]) {
+    let Message::ToolResult { tool_call_id, tool_name, .. } = message else { return };
+    let answer = before.iter().rfind(|it| !matches!(it, Message::ToolResult { .. }));
+    let mut calls = answer.into_iter().flat_map(Message::calls).filter(|(id, ..)| id == tool_call_id);
+    if let (true, Some((_, name, _)), None) = (tool_name.is_empty(), calls.next(), calls.next()) {
+        name.clone_into(tool_name);
+    }
+}
+
+/// Gives the other results that do not tell their tool the name that their call has.
 fn name_results(messages: &mut [Message]) {
     let is_nameless =
         |message: &Message| matches!(message, Message::ToolResult { tool_name, .. } if tool_name.is_empty());

@@ -12,9 +12,16 @@ const BODIES: [&str; 5] = ["content", "tool_calls", "function_call", "tool_call_
 
 /// Returns whether a record that was read as none is a message in all but its role.
 pub(super) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
+    if record.starts_with(b"{\"role\"") {
+        return false;
+    }
     let Some(fields) = Fields::of(record) else { return false };
     let says = BODIES.iter().any(|key| fields.place(key).is_some());
-    let is_read = |role| shape.read(&with_role(record, role)).is_ok_and(|it| !it.messages.is_empty());
+    let is_read = |role| {
+        let record = with_role(record, role);
+        let read = std::str::from_utf8(&record).ok().and_then(|record| shape.read(record).ok());
+        read.is_some_and(|it| !it.messages.is_empty())
+    };
     says && fields.place("role").is_none() && ["user", "assistant"].into_iter().any(is_read)
 }
 

@@ -71,7 +71,7 @@ pub(super) fn held(parts: &dyn Parts) -> &[u8] {
 /// How the records of a list and messages become each other.
 pub(super) trait Shape: Send + Sync + Debug {
     /// Reads a record; one without messages is none that a model sees, and stays where it is.
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error>;
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error>;
 
     /// Returns a new record for a message, or why there is none.
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;

@@ -167,8 +167,8 @@ fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
 struct NativeShape;
 
 impl Shape for NativeShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        serde_json::from_slice::<Message>(record).map(Record::from)
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+        serde_json::from_str::<Message>(record).map(Record::from)
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {

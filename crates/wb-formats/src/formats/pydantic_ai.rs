@@ -113,8 +113,8 @@ struct Part<'a> {
 }
 
 impl Shape for PydanticShape {
-    fn read(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
-        let Fields { kind, parts, usage, model_name } = serde_json::from_slice(record)?;
+    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+        let Fields { kind, parts, usage, model_name } = serde_json::from_str(record)?;
         let parts = raw_list(parts);
         Ok(match kind.as_str() {
             Some("request") => {

@@ -203,7 +203,10 @@ impl History {
 
 /// Adds a line to the messages before it.
 fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span) {
-    let message = || ChatShape::PLAIN.read(get(line, "message")?).ok()?.messages.pop();
+    let message = || {
+        let record = std::str::from_utf8(get(line, "message")?).ok()?;
+        ChatShape::PLAIN.read(record).ok()?.messages.pop()
+    };
     match kind {
         Kind::Prompt => draft.add(record, message().unwrap_or_else(|| Message::user(""))),
         Kind::Notice => match message() {

@@ -210,7 +210,8 @@ fn with_metadata(content: &str, metadata: &Fields<'_>) -> String {
 /// Returns the blocks of the message in the first of a response's choices.
 fn message_in(choices: &[u8]) -> Option<Vec<Block>> {
     let first = &choices[elements(choices)?.into_iter().next()?];
-    let read = ChatShape::PLAIN.read(&first[find(first, &["message"])?]).ok()?;
+    let message = std::str::from_utf8(&first[find(first, &["message"])?]).ok()?;
+    let read = ChatShape::PLAIN.read(message).ok()?;
     match read.messages.into_iter().next()? {
         Message::Assistant { content, .. } => Some(content),
         _ => None,
