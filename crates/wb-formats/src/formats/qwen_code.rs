@@ -189,17 +189,17 @@ fn way(parts: &dyn Parts) -> io::Result<Way> {
         .iter()
         .filter_map(|(uuid, parent, _, number)| Some((uuid.as_deref()?, (parent.as_deref(), *number))))
         .collect();
-    let last = all.iter().rev().find_map(|(uuid, ..)| uuid.as_deref().filter(|it| !it.is_empty()));
-    let (mut on_way, mut next, mut root) = (HashSet::new(), last, None);
-    while let Some(uuid) = next.filter(|uuid| on_way.insert(*uuid)) {
+    let tip = all.iter().rev().find_map(|(uuid, ..)| uuid.as_deref().filter(|it| !it.is_empty()));
+    let (mut seen, mut next, mut root) = (HashSet::new(), tip, None);
+    while let Some(uuid) = next.filter(|uuid| seen.insert(*uuid)) {
         let Some((parent, line)) = known.get(uuid) else { break };
         (next, root) = (*parent, Some(*line));
     }
     // Where nothing stands before it, it was begun in another file.
     let lost = root.filter(|line| next.is_some_and(|it| !known.contains_key(it)) && all[0].3 < *line);
-    let is_on_way = |uuid: &Option<String>| uuid.as_deref().is_none_or(|uuid| on_way.contains(uuid));
-    let lines = all.iter().filter(|(uuid, ..)| is_on_way(uuid)).map(|(.., line, _)| line.clone()).collect();
-    Ok(Way { lines, lost })
+    let is_on_way = |uuid: &Option<String>| uuid.as_deref().is_none_or(|uuid| seen.contains(uuid));
+    let way = all.iter().filter(|(uuid, ..)| is_on_way(uuid));
+    Ok(Way { lines: way.map(|(.., line, _)| line.clone()).collect(), lost })
 }
 
 /// Returns the contents in a line of a compression.

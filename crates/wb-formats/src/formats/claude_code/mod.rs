@@ -96,8 +96,8 @@ impl ClaudeCodeDocument {
         let (live, bodies) = self.live(stretch)?;
         let mut assembled = assemble(&self.rows, &live, &stretch.lines, bodies);
         if let Some(at) = live.lost {
-            let line = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
-            assembled.notes.push(Note::LostParent { line });
+            let number = line_of(self.parts.as_ref(), self.rows.all[at].record.start)?;
+            assembled.notes.push(Note::LostParent { line: number });
         }
         Ok(assembled)
     }
