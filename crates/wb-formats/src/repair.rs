@@ -35,7 +35,7 @@ pub struct SessionRepair {
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
 /// First of all a line that follows one which is not in the file is hung on the line before it, so that what stands there
-/// is seen again. Messages get back the role that they lost, where it is known: what a call or result that is not read
+/// is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Of calls that have one id the later
 /// ones get another, with their results. Then calls without a result are answered, but for those of which another call of
 /// their message still has the id; results without a call and second results go, and a model that speaks first gets a
@@ -52,8 +52,12 @@ pub fn repair(
 ) -> Result<SessionRepair, NotExpressible> {
     if let Some((line, set)) = with_parent(document, view)? {
         let mut mended = repaired_after(document, conversation, set, stamp)?;
-        mended.hung.insert(0, line);
-        return Ok(mended);
+        let n_refused = |messages: &[Message]| violations_of(messages, dialects_of(view.format)).len();
+        // What was hidden before may hold what is refused and cannot be mended.
+        if n_refused(&mended.messages) <= n_refused(&view.messages) {
+            mended.hung.insert(0, line);
+            return Ok(mended);
+        }
     }
     let lost = lost_roles(document, conversation, view)?;
     let Some(first) = lost.first() else { return repaired(document, conversation, view, stamp) };

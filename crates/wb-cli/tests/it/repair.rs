@@ -219,26 +219,36 @@ fn an_id_that_stands_twice_is_changed_where_records_are_and_folded_where_a_log_o
 }
 
 #[test]
-fn what_a_reader_leaves_out_is_told_by_validate_and_doctor_and_a_lost_line_is_a_complaint() {
+fn a_result_without_a_call_and_a_lost_line_are_complaints_that_a_repair_mends() {
     let folder = tempfile::tempdir().unwrap();
     let [_, result] = call("gone");
     let user = |text: &str| json!({"role": "user", "content": text});
     let file = session_of_pi(folder.path(), &[user("Look."), result, user("Go on."), said("Done.")]);
-    let note = "tool results without their call left out: 1";
-    for command in ["validate", "doctor", "weigh"] {
-        let told = run(&[command], &file);
-        assert_eq!(told.code, 0, "{command}: {}{}", told.stdout, told.stderr);
-        assert!(told.stdout.contains(note), "{command}: {}", told.stdout);
-        assert!(run(&[command, "--json"], &file).stdout.contains(note), "{command}");
-    }
+    let doctor = || run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let repair = || {
+        let before = std::fs::read(&file).unwrap();
+        let told = run(&["repair", "--in-place", "--even-if-open"], &file);
+        assert_eq!(told.code, 0, "{}{}", told.stdout, told.stderr);
+        assert!(doctor().contains("nothing is seen"), "{}", doctor());
+        assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+        assert!(std::fs::read(&file).unwrap().starts_with(&before), "it is taken back");
+        told.stdout
+    };
+    assert!(run(&["validate"], &file).stdout.contains("result-orphan"));
+    assert!(doctor().contains("answers no call (line 3) wb repair"), "{}", doctor());
+    repair();
+
+    let [asked, answered] = call("c1");
+    let file = session_of_pi(folder.path(), &[user("Look."), asked, answered, user("Go on."), said("Done.")]);
     let text = std::fs::read_to_string(&file).unwrap();
-    let lost: Vec<&str> = text.lines().filter(|line| !line.contains("\"id\":\"e1\"")).collect();
+    let lost: Vec<&str> = text.lines().filter(|line| !line.contains("\"id\":\"e2\"")).collect();
     std::fs::write(&file, lost.join("\n") + "\n").unwrap();
-    assert!(run(&["weigh"], &file).stdout.contains("note: line 3 follows"), "the line before is gone");
-    let told = run(&["doctor"], &file);
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(told.code, 3, "{words}");
-    assert!(words.contains("all before is lost to it (line 3)"), "{words}");
+    let note = "note: line 4 follows a line that is not in the file";
+    assert!(run(&["weigh"], &file).stdout.contains(note));
+    assert!(doctor().contains("the agent sees nothing before it (line 4) wb repair"), "{}", doctor());
+    let told = repair();
+    assert!(told.contains("1 line follows the line before"), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), lost.join("\n") + "\n");
 }
 
 fn body() -> Value {

@@ -1,11 +1,13 @@
 //! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no provider takes is found
 //! and mended.
 
-use wb_formats::{dialects_of, violations_of};
+use std::collections::BTreeMap;
+
+use wb_formats::{Note, View, dialects_of, violations_of};
 use wb_message::Message;
 
 use crate::corrupted::written;
-use crate::support::open;
+use crate::support::{FIXTURES, open};
 
 /// A session of pi whose compaction stands between a call and its result, as after a resume.
 const PARTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -29,4 +31,36 @@ fn a_result_that_a_compaction_parts_from_its_call_is_told_and_hidden() {
     let (now, is_written) = written(PARTED.as_bytes()).unwrap();
     assert!(is_written && n_results(&now.messages) == 0, "{:?}", now.messages);
     assert_eq!(now.messages.len(), view.messages.len() - 1);
+}
+
+fn is_lost(view: &View) -> bool {
+    view.notes.iter().any(|note| matches!(note, Note::LostParent { .. }))
+}
+
+#[test]
+fn what_stands_before_a_line_that_is_gone_is_seen_again() {
+    let mut hung: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, bytes) in FIXTURES.iter().chain(&[("pi/parted.jsonl", PARTED.as_bytes())]) {
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for gone in 0..lines.len() {
+            let bytes = [lines[..gone].concat(), lines[gone + 1..].concat()].concat();
+            let Ok(view) = open(&bytes) else { continue };
+            if !is_lost(&view) {
+                continue;
+            }
+            let (now, is_written) = match written(&bytes) {
+                Ok(mended) => mended,
+                // Such as a file that is only read.
+                Err(why) if why.starts_with("not written") => continue,
+                Err(why) => panic!("{name} without line {}: {why}", gone + 1),
+            };
+            if is_written && !is_lost(&now) {
+                // Results whose call is gone went too.
+                let [before, after] = [&view, &now].map(|it| it.messages.len() - n_results(&it.messages));
+                assert!(after >= before, "{name} without line {}", gone + 1);
+                *hung.entry(view.format).or_default() += 1;
+            }
+        }
+    }
+    assert!(["claude-code", "pi", "qwen-code"].iter().all(|format| hung.contains_key(format)), "{hung:?}");
 }

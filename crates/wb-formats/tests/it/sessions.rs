@@ -101,14 +101,18 @@ fn every_session_opens_without_an_orphan() {
     }
 }
 
-/// Three of its lines are JSON but no objects, one is an object without a type, two are user lines without a body.
+/// Three of its lines are JSON but no objects, one is an object without a type, two are user lines without a body. The last
+/// line follows one that is not there.
 #[test]
 fn lines_that_are_no_objects_are_counted() {
     let Some(path) = shared("sessions/claude-code/daaain-claude-code-log__edge_cases.jsonl") else { return };
     let notes = open(&bytes_of(&path)).unwrap().notes;
     assert_eq!(
         notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["lines ignored: 6, the first is line 10"]
+        [
+            "lines ignored: 6, the first is line 10",
+            "line 17 follows a line that is not in the file: the agent sees nothing before it"
+        ]
     );
 }
 

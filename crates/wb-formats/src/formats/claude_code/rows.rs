@@ -141,6 +141,11 @@ impl Rows {
         Ok(())
     }
 
+    /// Lets all be read again, although more may only follow.
+    pub(super) fn unseal(&mut self) {
+        self.seal = None;
+    }
+
     /// Adds a line.
     fn add(&mut self, parts: &dyn Parts, at: u64, line: &[u8], is_ended: bool) -> io::Result<()> {
         let text = std::str::from_utf8(line).unwrap_or_default();
