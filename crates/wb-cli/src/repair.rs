@@ -331,8 +331,10 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
     if !repaired.hung.is_empty() {
-        let verb = if repaired.written { "follows" } else { "would follow" };
-        let lines = count(repaired.hung.len(), "line", "lines");
+        let verbs =
+            if repaired.hung.len() == 1 { ["follows", "would follow"] } else { ["follow", "would follow"] };
+        let (lines, verb) =
+            (count(repaired.hung.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
         let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         for line in &repaired.hung {
