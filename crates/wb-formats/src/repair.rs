@@ -50,15 +50,25 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    if let Some((line, set)) = with_parent(document, view)? {
-        let mut mended = repaired_after(document, conversation, set, stamp)?;
+    let (hung, set) = with_parents(document, conversation, view)?;
+    if !hung.is_empty() {
+        let mended = SessionRepair { hung, ..repaired_after(document, conversation, set, stamp)? };
         let n_refused = |messages: &[Message]| violations_of(messages, dialects_of(view.format)).len();
         // What was hidden before may hold what is refused and cannot be mended.
         if n_refused(&mended.messages) <= n_refused(&view.messages) {
-            mended.hung.insert(0, line);
             return Ok(mended);
         }
     }
+    in_whole_lines(document, conversation, view, stamp)
+}
+
+/// Repairs a conversation of which no line can be hung on another.
+fn in_whole_lines(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
     let lost = lost_roles(document, conversation, view)?;
     let Some(first) = lost.first() else { return repaired(document, conversation, view, stamp) };
     let first = first.line;
@@ -76,16 +86,37 @@ pub fn repair(
     Ok(mended)
 }
 
-/// Returns the line that follows one which is not in the file, and the change that hangs it on the line before it.
-fn with_parent(document: &dyn Document, view: &View) -> Result<Option<(usize, ChangeSet)>, NotExpressible> {
-    let lost = |note: &Note| match note {
+/// Returns the lines that follow one which is not in the file, the last first, and the changes that hang each on the line
+/// before it.
+fn with_parents(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+) -> Result<(Vec<usize>, ChangeSet), NotExpressible> {
+    let (mut hung, mut set) = (Vec::new(), ChangeSet::default());
+    let mut lost = if document.abilities().fold_head.is_there() { lost_parent(view) } else { None };
+    let mut changed = None;
+    while let Some(line) = lost.filter(|line| hung.last().is_none_or(|last| line < last)) {
+        let parts = changed.as_deref().unwrap_or(document).parts();
+        let more = hung_on_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
+        if more.is_empty() {
+            break;
+        }
+        hung.push(line);
+        set.changes.extend(more.changes);
+        let next = copy(document, &set)?;
+        lost = lost_parent(&next.view(conversation).map_err(NotExpressible::unreadable)?);
+        changed = Some(next);
+    }
+    Ok((hung, set))
+}
+
+/// Returns the line that follows one which is not in the file.
+fn lost_parent(view: &View) -> Option<usize> {
+    view.notes.iter().find_map(|note| match note {
         Note::LostParent { line } => Some(*line),
         _ => None,
-    };
-    let Some(line) = view.notes.iter().find_map(lost) else { return Ok(None) };
-    let is_written = document.abilities().fold_head.is_there();
-    let set = hung_on_the_line_before(document.parts(), line).map_err(NotExpressible::unreadable)?;
-    Ok((is_written && !set.is_empty()).then_some((line, set)))
+    })
 }
 
 /// Repairs a session as it will be after changes, which come first then.
@@ -97,7 +128,7 @@ fn repaired_after(
 ) -> Result<SessionRepair, NotExpressible> {
     let copy = copy(document, &set)?;
     let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
-    let mended = repair(copy.as_ref(), conversation, &view, stamp);
+    let mended = in_whole_lines(copy.as_ref(), conversation, &view, stamp);
     let mut mended = mended.unwrap_or_else(|why| SessionRepair {
         messages: view.messages.clone(),
         not_held: Some(why),

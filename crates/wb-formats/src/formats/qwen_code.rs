@@ -116,9 +116,10 @@ impl Layout for QwenCode {
             .filter_map(|at| Some((view.provenance.of(at).first()?.record.at, at)))
             .collect();
         let Way { lines, lost } = way(parts).unwrap_or_default();
-        view.notes.extend(lost.map(|line| Note::LostParent { line }));
+        let mut is_compressed = false;
         for line in lines {
             let bytes = parts.bytes(&line).unwrap_or_default();
+            is_compressed |= compressed(&bytes).is_some();
             let Some(fields) = Fields::of(&bytes) else { continue };
             let model = fields.text("model").map(Cow::into_owned);
             view.model = model.clone().or(view.model.take());
@@ -128,6 +129,9 @@ impl Layout for QwenCode {
                 view.usage.push(UsageAt { at: *at, usage, model });
             }
         }
+        // What stands before a compression is in it.
+        let lost = lost.filter(|_| !is_compressed);
+        view.notes.extend(lost.map(|line| Note::LostParent { line }));
     }
 
     fn snapshot(&self) -> Option<Snapshot> {

@@ -190,7 +190,10 @@ impl Session {
         }
         let (context, left_out) = draft.finish(extra);
         notes.extend(left_out);
-        notes.extend(path.first().and_then(|first| self.lost_parent(*first)));
+        // What stands before a compaction is in its digest.
+        let is_compacted = tags.contains(&EntryTag::Compaction);
+        let first = path.first().filter(|_| !is_compacted);
+        notes.extend(first.and_then(|first| self.lost_parent(*first)));
         Ok((context, notes))
     }
 
