@@ -53,9 +53,8 @@ pub fn repair(
     let (hung, set) = with_parents(document, conversation, view)?;
     if !hung.is_empty() {
         let mended = SessionRepair { hung, ..repaired_after(document, conversation, set, stamp)? };
-        let n_refused = |messages: &[Message]| violations_of(messages, dialects_of(view.format)).len();
         // What was hidden before may hold what is refused and cannot be mended.
-        if n_refused(&mended.messages) <= n_refused(&view.messages) {
+        if n_refused(&mended.messages, view) <= n_refused(&view.messages, view) {
             return Ok(mended);
         }
     }
@@ -73,17 +72,24 @@ fn in_whole_lines(
     let Some(first) = lost.first() else { return repaired(document, conversation, view, stamp) };
     let first = first.line;
     let roles: Vec<LostRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
-    if roles.is_empty() {
-        // What is not read may be the call or the result that is missing.
-        let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));
-        let is_refused = !violations_of(&view.messages, dialects_of(view.format)).is_empty();
-        let (messages, not_held) = (view.messages.clone(), is_refused.then_some(why));
-        return Ok(SessionRepair { messages, not_held, ..SessionRepair::default() });
+    if !roles.is_empty() {
+        // A role that is known again can tell that of the message beside it.
+        let mut mended = repaired_after(document, conversation, with_roles(document, &roles)?, stamp)?;
+        if n_refused(&mended.messages, view) <= n_refused(&view.messages, view) {
+            mended.roles.splice(0..0, roles);
+            return Ok(mended);
+        }
     }
-    // A role that is known again can tell that of the message beside it.
-    let mut mended = repaired_after(document, conversation, with_roles(document, &roles)?, stamp)?;
-    mended.roles.splice(0..0, roles);
-    Ok(mended)
+    // What is not read may be the call or the result that is missing.
+    let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));
+    let is_refused = n_refused(&view.messages, view) > 0;
+    let (messages, not_held) = (view.messages.clone(), is_refused.then_some(why));
+    Ok(SessionRepair { messages, not_held, ..SessionRepair::default() })
+}
+
+/// Returns how much of messages the providers of the format of a view refuse.
+fn n_refused(messages: &[Message], view: &View) -> usize {
+    violations_of(messages, dialects_of(view.format)).len()
 }
 
 /// Returns the lines that follow one which is not in the file, the last first, and the changes that hang each on the line
