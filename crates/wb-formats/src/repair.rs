@@ -102,7 +102,7 @@ fn with_parents(
     let (mut hung, mut set) = (Vec::new(), ChangeSet::default());
     let mut lost = if document.abilities().fold_head.is_there() { lost_parent(view) } else { None };
     let mut changed = None;
-    while let Some(line) = lost.filter(|line| hung.last().is_none_or(|last| line < last)) {
+    while let Some(line) = lost.filter(|line| !hung.contains(line)) {
         let parts = changed.as_deref().unwrap_or(document).parts();
         let more = hung_on_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
         if more.is_empty() {
