@@ -8,14 +8,16 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_budget::Catalog;
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{Agent, Outside, View, dialects_of, format_of, newest};
+use wb_formats::{Agent, SystemAndTools, View, dialects_of, format_of, newest};
 use wb_message::{Block, Message};
 use wb_record::{Access, MemoryParts, Parts};
 
 use crate::args::Convert;
 use crate::clock;
+use crate::conversion_losses::{
+    lost_in_lines, lost_in_request, lost_in_session, lost_in_view, lost_when_read,
+};
 use crate::file_error::not_read;
-use crate::lost::{lost_in_lines, lost_in_request, lost_in_session, lost_in_view, lost_when_read};
 use crate::number::count;
 use crate::output_file::{check_target, write_whole};
 use crate::session::document;
@@ -48,7 +50,7 @@ pub(crate) fn convert(shell: &Shell, args: &Convert) -> Result<()> {
     let document = shell.timed("reading", || document(&args.file, Access::Read))?;
     let read = newest(document.as_ref()).and_then(|name| document.view(&name));
     let mut view = read.map_err(|error| not_read(&args.file, &error))?;
-    let outside = Outside::of(document.as_ref())?;
+    let outside = SystemAndTools::of(document.as_ref())?;
     let lost_before = lost_in_view(&view, document.parts(), outside.n_tools);
     let n_messages = view.messages.len();
     take_in(&mut view, outside.system);

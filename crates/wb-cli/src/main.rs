@@ -48,7 +48,7 @@ mod compare;
 mod audit;
 mod validate;
 mod repair;
-mod lost;
+mod conversion_losses;
 mod convert;
 mod formats;
 mod doctor;

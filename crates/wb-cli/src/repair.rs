@@ -10,7 +10,7 @@ use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
 use wb_formats::{dialects_of, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Access, BorrowedPart, ChangeSet, Document, History, LostRole, NotExpressible, ONLY_CONVERSATION, View,
+    Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION, View,
     What, json,
 };
 
@@ -50,7 +50,7 @@ struct Repaired {
     format: String,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hung: Vec<usize>,
+    relinked: Vec<usize>,
     /// The messages that have their role again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     roles: Vec<Role>,
@@ -82,7 +82,7 @@ struct Role {
 }
 
 impl Role {
-    fn of(lost: &LostRole) -> Option<Self> {
+    fn of(lost: &MissingRole) -> Option<Self> {
         Some(Self { line: lost.line, role: lost.role? })
     }
 }
@@ -91,7 +91,7 @@ impl Role {
 struct Planned {
     format: String,
     set: ChangeSet,
-    hung: Vec<usize>,
+    relinked: Vec<usize>,
     roles: Vec<Role>,
     mended: Vec<Violation>,
     left: Vec<Violation>,
@@ -146,13 +146,13 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let is_written = out.is_some() || operation.is_some();
-    let Planned { format, hung, roles, mended, left, not_held, hint, .. } = planned;
+    let Planned { format, relinked, roles, mended, left, not_held, hint, .. } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
     let repaired = Repaired {
         file,
         format,
-        hung,
+        relinked,
         roles,
         mended,
         left,
@@ -200,7 +200,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
-        hung: done.hung,
+        relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
         mended: before.new_since(&after).into_iter().cloned().collect(),
         left: after.violations().to_vec(),
@@ -246,7 +246,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     Ok(Planned {
         format: REQUEST.into(),
         set,
-        hung: Vec::new(),
+        relinked: Vec::new(),
         roles: Vec::new(),
         mended,
         left,
@@ -330,14 +330,17 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
-    if !repaired.hung.is_empty() {
-        let verbs =
-            if repaired.hung.len() == 1 { ["follows", "would follow"] } else { ["follow", "would follow"] };
+    if !repaired.relinked.is_empty() {
+        let verbs = if repaired.relinked.len() == 1 {
+            ["follows", "would follow"]
+        } else {
+            ["follow", "would follow"]
+        };
         let (lines, verb) =
-            (count(repaired.hung.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
+            (count(repaired.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
         let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.hung {
+        for line in &repaired.relinked {
             writeln!(page, "line {line}")?;
         }
     }

@@ -30,7 +30,7 @@
 mod dialect;
 mod arguments;
 mod call_ids;
-mod signature;
+mod thinking_signature;
 mod piece;
 mod encode;
 mod place;

@@ -6,12 +6,12 @@ use wb_dialect::{Dialect, Violation};
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
-use wb_record::{ChangeSet, ChangedPart, Document, LostRole, NotExpressible, Note, Stamp, View, items};
+use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, Note, Stamp, View, items};
 
 use crate::detect::open;
 use crate::dialects::{dialects_of, violations_of};
 use crate::doubled_call_ids::with_own_ids;
-use crate::lost_parents::hung_on_the_line_before;
+use crate::missing_parents::linked_to_the_line_before;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
@@ -25,16 +25,16 @@ pub struct SessionRepair {
     /// The messages as they are then.
     pub messages: Vec<Message>,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
-    pub hung: Vec<usize>,
+    pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
-    pub roles: Vec<LostRole>,
+    pub roles: Vec<MissingRole>,
     /// Why something stays as it is that could be repaired, where the format cannot hold it.
     pub not_held: Option<NotExpressible>,
 }
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// First of all a line that follows one which is not in the file is hung on the line before it, so that what stands there
+/// First of all a line that follows one which is not in the file is linked to the line before it, so that what stands there
 /// is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Of calls that have one id the later
 /// ones get another, with their results. Then calls without a result are answered, but for those of which another call of
@@ -50,9 +50,9 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let (hung, set) = with_parents(document, conversation, view)?;
-    if !hung.is_empty() {
-        let mended = SessionRepair { hung, ..repaired_after(document, conversation, set, stamp)? };
+    let (relinked, set) = with_parents(document, conversation, view)?;
+    if !relinked.is_empty() {
+        let mended = SessionRepair { relinked, ..repaired_after(document, conversation, set, stamp)? };
         // What was hidden before may hold what is refused and cannot be mended.
         if n_refused(&mended.messages, view) <= n_refused(&view.messages, view) {
             return Ok(mended);
@@ -61,7 +61,7 @@ pub fn repair(
     in_whole_lines(document, conversation, view, stamp)
 }
 
-/// Repairs a conversation of which no line can be hung on another.
+/// Repairs a conversation of which no line has to be linked to another.
 fn in_whole_lines(
     document: &dyn Document,
     conversation: &str,
@@ -71,7 +71,7 @@ fn in_whole_lines(
     let lost = lost_roles(document, conversation, view)?;
     let Some(first) = lost.first() else { return repaired(document, conversation, view, stamp) };
     let first = first.line;
-    let roles: Vec<LostRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
+    let roles: Vec<MissingRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
     if !roles.is_empty() {
         // A role that is known again can tell that of the message beside it.
         let mut mended = repaired_after(document, conversation, with_roles(document, &roles)?, stamp)?;
@@ -99,22 +99,22 @@ fn with_parents(
     conversation: &str,
     view: &View,
 ) -> Result<(Vec<usize>, ChangeSet), NotExpressible> {
-    let (mut hung, mut set) = (Vec::new(), ChangeSet::default());
+    let (mut relinked, mut set) = (Vec::new(), ChangeSet::default());
     let mut lost = if document.abilities().fold_head.is_there() { lost_parent(view) } else { None };
     let mut changed = None;
-    while let Some(line) = lost.filter(|line| !hung.contains(line)) {
+    while let Some(line) = lost.filter(|line| !relinked.contains(line)) {
         let parts = changed.as_deref().unwrap_or(document).parts();
-        let more = hung_on_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
+        let more = linked_to_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
         if more.is_empty() {
             break;
         }
-        hung.push(line);
+        relinked.push(line);
         set.changes.extend(more.changes);
         let next = copy(document, &set)?;
         lost = lost_parent(&next.view(conversation).map_err(NotExpressible::unreadable)?);
         changed = Some(next);
     }
-    Ok((hung, set))
+    Ok((relinked, set))
 }
 
 /// Returns the line that follows one which is not in the file.
@@ -149,20 +149,20 @@ fn lost_roles(
     document: &dyn Document,
     conversation: &str,
     view: &View,
-) -> Result<Vec<LostRole>, NotExpressible> {
-    if !view.notes.iter().any(|note| matches!(note, Note::LostRoles { .. })) {
+) -> Result<Vec<MissingRole>, NotExpressible> {
+    if !view.notes.iter().any(|note| matches!(note, Note::MissingRoles { .. })) {
         return Ok(Vec::new());
     }
     document.lost_roles(conversation).map_err(NotExpressible::unreadable)
 }
 
 /// Returns the changes that give messages their roles.
-fn with_roles(document: &dyn Document, roles: &[LostRole]) -> Result<ChangeSet, NotExpressible> {
+fn with_roles(document: &dyn Document, roles: &[MissingRole]) -> Result<ChangeSet, NotExpressible> {
     if let Some(why) = document.abilities().body.why_not() {
         return Err(refused(document, why));
     }
     // From the end on, so that no change moves the place of another.
-    let change = |lost: &LostRole| Some((lost.record.part.clone(), lost.change()?));
+    let change = |lost: &MissingRole| Some((lost.record.part.clone(), lost.change()?));
     Ok(ChangeSet { changes: roles.iter().rev().filter_map(change).collect() })
 }
 

@@ -36,7 +36,7 @@ pub mod number;
 pub mod tools;
 mod calls;
 mod call_ids;
-pub mod lost_role;
+pub mod inferred_role;
 pub mod pairing;
 pub mod fingerprint;
 mod content_fingerprint;

@@ -5,20 +5,20 @@ use std::ops::Range;
 
 use crate::change::{ChangeSet, CommitError};
 use crate::part::{Parts, read_old};
-use crate::pieces::{Pieces, unread};
+use crate::piece_table::{PieceTable, unread};
 use crate::span::PartId;
 
 /// The part without a name as it will be after changes, to be read before they are carried out.
 #[derive(Debug)]
 pub struct ChangedPart {
     parts: Box<dyn Parts>,
-    pieces: Pieces,
+    pieces: PieceTable,
 }
 
 impl ChangedPart {
     /// Builds it over parts that stay as they are; changes of other parts are refused.
     pub fn of(parts: Box<dyn Parts>, set: &ChangeSet) -> Result<Self, CommitError> {
-        let mut pieces = Pieces::of("", parts.len("").map_err(unread)?);
+        let mut pieces = PieceTable::of("", parts.len("").map_err(unread)?);
         for (part, change) in &set.changes {
             if !part.is_empty() {
                 return Err(CommitError::Unsupported("a copy has one part, which has no name"));

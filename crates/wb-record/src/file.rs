@@ -16,7 +16,7 @@ use crate::change::{Change, ChangeSet, CommitError};
 use crate::disk::{At, Disk, Identity, System, folder_of, mode_of};
 use crate::error::FileError;
 use crate::part::{Parts, after, read_old};
-use crate::pieces::Pieces;
+use crate::piece_table::PieceTable;
 use crate::settle::appended;
 use crate::span::PartId;
 use crate::write::{Draft, PRIVATE, no_link, write_new_on};
@@ -220,7 +220,7 @@ impl FileParts {
         }
     }
 
-    fn replace(&mut self, len: Option<u64>, after: &Pieces) -> Result<(), CommitError> {
+    fn replace(&mut self, len: Option<u64>, after: &PieceTable) -> Result<(), CommitError> {
         let disk = self.disk.clone();
         let path = self.path.clone();
         let there = self.open.as_ref().map(|(file, _)| file.metadata()).transpose();

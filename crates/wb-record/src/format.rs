@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use crate::change::{ChangeSet, CommitError};
 use crate::error::FormatError;
 use crate::item::{Item, is_unchanged};
-use crate::lost_role::LostRole;
+use crate::missing_role::MissingRole;
 use crate::part::Parts;
 use crate::probe::Probe;
 use crate::view::{Segments, View};
@@ -228,7 +228,7 @@ pub trait Document: Send + Sync + Debug {
     }
 
     /// Returns the records of a conversation that are messages in all but their role, which its view leaves out.
-    fn lost_roles(&self, _conversation: &str) -> Result<Vec<LostRole>, FormatError> {
+    fn lost_roles(&self, _conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
         Ok(Vec::new())
     }
 

@@ -20,7 +20,7 @@ pub enum Note {
         line: usize,
     },
     /// Messages that do not say who speaks were left out.
-    LostRoles {
+    MissingRoles {
         /// How many.
         n: usize,
         /// The line of the first, counted from 1.
@@ -106,7 +106,7 @@ impl fmt::Display for Note {
             Self::UnreadableRecords { n, line } => {
                 write!(f, "unreadable lines left as they are: {n}, the first is line {line}")
             }
-            Self::LostRoles { n, line } => {
+            Self::MissingRoles { n, line } => {
                 write!(f, "messages without a role left out: {n}, the first is line {line}")
             }
             Self::IgnoredLines { n, line: None } => write!(f, "lines ignored: {n}"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::change::{ChangeSet, CommitError};
-use crate::pieces::{Pieces, unread};
+use crate::piece_table::{PieceTable, unread};
 use crate::span::{PartId, Span};
 
 /// What parts are opened for.
@@ -81,16 +81,16 @@ pub(crate) fn read_old<'a>(
 }
 
 /// Returns every part that is changed as it is after the changes; nothing is changed.
-pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartId, Pieces>, CommitError> {
-    let mut all: BTreeMap<PartId, Pieces> = BTreeMap::new();
+pub(crate) fn after(parts: &dyn Parts, set: &ChangeSet) -> Result<BTreeMap<PartId, PieceTable>, CommitError> {
+    let mut all: BTreeMap<PartId, PieceTable> = BTreeMap::new();
     for (part, change) in &set.changes {
         let pieces = match all.entry(part.clone()) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(new) => new.insert(Pieces::of(part, parts.len(part).map_err(unread)?)),
+            Entry::Vacant(new) => new.insert(PieceTable::of(part, parts.len(part).map_err(unread)?)),
         };
         pieces.apply(&read_old(parts, part), change)?;
     }
-    all.values_mut().for_each(Pieces::index);
+    all.values_mut().for_each(PieceTable::index);
     Ok(all)
 }
 

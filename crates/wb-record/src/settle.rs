@@ -4,7 +4,7 @@ use std::io;
 
 use crate::change::{Bytes, Change, ChangeSet, CommitError};
 use crate::part::{Parts, after, read_old};
-use crate::pieces::Pieces;
+use crate::piece_table::PieceTable;
 
 /// How far changes of one part were carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn found_rewrite(parts: &dyn Parts, part: &str, changes: &[&Change]) -> io::Resu
 
 /// Returns whether changes find what they expect in the first bytes of a part.
 fn fits(parts: &dyn Parts, part: &str, len: Option<u64>, changes: &[&Change]) -> io::Result<bool> {
-    let mut pieces = Pieces::of(part, len);
+    let mut pieces = PieceTable::of(part, len);
     let old = read_old(parts, part);
     is_done(changes.iter().try_for_each(|change| pieces.apply(&old, change)))
 }

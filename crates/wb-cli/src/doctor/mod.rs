@@ -238,14 +238,14 @@ const UNTRUE: &str =
 /// What is lost of a record, which makes calls or results of others stand alone, or hides what stands before.
 fn of_lost(note: &Note, ways: &Ways, file: &str) -> Option<Complaint> {
     let (complaint, line) = match note {
-        Note::LostRoles { n, line } => {
+        Note::MissingRoles { n, line } => {
             let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
             let what = format!("{messages} {verb} not say who speaks");
-            (Complaint::new(what, ways.give_roles(file), NOBODY), *line)
+            (Complaint::new(what, ways.mend_record(note, file), NOBODY), *line)
         }
         Note::LostParent { line } => {
             let what = "a line follows one that is not in the file, and the agent sees nothing before it";
-            (Complaint::new(what.to_owned(), ways.hang(file), LOST), *line)
+            (Complaint::new(what.to_owned(), ways.mend_record(note, file), LOST), *line)
         }
         _ => return None,
     };
@@ -256,7 +256,7 @@ const NOBODY: &str = "give the line its \"role\" in an editor, after a copy of t
 
 /// Returns whether a note is a complaint.
 fn is_told(note: &Note) -> bool {
-    matches!(note, Note::LostRoles { .. } | Note::LostParent { .. }) || of_note(note).is_some()
+    matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. }) || of_note(note).is_some()
 }
 
 /// What keeps an agent from its session, or from a part of it.

@@ -24,7 +24,7 @@ pub(super) struct Ways {
     after_repair: Option<HashSet<String>>,
     /// Whether `wb repair` gives messages their role back, and hangs lines on the line before them.
     gives_roles: bool,
-    hangs_lines: bool,
+    relinks_lines: bool,
     /// What helps where the agent itself answers the calls that have no result.
     by_agent: Option<&'static str>,
     /// What `wb compact --in-place` would make of it, and with `--force`.
@@ -45,15 +45,15 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let dialects = dialects_of(session.opened.format);
         let now = Validity::of(&session.opened.messages, dialects);
-        let is_lost = |note: &Note| matches!(note, Note::LostRoles { .. } | Note::LostParent { .. });
+        let is_lost = |note: &Note| matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. });
         let has_lost = session.opened.notes.iter().any(is_lost);
-        let Mended { after: after_repair, gives_roles, hangs_lines, by_agent } =
+        let Mended { after: after_repair, gives_roles, relinks_lines, by_agent } =
             if now.is_valid() && !has_lost { Mended::default() } else { mended(session, dialects) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
-        Self { now, after_repair, gives_roles, hangs_lines, by_agent, compacted, forced }
+        Self { now, after_repair, gives_roles, relinks_lines, by_agent, compacted, forced }
     }
 
     /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
@@ -70,14 +70,14 @@ impl Ways {
         forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
     }
 
-    /// Returns the command that gives messages the role that they lost.
-    pub(super) fn give_roles(&self, file: &str) -> Option<String> {
-        self.gives_roles.then(|| format!("wb repair {file} --in-place"))
-    }
-
-    /// Returns the command that hangs a line on the line before it.
-    pub(super) fn hang(&self, file: &str) -> Option<String> {
-        self.hangs_lines.then(|| format!("wb repair {file} --in-place"))
+    /// Returns the command that mends what a note tells of a record.
+    pub(super) fn mend_record(&self, note: &Note, file: &str) -> Option<String> {
+        let is_mended = match note {
+            Note::MissingRoles { .. } => self.gives_roles,
+            Note::LostParent { .. } => self.relinks_lines,
+            _ => false,
+        };
+        is_mended.then(|| format!("wb repair {file} --in-place"))
     }
 
     /// Returns the command that brings the context into its window.
@@ -106,7 +106,7 @@ struct Mended {
     /// The rules that are broken still; nothing where there is no mend that can be written.
     after: Option<HashSet<String>>,
     gives_roles: bool,
-    hangs_lines: bool,
+    relinks_lines: bool,
     /// What helps where the agent does it itself, or must write the session anew first.
     by_agent: Option<&'static str>,
 }
@@ -117,7 +117,7 @@ fn mended(session: &Session, dialects: &[Dialect]) -> Mended {
         Ok(done) if !done.changes.is_empty() => Mended {
             after: Some(broken(&Validity::of(&done.messages, dialects))),
             gives_roles: !done.roles.is_empty(),
-            hangs_lines: !done.hung.is_empty(),
+            relinks_lines: !done.relinked.is_empty(),
             by_agent: None,
         },
         Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {

@@ -9,7 +9,7 @@ use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said, results_first};
-use crate::signature::anthropic_block;
+use crate::thinking_signature::anthropic_block;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "input_schema": parameters });

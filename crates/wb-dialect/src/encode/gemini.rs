@@ -9,7 +9,7 @@ use super::Body;
 use super::common::{Entry, images, result_text, with_tools};
 use crate::arguments::as_object;
 use crate::piece::{Piece, Round, Said, results_first};
-use crate::signature::is_of_gemini;
+use crate::thinking_signature::is_of_gemini;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "name": name, "description": description, "parametersJsonSchema": parameters });

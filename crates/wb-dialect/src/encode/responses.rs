@@ -11,7 +11,7 @@ use crate::arguments::as_object;
 use crate::call_ids::call_id;
 use crate::dialect::Dialect;
 use crate::piece::{Piece, Round, Said};
-use crate::signature::is_of_openai;
+use crate::thinking_signature::is_of_openai;
 
 pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     let tool = |ToolDescriptor { name, description, parameters }: &ToolDescriptor| json!({ "type": "function", "name": name, "description": description, "parameters": parameters });

@@ -1,7 +1,7 @@
 //! Messages that do not say who speaks.
 
 use serde_json::Value;
-use wb_message::lost_role::{Side, role_of};
+use wb_message::inferred_role::{Side, role_of};
 
 use super::Finding;
 use crate::asked::{Asked, AskedMessage, Kind, Role};

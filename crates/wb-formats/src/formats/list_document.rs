@@ -8,19 +8,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use wb_budget::Usage;
-use wb_message::lost_role::{Side, role_of};
+use wb_message::inferred_role::{Side, role_of};
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
-    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, LostRole, MemoryParts, NotExpressible,
+    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, MemoryParts, MissingRole, NotExpressible,
     Note, PartReader, Parts, Place, Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
 };
 
 use super::appended::{message_of, refused};
 use super::log::{line_of, span_in};
-use super::lost_roles::{has_lost_role, side_of};
 use super::message_list::{Fate, Layout, List, Record, held};
+use super::missing_roles::{has_lost_role, side_of};
 use super::records::bytes_of;
 
 /// Opens a document of lists.
@@ -60,7 +60,7 @@ impl Document for ListDocument {
         fresh.map_or_else(|| self.read(self.list(conversation)?), Ok)
     }
 
-    fn lost_roles(&self, conversation: &str) -> Result<Vec<LostRole>, FormatError> {
+    fn lost_roles(&self, conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
         let (parts, shape) = (self.source(), self.layout.shape());
         let mut sides = Vec::new();
         for place in &self.list(conversation)?.records {
@@ -76,7 +76,7 @@ impl Document for ListDocument {
             let record = span_in(0, place);
             let said = serde_json::from_slice(&parts.bytes(&record)?).unwrap_or_default();
             let role = role_of(&said, side(at.checked_sub(1)), side(Some(at + 1)));
-            Ok(LostRole { record, line: line_of(parts, place.start as u64)?, role })
+            Ok(MissingRole { record, line: line_of(parts, place.start as u64)?, role })
         });
         lost.collect()
     }
@@ -189,7 +189,7 @@ impl ListDocument {
         let n = reading.lost.len();
         let first = reading.lost.first().map(|first| line_of(parts, *first as u64)).transpose()?;
         let mut view = reading.finish()?;
-        view.notes.extend(first.map(|line| Note::LostRoles { n, line }));
+        view.notes.extend(first.map(|line| Note::MissingRoles { n, line }));
         self.layout.complete(parts, list, &mut view);
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)

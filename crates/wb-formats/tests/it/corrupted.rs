@@ -191,7 +191,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
             }
         }
     }
-    let has_lost = view.notes.iter().any(|note| matches!(note, Note::LostRoles { .. }));
+    let has_lost = view.notes.iter().any(|note| matches!(note, Note::MissingRoles { .. }));
     if found.is_empty() && !has_lost {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
 
 /// Returns whether a note says in which line something is that is not read.
 fn names_line(view: &View) -> bool {
-    view.notes.iter().any(|note| matches!(note, Note::LostRoles { .. } | Note::UnreadableRecords { .. }))
+    view.notes.iter().any(|note| matches!(note, Note::MissingRoles { .. } | Note::UnreadableRecords { .. }))
 }
 
 /// Returns whether a format cannot be broken in a way.

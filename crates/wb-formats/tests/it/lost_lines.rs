@@ -39,7 +39,7 @@ fn is_lost(view: &View) -> bool {
 
 #[test]
 fn what_stands_before_a_line_that_is_gone_is_seen_again() {
-    let mut hung: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut relinked: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, bytes) in FIXTURES.iter().chain(&[("pi/parted.jsonl", PARTED.as_bytes())]) {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for gone in 0..lines.len() {
@@ -58,9 +58,12 @@ fn what_stands_before_a_line_that_is_gone_is_seen_again() {
                 // Results whose call is gone went too.
                 let [before, after] = [&view, &now].map(|it| it.messages.len() - n_results(&it.messages));
                 assert!(after >= before, "{name} without line {}", gone + 1);
-                *hung.entry(view.format).or_default() += 1;
+                *relinked.entry(view.format).or_default() += 1;
             }
         }
     }
-    assert!(["claude-code", "pi", "qwen-code"].iter().all(|format| hung.contains_key(format)), "{hung:?}");
+    assert!(
+        ["claude-code", "pi", "qwen-code"].iter().all(|format| relinked.contains_key(format)),
+        "{relinked:?}"
+    );
 }

@@ -10,7 +10,7 @@ use wb_record::{Parts, Provenance, Segment, Span};
 use super::super::draft::Draft;
 use super::super::passed::Passed;
 use super::super::responses_item::{Said, digest_of};
-use super::super::usual_item::said;
+use super::super::responses_item_scan::said;
 use super::outcome::is_failure;
 use super::rows::{Kind, Rows};
 

@@ -15,7 +15,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// One part as it is after changes, told by what stands in the part before; nothing of that is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pieces {
+pub(crate) struct PieceTable {
     part: PartId,
     /// None of them is empty. Changes come at one end of what was changed before, or at the other.
     all: VecDeque<Piece>,
@@ -52,7 +52,7 @@ impl Piece {
     }
 }
 
-impl Pieces {
+impl PieceTable {
     /// A part as it is, of so many bytes; nothing if there is no such part.
     pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
         let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
@@ -211,7 +211,7 @@ impl Change {
             out.extend_from_slice(before.get(place(range.start)..place(range.end)).unwrap_or_default());
             Ok(())
         };
-        let mut pieces = Pieces::of(part, before.map(|before| before.len() as u64));
+        let mut pieces = PieceTable::of(part, before.map(|before| before.len() as u64));
         pieces.apply(&old, self)?;
         pieces.whole(&old).map_err(unread)
     }
@@ -251,7 +251,7 @@ mod tests {
                 out.extend_from_slice(&before[place(range.start)..place(range.end)]);
                 Ok(())
             };
-            let (mut text, mut pieces) = (before.clone(), Pieces::of("", Some(before.len() as u64)));
+            let (mut text, mut pieces) = (before.clone(), PieceTable::of("", Some(before.len() as u64)));
             for (at, n_gone, new) in edits {
                 let at = at.index(text.len() + 1);
                 let n_gone = n_gone.min(text.len() - at);
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_gone_meanwhile_is_an_error_and_not_a_gap() {
         let gone = |_: Range<u64>, _: &mut Vec<u8>| Ok(());
-        let mut pieces = Pieces::of("", Some(4));
+        let mut pieces = PieceTable::of("", Some(4));
         pieces.apply(&gone, &Change::Append { at: 4, new: Bytes(b"x".to_vec()) }).unwrap();
         assert!(pieces.read(&gone, 3..5, &mut Vec::new()).is_err());
         assert!(pieces.read(&gone, 4..5, &mut Vec::new()).is_ok());

@@ -5,7 +5,7 @@ use crate::span::Span;
 
 /// A record that is a message in all but its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostRole {
+pub struct MissingRole {
     /// The record, an object.
     pub record: Span,
     /// Its line, counted from 1.
@@ -14,13 +14,13 @@ pub struct LostRole {
     pub role: Option<&'static str>,
 }
 
-impl LostRole {
+impl MissingRole {
     /// Returns the smallest change that gives the record its role back, in front of all that it says.
     ///
     /// ```
-    /// use wb_record::{Change, LostRole, Span};
+    /// use wb_record::{Change, MissingRole, Span};
     ///
-    /// let lost = LostRole { record: Span { at: 7, len: 2, ..Span::default() }, line: 1, role: Some("user") };
+    /// let lost = MissingRole { record: Span { at: 7, len: 2, ..Span::default() }, line: 1, role: Some("user") };
     /// let Some(Change::Splice { at, new, .. }) = lost.change() else { unreachable!() };
     /// assert_eq!((at, &new.0[..]), (8, &b"\"role\":\"user\","[..]));
     /// ```

@@ -1,8 +1,8 @@
 //! Records of a list that are messages in all but their role, and which role each had.
 
 use wb_message::Message;
-use wb_message::lost_role::Side;
-use wb_record::{Change, LostRole, Span};
+use wb_message::inferred_role::Side;
+use wb_record::{Change, MissingRole, Span};
 
 use super::fields::Fields;
 use super::message_list::{Record, Shape};
@@ -25,9 +25,9 @@ pub(super) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
     says && fields.place("role").is_none() && ["user", "assistant"].into_iter().any(is_read)
 }
 
-/// Returns a record with a role, as [`LostRole::change`] writes it.
+/// Returns a record with a role, as [`MissingRole::change`] writes it.
 fn with_role(record: &[u8], role: &'static str) -> Vec<u8> {
-    let lost = LostRole { record: Span::default(), line: 0, role: Some(role) };
+    let lost = MissingRole { record: Span::default(), line: 0, role: Some(role) };
     match lost.change() {
         Some(Change::Splice { new, .. }) => [&record[..1], &new.0, &record[1..]].concat(),
         _ => record.to_vec(),

@@ -10,14 +10,14 @@ use crate::formats::json_text::body_of;
 
 /// What a request says outside of its messages.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outside {
+pub struct SystemAndTools {
     /// The system text, as a list of messages has it that holds one.
     pub system: Option<Message>,
     /// How many tools are defined.
     pub n_tools: usize,
 }
 
-impl Outside {
+impl SystemAndTools {
     /// Returns what a document says outside of its messages: nothing where it is no request.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ mod tests {
 
     fn outside(body: &Value) -> (Option<String>, usize) {
         let document = crate::open(Box::new(MemoryParts::of(body.to_string()))).unwrap();
-        let Outside { system, n_tools } = Outside::of(document.as_ref()).unwrap();
+        let SystemAndTools { system, n_tools } = SystemAndTools::of(document.as_ref()).unwrap();
         let text = |it: Message| match it {
             Message::Custom { content, .. } => content.texts().collect::<Vec<_>>().join("|"),
             other => panic!("{other:?}"),
