@@ -85,6 +85,13 @@ impl Truncate {
     }
 }
 
+/// Returns whether a message of the user says nothing, so that no request has it.
+fn is_blank(message: &Message) -> bool {
+    let (Message::User { content, .. } | Message::Custom { content, .. }) = message else { return false };
+    content.texts().all(|text| text.trim().is_empty())
+        && message.blocks().iter().all(|block| block.as_text().is_some())
+}
+
 /// The messages of a transcript in groups that stay or go together, each known by its first message.
 #[derive(Debug)]
 struct History<'a> {
@@ -123,7 +130,10 @@ impl<'a> History<'a> {
     /// Returns whether a drop leaves a message in front that providers refuse there: a reply or a result.
     fn starts_with_a_reply(&self) -> bool {
         let goes = |at: usize| self.gone[self.first[at]];
-        let stays = |at: &usize| !goes(*at) && !is_pinned(self.view.messages[*at]);
+        let stays = |at: &usize| {
+            let message = self.view.messages[*at];
+            !goes(*at) && !is_pinned(message) && !is_blank(message)
+        };
         let Some(first) = (0..self.first.len()).find(stays) else { return false };
         let is_reply =
             matches!(self.view.messages[first], Message::Assistant { .. } | Message::ToolResult { .. });

@@ -167,6 +167,15 @@ fn the_latest_prompt_stays_even_with_no_recent_messages_and_too_little_room() {
 }
 
 #[test]
+fn a_mark_stands_before_a_reply_although_an_empty_note_does() {
+    let mut messages = script("u*300 a*300 a u");
+    messages.insert(2, Message::custom("meta", " "));
+    let after = pass_laws::all(&keep(3), &messages, 100);
+    assert!(is_dropped_mark(&after[0]), "{after:?}");
+    assert_eq!(after[1..], messages[2..]);
+}
+
+#[test]
 fn calls_in_flight_stay_with_the_results_that_came() {
     let messages = script("u*200 a*200 a:bash,read t*50 u b*200 u");
     assert_eq!(kept(keep(0), &messages, 10), [2, 3, 6]);
