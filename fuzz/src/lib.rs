@@ -11,7 +11,7 @@ mod strategy;
 
 use serde_json::Value;
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_formats::{Document, View, dialects_of, newest, violations_of};
+use wb_formats::{Document, SentAs, View, newest};
 use wb_message::Message;
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
 use wb_testkit::laws::said_loosely as said;
@@ -44,9 +44,9 @@ pub fn read(bytes: &[u8]) {
 pub fn compact(bytes: &[u8]) {
     let Some((mut document, name, view)) = newest_of(bytes) else { return };
     let Some((patch, planned)) = compacted(document.as_ref(), &view, bytes.len()) else { return };
-    let own = dialects_of(view.format);
-    let is_valid = violations_of(&view.messages, own).is_empty();
-    let after = violations_of(&planned, own);
+    let sent = SentAs::of(&view);
+    let is_valid = sent.violations(&view.messages).is_empty();
+    let after = sent.violations(&planned);
     assert!(after.is_empty() || !is_valid, "it was valid: {after:?}");
     let wanted = items(&patch, view.messages.len());
     let Ok(set) = document.render(&name, &view, &wanted, &STAMP) else { return };
@@ -111,8 +111,8 @@ fn repair_request(body: &Value, dialect: Dialect) {
 /// Mends a session as `wb repair` does: what is written is read again as it was planned, and taken back it is the same bytes.
 fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, bytes: &[u8]) {
     let Ok(mended) = wb_formats::repair(document.as_ref(), name, view, &STAMP) else { return };
-    let own = dialects_of(view.format);
-    let (before, after) = (refused(&view.messages, own), refused(&mended.messages, own));
+    let sent = SentAs::of(view);
+    let (before, after) = (refused(&view.messages, &sent), refused(&mended.messages, &sent));
     assert!(after.len() <= before.len(), "{before:?}, then {after:?}");
     if mended.changes.is_empty() {
         assert_eq!(mended.messages, view.messages, "changed, and nothing to write");
@@ -134,8 +134,8 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
 /// The rule about signatures looks at the turn that goes on alone, and an answered call goes on with its turn.
 const OF_THE_OPEN_TURN: &str = "thought-signature";
 
-fn refused(messages: &[Message], dialects: &[Dialect]) -> Vec<Violation> {
-    let all = violations_of(messages, dialects).into_iter();
+fn refused(messages: &[Message], sent: &SentAs) -> Vec<Violation> {
+    let all = sent.violations(messages).into_iter();
     all.filter(|it| it.rule != OF_THE_OPEN_TURN).collect()
 }
 

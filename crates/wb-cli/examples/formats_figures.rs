@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use wb_budget::ModelCard;
 use wb_conductor::{Compactor, CondenseOpts, compact_locally};
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{View, dialects_of, newest};
+use wb_formats::{SentAs, View, newest};
 use wb_message::Message;
 use wb_record::{Access, Document, Item, MemoryParts, Parts, Stamp};
 
@@ -96,9 +96,7 @@ fn read(file: &Path) -> Result<Read, String> {
     let same: Vec<Item<'_>> = (0..view.messages.len()).map(Item::Same).collect();
     let set = document.render(&conversation, &view, &same, &Stamp::default());
     let n_all = refused(&view.messages).len();
-    let own = dialects_of(view.format);
-    let n_own =
-        own.iter().map(|dialect| Encoded::next_request(&view.messages, *dialect).validate().len()).sum();
+    let n_own = SentAs::of(&view).violations(&view.messages).len();
     Ok(Read {
         format: view.format,
         n_conversations: document.conversations().map_or(0, |all| all.len()),

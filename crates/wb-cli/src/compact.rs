@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::dialects_of;
+use wb_formats::SentAs;
 use wb_message::Message;
 use wb_record::{Access, ChangeSet, Document, History, MemoryParts, Parts, Stamp, What, items};
 
@@ -67,7 +67,7 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let expected = Validity::of(&outcome.messages, dialects_of(session.opened.format));
+    let expected = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
     let ours = why_not.map(|_| outcome.messages.clone());
     outcome.take_back(&mut session);
     refuse_invalid(&session, &expected)?;
@@ -140,14 +140,14 @@ fn changes(session: &Session, outcome: &Outcome, stamp: &Stamp) -> Result<Change
 
 /// Refuses what the provider of the session would refuse and would not have refused before.
 fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> {
-    let before = || Ok(Validity::of(&session.opened.messages, dialects_of(session.opened.format)));
+    let before = || Ok(Validity::of(&session.opened.messages, &SentAs::of(&session.opened)));
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
 /// Refuses a copy that reads otherwise than planned.
 fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
     let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
-    let is_as_planned = Validity::of(&now.messages, dialects_of(now.format)) == *expected;
+    let is_as_planned = Validity::of(&now.messages, &SentAs::of(&session.opened)) == *expected;
     if is_as_planned { Ok(()) } else { Err(otherwise(&session.file, "nothing was written")) }
 }
 
@@ -188,10 +188,10 @@ fn write_in_place(
     if !args.even_if_open {
         refuse_while_in_use(&args.file, session.document.as_ref(), &history, OR_ELSEWHERE)?;
     }
-    let document = session.document.as_mut();
+    let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
     let done = history.change(What::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
-    if Validity::of(&now.messages, dialects_of(now.format)) != *expected {
+    if Validity::of(&now.messages, &own) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
         return Err(otherwise(&session.file, "the session is as it was").into());
     }

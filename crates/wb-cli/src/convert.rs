@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_budget::Catalog;
 use wb_dialect::{Dialect, Encoded};
-use wb_formats::{Agent, SystemAndTools, View, dialects_of, format_of, newest};
+use wb_formats::{Agent, SentAs, SystemAndTools, View, format_of, newest};
 use wb_message::{Block, Message};
 use wb_record::{Access, MemoryParts, Parts};
 
@@ -157,7 +157,7 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
 /// Returns who signed the reasoning of an answer, by the session's format or by the model that answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
-    match dialects_of(view.format) {
+    match SentAs::by(view.format, None).dialects.as_slice() {
         _ if !thinks => None,
         // Whoever takes what Chat Completions are may be asked for any model.
         [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),

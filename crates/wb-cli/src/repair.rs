@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
-use wb_formats::{dialects_of, newest};
+use wb_formats::{SentAs, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION, View,
@@ -108,7 +108,7 @@ struct Planned {
 /// What is to be read after a mend.
 #[derive(Debug)]
 enum Expected {
-    Session(Validity),
+    Session(SentAs, Validity),
     Request(Value),
 }
 
@@ -116,7 +116,7 @@ impl Expected {
     /// Tells whether a document says now what it was to say.
     fn is_met(&self, now: &View, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> bool {
         match self {
-            Self::Session(expected) => Validity::of(&now.messages, dialects_of(now.format)) == *expected,
+            Self::Session(sent, expected) => Validity::of(&now.messages, sent) == *expected,
             Self::Request(expected) => {
                 let read = bytes().ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
                 read.as_ref() == Some(expected)
@@ -189,14 +189,14 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let failed = |error| not_read(path, &error);
     let conversation = newest(document.as_ref()).map_err(failed)?;
     let view = document.view(&conversation).map_err(failed)?;
-    let dialects = dialects_of(view.format);
-    let before = Validity::of(&view.messages, dialects);
+    let sent = SentAs::of(&view);
+    let before = Validity::of(&view.messages, &sent);
     let done = wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
         let file = path.display().to_string();
         let hint = hint(document.as_ref(), Some(&error), path);
         UserError::of_file(file, error.to_string(), hint)
     })?;
-    let after = Validity::of(&done.messages, dialects);
+    let after = Validity::of(&done.messages, &sent);
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
@@ -206,7 +206,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
-        expected: Expected::Session(after),
+        expected: Expected::Session(sent, after),
         conversation,
         view,
         document,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{dialects_of, newest, violations_of as violations_of_session};
+use wb_formats::{SentAs, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -63,9 +63,10 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let view = read.map_err(|error| not_read(path, &error))?;
             // The text of the session goes before its request comes.
             drop(document);
-            let dialects = asked(dialects_of(view.format));
-            let violations = violations_of_session(&view.messages, &dialects);
-            (view.format.to_owned(), view.messages.len(), dialects, violations, words_of(&view.notes))
+            let sent = SentAs::of(&view);
+            let sent = SentAs { dialects: asked(&sent.dialects), ..sent };
+            let violations = sent.violations(&view.messages);
+            (view.format.to_owned(), view.messages.len(), sent.dialects, violations, words_of(&view.notes))
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());

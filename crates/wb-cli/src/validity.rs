@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{Dialect, Violation};
-use wb_formats::violations_of;
+use wb_formats::SentAs;
 use wb_message::{Message, content_fingerprints};
 
 use crate::user_error::UserError;
@@ -16,8 +16,8 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    pub(crate) fn of(messages: &[Message], dialects: &[Dialect]) -> Self {
-        Self { contents: content_fingerprints(messages), violations: violations_of(messages, dialects) }
+    pub(crate) fn of(messages: &[Message], sent: &SentAs) -> Self {
+        Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 
     pub(crate) fn violations(&self) -> &[Violation] {
@@ -82,13 +82,12 @@ pub(crate) fn otherwise(file: &str, what_now: &str) -> UserError {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use wb_formats::dialects_of;
     use wb_message::Block;
 
     use super::*;
 
     fn of(messages: &[Message], agent: &str) -> Validity {
-        Validity::of(messages, dialects_of(agent))
+        Validity::of(messages, &SentAs::by(agent, None))
     }
 
     fn with_call(id: &str) -> Vec<Message> {

@@ -36,23 +36,35 @@ pub(crate) struct Round<'a> {
 
 /// Rounds that grow piece by piece; what says nothing is left out.
 #[derive(Debug, Default)]
-struct Rounds<'a>(Vec<Round<'a>>);
+struct Rounds<'a> {
+    all: Vec<Round<'a>>,
+    /// Whether a block with an empty text stays.
+    has_empty: bool,
+}
 
 impl<'a> Rounds<'a> {
     fn push(&mut self, is_model: bool, from: usize, said: Said<'a>) {
-        if matches!(&said, Said::Text(text) if text.trim().is_empty()) {
-            return;
+        if !matches!(&said, Said::Text(text) if text.trim().is_empty()) {
+            self.push_any(is_model, from, said);
         }
+    }
+
+    fn push_any(&mut self, is_model: bool, from: usize, said: Said<'a>) {
         let piece = Piece { from, said };
-        match self.0.last_mut() {
+        match self.all.last_mut() {
             Some(round) if round.is_model == is_model => round.pieces.push(piece),
-            _ => self.0.push(Round { is_model, pieces: vec![piece] }),
+            _ => self.all.push(Round { is_model, pieces: vec![piece] }),
         }
     }
 
     fn blocks(&mut self, is_model: bool, from: usize, blocks: &'a [Block]) {
         for block in blocks {
-            self.push(is_model, from, said(block));
+            match said(block) {
+                Said::Text(text) if self.has_empty && text.is_empty() => {
+                    self.push_any(is_model, from, Said::Text(text));
+                }
+                said => self.push(is_model, from, said),
+            }
         }
     }
 
@@ -91,22 +103,22 @@ pub(crate) fn rounds_of_turns(turns: &[Turn]) -> Vec<Round<'_>> {
     for (from, turn) in turns.iter().enumerate() {
         rounds.blocks(matches!(turn, Turn::Assistant { .. }), from, turn.blocks());
     }
-    rounds.0
+    rounds.all
 }
 
-/// Takes messages apart into rounds, those apart that are the system text.
-pub(crate) fn rounds_of_messages(messages: &[Message]) -> (Option<String>, Vec<Round<'_>>) {
+/// Takes messages apart into rounds, those apart that are the system text; blocks with an empty text may stay.
+pub(crate) fn rounds_of_messages(messages: &[Message], has_empty: bool) -> (Option<String>, Vec<Round<'_>>) {
     let n_system = messages.iter().take_while(|message| is_system(message)).count();
     let texts = messages[..n_system].iter().filter_map(|message| match message {
         Message::Custom { content, .. } => Some(content.texts().collect::<Vec<_>>().join("\n")),
         _ => None,
     });
     let system = (n_system > 0).then(|| texts.collect::<Vec<_>>().join("\n\n"));
-    let mut rounds = Rounds::default();
+    let mut rounds = Rounds { has_empty, ..Rounds::default() };
     for (from, message) in messages.iter().enumerate().skip(n_system) {
         rounds.message(from, message);
     }
-    (system, rounds.0)
+    (system, rounds.all)
 }
 
 fn is_system(message: &Message) -> bool {

@@ -64,12 +64,14 @@ mod dialects;
 mod system_and_tools;
 mod doubled_call_ids;
 mod missing_parents;
+mod empty_texts;
 mod repair;
 mod table;
 
 pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
-pub use dialects::{dialects_of, format_of, violations_of};
+pub use dialects::{SentAs, format_of};
+pub use empty_texts::EMPTY;
 pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;

@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use wb_dialect::{Dialect, Violation};
+use wb_dialect::Violation;
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, Note, Stamp, View, items};
 
 use crate::detect::open;
-use crate::dialects::{dialects_of, violations_of};
+use crate::dialects::SentAs;
 use crate::doubled_call_ids::with_own_ids;
+use crate::empty_texts::without_empty_texts;
 use crate::missing_parents::linked_to_the_line_before;
 
 /// The name of the part of a session of one file.
@@ -36,7 +37,8 @@ pub struct SessionRepair {
 ///
 /// First of all a line that follows one which is not in the file is linked to the line before it, so that what stands there
 /// is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
-/// belongs to would be taken for alone. As long as one is lost nothing else is mended. Of calls that have one id the later
+/// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
+/// out of their lists. Of calls that have one id the later
 /// ones get another, with their results. Then calls without a result are answered, but for those of which another call of
 /// their message still has the id; results without a call and second results go, and a model that speaks first gets a
 /// message of the user in front. What a format cannot hold of ids and of the user's message stays, with the reason; of the
@@ -89,7 +91,7 @@ fn in_whole_lines(
 
 /// Returns how much of messages the providers of the format of a view refuse.
 fn n_refused(messages: &[Message], view: &View) -> usize {
-    violations_of(messages, dialects_of(view.format)).len()
+    SentAs::of(view).violations(messages).len()
 }
 
 /// Returns the lines that follow one which is not in the file, the last first, and the changes that hang each on the line
@@ -166,6 +168,14 @@ fn with_roles(document: &dyn Document, roles: &[MissingRole]) -> Result<ChangeSe
     Ok(ChangeSet { changes: roles.iter().rev().filter_map(change).collect() })
 }
 
+/// Returns the changes after which no text is empty.
+fn with_texts(document: &dyn Document, view: &View) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = document.abilities().body.why_not() {
+        return Err(refused(document, why));
+    }
+    without_empty_texts(document, view).map_err(NotExpressible::unreadable)
+}
+
 /// Repairs what is refused of messages that all have a role.
 fn repaired(
     document: &dyn Document,
@@ -173,16 +183,22 @@ fn repaired(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let dialects = dialects_of(view.format);
-    let violations = violations_of(&view.messages, dialects);
+    let sent = SentAs::of(view);
+    let violations = sent.violations(&view.messages);
     if violations.is_empty() {
         return Ok(SessionRepair { messages: view.messages.clone(), ..SessionRepair::default() });
     }
-    let on = |document, view: &View| patched(document, conversation, view, dialects, stamp);
+    if is_refused(&violations, "text-blank") {
+        let texts = with_texts(document, view)?;
+        if !texts.is_empty() {
+            return repaired_after(document, conversation, texts, stamp);
+        }
+    }
+    let on = |document, view: &View| patched(document, conversation, view, &sent, stamp);
     let plain = on(document, view);
     // What goes between two answers of the model makes one of them, in which no id may stand twice.
     let is_doubled = |found: &[Violation]| is_refused(found, "call-repeated");
-    let comes_up = |it: &SessionRepair| is_doubled(&violations_of(&it.messages, dialects));
+    let comes_up = |it: &SessionRepair| is_doubled(&sent.violations(&it.messages));
     if !is_doubled(&violations) && !plain.as_ref().is_ok_and(comes_up) {
         return plain;
     }
@@ -207,7 +223,7 @@ fn patched(
     document: &dyn Document,
     conversation: &str,
     view: &View,
-    dialects: &[Dialect],
+    sent: &SentAs,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let rendered = |patch: Patch| {
@@ -221,7 +237,7 @@ fn patched(
         .patch(&without_twins(&view.messages))
         .unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
-    if !is_refused(&violations_of(&first, dialects), "user-first") {
+    if !is_refused(&sent.violations(&first), "user-first") {
         return rendered(pairs);
     }
     // A log that holds nothing of ours but a digest holds it as one.

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use wb_dialect::Dialect;
-use wb_formats::{dialects_of, repair};
+use wb_formats::{SentAs, repair};
 use wb_message::Patch;
 use wb_record::{NotExpressible, Note, items};
 
@@ -43,12 +42,12 @@ struct Compacted {
 impl Ways {
     /// Plans what may help: a mend where something is refused, compactions where they are asked about.
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
-        let dialects = dialects_of(session.opened.format);
-        let now = Validity::of(&session.opened.messages, dialects);
+        let sent = SentAs::of(&session.opened);
+        let now = Validity::of(&session.opened.messages, &sent);
         let is_lost = |note: &Note| matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. });
         let has_lost = session.opened.notes.iter().any(is_lost);
         let Mended { after: after_repair, gives_roles, relinks_lines, by_agent } =
-            if now.is_valid() && !has_lost { Mended::default() } else { mended(session, dialects) };
+            if now.is_valid() && !has_lost { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
@@ -111,11 +110,11 @@ struct Mended {
     by_agent: Option<&'static str>,
 }
 
-fn mended(session: &Session, dialects: &[Dialect]) -> Mended {
+fn mended(session: &Session, sent: &SentAs) -> Mended {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(done) if !done.changes.is_empty() => Mended {
-            after: Some(broken(&Validity::of(&done.messages, dialects))),
+            after: Some(broken(&Validity::of(&done.messages, sent))),
             gives_roles: !done.roles.is_empty(),
             relinks_lines: !done.relinked.is_empty(),
             by_agent: None,
@@ -141,7 +140,7 @@ fn compacted(session: &mut Session, now: &Validity) -> Option<Compacted> {
         return None;
     }
     let mut outcome = Outcome::of(session);
-    let after = Validity::of(&outcome.messages, dialects_of(session.opened.format));
+    let after = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
     outcome.take_back(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
     (is_taken && is_written(session, &outcome.patch)).then(|| Compacted {

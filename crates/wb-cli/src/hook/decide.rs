@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
-use wb_formats::{FormatError, dialects_of, newest, open, open_path};
+use wb_formats::{FormatError, SentAs, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_passes::ImagePolicy;
@@ -88,11 +88,11 @@ fn compacted(request: &Request<'_>, config: &Config, mut opened: Opened) -> Deci
     let answer = answer(request, config, &outcome, cut);
     let Action::Replace { digest, .. } = &answer.action else { return answer.into() };
     let by_agent = Some(ByAgent::of(digest, outcome.kept()));
-    let dialects = dialects(request.host.as_deref(), session.opened.format);
-    let after = Validity::of(&outcome.messages, dialects);
+    let sent = sent_as(request.host.as_deref(), &session.opened);
+    let after = Validity::of(&outcome.messages, &sent);
     if !after.is_valid() {
         outcome.take_back(&mut session);
-        let before = Validity::of(&session.opened.messages, dialects);
+        let before = Validity::of(&session.opened.messages, &sent);
         if let [first, ..] = after.new_since(&before).as_slice() {
             return Answer::pass(format!("the result would not be valid: {first}")).into();
         }
@@ -119,10 +119,10 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
     (rest != if n_read == 0 { "[]" } else { "]" }).then_some(n_read)
 }
 
-/// Returns the dialects in which a host sends its sessions: its own where it has one, else that of the format.
-fn dialects(host: Option<&str>, format: &str) -> &'static [Dialect] {
-    let of_host = dialects_of(host.unwrap_or_default());
-    if of_host.len() < Dialect::ALL.len() { of_host } else { dialects_of(format) }
+/// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is sent.
+fn sent_as(host: Option<&str>, view: &View) -> SentAs {
+    let of_host = SentAs::by(host.unwrap_or_default(), None);
+    if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
 }
 
 /// Returns a window that the session fills: what is compacted has become too much, whatever window is assumed here. Where

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use wb_formats::dialects_of;
+use wb_formats::SentAs;
 use wb_host::HostError;
 use wb_message::Message;
 use wb_session::store::memory::MemoryStore;
@@ -126,7 +126,7 @@ pub(crate) fn apply_change<T: Change>(
 fn refuse_invalid(file: &str, session: &Session, digest: &EntryId) -> Result<(), UserError> {
     let validity = |leaf: Option<&EntryId>| {
         let context = session.context(leaf).map_err(|error| failure(file, &error.into()))?;
-        Ok(Validity::of(&context.messages, dialects_of("pi")))
+        Ok(Validity::of(&context.messages, &SentAs::by("pi", None)))
     };
     let stood_at = session.tree().node(digest).and_then(|node| node.parent_id);
     validity(session.leaf())?.refuse_new(file, || validity(stood_at.as_ref()), "")

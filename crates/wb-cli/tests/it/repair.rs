@@ -427,3 +427,43 @@ fn messages_get_back_the_role_that_they_lost_and_nothing_else_changes() {
     assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 }
+
+#[test]
+fn an_empty_text_that_an_agent_sends_as_it_stands_goes_and_nothing_else_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let lines = r#"{"type":"user","uuid":"1","parentUuid":null,"message":{"role":"user","content":"Look."}}
+{"type":"assistant","uuid":"2","parentUuid":"1","message":{"id":"m1","content":[{"type":"text","text":""}, {"type":"text","text":"I look."}]}}
+{"type":"user","uuid":"3","parentUuid":"2","message":{"role":"user","content":[{"type":"text","text":""}]}}
+"#;
+    std::fs::write(&file, lines).unwrap();
+    assert_eq!(run(&["validate"], &file).code, 3);
+    let told = run(&["doctor"], &file).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("message 1: a text is blank (line 2)"), "{told}");
+    assert!(told.contains("message 2: a text is blank (line 3)"), "{told}");
+    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);
+    let mended = std::fs::read_to_string(&file).unwrap();
+    let without = lines.replace(r#"{"type":"text","text":""}, "#, "");
+    assert_eq!(mended, without.replace(r#""text":"""#, r#""text":"(empty)""#));
+    assert_eq!(run(&["doctor"], &file).code, 0);
+    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), lines);
+}
+
+#[test]
+fn an_agent_is_held_to_no_rule_of_a_provider_that_has_not_its_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let [call, _] = call("c1");
+    let file = session_of_pi(folder.path(), &[said("Look."), call]);
+    let dialects = || {
+        let told = run(&["validate", "--json"], &file).stdout;
+        serde_json::from_str::<Value>(&told).unwrap()["dialects"].clone()
+    };
+    assert_eq!(dialects(), json!(["anthropic", "openai", "openai-responses", "gemini"]));
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let model = r#""role":"assistant","provider":"anthropic","model":"claude-sonnet-4-5""#;
+    std::fs::write(&file, lines.replace(r#""role":"assistant""#, model)).unwrap();
+    assert_eq!(dialects(), json!(["anthropic", "openai"]));
+}

@@ -18,15 +18,16 @@ pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
     body
 }
 
-/// One message for each round, results first; rounds of which nothing is left are left out.
-pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
+/// One message for each round, results first; rounds of which nothing is left are left out. Empty texts in results may
+/// stay.
+pub(super) fn entries(rounds: &[Round<'_>], has_empty: bool) -> Vec<Entry> {
     let mut messages: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
     for round in rounds {
         let role = if round.is_model { "assistant" } else { "user" };
         for piece in in_order(round) {
             // The compaction of another provider stands in the user's place, where reasoning cannot.
             let is_misplaced = !round.is_model && matches!(piece.said, Said::Thinking { .. });
-            let Some(part) = part(&piece.said).filter(|_| !is_misplaced) else { continue };
+            let Some(part) = part(&piece.said, has_empty).filter(|_| !is_misplaced) else { continue };
             match messages.last_mut() {
                 Some((last, parts, from)) if *last == role => {
                     parts.push(part);
@@ -53,7 +54,7 @@ fn in_order<'r, 'a>(round: &'r Round<'a>) -> impl Iterator<Item = &'r Piece<'a>>
     pieces.into_iter()
 }
 
-fn part(said: &Said<'_>) -> Option<Value> {
+fn part(said: &Said<'_>, has_empty: bool) -> Option<Value> {
     Some(match said {
         Said::Text(text) => json!({ "type": "text", "text": text }),
         Said::Thinking { text, signature } => return anthropic_block(text, (*signature)?),
@@ -61,14 +62,15 @@ fn part(said: &Said<'_>) -> Option<Value> {
             let id = call_id(id, Dialect::Anthropic);
             json!({ "type": "tool_use", "id": id, "name": name, "input": as_object(input) })
         }
-        Said::Result { id, content, is_error } => result(id, content, *is_error),
+        Said::Result { id, content, is_error } => result(id, content, *is_error, has_empty),
         Said::Image { media_type, data } => image(media_type, data),
     })
 }
 
-fn result(id: &str, content: &[Block], is_error: bool) -> Value {
+fn result(id: &str, content: &[Block], is_error: bool, has_empty: bool) -> Value {
+    let is_sent = |text: &str| !text.trim().is_empty() || has_empty && text.is_empty();
     let parts = content.iter().filter_map(|block| match block {
-        Block::Text { text } if !text.trim().is_empty() => Some(json!({ "type": "text", "text": text })),
+        Block::Text { text } if is_sent(text) => Some(json!({ "type": "text", "text": text })),
         Block::Image { media_type, data_base64 } => Some(image(media_type, data_base64)),
         _ => None,
     });

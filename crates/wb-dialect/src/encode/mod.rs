@@ -32,30 +32,45 @@ impl Encoded {
     pub fn of_conversation(conversation: &Conversation, dialect: Dialect) -> Self {
         let rounds = rounds_of_turns(&conversation.turns);
         let tools = conversation.tools.as_deref().unwrap_or_default();
-        Self::of(conversation.system.as_deref(), tools, &rounds, dialect)
+        Self::of(conversation.system.as_deref(), tools, &rounds, dialect, false)
     }
 
     /// Encodes a transcript; its parts come from messages. System and developer texts at its start become the system
     /// text.
     pub fn of_messages(messages: &[Message], dialect: Dialect) -> Self {
-        let (system, rounds) = rounds_of_messages(messages);
-        Self::of(system.as_deref(), &[], &rounds, dialect)
+        let (system, rounds) = rounds_of_messages(messages, false);
+        Self::of(system.as_deref(), &[], &rounds, dialect, false)
     }
 
     /// Encodes the next request of a session, whose user says something where the model has spoken last.
     pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
-        let (system, mut rounds) = rounds_of_messages(messages);
+        Self::next(messages, dialect, false)
+    }
+
+    /// Encodes the next request of a session whose agent sends Anthropic empty texts as they stand.
+    pub fn next_request_with_empty_texts(messages: &[Message]) -> Self {
+        Self::next(messages, Dialect::Anthropic, true)
+    }
+
+    fn next(messages: &[Message], dialect: Dialect, has_empty: bool) -> Self {
+        let (system, mut rounds) = rounds_of_messages(messages, has_empty);
         if rounds.last().is_some_and(|round| round.is_model) {
             let said = Piece { from: messages.len(), said: Said::Text(NEXT_PROMPT.into()) };
             rounds.push(Round { is_model: false, pieces: vec![said] });
         }
-        Self::of(system.as_deref(), &[], &rounds, dialect)
+        Self::of(system.as_deref(), &[], &rounds, dialect, has_empty)
     }
 
-    fn of(system: Option<&str>, tools: &[ToolDescriptor], rounds: &[Round<'_>], dialect: Dialect) -> Self {
+    fn of(
+        system: Option<&str>,
+        tools: &[ToolDescriptor],
+        rounds: &[Round<'_>],
+        dialect: Dialect,
+        has_empty: bool,
+    ) -> Self {
         let system = system.filter(|text| !text.trim().is_empty());
         let (mut body, entries) = match dialect {
-            Dialect::Anthropic => (anthropic::head(system, tools), anthropic::entries(rounds)),
+            Dialect::Anthropic => (anthropic::head(system, tools), anthropic::entries(rounds, has_empty)),
             Dialect::OpenaiChat => (chat::head(tools), chat::entries(system, rounds)),
             Dialect::OpenaiResponses => (responses::head(system, tools), responses::entries(rounds)),
             Dialect::Gemini => (gemini::head(system, tools), gemini::entries(rounds)),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{RULES, Violation};
-use wb_formats::{View, dialects_of, newest, repair, violations_of};
+use wb_formats::{SentAs, View, newest, repair};
 use wb_message::{Message, Pairing, content_fingerprints};
 use wb_record::{MemoryParts, Note, Stamp};
 
@@ -101,8 +101,8 @@ const NOT_BROKEN: [(&str, &[Way], &str); 2] = [
     ),
 ];
 
-fn violations(messages: &[Message], format: &str) -> Vec<Violation> {
-    violations_of(messages, dialects_of(format))
+fn violations(view: &View) -> Vec<Violation> {
+    SentAs::of(view).violations(&view.messages)
 }
 
 /// Returns how many findings of calls and results there are.
@@ -172,12 +172,12 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
     if way == Way::RoleLost && view.messages != whole.messages && !names_line(&view) && !is_known {
         return Err(format!("no line is named: {:?}", view.notes));
     }
-    let n_before = n_of_pairs(&violations(&whole.messages, whole.format));
-    let found = violations(&view.messages, view.format);
+    let n_before = n_of_pairs(&violations(whole));
+    let found = violations(&view);
     let is_found = n_of_pairs(&found) > n_before;
     match () {
         () if is_found => fates.found += 1,
-        () if is_repeated(&view.messages) && !refuses_repeated(view.format) => fates.taken += 1,
+        () if is_repeated(&view.messages) && !refuses_repeated(&view) => fates.taken += 1,
         () if is_loose(&view.messages) && !is_loose(&whole.messages) || is_repeated(&view.messages) => {
             fates.missed += 1;
             return Err(format!("not found; {found:?}"));
@@ -196,7 +196,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
         return Ok(());
     }
     match written(bytes) {
-        Ok((now, _)) if has_lost && !is_known && violations(&whole.messages, whole.format).is_empty() => {
+        Ok((now, _)) if has_lost && !is_known && violations(whole).is_empty() => {
             let is_whole = content_fingerprints(&now.messages) == content_fingerprints(&whole.messages);
             if is_whole { Ok(()) } else { Err(format!("another role: {:#?}", now.messages)) }
         }
@@ -204,7 +204,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
         Err(why) => Err(why),
         Ok((now, is_written)) => {
             fates.written += usize::from(is_written);
-            let left = none_left(&now.messages, view.format).map_err(|left| format!("written: {left}"));
+            let left = none_left(&now).map_err(|left| format!("written: {left}"));
             if is_known { Ok(()) } else { left }
         }
     }
@@ -221,8 +221,8 @@ fn is_whole(format: &str, way: Way) -> bool {
 }
 
 /// Checks that no call or result of messages is refused.
-fn none_left(messages: &[Message], format: &str) -> Result<(), String> {
-    let left = violations(messages, format);
+fn none_left(view: &View) -> Result<(), String> {
+    let left = violations(view);
     let is_bad = |it: &&Violation| PAIRS.contains(&it.rule.as_ref());
     match left.iter().find(is_bad) {
         Some(left) => Err(format!("left after the repair: {left:?}")),
@@ -231,15 +231,24 @@ fn none_left(messages: &[Message], format: &str) -> Result<(), String> {
 }
 
 /// Returns whether a provider of the format refuses a second result.
-fn refuses_repeated(format: &str) -> bool {
+fn refuses_repeated(view: &View) -> bool {
     let rule = RULES.iter().find(|rule| rule.id == REPEATED);
-    rule.is_some_and(|rule| dialects_of(format).iter().any(|dialect| rule.source(*dialect).is_some()))
+    rule.is_some_and(|rule| SentAs::of(view).dialects.iter().any(|dialect| rule.source(*dialect).is_some()))
 }
 
 /// Returns whether an empty text is in what is sent.
 fn is_sent_blank(view: &View) -> bool {
-    let found = violations(&view.messages, view.format);
+    let found = violations(view);
     found.iter().any(|it| matches!(it.rule.as_ref(), "text-blank" | "message-empty"))
+}
+
+/// Returns what is wrong with an empty text in a file: it is told and mended where the agent sends it, and only there.
+fn blank(file: &str, bytes: &[u8]) -> Option<String> {
+    let view = open(bytes).ok()?;
+    let (is_sent, is_told) = (SentAs::of(&view).has_empty_texts, is_sent_blank(&view));
+    let stays = is_told && written(bytes).is_ok_and(|(now, _)| is_sent_blank(&now));
+    let what = format!("{file}: an empty text is sent: {is_sent}, told: {is_told}, stays: {stays}");
+    (is_sent != is_told || stays).then_some(what)
 }
 
 #[test]
@@ -254,8 +263,8 @@ fn what_was_broken_is_found_or_put_right_and_mended() {
             if let Err(what) = fate(file, way, &bytes, &whole, fates) {
                 wrong.push(format!("{file} {way:?} {id}: {what}"));
             }
-            if way == Way::BlankText && open(&bytes).is_ok_and(|view| is_sent_blank(&view)) {
-                wrong.push(format!("{file}: an empty text is sent"));
+            if way == Way::BlankText {
+                wrong.extend(blank(file, &bytes));
             }
         }
     }

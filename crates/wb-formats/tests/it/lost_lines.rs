@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use wb_formats::{Note, View, dialects_of, violations_of};
+use wb_formats::{Note, SentAs, View};
 use wb_message::Message;
 
 use crate::corrupted::written;
@@ -25,7 +25,7 @@ fn n_results(messages: &[Message]) -> usize {
 #[test]
 fn a_result_that_a_compaction_parts_from_its_call_is_told_and_hidden() {
     let view = open(PARTED.as_bytes()).unwrap();
-    let found = violations_of(&view.messages, dialects_of("pi"));
+    let found = SentAs::of(&view).violations(&view.messages);
     assert!(found.iter().all(|it| it.rule == "result-orphan") && !found.is_empty(), "{found:?}");
     assert_eq!(n_results(&view.messages), 1);
     let (now, is_written) = written(PARTED.as_bytes()).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use wb_formats::{dialects_of, newest, violations_of};
+use wb_formats::{SentAs, newest};
 use wb_message::Message;
 use wb_record::{ChangeSet, MemoryParts, Stamp};
 use wb_testkit::laws::said_loosely as said;
@@ -95,8 +95,8 @@ fn mended(bytes: &[u8]) -> Result<bool, String> {
     let Ok(name) = newest(document.as_ref()) else { return Ok(false) };
     let Ok(view) = document.view(&name) else { return Ok(false) };
     let Ok(mended) = wb_formats::repair(document.as_ref(), &name, &view, &STAMP) else { return Ok(false) };
-    let own = dialects_of(view.format);
-    let (before, after) = (violations_of(&view.messages, own), violations_of(&mended.messages, own));
+    let sent = SentAs::of(&view);
+    let (before, after) = (sent.violations(&view.messages), sent.violations(&mended.messages));
     if after.len() > before.len() {
         return Err(format!("{before:#?}, then {after:#?}"));
     }

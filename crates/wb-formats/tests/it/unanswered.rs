@@ -2,7 +2,7 @@
 //! to one that is answered.
 
 use serde_json::{Value, json};
-use wb_formats::{FORMATS, Note, dialects_of, violations_of};
+use wb_formats::{FORMATS, Note, SentAs};
 use wb_message::Pairing;
 
 use crate::corrupted::written;
@@ -404,7 +404,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         Ok(view) if view.format == format => view,
         other => return Some(format!("read as {:?}", other.map(|view| view.format))),
     };
-    let is_found = !violations_of(&before.messages, dialects_of(format)).is_empty();
+    let is_found = !SentAs::of(&before).violations(&before.messages).is_empty();
     let is_told = before.notes.iter().any(|note| matches!(note, Note::UnansweredCalls { .. }));
     let is_put_right = is_told || format == "opencode";
     let refusal = REFUSED.iter().find(|(known, at_end, _)| *known == format && (case.is_end || !at_end));
@@ -415,7 +415,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         (Ok(_), Some(_)) => Some("written".to_owned()),
         (Ok((_, is_written)), _) if is_written != is_found => Some(format!("{is_written}, found {is_found}")),
         (Ok((now, _)), _) => {
-            let left = violations_of(&now.messages, dialects_of(format));
+            let left = SentAs::of(&now).violations(&now.messages);
             let is_open = !Pairing::of(&now.messages).dangling().is_empty();
             (is_open || !left.is_empty()).then(|| format!("left: {left:?}"))
         }
