@@ -10,7 +10,7 @@ use wb_budget::{
     Catalog, ContextTracker, FittedCounter, ModelCard, WeighedTranscript, budget_limit, prefix_sums,
 };
 use wb_conductor::{Compactor, CondenseOpts};
-use wb_formats::{Document, FormatError, View, newest, open_path};
+use wb_formats::{Document, FormatError, SystemAndTools, View, newest, open_path};
 use wb_message::Message;
 use wb_message::markers::is_synthetic;
 use wb_passes::ImagePolicy;
@@ -53,7 +53,7 @@ pub(crate) struct Measure {
     pub(crate) context_tokens: u64,
     /// Whether that rests on what the provider counted.
     pub(crate) anchored: bool,
-    /// What was sent besides the messages, as far as the provider's counts tell: system prompt and tools.
+    /// What was sent besides the messages, as far as the provider's counts or a request tell: system prompt and tools.
     pub(crate) overhead_tokens: u64,
     /// Such an overhead, where it is left out since it would not leave room in a smaller window.
     pub(crate) left_out_tokens: u64,
@@ -63,9 +63,17 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// Weighs messages and anchors the weight on what providers counted; where they counted nothing since a compaction,
-    /// `before` tells what is sent besides the messages.
-    fn of(opened: &View, before: Option<&Segment>, card: &ModelCard, policy: &Policy) -> Self {
-        let mut tracker = tracker_of(opened.model.as_deref());
+    /// `before` tells what is sent besides the messages, and a request says it itself.
+    fn of(
+        opened: &View,
+        outside: &SystemAndTools,
+        before: Option<&Segment>,
+        card: &ModelCard,
+        policy: &Policy,
+    ) -> Self {
+        let tracker = tracker_of(opened.model.as_deref());
+        let said_tokens = outside.tokens(&*tracker.calibrated());
+        let mut tracker = tracker.with_overhead_tokens(said_tokens);
         if let Some(Segment { messages, usage, .. }) = before {
             follow(&mut tracker, messages, usage);
             tracker.rebuild(&opened.messages);
@@ -75,7 +83,8 @@ impl Measure {
         let overhead_tokens = tracker.overhead_tokens();
         // A window that held what was counted held its overhead too; a smaller one is only tried out.
         let held = tracker.context_tokens() <= card.context_window;
-        let fits = held || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
+        let fits =
+            held || said_tokens > 0 || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
         if fits {
             let anchored = tracker.estimate(card).anchored;
             let context_tokens = tracker.context_tokens();
@@ -199,7 +208,8 @@ impl Session {
             KnownWindow::of(policy.window, &opened, catalog);
         let card = card(&opened, window);
         let before = counted_before(document.as_ref(), &conversation, &opened);
-        let measure = Measure::of(&opened, before.as_ref(), &card, &policy);
+        let outside = SystemAndTools::of(document.as_ref()).unwrap_or_default();
+        let measure = Measure::of(&opened, &outside, before.as_ref(), &card, &policy);
         let limit = limit(&card, &policy);
         let images = ImagePolicy::default();
         Self {

@@ -3,8 +3,10 @@
 use std::io;
 
 use serde_json::Value;
+use wb_budget::TokenCounter;
 use wb_message::{Block, Content, Message};
 use wb_record::Document;
+use wb_record::json::members;
 
 use crate::formats::json_text::body_of;
 
@@ -15,6 +17,8 @@ pub struct SystemAndTools {
     pub system: Option<Message>,
     /// How many tools are defined.
     pub n_tools: usize,
+    /// Their definitions as JSON.
+    tools: String,
 }
 
 impl SystemAndTools {
@@ -31,10 +35,22 @@ impl SystemAndTools {
             _ => return Ok(Self::default()),
         };
         let whole = document.parts().whole("")?;
-        let body: Value = serde_json::from_slice(body_of(&whole).1).unwrap_or_default();
-        let system = keys.iter().find_map(|key| system_text(body.get(key)?));
-        let tools = ["tools", "functions"].iter().filter_map(|key| body.get(key)?.as_array()).flatten();
-        Ok(Self { system, n_tools: tools.map(n_tools).sum() })
+        let body = body_of(&whole).1;
+        let members = members(body).unwrap_or_default();
+        let get = |key: &&str| -> Option<Value> {
+            let member = members.iter().rfind(|member| member.key == **key)?;
+            serde_json::from_slice(&body[member.value.clone()]).ok()
+        };
+        let system = keys.iter().filter_map(get).find_map(|member| system_text(&member));
+        let tools: Vec<Value> = ["tools", "functions"].iter().filter_map(get).collect();
+        let n_tools = tools.iter().filter_map(Value::as_array).flatten().map(n_tools).sum();
+        Ok(Self { system, n_tools, tools: tools.iter().map(Value::to_string).collect() })
+    }
+
+    /// Returns what it weighs in tokens.
+    pub fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        let system = self.system.as_ref().map_or(0, |system| counter.message(system));
+        system.saturating_add(counter.text(&self.tools))
     }
 }
 
@@ -65,7 +81,7 @@ mod tests {
 
     fn outside(body: &Value) -> (Option<String>, usize) {
         let document = crate::open(Box::new(MemoryParts::of(body.to_string()))).unwrap();
-        let SystemAndTools { system, n_tools } = SystemAndTools::of(document.as_ref()).unwrap();
+        let SystemAndTools { system, n_tools, .. } = SystemAndTools::of(document.as_ref()).unwrap();
         let text = |it: Message| match it {
             Message::Custom { content, .. } => content.texts().collect::<Vec<_>>().join("|"),
             other => panic!("{other:?}"),

@@ -86,6 +86,10 @@ pub(crate) fn facts(page: &mut Page<'_>, session: &Session) -> io::Result<()> {
             ),
         )?;
     }
+    if !measure.anchored && measure.overhead_tokens > 0 {
+        let overhead = grouped(measure.overhead_tokens);
+        dim(page, &format!("in it: the system prompt and tools, about {overhead} tokens"))?;
+    }
     if !measure.is_overhead_known() {
         dim(page, "not in it: the system prompt and tools, of which the session has no count")?;
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, root, wb};
 
@@ -274,4 +274,30 @@ fn a_folder_that_may_not_be_read_is_an_error_with_its_path() {
         assert!(String::from_utf8(all.stderr).unwrap().contains("all/shut: may not be read\nhint: "));
     }
     mode("all/shut", 0o755);
+}
+
+#[test]
+fn what_a_request_says_outside_of_its_messages_counts_toward_its_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body.json");
+    let (system, said) = ("Keep to the rules. ".repeat(2_000), "some words ".repeat(100));
+    let messages: Vec<Value> = (0..20)
+        .map(|at| json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": said }))
+        .collect();
+    let weighed = |body: Value| {
+        std::fs::write(&file, body.to_string()).unwrap();
+        let told = wb(&["compact", file.to_str().unwrap(), "--window", "16000", "--json"]).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        (told["overhead"].as_u64().unwrap(), told["changed"].as_bool().unwrap(), told["tokens_after"].clone())
+    };
+    let bare = weighed(json!({ "model": "m", "max_tokens": 9, "messages": messages }));
+    assert_eq!((bare.0, bare.1), (0, false));
+    let tools = json!([{ "name": "read", "description": said, "input_schema": { "type": "object" } }]);
+    let with =
+        json!({ "model": "m", "max_tokens": 9, "system": system, "tools": tools, "messages": messages });
+    let (overhead, changed, after) = weighed(with);
+    assert!((8_000..12_000).contains(&overhead) && changed, "{overhead}");
+    assert!(after.as_u64().unwrap() > overhead);
+    let shown = wb(&["weigh", file.to_str().unwrap()]).stdout;
+    assert!(shown.contains("in it: the system prompt and tools, about"), "{shown}");
 }
