@@ -20,7 +20,7 @@ const FILLERS: [&str; 31] = [
     "alright", "hey", "should", "could",
 ];
 /// Words that take back what is named behind them.
-const CALLS: [&[&str]; 10] = [
+const CALLS: [&[&str]; 15] = [
     &["forget", "about"],
     &["forget"],
     &["drop"],
@@ -31,13 +31,21 @@ const CALLS: [&[&str]; 10] = [
     &["do", "not"],
     &["don't"],
     &["dont"],
+    &["not", "do"],
+    &["no", "longer"],
+    &["leave", "out"],
+    &["scratch"],
+    &["abandon"],
 ];
+/// Verbs with which a plan begins, whatever was asked for.
+const DOES: [&str; 10] =
+    ["add", "implement", "create", "build", "write", "make", "do", "finish", "complete", "continue"];
 /// Words behind `no …` that take back what stands between.
 const AFTER_NO: [&[&str]; 3] = [&["after", "all"], &["any", "more"], &["anymore"]];
 /// Words by which something is put off or tied to a condition, not taken back.
-const PUTS_OFF: [&str; 16] = [
+const PUTS_OFF: [&str; 17] = [
     "yet", "now", "until", "till", "unless", "before", "if", "when", "while", "without", "first", "later",
-    "once", "only", "too", "because",
+    "once", "only", "too", "because", "than",
 ];
 /// Words by which something is not to be done; two of them in one clause may say that it is.
 const DENIES: [&str; 34] = [
@@ -99,9 +107,11 @@ pub(super) fn check(lines: &[Line<'_>], facts: &Facts, out: &mut Vec<Finding>) {
     for line in lines {
         let Some(plan) = planned(line).filter(|plan| n_denials(&small_words(plan)) == 0) else { continue };
         let own: Vec<u32> = words(plan).collect();
+        let object: Vec<u32> = words(without_verb(plan)).collect();
         let is_it = |wanted: &Vec<u32>| {
             let n = n_in(wanted, &own);
-            n * 5 >= wanted.len() * 4 && n * 2 >= own.len()
+            // Most of what was asked for, or nothing else.
+            n * 5 >= wanted.len() * 4 && n * 2 >= own.len() || has_all(wanted, &object)
         };
         let found = withdrawn.iter().rev().find(|it| has_all(&own, &it.named) && it.wanted.iter().any(is_it));
         if let Some(Withdrawal { text, at, .. }) = found {
@@ -148,8 +158,11 @@ fn is_spoken_of(named: &[u32], rest: &[Clause<'_>], turns: &[&Turn]) -> bool {
     if rest.iter().any(speaks) || turns[0].asked.contains(CLIP_MARK) {
         return true;
     }
-    let agreed =
-        |before: &Turn, turn: &Turn| Assent::of(&turn.asked) == Assent::Yes && has(&before.said, named);
+    let agreed = |before: &Turn, turn: &Turn| {
+        // A yes to a question may be one to what stands before it.
+        let offers = |clause: &Clause<'_>| speaks(clause) || clause.asks && has(&before.said, named);
+        Assent::of(&turn.asked) == Assent::Yes && clauses(&before.said).iter().any(offers)
+    };
     turns.windows(2).any(|pair| {
         let [before, turn] = pair else { return false };
         turn.asked.contains(CLIP_MARK) || clauses(&turn.asked).iter().any(speaks) || agreed(before, turn)
@@ -236,10 +249,18 @@ fn called_off(rest: &[String]) -> Option<&[String]> {
     }
     match rest.first().map(String::as_str)? {
         "no" => AFTER_NO.iter().find(|end| ends(end)).map(|end| &rest[1..rest.len() - end.len()]),
+        "leave" if ends(&["out"]) => rest.get(1..rest.len() - 1),
         // To stop what runs is work; to stop doing something takes it back.
         "stop" if rest.get(1).is_some_and(|word| word.ends_with("ing")) => rest.get(2..),
         _ => None,
     }
+}
+
+/// Returns a plan without the verb that it begins with.
+fn without_verb(plan: &str) -> &str {
+    let plan = plan.trim_start();
+    let (verb, object) = plan.split_once(' ').unwrap_or((plan, ""));
+    if DOES.contains(&verb.to_lowercase().as_str()) { object } else { plan }
 }
 
 fn n_denials(words: &[String]) -> usize {

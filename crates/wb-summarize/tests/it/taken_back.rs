@@ -46,6 +46,12 @@ fn what_the_user_took_back_is_not_planned_again() {
         "Don't add a cache to server.py any more.",
         "No cache after all.",
         "ok, and forget about the cache, the retry is enough",
+        "Leave the cache out.",
+        "Leave out the cache, please",
+        "We no longer need the cache",
+        "Let's not do the cache.",
+        "Scratch the cache, then.",
+        "Abandon the cache for server.py",
     ] {
         check(&[said], true);
         check(&[said, "Now run the tests."], true);
@@ -63,6 +69,10 @@ fn what_is_put_off_asked_tied_to_something_or_wanted_again_is_not_taken_back() {
         "Don't forget to add the cache.",
         "Do not drop the cache.",
         "Stop the cache server.",
+        "Don't leave the cache out.",
+        "Leave the cache as it is.",
+        "No longer than the cache lives.",
+        "The cache no longer works.",
         "Stop.",
         "Forget it.",
         "Drop the table users.",
@@ -73,9 +83,25 @@ fn what_is_put_off_asked_tied_to_something_or_wanted_again_is_not_taken_back() {
     }
     check(&["Drop the cache.", "Okay, bring the cache back."], false);
     let dropped = Message::user("Drop the cache.");
+    let slow = Message::assistant("Without the cache it is slow. Shall I bring it back?");
+    let messages =
+        [Message::user(ASKED), Message::assistant("Okay."), dropped.clone(), slow, Message::user("Yes.")];
+    assert_eq!(found(&messages, SUMMARY), []);
     let asks = Message::assistant("It is slow. Shall I add the cache to server.py nevertheless?");
     let messages = [Message::user(ASKED), Message::assistant("Okay."), dropped, asks, Message::user("Yes.")];
     assert_eq!(found(&messages, SUMMARY), []);
+}
+
+#[test]
+fn a_yes_to_what_was_dropped_and_a_shorter_plan_do_not_hide_it() {
+    let drop = Message::user("Cancel the cache.");
+    let told = Message::assistant("Understood, the cache is cancelled. I do the retry.");
+    let messages = [Message::user(ASKED), Message::assistant("Okay."), drop, told, Message::user("ok")];
+    assert_eq!(found(&messages, SUMMARY), [(2, Some(2)), (3, Some(2)), (5, Some(2))]);
+    let plan = |plan: &str| found(&messages, &format!("# Next steps\n- {plan}"));
+    assert_eq!(plan("Implement the cache"), [(2, Some(2))]);
+    assert_eq!(plan("Warm up the cache of the browser"), []);
+    assert_eq!(plan("Implement the retry"), []);
 }
 
 #[test]
