@@ -86,6 +86,8 @@ fn in_order<T>(mut said: Vec<(u32, T)>) -> Vec<T> {
 
 /// Returns the slots of an id in groups: each call with its results, and calls that have a slot in common as one.
 fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Result<Vec<Vec<Slot<'a>>>> {
+    let own = |(call, records)| Ok((call, with_id(document, records, id)?));
+    let said: Vec<Said<'a>> = said.into_iter().map(own).collect::<io::Result<_>>()?;
     let mut n_said: HashMap<&Span, usize> = HashMap::new();
     said.iter().flat_map(|(_, records)| records).for_each(|record| *n_said.entry(record).or_default() += 1);
     let mut next: HashMap<&Span, usize> = HashMap::new();
@@ -103,6 +105,19 @@ fn groups<'a>(document: &dyn Document, id: &str, said: Vec<Said<'a>>) -> io::Res
         slots.entry(call).or_default().extend(records.into_iter().map(slot));
     }
     Ok(joined(slots.into_values()))
+}
+
+/// Returns the records in which an id stands, all where it stands in none: others only go with a message.
+fn with_id<'a>(document: &dyn Document, mut records: Vec<&'a Span>, id: &str) -> io::Result<Vec<&'a Span>> {
+    let is_there: Vec<bool> = records
+        .iter()
+        .map(|record| Ok(!places(document, record, id)?.is_empty()))
+        .collect::<io::Result<_>>()?;
+    if is_there.contains(&true) {
+        let mut is_there = is_there.into_iter();
+        records.retain(|_| is_there.next() == Some(true));
+    }
+    Ok(records)
 }
 
 /// Joins lists that have something in common, each to the first one.

@@ -4,11 +4,7 @@
 use std::ops::Range;
 
 use wb_message::{Block, Message};
-use wb_record::{Ability, Item, NotExpressible, Wanted};
-
-/// Whether a call in a log can be given another id.
-pub(super) const APPENDED: Ability =
-    Ability::No("the log is only added to, and the calls in it stay as they are");
+use wb_record::{Item, NotExpressible, Wanted};
 
 /// A record in a text, and what it becomes.
 pub(super) type Changed = (Range<usize>, Vec<u8>);

@@ -14,7 +14,7 @@ use wb_session::{
     Replacement, Session, SessionError, StoreError,
 };
 
-use super::appended::{APPENDED, message_of};
+use super::appended::message_of;
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
@@ -39,7 +39,7 @@ impl Format for Pi {
             clear: Ability::Yes,
             body: Ability::Yes,
             insert: Ability::No("pi puts nothing between its summary and the messages that stay"),
-            call_ids: APPENDED,
+            call_ids: Ability::Yes,
         }
     }
 

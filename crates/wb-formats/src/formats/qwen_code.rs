@@ -17,7 +17,6 @@ use wb_record::{
 };
 use wb_session::iso_ms;
 
-use super::appended::APPENDED;
 use super::fields::Fields;
 use super::gemini_contents::{ContentShape, number_calls};
 use super::list_document::open;
@@ -57,7 +56,7 @@ impl Format for QwenCode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { call_ids: APPENDED, ..Abilities::ALL }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -47,11 +47,10 @@ const PAIRS: [&str; 6] = [
 const REPEATED: &str = "result-repeated";
 
 /// The files that cannot hold every mend, or none of one way, and why.
-const NOT_WRITTEN: [(&str, Option<Way>, &str); 13] = [
+const NOT_WRITTEN: [(&str, Option<Way>, &str); 12] = [
     ("claude-code/unlinked.json", None, "a web export is read only"),
     ("droid/session.jsonl", None, "sessions of Droid are read only"),
     ("codex/bare.jsonl", None, "lines without an envelope can hold nothing new"),
-    ("codex/items.jsonl", Some(Way::IdTwice), "the log is only added to: a compaction folds the calls"),
     (
         "opencode/compacted.json",
         Some(Way::ResultTwice),

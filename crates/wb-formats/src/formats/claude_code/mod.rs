@@ -27,7 +27,6 @@ use self::live::{Live, Stretch};
 use self::record::refused;
 use self::render::Renderer;
 use self::rows::Rows;
-use super::appended::APPENDED;
 use super::log::line_of;
 
 /// Session files of Claude Code, and the web exports that hold their lines under `loglines`.
@@ -55,7 +54,7 @@ impl Format for ClaudeCode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { call_ids: APPENDED, ..Abilities::ALL }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

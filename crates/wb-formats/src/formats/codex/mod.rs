@@ -19,7 +19,6 @@ use wb_record::{
 
 use self::assemble::{Assembled, assemble};
 use self::rows::Rows;
-use super::appended::APPENDED;
 
 const NAME: &str = "codex";
 
@@ -45,7 +44,7 @@ impl Format for Codex {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { call_ids: APPENDED, ..Abilities::ALL }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

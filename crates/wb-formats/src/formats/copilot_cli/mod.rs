@@ -14,7 +14,6 @@ use wb_record::{
 };
 
 use self::rows::Rows;
-use super::appended::APPENDED;
 
 const NAME: &str = "copilot-cli";
 
@@ -58,7 +57,7 @@ impl Format for CopilotCli {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { call_ids: APPENDED, ..Abilities::ALL }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

@@ -18,7 +18,6 @@ use wb_session::iso_ms;
 use self::entry::Entry;
 use self::log::Log;
 use self::record::{RecordWriter, add};
-use super::appended::APPENDED;
 use super::draft::Draft;
 use super::passed::Passed;
 use super::records::{in_place, records};
@@ -47,7 +46,7 @@ impl Format for GeminiCli {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { call_ids: APPENDED, ..Abilities::ALL }
+        Abilities::ALL
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {

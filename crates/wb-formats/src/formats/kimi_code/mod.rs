@@ -15,7 +15,7 @@ use wb_record::{
 };
 
 use self::history::History;
-use super::appended::{APPENDED, Changed, changed_results, kept, message_of, place_of, refused};
+use super::appended::{Changed, changed_results, kept, message_of, place_of, refused};
 use super::fields::Fields;
 use super::passed::Passed;
 
@@ -59,7 +59,6 @@ impl Format for KimiCode {
         Abilities {
             fold_inside: Ability::No("a compaction of Kimi Code stands for the oldest messages alone"),
             insert: Ability::No("Kimi Code puts nothing between its summary and the messages that stay"),
-            call_ids: APPENDED,
             ..Abilities::ALL
         }
     }
