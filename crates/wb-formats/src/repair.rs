@@ -194,8 +194,7 @@ fn repaired(
             return repaired_after(document, conversation, texts, stamp);
         }
     }
-    let on = |document, view: &View| patched(document, conversation, view, &sent, stamp);
-    let plain = on(document, view);
+    let plain = patched(document, conversation, view, &sent, stamp);
     // What goes between two answers of the model makes one of them, in which no id may stand twice.
     let is_doubled = |found: &[Violation]| is_refused(found, "call-repeated");
     let comes_up = |it: &SessionRepair| is_doubled(&sent.violations(&it.messages));
@@ -205,10 +204,11 @@ fn repaired(
     // Only calls that have ids of their own can each be answered.
     match with_ids(document, conversation, view) {
         Ok((ids, copy)) => {
-            let mut patched =
-                on(copy.as_ref(), &copy.view(conversation).map_err(NotExpressible::unreadable)?)?;
-            patched.changes.changes.splice(0..0, ids.changes);
-            Ok(patched)
+            let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
+            // A line that stood there twice is one of its own now, and may hold the id still.
+            let mut mended = repaired(copy.as_ref(), conversation, &view, stamp)?;
+            mended.changes.changes.splice(0..0, ids.changes);
+            Ok(mended)
         }
         Err(why) => Ok(SessionRepair { not_held: Some(why), ..plain? }),
     }

@@ -145,6 +145,31 @@ fn a_command_is_named_for_what_a_provider_refuses_only_if_it_writes_something() 
 }
 
 #[test]
+fn calls_of_one_id_in_a_log_are_mended_by_the_command_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]);
+    let of_agent = |id: &str| {
+        let mut line = agent(id, "");
+        line["message"]["content"] = call.clone();
+        line
+    };
+    let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a.rs"}]);
+    let result = json!({"type": "user", "message": {"role": "user", "content": result}});
+    let lines = [user("Look."), of_agent("m1"), result.clone(), of_agent("m2"), result, agent("m3", "One.")];
+    let file = claude_code(folder.path(), &lines);
+    let complaint = only(&file, &[]);
+    assert!(complaint["what"].as_str().unwrap().contains("stands twice"), "{complaint}");
+    assert_eq!(complaint["mend"], format!("wb repair {} --in-place", file.display()));
+    let before = fs::read_to_string(&file).unwrap();
+    assert_eq!(run(&["repair", "--in-place", "--even-if-open"], &file).code, 0);
+    let after = fs::read_to_string(&file).unwrap();
+    let changed: Vec<_> = before.lines().zip(after.lines()).filter(|(one, other)| one != other).collect();
+    assert_eq!(changed.len(), 2, "{after}");
+    assert!(changed.iter().all(|(one, other)| one.replace("toolu_1", "toolu_1_2") == *other), "{after}");
+    assert_eq!(run(&["doctor"], &file).code, 0);
+}
+
+#[test]
 fn lines_that_cannot_be_read_and_one_that_was_cut_off_have_words() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file.")]);

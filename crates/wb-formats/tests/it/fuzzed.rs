@@ -156,7 +156,7 @@ fn what_is_no_call_at_all_is_left_and_not_answered_again_and_again() {
 }
 
 #[test]
-fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
+fn of_two_calls_with_one_id_in_one_message_each_gets_its_own_and_is_answered() {
     let call = |id: &str, name: &str| json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
     let calls = json!([call("t1", "Read"), call("t2", "Read"), call("t1", "Read"), call("t2", "Grep")]);
     let result = json!([{ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" }]);
@@ -166,13 +166,14 @@ fn of_two_calls_with_one_id_in_one_message_one_is_answered() {
         claude_line("u2", "a1", "user", result),
     ]);
     let mended = is_mended_as_planned(bytes);
-    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["t1", "t2"]);
+    let answered: Vec<&str> = mended.iter().flat_map(Message::answered_ids).collect();
+    assert_eq!(answered, ["t1", "t2", "t1_2", "t2_2"]);
     let line = |payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
     let call = |name: &str| {
         line(json!({ "type": "function_call", "name": name, "arguments": "{}", "call_id": "c1" }))
     };
     let mended = is_mended_as_planned(lines(&[call("shell"), call("apply_patch")]));
-    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1"]);
+    assert_eq!(mended.iter().flat_map(Message::answered_ids).collect::<Vec<_>>(), ["c1", "c1_2"]);
 }
 
 #[test]
