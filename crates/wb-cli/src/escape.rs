@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde_json::ser::Formatter;
 
@@ -53,6 +54,15 @@ pub(crate) fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Returns the word by which a command takes a file: of a link the file that it leads to, since nothing is written through
+/// one, and never an option.
+pub(crate) fn file_word(path: &Path) -> String {
+    let real = if path.is_symlink() { path.canonicalize().ok() } else { None };
+    let name = real.as_deref().unwrap_or(path).display().to_string();
+    let is_option = name.starts_with('-') && name != "-";
+    shell_word(&if is_option { format!("./{name}") } else { name })
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Serialize;
@@ -87,6 +97,9 @@ mod tests {
             ("~", "'~'"),
         ] {
             assert_eq!(shell_word(name), word);
+        }
+        for (name, word) in [("-a", "./-a"), ("-", "-"), ("a b", "'a b'"), ("-it's", r"'./-it'\''s'")] {
+            assert_eq!(file_word(Path::new(name)), word);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use wb_formats::FormatError;
 use wb_record::FileError;
 
-use crate::escape::shell_word;
+use crate::escape::{file_word, shell_word};
 use crate::user_error::{UserError, in_words};
 
 /// How alike a name must be to the one that was typed, from 0 to 1.
@@ -42,7 +42,7 @@ pub(crate) fn folder_given(path: &Path) -> UserError {
         files().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
     sessions.sort();
     let hint = match sessions.first() {
-        Some(first) => format!("name a session in it, such as {}", shell_word(&first.display().to_string())),
+        Some(first) => format!("name a session in it, such as {}", file_word(first)),
         None => "name a session file; `wb weigh` and `wb replay` take folders".to_owned(),
     };
     UserError::of_file(path.display().to_string(), "is a folder", hint)
@@ -74,7 +74,8 @@ fn not_there(path: &Path) -> UserError {
 
 /// Names the neighbour whose name is most like that of a path that is not there.
 fn near_or(path: &Path, otherwise: &str) -> String {
-    near(path).map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {}?", shell_word(&near)))
+    near(path)
+        .map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {}?", file_word(Path::new(&near))))
 }
 
 fn near(path: &Path) -> Option<String> {
@@ -151,10 +152,7 @@ pub(crate) fn not_written(path: &Path, error: &io::Error) -> UserError {
         ),
         _ if fs::metadata(path).is_ok_and(|there| there.is_dir()) => {
             let inside = path.join("compacted.jsonl");
-            (
-                "is a folder".to_owned(),
-                format!("name a file in it, such as {}", shell_word(&inside.display().to_string())),
-            )
+            ("is a folder".to_owned(), format!("name a file in it, such as {}", file_word(&inside)))
         }
         _ => (
             format!("cannot be written: {}", in_words(error)),

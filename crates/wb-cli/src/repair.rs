@@ -17,13 +17,13 @@ use wb_record::{
 use crate::args;
 use crate::clock::stamp;
 use crate::copy::{copy_with, write_part};
-use crate::escape::{escaped, shell_word};
+use crate::escape::{escaped, file_word};
 use crate::exit_code::Exit;
 use crate::file_error::not_read;
 use crate::input::{Input, Request, input};
 use crate::number::count;
 use crate::output_file::{check_target, write_out};
-use crate::session::document;
+use crate::session::{document, place_word};
 use crate::shell::Shell;
 use crate::show::report::written;
 use crate::style::{BAD, DIM, GOOD};
@@ -220,7 +220,7 @@ fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> S
         _ if document.abilities().fold_head.is_there() => ASK_DOCTOR,
         _ => CONVERT,
     };
-    hint.replace("FILE", &shell_word(&path.display().to_string()))
+    hint.replace("FILE", &file_word(path))
 }
 
 /// Plans the mends of a request: of its body, by the rules of its provider.
@@ -373,8 +373,9 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     if !repaired.changed {
         return Ok(());
     }
-    let file = shell_word(&repaired.file);
-    writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {} --in-place", escaped(&file))
+    let path = Path::new(&repaired.file);
+    let place = place_word(path, "mended.jsonl");
+    writeln!(page, "\n{DIM}mend it:{DIM:#} wb repair {} {place}", escaped(&file_word(path)))
 }
 
 #[cfg(test)]

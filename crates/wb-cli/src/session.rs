@@ -316,6 +316,11 @@ pub(crate) fn stream(path: &Path) -> io::Result<Option<Box<dyn Read>>> {
     })
 }
 
+/// Returns where a command puts what it makes of a file: into it, or beside what comes through a pipe.
+pub(crate) fn place_word(path: &Path, out: &str) -> String {
+    if is_stream(path) { format!("-o {out}") } else { "--in-place".to_owned() }
+}
+
 /// Returns whether a path is standard input or a pipe, and none of a file or a folder.
 fn is_stream(path: &Path) -> bool {
     path == Path::new("-") || fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())

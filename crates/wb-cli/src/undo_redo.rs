@@ -10,7 +10,7 @@ use wb_record::{Access, Document, History, HistoryError, Undone};
 
 use crate::args::Undo;
 use crate::clock::stamp;
-use crate::escape::{escaped, shell_word};
+use crate::escape::{escaped, file_word};
 use crate::in_use::{refuse_in_use, refuse_locked};
 use crate::session::document;
 use crate::shell::Shell;
@@ -127,6 +127,10 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
         if !changed.written {
             return Ok(());
         }
-        writeln!(page, "{DIM}the way back:{DIM:#} wb {other} {}", escaped(&shell_word(&changed.file)))
+        writeln!(
+            page,
+            "{DIM}the way back:{DIM:#} wb {other} {}",
+            escaped(&file_word(Path::new(&changed.file)))
+        )
     })
 }

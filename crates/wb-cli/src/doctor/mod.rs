@@ -19,7 +19,7 @@ use self::ways::Ways;
 use crate::agent_folders::newest_session;
 use crate::args::{Doctor, Policy};
 use crate::audit::newest_summary;
-use crate::escape::{escaped, shell_word};
+use crate::escape::{escaped, file_word};
 use crate::exit_code::Exit;
 use crate::json::words_of;
 use crate::number::{count, grouped};
@@ -104,12 +104,12 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<String>) {
     let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
-    let (file, window) = (shell_word(&session.file), session.policy.options());
+    let file = file_word(path);
     let notes = &session.opened.notes;
-    let mut found: Vec<Complaint> = notes.iter().filter_map(|note| of_lost(note, &ways, &file)).collect();
-    found.extend(refused(session, &ways, &file, &window));
-    found.extend(too_large(session, &ways, &file, &window));
-    found.extend(looped(n_looped, &ways, &file, &window));
+    let mut found: Vec<Complaint> = notes.iter().filter_map(|note| of_lost(note, &ways)).collect();
+    found.extend(refused(session, &ways));
+    found.extend(too_large(session, &ways));
+    found.extend(looped(n_looped, &ways));
     found.extend(untrue(&summary, &file));
     found.extend(session.opened.notes.iter().filter_map(of_note));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
@@ -117,7 +117,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
 }
 
 /// What the provider would refuse.
-fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Complaint> {
+fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
     let mut told = HashSet::new();
     let mut found = ways.now.violations().to_vec();
     found.retain(|violation| told.insert((violation.message, violation.rule.clone())));
@@ -129,7 +129,7 @@ fn refused(session: &Session, ways: &Ways, file: &str, window: &str) -> Vec<Comp
         let what = format!("its provider would refuse {}: {}", place(violation), violation.what);
         let line = violation.message.and_then(|at| line_of(session, lines.as_ref()?, at));
         let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
-        Complaint::new(what, ways.mend(&violation.rule, file, window), otherwise).at_line(line)
+        Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
     found.iter().map(complaint).collect()
 }
@@ -148,14 +148,14 @@ fn line_of(session: &Session, lines: &LineStarts, at: usize) -> Option<usize> {
     record.part.is_empty().then(|| lines.line_of(record.at))
 }
 
-fn too_large(session: &Session, ways: &Ways, file: &str, window: &str) -> Option<Complaint> {
+fn too_large(session: &Session, ways: &Ways) -> Option<Complaint> {
     let tokens = session.measure.context_tokens;
     if tokens <= session.window {
         return None;
     }
     let what =
         format!("its context has {} tokens, and the window {}", grouped(tokens), grouped(session.window));
-    Some(Complaint::new(what, ways.fit(session.window, file, window), TOO_LARGE))
+    Some(Complaint::new(what, ways.fit(session.window), TOO_LARGE))
 }
 
 /// What helps where the messages that stay fill the window alone.
@@ -185,12 +185,12 @@ impl Past {
     }
 }
 
-fn looped(n: usize, ways: &Ways, file: &str, window: &str) -> Option<Complaint> {
+fn looped(n: usize, ways: &Ways) -> Option<Complaint> {
     (n >= LOOP).then(|| {
         let what = format!(
             "its last {n} compactions have fewer than {FEW_MESSAGES} messages between them: it compacts in a loop"
         );
-        Complaint::new(what, ways.make_room(file, window), LOOPED)
+        Complaint::new(what, ways.make_room(), LOOPED)
     })
 }
 
@@ -236,16 +236,16 @@ const UNTRUE: &str =
     "tell the agent what is so before it goes on; the command below shows all that was found";
 
 /// What is lost of a record, which makes calls or results of others stand alone, or hides what stands before.
-fn of_lost(note: &Note, ways: &Ways, file: &str) -> Option<Complaint> {
+fn of_lost(note: &Note, ways: &Ways) -> Option<Complaint> {
     let (complaint, line) = match note {
         Note::MissingRoles { n, line } => {
             let (verb, messages) = (if *n == 1 { "does" } else { "do" }, count(*n, "message", "messages"));
             let what = format!("{messages} {verb} not say who speaks");
-            (Complaint::new(what, ways.mend_record(note, file), NOBODY), *line)
+            (Complaint::new(what, ways.mend_record(note), NOBODY), *line)
         }
         Note::LostParent { line } => {
             let what = "a line follows one that is not in the file, and the agent sees nothing before it";
-            (Complaint::new(what.to_owned(), ways.mend_record(note, file), LOST), *line)
+            (Complaint::new(what.to_owned(), ways.mend_record(note), LOST), *line)
         }
         _ => return None,
     };

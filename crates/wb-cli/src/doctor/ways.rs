@@ -1,22 +1,43 @@
 //! What would help a session: each command is planned first, and named only where it does.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use wb_formats::{SentAs, repair};
 use wb_message::Patch;
 use wb_record::{NotExpressible, Note, items};
 
 use crate::clock;
+use crate::escape::file_word;
 use crate::outcome::Outcome;
-use crate::session::Session;
+use crate::session::{Session, place_word};
 use crate::validity::Validity;
 
 /// The part of a context that a compaction must take away to be worth it.
 const LEAST_SAVED: u64 = 10;
 
+/// The commands that change a session.
+#[derive(Debug)]
+struct Commands {
+    path: PathBuf,
+    window: String,
+}
+
+impl Commands {
+    fn repair(&self) -> String {
+        format!("wb repair {} {}", file_word(&self.path), place_word(&self.path, "mended.jsonl"))
+    }
+
+    fn compact(&self, more: &str) -> String {
+        let (file, place) = (file_word(&self.path), place_word(&self.path, "compacted.jsonl"));
+        format!("wb compact {file} {place}{}{more}", self.window)
+    }
+}
+
 /// What commands would make of a session.
 #[derive(Debug)]
 pub(super) struct Ways {
+    commands: Commands,
     /// What providers refuse of it now.
     pub(super) now: Validity,
     /// The rules that are broken still after `wb repair`; nothing where it would write nothing.
@@ -52,7 +73,8 @@ impl Ways {
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
-        Self { now, after_repair, gives_roles, relinks_lines, by_agent, compacted, forced }
+        let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
+        Self { commands, now, after_repair, gives_roles, relinks_lines, by_agent, compacted, forced }
     }
 
     /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
@@ -61,37 +83,36 @@ impl Ways {
     }
 
     /// Returns the command that mends what breaks a rule.
-    pub(super) fn mend(&self, rule: &str, file: &str, window: &str) -> Option<String> {
+    pub(super) fn mend(&self, rule: &str) -> Option<String> {
         if repairs(self.after_repair.as_ref(), rule) {
-            return Some(format!("wb repair {file} --in-place"));
+            return Some(self.commands.repair());
         }
         let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
-        forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
+        forced.map(|_| self.commands.compact(" --force"))
     }
 
     /// Returns the command that mends what a note tells of a record.
-    pub(super) fn mend_record(&self, note: &Note, file: &str) -> Option<String> {
+    pub(super) fn mend_record(&self, note: &Note) -> Option<String> {
         let is_mended = match note {
             Note::MissingRoles { .. } => self.gives_roles,
             Note::LostParent { .. } => self.relinks_lines,
             _ => false,
         };
-        is_mended.then(|| format!("wb repair {file} --in-place"))
+        is_mended.then(|| self.commands.repair())
     }
 
     /// Returns the command that brings the context into its window.
-    pub(super) fn fit(&self, most: u64, file: &str, window: &str) -> Option<String> {
+    pub(super) fn fit(&self, most: u64) -> Option<String> {
         let fits = self.compacted.as_ref().is_some_and(|it| it.tokens_after <= most);
-        fits.then(|| format!("wb compact {file} --in-place{window}"))
+        fits.then(|| self.commands.compact(""))
     }
 
     /// Returns the command that makes room where compactions come too soon.
-    pub(super) fn make_room(&self, file: &str, window: &str) -> Option<String> {
+    pub(super) fn make_room(&self) -> Option<String> {
         let saves = |it: &&Compacted| {
             it.tokens_before.saturating_sub(it.tokens_after) * LEAST_SAVED >= it.tokens_before.max(1)
         };
-        let forced = self.forced.as_ref().filter(saves);
-        forced.map(|_| format!("wb compact {file} --in-place{window} --force"))
+        self.forced.as_ref().filter(saves).map(|_| self.commands.compact(" --force"))
     }
 }
 

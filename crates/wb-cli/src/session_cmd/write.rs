@@ -12,7 +12,7 @@ use wb_session::{EntryId, EntryKind, NEWEST_VERSION, Session, SessionError, Stor
 
 use super::session_log::{self, Log};
 use crate::clock::{ids, unix_ms};
-use crate::escape::shell_word;
+use crate::escape::{file_word, shell_word};
 use crate::output_file::write_whole;
 use crate::session_args::SessionChange;
 use crate::user_error::UserError;
@@ -39,8 +39,7 @@ impl<'a> WriteTarget<'a> {
 
     /// Returns the name of the file that has the change in it, as a shell takes it.
     pub(crate) fn shell_name(&self) -> String {
-        let name = self.out.unwrap_or(self.file).display().to_string();
-        shell_word(&if name.starts_with('-') { format!("./{name}") } else { name })
+        file_word(self.out.unwrap_or(self.file))
     }
 
     /// Returns an entry with the place that it was written to.

@@ -8,7 +8,7 @@ use wb_passes::ImagePolicy;
 
 use super::meter;
 use super::outline;
-use crate::escape::{escaped, shell_word};
+use crate::escape::{escaped, file_word};
 use crate::number::{count, grouped, grouped_in, messages};
 use crate::outcome::Outcome;
 use crate::session::Session;
@@ -124,14 +124,14 @@ pub(crate) fn written(page: &mut Page<'_>, file: &str, out: Option<&Path>) -> io
     let (lead, text) = match out {
         Some(out) if out == Path::new("-") => return Ok(()),
         Some(out) => ("written to:", out.display().to_string()),
-        None => ("take it back:", format!("wb undo {}", shell_word(file))),
+        None => ("take it back:", format!("wb undo {}", file_word(Path::new(file)))),
     };
     writeln!(page, "\n{DIM}{lead}{DIM:#} {}", escaped(&text))
 }
 
 /// Returns the command that writes what was shown.
 fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
-    let file = shell_word(&session.file);
+    let file = file_word(Path::new(&session.file));
     let strategy = match session.strategy {
         Strategy::WindowBudget => String::new(),
         other => format!(" --strategy {}", other.name()),
@@ -141,7 +141,7 @@ fn command(session: &Session, out: Option<&Path>, more: &str) -> String {
         other => format!(" --images {}", other.name()),
     };
     let place = match out {
-        Some(out) => format!("-o {}", escaped(&shell_word(&out.display().to_string()))),
+        Some(out) => format!("-o {}", escaped(&file_word(out))),
         None if session.why_not_native().is_none() => "--in-place".to_owned(),
         None => "-o compacted.jsonl".to_owned(),
     };

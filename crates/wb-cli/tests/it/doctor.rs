@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use wb_message::Message;
 
-use crate::support::{Answer, wb};
+use crate::support::{Answer, wb, wb_with};
 
 fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
@@ -167,6 +167,28 @@ fn calls_of_one_id_in_a_log_are_mended_by_the_command_that_is_named() {
     assert_eq!(changed.len(), 2, "{after}");
     assert!(changed.iter().all(|(one, other)| one.replace("toolu_1", "toolu_1_2") == *other), "{after}");
     assert_eq!(run(&["doctor"], &file).code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let file = claude_code(&folder, &[agent("m1", "I speak first."), user("Well?"), agent("m2", "Hm.")]);
+    let link = folder.join("link.jsonl");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let mend = |told: &Answer| {
+        let told: Value = serde_json::from_str(&told.stdout).unwrap();
+        told["complaints"][0]["mend"].clone()
+    };
+    let told = run(&["doctor", "--json"], &link);
+    assert_eq!(mend(&told), format!("wb repair {} --in-place", file.display()));
+    let piped = |words: &[&str]| wb_with(words, &fs::read(&file).unwrap());
+    let told = piped(&["doctor", "--json", "-"]);
+    assert_eq!(mend(&told), "wb repair - -o mended.jsonl");
+    let out = folder.join("mended.jsonl");
+    assert_eq!(piped(&["repair", "-", "-o", out.to_str().unwrap()]).code, 0);
+    assert_eq!(run(&["doctor"], &out).code, 0);
 }
 
 #[test]
