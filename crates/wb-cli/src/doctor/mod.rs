@@ -11,6 +11,8 @@ use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::Violation;
 use wb_formats::{FormatError, Note};
+use wb_message::Message;
+use wb_message::markers::digest_body;
 use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
@@ -110,7 +112,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
     found.extend(refused(session, &ways));
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));
-    found.extend(untrue(&summary, &file));
+    found.extend(untrue(&summary, &file, session));
     found.extend(session.opened.notes.iter().filter_map(of_note));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     (found, lacking(&summary, &file))
@@ -120,14 +122,15 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
 fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
     let mut told = HashSet::new();
     let mut found = ways.now.violations().to_vec();
-    found.retain(|violation| told.insert((violation.message, violation.rule.clone())));
+    found
+        .retain(|violation| told.insert((violation.message, violation.rule.clone(), violation.what.clone())));
     if found.is_empty() {
         return Vec::new();
     }
-    let lines = LineStarts::of(session.document.parts());
+    let line_of = lines_of(session);
     let complaint = |violation: &Violation| {
         let what = format!("its provider would refuse {}: {}", place(violation), violation.what);
-        let line = violation.message.and_then(|at| line_of(session, lines.as_ref()?, at));
+        let line = violation.message.and_then(&line_of);
         let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
         Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
@@ -142,10 +145,13 @@ fn place(violation: &Violation) -> String {
     violation.message.map_or_else(|| "the request".to_owned(), |at| format!("message {at}"))
 }
 
-/// Returns the line at which a message begins, in a session of one file.
-fn line_of(session: &Session, lines: &LineStarts, at: usize) -> Option<usize> {
-    let record = &session.opened.provenance.of(at).first()?.record;
-    record.part.is_empty().then(|| lines.line_of(record.at))
+/// Finds the line at which a message begins, in a session of one file.
+fn lines_of(session: &Session) -> impl Fn(usize) -> Option<usize> {
+    let lines = LineStarts::of(session.document.parts());
+    move |at| {
+        let record = &session.opened.provenance.of(at).first()?.record;
+        Some(lines.as_ref().filter(|_| record.part.is_empty())?.line_of(record.at))
+    }
 }
 
 fn too_large(session: &Session, ways: &Ways) -> Option<Complaint> {
@@ -205,7 +211,7 @@ fn is_misleading(finding: &Finding) -> bool {
 }
 
 /// A newest summary that contradicts the session.
-fn untrue(findings: &[Finding], file: &str) -> Option<Complaint> {
+fn untrue(findings: &[Finding], file: &str, session: &Session) -> Option<Complaint> {
     let first = findings.iter().find(|it| is_misleading(it))?;
     let n = findings.iter().filter(|it| is_misleading(it)).count();
     let what = format!(
@@ -215,7 +221,10 @@ fn untrue(findings: &[Finding], file: &str) -> Option<Complaint> {
         first.why,
         count(findings.len(), "finding", "findings")
     );
-    Some(Complaint { advice: Some(UNTRUE), ..Complaint::new(what, Some(audit_of(file)), UNTRUE) })
+    let is_summary = |it: &Message| digest_body(it).is_some() && !matches!(it, Message::BranchSummary { .. });
+    let line = session.opened.messages.iter().rposition(is_summary).and_then(lines_of(session));
+    let complaint = Complaint::new(what, Some(audit_of(file)), UNTRUE).at_line(line);
+    Some(Complaint { advice: Some(UNTRUE), ..complaint })
 }
 
 /// Says that there is something to be seen in the newest summary, where nothing of it misleads.

@@ -230,6 +230,7 @@ fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
         "{complaint}"
     );
     assert!(complaint["what"].as_str().unwrap().contains("in 1 place: "), "{complaint}");
+    assert_eq!(complaint["line"], 6, "{complaint}");
     assert!(complaint["what"].as_str().unwrap().ends_with("; 2 findings in all"), "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb audit "), "{complaint}");
 }
@@ -262,6 +263,20 @@ fn each_of_many_findings_has_its_line() {
     let lines: Vec<u64> = found.iter().filter_map(|it| it["line"].as_u64()).collect();
     // The header is the first line.
     assert!((0..200).all(|at| lines.contains(&(at * 4 + 4))), "{lines:?}");
+}
+
+#[test]
+fn each_call_of_a_message_that_is_not_answered_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}});
+    let mut calls = agent("m1", "");
+    calls["message"]["content"] = json!([call("toolu_1"), call("toolu_2")]);
+    let lines = [user("Look."), calls, user("Well?"), agent("m2", "Hm.")];
+    let found = complaints(&claude_code(folder.path(), &lines), &[]);
+    for id in ["`toolu_1`", "`toolu_2`"] {
+        let n = found.iter().filter(|it| it["what"].as_str().unwrap().contains(id)).count();
+        assert_eq!(n, 1, "{found:?}");
+    }
 }
 
 #[test]
