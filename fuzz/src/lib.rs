@@ -12,7 +12,7 @@ mod strategy;
 use serde_json::Value;
 use wb_dialect::{Dialect, Encoded, Violation};
 use wb_formats::{Document, SentAs, View, newest};
-use wb_message::Message;
+use wb_message::{Block, Message};
 use wb_record::{ChangeSet, Item, MemoryParts, Stamp, items};
 use wb_testkit::laws::said_loosely as said;
 
@@ -124,11 +124,35 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
     }
     let now = document.view(name).expect("what was mended can be read");
     assert_eq!(said(&now.messages), said(&mended.messages), "read otherwise than planned");
+    keeps_what_is_said(&view.messages, &now.messages);
     // What is left may be what the format cannot hold, which is an error then.
     let again = wb_formats::repair(document.as_ref(), name, &now, &STAMP).map(|it| it.changes);
     assert_eq!(again.unwrap_or_default(), ChangeSet::default(), "a second repair changes something");
     document.commit(&mended.changes.inverse()).expect("what was mended can be taken back");
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
+}
+
+/// Checks that all that the two sides said is there still in its order, but for empty texts and the ids of calls.
+fn keeps_what_is_said(before: &[Message], after: &[Message]) {
+    let all = |messages: &[Message]| {
+        let is_result = |(role, _): &(String, Vec<Block>)| role.starts_with("result ");
+        let others = said(messages).into_iter().filter(|it| !is_result(it));
+        let each = |(role, blocks): (String, Vec<Block>)| {
+            blocks.into_iter().map(move |it| (role.clone(), without_id(it)))
+        };
+        others.flat_map(each).filter(|(_, it)| it.as_text() != Some("")).collect::<Vec<_>>()
+    };
+    let (before, after) = (all(before), all(after));
+    let mut rest = after.iter();
+    let lost = before.iter().find(|said| !rest.any(|it| it == *said));
+    assert!(lost.is_none(), "{lost:?} was lost");
+}
+
+fn without_id(block: Block) -> Block {
+    match block {
+        Block::ToolCall { name, input, .. } => Block::call("", name, input),
+        block => block,
+    }
 }
 
 /// The rule about signatures looks at the turn that goes on alone, and an answered call goes on with its turn.

@@ -8,7 +8,6 @@ use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
 use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, Note, Stamp, View, items};
 
-use crate::detect::open;
 use crate::dialects::SentAs;
 use crate::doubled_call_ids::with_own_ids;
 use crate::empty_texts::without_empty_texts;
@@ -230,12 +229,21 @@ fn patched(
         let patch = view.with_whole_records(patch);
         let wanted = items(&patch, view.messages.len());
         let changes = document.render(conversation, view, &wanted, stamp)?;
-        let messages = after(patch, &view.messages);
+        let messages = if is_one_file(document)? {
+            let read = copy(document, &changes)?.view(conversation).map_err(NotExpressible::unreadable)?;
+            let is_mended = loose_ends(&read.messages).is_none()
+                && sent.violations(&read.messages).len() <= sent.violations(&view.messages).len();
+            // Where ids are missing, a reader can take a result for that of another call.
+            if !is_mended {
+                return Err(refused(document, "what would be written is read otherwise than it is meant"));
+            }
+            read.messages
+        } else {
+            after(patch, &view.messages)
+        };
         Ok(SessionRepair { changes, messages, ..SessionRepair::default() })
     };
-    let pairs = Repair { in_flight: true, ..Repair::default() }
-        .patch(&without_twins(&view.messages))
-        .unwrap_or_default();
+    let pairs = loose_ends(&view.messages).unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
     if !is_refused(&sent.violations(&first), "user-first") {
         return rendered(pairs);
@@ -247,6 +255,11 @@ fn patched(
         let held = with_user(&digest);
         held.or_else(|_| Ok(SessionRepair { not_held: Some(why), ..rendered(pairs.clone())? }))
     })
+}
+
+/// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
+fn loose_ends(messages: &[Message]) -> Option<Patch> {
+    Repair { in_flight: true, ..Repair::default() }.patch(&without_twins(messages))
 }
 
 /// Returns messages without the calls that wait although another one of their message has their id: no provider could tell
@@ -301,12 +314,16 @@ fn with_ids(
 
 /// Returns a document as it will be after changes.
 fn copy(document: &dyn Document, changes: &ChangeSet) -> Result<Box<dyn Document>, NotExpressible> {
-    let parts = document.parts();
-    if parts.list("").map_err(NotExpressible::unreadable)? != [ONLY_PART] {
+    if !is_one_file(document)? {
         return Err(refused(document, "the ids of calls in a database stay as they are"));
     }
-    let copy = ChangedPart::of(parts.again().map_err(NotExpressible::unreadable)?, changes);
-    open(Box::new(copy.map_err(NotExpressible::unreadable)?)).map_err(NotExpressible::unreadable)
+    let copy = ChangedPart::of(document.parts().again().map_err(NotExpressible::unreadable)?, changes);
+    let copy = Box::new(copy.map_err(NotExpressible::unreadable)?);
+    document.format().open(copy).map_err(NotExpressible::unreadable)
+}
+
+fn is_one_file(document: &dyn Document) -> Result<bool, NotExpressible> {
+    Ok(document.parts().list("").map_err(NotExpressible::unreadable)? == [ONLY_PART])
 }
 
 fn refused(document: &dyn Document, why: &str) -> NotExpressible {
