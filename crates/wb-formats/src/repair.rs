@@ -102,18 +102,21 @@ fn with_parents(
 ) -> Result<(Vec<usize>, ChangeSet), NotExpressible> {
     let (mut relinked, mut set) = (Vec::new(), ChangeSet::default());
     let mut lost = if document.abilities().fold_head.is_there() { lost_parent(view) } else { None };
-    let mut changed = None;
+    let (mut changed, mut n_seen) = (None, view.messages.len());
     while let Some(line) = lost.filter(|line| !relinked.contains(line)) {
         let parts = changed.as_deref().unwrap_or(document).parts();
         let more = linked_to_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
-        if more.is_empty() {
+        let n_before = set.changes.len();
+        set.changes.extend(more.changes);
+        let next = copy(document, &set)?;
+        let seen = next.view(conversation).map_err(NotExpressible::unreadable)?;
+        // Where two lines have one id, it can lead in a circle.
+        if set.changes.len() == n_before || seen.messages.len() < n_seen {
+            set.changes.truncate(n_before);
             break;
         }
         relinked.push(line);
-        set.changes.extend(more.changes);
-        let next = copy(document, &set)?;
-        lost = lost_parent(&next.view(conversation).map_err(NotExpressible::unreadable)?);
-        changed = Some(next);
+        (lost, n_seen, changed) = (lost_parent(&seen), seen.messages.len(), Some(next));
     }
     Ok((relinked, set))
 }

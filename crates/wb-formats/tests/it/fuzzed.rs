@@ -210,14 +210,14 @@ fn what_stays_is_not_kept_behind_a_copied_attachment_which_does_not_end_a_sessio
     let orphan = json!({ "type": "tool_result", "tool_use_id": "t1", "content": "fn a() {}" });
     let look = json!([orphan, { "type": "text", "text": "look" }]);
     let look = line("u1", "", "user", "message", by("user", look));
-    let said = |id, parent, kind, text: &str| line(id, parent, kind, "message", by(kind, json!(text)));
-    let mut failed = said("a1", "x1", "assistant", "API Error");
+    let says = |id, parent, kind, text: &str| line(id, parent, kind, "message", by(kind, json!(text)));
+    let mut failed = says("a1", "x1", "assistant", "API Error");
     failed["isApiErrorMessage"] = true.into();
-    let goes_on = [said("u2", "x1", "user", "and hurry"), memory(), said("a1", "u2", "assistant", "Seen.")];
+    let goes_on = [says("u2", "x1", "user", "and hurry"), memory(), says("a1", "u2", "assistant", "Seen.")];
     for (behind, n_messages) in [(&goes_on[..], 5), (&[failed, memory()], 3)] {
         let bytes = lines(&[&[look.clone(), memory()], behind].concat());
         let before = open(&bytes).unwrap().messages;
-        assert_eq!((before.len(), &before[1..]), (n_messages, &*is_mended_as_planned(bytes)));
+        assert_eq!((before.len(), said(&before[1..])), (n_messages, said(&is_mended_as_planned(bytes))));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
 use wb_formats::{Note, SentAs, View};
 use wb_message::Message;
 
@@ -66,4 +67,23 @@ fn what_stands_before_a_line_that_is_gone_is_seen_again() {
         ["claude-code", "pi", "qwen-code"].iter().all(|format| relinked.contains_key(format)),
         "{relinked:?}"
     );
+}
+
+#[test]
+fn a_line_is_not_hung_where_that_leads_in_a_circle() {
+    let line = |id: &str, parent: Value, role: &str, content: Value| {
+        let message = json!({ "id": "m1", "role": role, "content": content });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "agentId": "7", "isSidechain": true, "message": message })
+    };
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    // The second line is there twice, and follows itself.
+    let answers = [
+        line("a2", "a1".into(), "assistant", text("Seen.")),
+        line("a1", "a1".into(), "assistant", text("I look.")),
+    ];
+    let asked = line("a1", Value::Null, "user", "look".into());
+    let bytes = answers.iter().chain([&asked]).map(|line| format!("{line}\n")).collect::<String>();
+    let view = open(bytes.as_bytes()).unwrap();
+    let (now, _) = written(bytes.as_bytes()).unwrap();
+    assert!(is_lost(&view) && now.messages.len() >= view.messages.len(), "{view:?}, then {now:?}");
 }
