@@ -2,7 +2,11 @@
 
 use std::io::Read;
 
-use wb_record::{PartReader, Parts};
+use serde::de::IgnoredAny;
+use wb_record::{Lines, PartReader, Parts};
+
+/// So many lines that cannot be read are named.
+const MOST_NAMED: usize = 5;
 
 /// Where the lines of a session of one file begin.
 #[derive(Debug)]
@@ -31,4 +35,20 @@ impl LineStarts {
     pub(super) fn line_of(&self, at: u64) -> usize {
         self.0.partition_point(|start| *start <= at)
     }
+}
+
+/// Returns the first lines of a file that are not JSON, but for one that was cut off.
+pub(super) fn unreadable_lines(parts: &dyn Parts) -> Vec<usize> {
+    let mut found = Vec::new();
+    let Ok(reader) = PartReader::new(parts, "", 0) else { return found };
+    let mut lines = Lines::new(reader);
+    while let Ok(Some(line)) = lines.next_line() {
+        if !line.is_truncated() && serde_json::from_slice::<IgnoredAny>(line.bytes).is_err() {
+            found.push(line.number);
+        }
+        if found.len() == MOST_NAMED {
+            break;
+        }
+    }
+    found
 }

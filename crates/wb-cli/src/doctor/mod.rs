@@ -16,7 +16,7 @@ use wb_message::markers::digest_body;
 use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
-use self::line_starts::LineStarts;
+use self::line_starts::{LineStarts, unreadable_lines};
 use self::ways::Ways;
 use crate::agent_folders::newest_session;
 use crate::args::{Doctor, Policy};
@@ -113,7 +113,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));
     found.extend(untrue(&summary, &file, session));
-    found.extend(session.opened.notes.iter().filter_map(of_note));
+    found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     (found, lacking(&summary, &file))
 }
@@ -265,21 +265,38 @@ const NOBODY: &str = "give the line its \"role\" in an editor, after a copy of t
 
 /// Returns whether a note is a complaint.
 fn is_told(note: &Note) -> bool {
-    matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. }) || of_note(note).is_some()
+    matches!(
+        note,
+        Note::MissingRoles { .. }
+            | Note::LostParent { .. }
+            | Note::TruncatedLastLine { .. }
+            | Note::UnreadableRecords { .. }
+    )
 }
 
 /// What keeps an agent from its session, or from a part of it.
-fn of_note(note: &Note) -> Option<Complaint> {
+fn of_note(note: &Note, session: &Session) -> Option<Complaint> {
     let (what, line, advice) = match note {
         Note::TruncatedLastLine { line } => {
             ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
         }
         Note::UnreadableRecords { n, line } => {
-            (format!("{} cannot be read", count(*n, "line", "lines")), *line, UNREAD)
+            let which = which_lines(*n, *line, session);
+            (format!("{} cannot be read{which}", count(*n, "line", "lines")), *line, UNREAD)
         }
         _ => return None,
     };
     Some(Complaint::new(what, None, advice).at_line(Some(line)))
+}
+
+/// Names the first few of several lines that cannot be read; nothing where the session is none of lines.
+fn which_lines(n: usize, first: usize, session: &Session) -> String {
+    let found = if n > 1 { unreadable_lines(session.document.parts()) } else { Vec::new() };
+    if found.first() != Some(&first) || found.len() > n {
+        return String::new();
+    }
+    let numbers: Vec<String> = found.iter().map(ToString::to_string).collect();
+    format!(": {}{}", numbers.join(", "), if n > found.len() { ", …" } else { "" })
 }
 
 const CUT_OFF: &str = "what it said is lost; if the agent does not open the session, or before another program appends to it, \

@@ -212,6 +212,18 @@ fn lines_that_cannot_be_read_and_one_that_was_cut_off_have_words() {
 }
 
 #[test]
+fn of_many_lines_that_cannot_be_read_the_first_few_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file.")]);
+    let whole = fs::read_to_string(&file).unwrap();
+    for (n, words) in [(2, "2 lines cannot be read: 2, 3"), (7, "7 lines cannot be read: 2, 3, 4, 5, 6, …")]
+    {
+        fs::write(&file, whole.replacen('\n', &format!("\n{}", "no json\n".repeat(n)), 1)).unwrap();
+        assert_eq!(only(&file, &[])["what"], words);
+    }
+}
+
+#[test]
 fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let [boundary, summary] =
