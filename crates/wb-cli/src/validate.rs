@@ -18,6 +18,7 @@ use crate::shell::Shell;
 use crate::show::meter;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
+use crate::validity::answered_by_agent;
 use crate::wrap::Page;
 
 /// The answer of `wb validate --json`.
@@ -64,9 +65,13 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             // The text of the session goes before its request comes.
             drop(document);
             let sent = SentAs::of(&view);
-            let sent = SentAs { dialects: asked(&sent.dialects), ..sent };
+            // Who asks of a provider may send the messages without the agent.
+            let answers_calls = sent.answers_calls && args.dialect.is_empty();
+            let sent = SentAs { dialects: asked(&sent.dialects), answers_calls, ..sent };
             let violations = sent.violations(&view.messages);
-            (view.format.to_owned(), view.messages.len(), sent.dialects, violations, words_of(&view.notes))
+            let answered = if answers_calls { answered_by_agent(&view) } else { None };
+            let notes = words_of(&view.notes).into_iter().chain(answered).collect();
+            (view.format.to_owned(), view.messages.len(), sent.dialects, violations, notes)
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wb_dialect::{Dialect, Violation};
-use wb_formats::SentAs;
+use wb_formats::{SentAs, View};
 use wb_message::{Message, content_fingerprints};
 
 use crate::user_error::UserError;
@@ -71,6 +71,14 @@ impl PartialEq for Validity {
     fn eq(&self, other: &Self) -> bool {
         self.contents == other.contents && self.kinds() == other.kinds()
     }
+}
+
+/// Tells of the calls without a result that the agent of a session answers itself.
+pub(crate) fn answered_by_agent(view: &View) -> Option<String> {
+    let n = SentAs::of(view).n_answered(&view.messages);
+    let format = view.format;
+    (n > 0)
+        .then(|| format!("tool calls without a result, which {format} answers itself when it goes on: {n}"))
 }
 
 /// Why what was written, or would be, is not kept.

@@ -2,13 +2,16 @@
 
 use wb_budget::Family;
 use wb_dialect::{Dialect, Encoded, Violation};
-use wb_message::Message;
+use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
 use crate::formats::anthropic_messages::AnthropicMessages;
 use crate::formats::gemini_contents::GeminiContents;
 use crate::formats::openai_chat::OpenaiChat;
 use crate::formats::openai_responses::OpenaiResponses;
+
+/// The formats whose agents answer calls without a result themselves when they go on: seen of Codex 0.169.0.
+const ANSWERS_CALLS: [&str; 1] = ["codex"];
 
 /// How the messages of a session are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub struct SentAs {
     pub dialects: Vec<Dialect>,
     /// Whether blocks with an empty text are sent as they stand, as far as it is known.
     pub has_empty_texts: bool,
+    /// Whether the agent answers calls without a result itself when it goes on.
+    pub answers_calls: bool,
 }
 
 impl SentAs {
@@ -32,7 +37,13 @@ impl SentAs {
             [] => model.map_or(&Dialect::ALL[..], of_model),
             dialects => dialects,
         };
-        Self { dialects: dialects.to_vec(), has_empty_texts: of_format(format) == [Dialect::Anthropic] }
+        let has_empty_texts = of_format(format) == [Dialect::Anthropic];
+        Self { dialects: dialects.to_vec(), has_empty_texts, answers_calls: ANSWERS_CALLS.contains(&format) }
+    }
+
+    /// Returns how many calls the agent answers itself when it goes on.
+    pub fn n_answered(&self, messages: &[Message]) -> usize {
+        if self.answers_calls { Pairing::of(messages).dangling().len() } else { 0 }
     }
 
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
@@ -41,7 +52,8 @@ impl SentAs {
             Dialect::Anthropic if self.has_empty_texts => Encoded::next_request_with_empty_texts(messages),
             _ => Encoded::next_request(messages, dialect),
         };
-        self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).collect()
+        let is_left = |it: &Violation| !(self.answers_calls && it.rule == "call-unanswered");
+        self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The repair of a session that a provider refuses.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use wb_dialect::Violation;
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
@@ -38,8 +38,9 @@ pub struct SessionRepair {
 /// is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
 /// out of their lists. Of calls that have one id the later
-/// ones get another, with their results. Then calls without a result are answered, but for those of which another call of
-/// their message still has the id; results without a call and second results go, and a model that speaks first gets a
+/// ones get another, with their results. Then calls without a result are answered, by the result that stands before them
+/// where there is one, but for those that the agent answers itself and those of which another call of their message still
+/// has the id; results without a call and second results go, and a model that speaks first gets a
 /// message of the user in front. What a format cannot hold of ids and of the user's message stays, with the reason; of the
 /// others it is an error.
 ///
@@ -234,7 +235,7 @@ fn patched(
         let changes = document.render(conversation, view, &wanted, stamp)?;
         let messages = if is_one_file(document)? {
             let read = copy(document, &changes)?.view(conversation).map_err(NotExpressible::unreadable)?;
-            let is_mended = loose_ends(&read.messages).is_none()
+            let is_mended = loose_ends(&read.messages, sent).is_none()
                 && sent.violations(&read.messages).len() <= sent.violations(&view.messages).len();
             // Where ids are missing, a reader can take a result for that of another call.
             if !is_mended {
@@ -246,7 +247,7 @@ fn patched(
         };
         Ok(SessionRepair { changes, messages, ..SessionRepair::default() })
     };
-    let pairs = loose_ends(&view.messages).unwrap_or_default();
+    let pairs = loose_ends(&view.messages, sent).unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
     if !is_refused(&sent.violations(&first), "user-first") {
         return rendered(pairs);
@@ -261,24 +262,53 @@ fn patched(
 }
 
 /// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
-fn loose_ends(messages: &[Message]) -> Option<Patch> {
-    Repair { in_flight: true, ..Repair::default() }.patch(&without_twins(messages))
+fn loose_ends(messages: &[Message], sent: &SentAs) -> Option<Patch> {
+    let patch = Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))?;
+    Some(with_early_results(patch, messages))
 }
 
-/// Returns messages without the calls that wait although another one of their message has their id: no provider could tell
-/// which of them a result answers.
-fn without_twins(messages: &[Message]) -> Vec<Message> {
+/// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
+/// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
+fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
     let pairing = Pairing::of(messages);
+    let early = early_results(messages, &pairing);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
     let mut without = messages.to_vec();
     for call in pairing.dangling() {
-        let is_twin = key(*call).is_some_and(|key| !known.insert(key));
-        if let (true, Message::Assistant { content, .. }) = (is_twin, &mut without[call.message as usize]) {
+        let is_left = key(*call)
+            .is_some_and(|key| !known.insert(key) || sent.answers_calls && !early.contains_key(key.1));
+        if let (true, Message::Assistant { content, .. }) = (is_left, &mut without[call.message as usize]) {
             content[call.block as usize] = Block::text("");
         }
     }
     without
+}
+
+/// Returns the results that stand before any call of their id.
+fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a str, &'a Message> {
+    let results = pairing.orphans().iter().filter_map(|at| match &messages[*at as usize] {
+        result @ Message::ToolResult { tool_call_id, .. } => Some((tool_call_id.as_str(), result)),
+        _ => None,
+    });
+    results.collect()
+}
+
+/// Answers calls by the result that stands before them, where there is one.
+fn with_early_results(mut patch: Patch, messages: &[Message]) -> Patch {
+    let early = early_results(messages, &Pairing::of(messages));
+    for edit in &mut patch.edits {
+        let Edit::Fold { with, .. } = edit else { continue };
+        for answer in with {
+            let Message::ToolResult { tool_call_id, tool_name, .. } = &*answer else { continue };
+            let Some(mut result) = early.get(tool_call_id.as_str()).map(|it| (*it).clone()) else { continue };
+            if let Message::ToolResult { tool_name: name, .. } = &mut result {
+                name.clone_from(tool_name);
+            }
+            *answer = result;
+        }
+    }
+    patch
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.

@@ -31,6 +31,7 @@ use crate::show::meter;
 use crate::strategy::Strategy;
 use crate::style::{BAD, DIM, GOOD};
 use crate::user_error::UserError;
+use crate::validity::answered_by_agent;
 use crate::wrap::Page;
 
 /// A segment with fewer messages of its own was hardly worth the compaction before it.
@@ -103,7 +104,7 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 }
 
 /// Returns what would keep a session from going on, and what is only worth a look.
-fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<String>) {
+fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String>) {
     let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
     let file = file_word(path);
@@ -115,7 +116,8 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Option<Str
     found.extend(untrue(&summary, &file, session));
     found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
-    (found, lacking(&summary, &file))
+    let answered = answered_by_agent(&session.opened);
+    (found, answered.into_iter().chain(lacking(&summary, &file)).collect())
 }
 
 /// What the provider would refuse.

@@ -1,6 +1,6 @@
 //! Messages that are put together record by record, each with the records that it was read from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use wb_budget::Usage;
 use wb_message::{Block, Message};
@@ -16,6 +16,8 @@ pub(crate) struct Draft {
     /// Places that wait for the first message.
     waiting: Vec<Place>,
     n_orphans: usize,
+    /// The ids of calls whose result may stand before them.
+    early: HashSet<String>,
 }
 
 /// The names of the tools that were called, by the id of the call, each with the message of the call.
@@ -36,6 +38,11 @@ impl Calls {
 }
 
 impl Draft {
+    /// Begins messages in which results of calls with these ids may stand before them.
+    pub(crate) fn with_early(early: HashSet<String>) -> Self {
+        Self { early, ..Self::default() }
+    }
+
     /// Adds a message of one record.
     pub(crate) fn add(&mut self, record: Span, message: Message) {
         for (id, name, _) in message.calls() {
@@ -78,12 +85,13 @@ impl Draft {
         }
     }
 
-    /// Adds the result of a call; one without a call is not sent, and counted.
+    /// Adds the result of a call; one without a call, also a later one, is not sent, and counted.
     pub(crate) fn result(&mut self, record: Span, call_id: String, content: Vec<Block>, is_error: bool) {
         match self.calls.name_of(&call_id) {
             Some(tool_name) => {
                 self.add(record, Message::ToolResult { tool_call_id: call_id, tool_name, content, is_error });
             }
+            None if self.early.contains(&call_id) => self.any_result(record, call_id, content, is_error),
             None => self.n_orphans += 1,
         }
     }

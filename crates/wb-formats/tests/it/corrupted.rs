@@ -177,6 +177,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
     match () {
         () if is_found => fates.found += 1,
         () if is_repeated(&view.messages) && !refuses_repeated(&view) => fates.taken += 1,
+        () if SentAs::of(&view).n_answered(&view.messages) > 0 => fates.taken += 1,
         () if is_loose(&view.messages) && !is_loose(&whole.messages) || is_repeated(&view.messages) => {
             fates.missed += 1;
             return Err(format!("not found; {found:?}"));

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use wb_formats::{FORMATS, Note, SentAs};
-use wb_message::Pairing;
+use wb_message::block::shown_text;
+use wb_message::{Message, Pairing};
 
 use crate::corrupted::written;
 use crate::support::{claude::lines, open};
@@ -404,9 +405,10 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         Ok(view) if view.format == format => view,
         other => return Some(format!("read as {:?}", other.map(|view| view.format))),
     };
-    let is_found = !SentAs::of(&before).violations(&before.messages).is_empty();
+    let sent = SentAs::of(&before);
+    let is_found = !sent.violations(&before.messages).is_empty();
     let is_told = before.notes.iter().any(|note| matches!(note, Note::UnansweredCalls { .. }));
-    let is_put_right = is_told || format == "opencode";
+    let is_put_right = is_told || sent.n_answered(&before.messages) > 0 || format == "opencode";
     let refusal = REFUSED.iter().find(|(known, at_end, _)| *known == format && (case.is_end || !at_end));
     match (written(&bytes), refusal) {
         _ if !is_found && !is_put_right => Some("not found".to_owned()),
@@ -416,7 +418,8 @@ fn wrong(format: &str, case: Case) -> Option<String> {
         (Ok((_, is_written)), _) if is_written != is_found => Some(format!("{is_written}, found {is_found}")),
         (Ok((now, _)), _) => {
             let left = SentAs::of(&now).violations(&now.messages);
-            let is_open = !Pairing::of(&now.messages).dangling().is_empty();
+            let is_open =
+                !Pairing::of(&now.messages).dangling().is_empty() && sent.n_answered(&now.messages) == 0;
             (is_open || !left.is_empty()).then(|| format!("left: {left:?}"))
         }
     }
@@ -428,4 +431,41 @@ fn calls_without_a_result_are_answered_in_each_format_or_refused_by_name() {
     let wrong = all.filter_map(|(format, case)| Some(format!("{format} {case:?}: {}", wrong(format, case)?)));
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_result_before_its_call_answers_it_and_codex_answers_open_calls_itself() {
+    let item = |payload: Value| json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
+    let user = item(
+        json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Look." }] }),
+    );
+    let call = |id: &str| {
+        item(json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": id }))
+    };
+    let output = item(json!({ "type": "function_call_output", "call_id": "c1", "output": "a.rs" }));
+    let bytes = lines(&[user.clone(), call("c1"), user.clone()]);
+    let (view, sent) = (open(&bytes).unwrap(), SentAs::by("codex", None));
+    assert_eq!((sent.violations(&view.messages), sent.n_answered(&view.messages)), (Vec::new(), 1));
+    assert!(!written(&bytes).unwrap().1);
+
+    let mended = written(&lines(&[user.clone(), output, call("c1"), call("c2"), user])).unwrap().0.messages;
+    let bodies: Vec<_> = mended.iter().filter(|it| matches!(it, Message::ToolResult { .. })).collect();
+    let [Message::ToolResult { tool_call_id, content, .. }] = bodies[..] else { panic!("{mended:?}") };
+    assert_eq!((tool_call_id.as_str(), shown_text(content).as_ref()), ("c1", "a.rs"));
+    assert_eq!(sent.violations(&mended), [], "{mended:?}");
+
+    let event = |kind: &str, data: Value| json!({ "type": kind, "data": data, "timestamp": TIME });
+    let request = json!({ "toolCallId": "c1", "name": NAME, "arguments": {}, "type": "function" });
+    let events = [
+        event("session.start", json!({ "sessionId": "s", "version": 1, "producer": "copilot-agent" })),
+        event("user.message", json!({ "content": "Look." })),
+        event(
+            "tool.execution_complete",
+            json!({ "toolCallId": "c1", "success": true, "result": { "content": "a.rs" } }),
+        ),
+        event("assistant.message", json!({ "messageId": "m", "content": "", "toolRequests": [request] })),
+    ];
+    let mended = written(&lines(&chained(events.into(), "id", "parentId"))).unwrap().0.messages;
+    let [.., Message::ToolResult { content, .. }] = mended.as_slice() else { panic!("{mended:?}") };
+    assert_eq!(shown_text(content).as_ref(), "a.rs");
 }

@@ -1,5 +1,6 @@
 //! Items in the order in which the model sees them, put together to messages.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use wb_budget::Usage;
@@ -141,8 +142,26 @@ impl<'a> Live<'a> {
         self.answered = None;
     }
 
+    /// Returns the ids of results that stand before their call, which the host sends where they stand.
+    fn early_results(&self) -> HashSet<String> {
+        let (mut called, mut early) = (HashSet::new(), HashSet::new());
+        for entry in &self.entries {
+            match &entry.said {
+                Said::Answer(blocks) => called.extend(blocks.iter().filter_map(|block| match block {
+                    Block::ToolCall { id, .. } => Some(id.as_str()),
+                    _ => None,
+                })),
+                Said::Result { call_id, .. } if !called.contains(call_id.as_str()) => {
+                    early.insert(call_id.as_str());
+                }
+                _ => {}
+            }
+        }
+        early.into_iter().filter(|id| called.contains(id)).map(str::to_owned).collect()
+    }
+
     fn finish(self, rows: &Rows) -> Assembled {
-        let mut draft = Draft::default();
+        let mut draft = Draft::with_early(self.early_results());
         for entry in self.entries {
             add(&mut draft, rows, entry);
         }

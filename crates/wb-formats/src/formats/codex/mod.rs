@@ -32,7 +32,8 @@ const NAME: &str = "codex";
 ///   its output. An encrypted summary is pinned, since nothing could stand for it.
 /// * After a compaction the model sees its `replacement_history`; older versions kept the user's messages and added a
 ///   summary. What the user went back over is left out. Usage is given for the requests since.
-/// * Results without a call are not sent, and left out. Lines that are not JSON are noted and left alone.
+/// * Results without a call are not sent, and left out; one before its call is sent there, and shown. Calls without a result
+///   the host answers itself. Lines that are not JSON are noted and left alone.
 ///
 /// A compaction is appended, with a copy of every item that stays, byte for byte; nothing else in the file changes.
 #[derive(Clone, Copy, Debug, Default)]

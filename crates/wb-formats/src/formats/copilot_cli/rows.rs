@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use wb_message::Message;
 use wb_record::{FormatError, Line, Parts, Span};
 
 use super::super::draft::Draft;
@@ -72,7 +73,17 @@ impl Rows {
 
     /// Puts the conversation of a segment together; of several system texts the last one counts.
     pub(super) fn assemble(&self, parts: &dyn Parts, segment: Range<usize>) -> (Draft, Passed) {
-        let (mut draft, mut passed) = (Draft::default(), Passed::default());
+        let (draft, passed) = self.assembled(parts, segment.clone(), Draft::default());
+        if draft.n_orphans() == 0 {
+            return (draft, passed);
+        }
+        // A result may stand before its call.
+        let ids = draft.messages().iter().flat_map(Message::calls).map(|(id, ..)| id.to_owned());
+        self.assembled(parts, segment, Draft::with_early(ids.collect()))
+    }
+
+    fn assembled(&self, parts: &dyn Parts, segment: Range<usize>, mut draft: Draft) -> (Draft, Passed) {
+        let mut passed = Passed::default();
         let system = self.all[..segment.end].iter().rev().find(|row| row.kind == Kind::System);
         let others = self.all[segment].iter().filter(|row| row.kind != Kind::System);
         for row in system.into_iter().chain(others) {
