@@ -124,6 +124,6 @@ mod tests {
     #[test]
     fn an_agent_of_one_provider_is_held_to_its_rules_alone() {
         assert_eq!(of(&with_call("c1"), "claude-code").violations.len(), 1);
-        assert_eq!(of(&with_call("c1"), "codex").violations[0].dialect, Dialect::OpenaiResponses);
+        assert_eq!(of(&with_call("c1"), "gemini-cli").violations[0].dialect, Dialect::Gemini);
     }
 }
