@@ -3,7 +3,7 @@
 mod line_starts;
 mod ways;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -122,10 +122,10 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
 
 /// What the provider would refuse.
 fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
-    let mut told = HashSet::new();
     let mut found = ways.now.violations().to_vec();
-    found
-        .retain(|violation| told.insert((violation.message, violation.rule.clone(), violation.what.clone())));
+    // Providers say one thing in different words: it is told in those of the first.
+    let mut told = HashMap::new();
+    found.retain(|it| *told.entry((it.message, it.rule.clone())).or_insert(it.dialect) == it.dialect);
     if found.is_empty() {
         return Vec::new();
     }
