@@ -158,7 +158,7 @@ fn without_id(block: Block) -> Block {
 /// The rule about signatures looks at the turn that goes on alone, and an answered call goes on with its turn.
 const OF_THE_OPEN_TURN: &str = "thought-signature";
 
-fn refused(messages: &[Message], sent: &SentAs) -> Vec<Violation> {
+fn refused(messages: &[Message], sent: &SentAs<'_>) -> Vec<Violation> {
     let all = sent.violations(messages).into_iter();
     all.filter(|it| it.rule != OF_THE_OPEN_TURN).collect()
 }

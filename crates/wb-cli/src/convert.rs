@@ -157,7 +157,7 @@ fn without_foreign(view: &View, dialect: Dialect) -> Cow<'_, [Message]> {
 /// Returns who signed the reasoning of an answer, by the session's format or by the model that answered.
 fn signer(view: &View, at: usize) -> Option<&'static str> {
     let thinks = view.messages[at].blocks().iter().any(|block| matches!(block, Block::Thinking { .. }));
-    match SentAs::by(view.format, None).dialects.as_slice() {
+    match SentAs::by(view.format, None).dialects {
         _ if !thinks => None,
         // Whoever takes what Chat Completions are may be asked for any model.
         [dialect] if *dialect != Dialect::OpenaiChat => Some(maker(dialect.name())),

@@ -108,7 +108,7 @@ struct Planned {
 /// What is to be read after a mend.
 #[derive(Debug)]
 enum Expected {
-    Session(SentAs, Validity),
+    Session(SentAs<'static>, Validity),
     Request(Value),
 }
 

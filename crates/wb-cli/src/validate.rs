@@ -65,13 +65,14 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             // The text of the session goes before its request comes.
             drop(document);
             let sent = SentAs::of(&view);
+            let dialects = asked(sent.dialects);
             // Who asks of a provider may send the messages without the agent.
             let answers_calls = sent.answers_calls && args.dialect.is_empty();
-            let sent = SentAs { dialects: asked(&sent.dialects), answers_calls, ..sent };
+            let sent = SentAs { dialects: &dialects, answers_calls, ..sent };
             let violations = sent.violations(&view.messages);
             let answered = if answers_calls { answered_by_agent(&view) } else { None };
             let notes = words_of(&view.notes).into_iter().chain(answered).collect();
-            (view.format.to_owned(), view.messages.len(), sent.dialects, violations, notes)
+            (view.format.to_owned(), view.messages.len(), dialects, violations, notes)
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());

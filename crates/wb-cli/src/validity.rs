@@ -16,7 +16,7 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    pub(crate) fn of(messages: &[Message], sent: &SentAs) -> Self {
+    pub(crate) fn of(messages: &[Message], sent: &SentAs<'_>) -> Self {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
     }
 

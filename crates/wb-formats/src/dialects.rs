@@ -14,17 +14,17 @@ use crate::formats::openai_responses::OpenaiResponses;
 const ANSWERS_CALLS: [&str; 1] = ["codex"];
 
 /// How the messages of a session are sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SentAs {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAs<'a> {
     /// The dialects.
-    pub dialects: Vec<Dialect>,
+    pub dialects: &'a [Dialect],
     /// Whether blocks with an empty text are sent as they stand, as far as it is known.
     pub has_empty_texts: bool,
     /// Whether the agent answers calls without a result itself when it goes on.
     pub answers_calls: bool,
 }
 
-impl SentAs {
+impl SentAs<'static> {
     /// Returns how the messages of a view are sent.
     pub fn of(view: &View) -> Self {
         Self::by(view.format, view.model.as_deref())
@@ -38,14 +38,16 @@ impl SentAs {
             dialects => dialects,
         };
         let has_empty_texts = of_format(format) == [Dialect::Anthropic];
-        Self { dialects: dialects.to_vec(), has_empty_texts, answers_calls: ANSWERS_CALLS.contains(&format) }
+        Self { dialects, has_empty_texts, answers_calls: ANSWERS_CALLS.contains(&format) }
     }
 
     /// Returns how many calls the agent answers itself when it goes on.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
         if self.answers_calls { Pairing::of(messages).dangling().len() } else { 0 }
     }
+}
 
+impl SentAs<'_> {
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
         let request = |dialect| match dialect {

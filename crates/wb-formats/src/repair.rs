@@ -226,7 +226,7 @@ fn patched(
     document: &dyn Document,
     conversation: &str,
     view: &View,
-    sent: &SentAs,
+    sent: &SentAs<'_>,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let rendered = |patch: Patch| {

@@ -37,14 +37,24 @@ impl SystemAndTools {
         let whole = document.parts().whole("")?;
         let body = body_of(&whole).1;
         let members = members(body).unwrap_or_default();
-        let get = |key: &&str| -> Option<Value> {
-            let member = members.iter().rfind(|member| member.key == **key)?;
+        let value = |key: &str| -> Option<Value> {
+            let member = members.iter().rfind(|member| member.key == key)?;
             serde_json::from_slice(&body[member.value.clone()]).ok()
         };
-        let system = keys.iter().filter_map(get).find_map(|member| system_text(&member));
-        let tools: Vec<Value> = ["tools", "functions"].iter().filter_map(get).collect();
-        let n_tools = tools.iter().filter_map(Value::as_array).flatten().map(n_tools).sum();
-        Ok(Self { system, n_tools, tools: tools.iter().map(Value::to_string).collect() })
+        let mut outside = Self::default();
+        for key in keys.iter().chain(&["tools", "functions"]) {
+            match value(key) {
+                Some(Value::Array(tools)) if !keys.contains(key) => {
+                    outside.n_tools += tools.iter().map(n_tools).sum::<usize>();
+                    outside.tools += &Value::Array(tools).to_string();
+                }
+                Some(member) if keys.contains(key) && outside.system.is_none() => {
+                    outside.system = system_text(&member);
+                }
+                _ => {}
+            }
+        }
+        Ok(outside)
     }
 
     /// Returns what it weighs in tokens.

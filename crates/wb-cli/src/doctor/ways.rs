@@ -131,7 +131,7 @@ struct Mended {
     by_agent: Option<&'static str>,
 }
 
-fn mended(session: &Session, sent: &SentAs) -> Mended {
+fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
         Ok(done) if !done.changes.is_empty() => Mended {

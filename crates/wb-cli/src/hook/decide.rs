@@ -120,7 +120,7 @@ fn first_unlike(source: &Source<'_>, view: &View) -> Option<usize> {
 }
 
 /// Returns how a host sends its sessions: in its own dialect where it has one, else as the view is sent.
-fn sent_as(host: Option<&str>, view: &View) -> SentAs {
+fn sent_as(host: Option<&str>, view: &View) -> SentAs<'static> {
     let of_host = SentAs::by(host.unwrap_or_default(), None);
     if of_host.dialects.len() < Dialect::ALL.len() { of_host } else { SentAs::of(view) }
 }
