@@ -1,5 +1,6 @@
 //! The repair of a session that a provider refuses.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use wb_dialect::Violation;
@@ -103,23 +104,34 @@ fn with_parents(
 ) -> Result<(Vec<usize>, ChangeSet), NotExpressible> {
     let (mut relinked, mut set) = (Vec::new(), ChangeSet::default());
     let mut lost = if document.abilities().fold_head.is_there() { lost_parent(view) } else { None };
-    let (mut changed, mut n_seen) = (None, view.messages.len());
+    let (mut changed, mut seen) = (None, Cow::Borrowed(view));
     while let Some(line) = lost.filter(|line| !relinked.contains(line)) {
         let parts = changed.as_deref().unwrap_or(document).parts();
         let more = linked_to_the_line_before(parts, line).map_err(NotExpressible::unreadable)?;
         let n_before = set.changes.len();
         set.changes.extend(more.changes);
         let next = copy(document, &set)?;
-        let seen = next.view(conversation).map_err(NotExpressible::unreadable)?;
-        // Where two lines have one id, it can lead in a circle.
-        if set.changes.len() == n_before || seen.messages.len() < n_seen {
+        let seen_then = next.view(conversation).map_err(NotExpressible::unreadable)?;
+        // Where two lines have one id, it can lead in a circle, or elsewhere.
+        if set.changes.len() == n_before || !is_seen_still(&seen.messages, &seen_then.messages) {
             set.changes.truncate(n_before);
             break;
         }
         relinked.push(line);
-        (lost, n_seen, changed) = (lost_parent(&seen), seen.messages.len(), Some(next));
+        (lost, seen, changed) = (lost_parent(&seen_then), Cow::Owned(seen_then), Some(next));
     }
     Ok((relinked, set))
+}
+
+/// Returns whether messages stand at the end of others; the first can be the end of an answer.
+fn is_seen_still(before: &[Message], after: &[Message]) -> bool {
+    let Some((first, rest)) = before.split_first() else { return true };
+    let Some((joined, now)) = after.len().checked_sub(before.len()).and_then(|at| after[at..].split_first())
+    else {
+        return false;
+    };
+    let is_end = !first.blocks().is_empty() && joined.blocks().ends_with(first.blocks());
+    now == rest && (joined == first || is_end)
 }
 
 /// Returns the line that follows one which is not in the file.
