@@ -13,6 +13,7 @@ use wb_dialect::Violation;
 use wb_formats::{FormatError, Note};
 use wb_message::Message;
 use wb_message::markers::digest_body;
+use wb_record::Span;
 use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
@@ -132,7 +133,9 @@ fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
     let line_of = lines_of(session);
     let complaint = |violation: &Violation| {
         let what = format!("its provider would refuse {}: {}", place(violation), violation.what);
-        let line = violation.message.and_then(&line_of);
+        // What it names first is the call or the result.
+        let named = violation.what.split('`').nth(1).unwrap_or_default();
+        let line = violation.message.and_then(|at| line_of(at, named));
         let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
         Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
@@ -147,11 +150,18 @@ fn place(violation: &Violation) -> String {
     violation.message.map_or_else(|| "the request".to_owned(), |at| format!("message {at}"))
 }
 
-/// Finds the line at which a message begins, in a session of one file.
-fn lines_of(session: &Session) -> impl Fn(usize) -> Option<usize> {
-    let lines = LineStarts::of(session.document.parts());
-    move |at| {
-        let record = &session.opened.provenance.of(at).first()?.record;
+/// Finds the line at which a message begins, in a session of one file; of one in several lines the first that holds a text.
+fn lines_of(session: &Session) -> impl Fn(usize, &str) -> Option<usize> {
+    let parts = session.document.parts();
+    let lines = LineStarts::of(parts);
+    move |at, text| {
+        let places = session.opened.provenance.of(at);
+        let holds = |record: &Span| {
+            let record = parts.bytes(record).unwrap_or_default();
+            String::from_utf8_lossy(&record).contains(text)
+        };
+        let named = places.iter().find(|place| places.len() == 1 || holds(&place.record));
+        let record = &named.or(places.first())?.record;
         Some(lines.as_ref().filter(|_| record.part.is_empty())?.line_of(record.at))
     }
 }
@@ -224,7 +234,7 @@ fn untrue(findings: &[Finding], file: &str, session: &Session) -> Option<Complai
         count(findings.len(), "finding", "findings")
     );
     let is_summary = |it: &Message| digest_body(it).is_some() && !matches!(it, Message::BranchSummary { .. });
-    let line = session.opened.messages.iter().rposition(is_summary).and_then(lines_of(session));
+    let line = session.opened.messages.iter().rposition(is_summary).and_then(|at| lines_of(session)(at, ""));
     let complaint = Complaint::new(what, Some(audit_of(file)), UNTRUE).at_line(line);
     Some(Complaint { advice: Some(UNTRUE), ..complaint })
 }

@@ -292,6 +292,17 @@ fn each_call_of_a_message_that_is_not_answered_is_told() {
 }
 
 #[test]
+fn a_call_in_a_message_of_several_lines_is_told_with_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut call = agent("m1", "");
+    call["message"]["content"] =
+        json!([{"type": "tool_use", "id": "c1", "name": "Read", "input": {"file_path": "a.rs"}}]);
+    let lines = [user("Look."), agent("m1", "I look."), call, user("Well?")];
+    let file = claude_code(folder.path(), &lines);
+    assert_eq!(only(&file, &[])["line"], json!(3));
+}
+
+#[test]
 fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("old.jsonl");
