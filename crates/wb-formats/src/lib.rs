@@ -65,6 +65,7 @@ mod system_and_tools;
 mod doubled_call_ids;
 mod missing_parents;
 mod empty_texts;
+mod still_said;
 mod repair;
 mod table;
 

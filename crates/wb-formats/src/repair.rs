@@ -13,6 +13,7 @@ use crate::dialects::SentAs;
 use crate::doubled_call_ids::with_own_ids;
 use crate::empty_texts::without_empty_texts;
 use crate::missing_parents::linked_to_the_line_before;
+use crate::still_said::is_still_said;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
@@ -57,11 +58,17 @@ pub fn repair(
     if !relinked.is_empty() {
         let mended = SessionRepair { relinked, ..repaired_after(document, conversation, set, stamp)? };
         // What was hidden before may hold what is refused and cannot be mended.
-        if n_refused(&mended.messages, view) <= n_refused(&view.messages, view) {
+        let is_better = n_refused(&mended.messages, view) <= n_refused(&view.messages, view);
+        if is_better && is_still_said(&view.messages, &mended.messages) {
             return Ok(mended);
         }
     }
-    in_whole_lines(document, conversation, view, stamp)
+    let mended = in_whole_lines(document, conversation, view, stamp)?;
+    // Where lines are there twice, a changed one can lead elsewhere.
+    if !is_still_said(&view.messages, &mended.messages) {
+        return Err(refused(document, "what would be written hides a message"));
+    }
+    Ok(mended)
 }
 
 /// Repairs a conversation of which no line has to be linked to another.
@@ -113,7 +120,7 @@ fn with_parents(
         let next = copy(document, &set)?;
         let seen_then = next.view(conversation).map_err(NotExpressible::unreadable)?;
         // Where two lines have one id, it can lead in a circle, or elsewhere.
-        if set.changes.len() == n_before || !is_seen_still(&seen.messages, &seen_then.messages) {
+        if set.changes.len() == n_before || !is_still_said(&seen.messages, &seen_then.messages) {
             set.changes.truncate(n_before);
             break;
         }
@@ -121,17 +128,6 @@ fn with_parents(
         (lost, seen, changed) = (lost_parent(&seen_then), Cow::Owned(seen_then), Some(next));
     }
     Ok((relinked, set))
-}
-
-/// Returns whether messages stand at the end of others; the first can be the end of an answer.
-fn is_seen_still(before: &[Message], after: &[Message]) -> bool {
-    let Some((first, rest)) = before.split_first() else { return true };
-    let Some((joined, now)) = after.len().checked_sub(before.len()).and_then(|at| after[at..].split_first())
-    else {
-        return false;
-    };
-    let is_end = !first.blocks().is_empty() && joined.blocks().ends_with(first.blocks());
-    now == rest && (joined == first || is_end)
 }
 
 /// Returns the line that follows one which is not in the file.

@@ -1,0 +1,60 @@
+//! Whether all that was said in a session is said in another that was made of it.
+
+use serde_json::Value;
+use wb_message::{Block, Content, Message};
+
+/// A part of what the user or the model says.
+#[derive(PartialEq)]
+enum Part<'a> {
+    Text(&'a str),
+    /// A call, which may have got another id.
+    Call(&'a str, &'a Value),
+    Other(&'a Block),
+}
+
+/// Returns whether all that the user and the model said is there still, in its order; of results and empty texts some may
+/// be gone.
+pub(crate) fn is_still_said(before: &[Message], after: &[Message]) -> bool {
+    let mut after = parts(after);
+    parts(before).all(|part| after.any(|it| it == part))
+}
+
+fn parts(messages: &[Message]) -> impl Iterator<Item = Part<'_>> {
+    let is_result = |message: &&Message| matches!(message, Message::ToolResult { .. });
+    let others = messages.iter().filter(move |message| !is_result(message));
+    let of = |message| plain(message).into_iter().chain(Message::blocks(message).iter().filter_map(part));
+    others.flat_map(of).filter(|part| !matches!(part, Part::Text(text) if text.is_empty()))
+}
+
+/// Returns the text of a message that has no blocks.
+fn plain(message: &Message) -> Option<Part<'_>> {
+    match message {
+        Message::User { content: Content::Text(text), .. }
+        | Message::Custom { content: Content::Text(text), .. } => Some(Part::Text(text)),
+        _ => None,
+    }
+}
+
+fn part(block: &Block) -> Option<Part<'_>> {
+    match block {
+        Block::Text { text } => Some(Part::Text(text)),
+        Block::ToolCall { name, input, .. } => Some(Part::Call(name, input)),
+        Block::ToolResult { .. } => None,
+        other => Some(Part::Other(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn more_may_be_said_and_nothing_less_or_in_another_order() {
+        let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
+        let before = [Message::user("look"), call("c1"), Message::tool_result("c1", "ls", "a.rs")];
+        assert!(is_still_said(&before, &[Message::user("mark"), before[0].clone(), call("c2")]));
+        assert!(!is_still_said(&before, &before[..1]));
+        assert!(!is_still_said(&before, &[call("c1"), Message::user("look")]));
+    }
+}
