@@ -147,7 +147,7 @@ the JSON. A panic is a finding, and so is a broken law:
   is read again as it was planned; taken back it is the same bytes;
 - `validate`: any JSON as a request in the four dialects, and any session as the request that it would send;
 - `repair`: any JSON as a request, and any session as `wb repair` mends it: no more is refused than before, what is written is read again as
-  it was planned, a second time changes nothing, and taken back it is the same bytes.
+  it was planned, all that the user and the model said is there still, a second time changes nothing, and taken back it is the same bytes.
 
 Each row is the last run of its target.
 
