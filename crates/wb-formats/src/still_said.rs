@@ -12,8 +12,8 @@ enum Part<'a> {
     Other(&'a Block),
 }
 
-/// Returns whether all that the user and the model said is there still, in its order; of results and empty texts some may
-/// be gone.
+/// Returns whether all that the user, the model and digests say is there still, in its order; of results and empty texts
+/// some may be gone.
 pub(crate) fn is_still_said(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
@@ -30,7 +30,10 @@ fn parts(messages: &[Message]) -> impl Iterator<Item = Part<'_>> {
 fn plain(message: &Message) -> Option<Part<'_>> {
     match message {
         Message::User { content: Content::Text(text), .. }
-        | Message::Custom { content: Content::Text(text), .. } => Some(Part::Text(text)),
+        | Message::Custom { content: Content::Text(text), .. }
+        | Message::BashExecution { command: text, .. }
+        | Message::BranchSummary { summary: text, .. }
+        | Message::CompactionSummary { summary: text, .. } => Some(Part::Text(text)),
         _ => None,
     }
 }
