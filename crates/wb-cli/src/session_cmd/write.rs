@@ -95,30 +95,48 @@ pub(crate) fn apply_change<T: Change>(
     dest: WriteTarget<'_>,
     change: impl FnOnce(&mut Session, i64) -> Result<T, HostError>,
 ) -> Result<Changed<T>, UserError> {
-    check(&log, dest)?;
-    let (mut notes, mut present) = (Vec::new(), None);
-    if is_older(&log) {
-        present = Some(in_present_layout(&log).map_err(|error| log.failure(&error))?);
-        if dest.out.is_none() {
-            notes.push(format!(
-                "a layout of version {} is not appended to: the run needs -o OUT",
-                version(&log)
-            ));
-        }
-    }
+    let (mut present, mut notes) = prepared(&log, dest)?;
     let session = present.as_mut().unwrap_or(&mut log.session);
     let n_before = session.tree().nodes().len();
     let done = change(session, unix_ms(SystemTime::now())).map_err(|error| failure(&log.file, &error))?;
-    if let Some(digest) = done.digest_entry() {
-        refuse_invalid(&log.file, session, digest)?;
-    }
-    let is_written = session.tree().nodes().len() > n_before && !dest.is_dry;
-    match dest.out {
-        _ if !is_written => {}
-        Some(out) => write_whole(out, Some(dest.file), false, |to| session.write_to(to).map_err(io_error))?,
-        None => notes.extend(append(session).map_err(|error| failure(&log.file, &error.into()))?),
-    }
+    let has_new = session.tree().nodes().len() > n_before;
+    let digest = done.digest_entry();
+    let is_written = written(&log.file, session, digest, has_new, dest, &mut notes)?;
     Ok(Changed { log, done, is_written, notes })
+}
+
+/// Returns a session of an older layout in the present one, and what is to be said of that.
+fn prepared(log: &Log, dest: WriteTarget<'_>) -> Result<(Option<Session>, Vec<String>), UserError> {
+    check(log, dest)?;
+    if !is_older(log) {
+        return Ok((None, Vec::new()));
+    }
+    let present = in_present_layout(log).map_err(|error| log.failure(&error))?;
+    let is_here = dest.out.is_none();
+    let note = || format!("a layout of version {} is not appended to: the run needs -o OUT", version(log));
+    Ok((Some(present), is_here.then(note).into_iter().collect()))
+}
+
+/// Writes what is new in a session where it should go, and returns whether there was something to write.
+fn written(
+    file: &str,
+    session: &mut Session,
+    digest: Option<&EntryId>,
+    has_new: bool,
+    dest: WriteTarget<'_>,
+    notes: &mut Vec<String>,
+) -> Result<bool, UserError> {
+    if let Some(digest) = digest {
+        refuse_invalid(file, session, digest)?;
+    }
+    if !has_new || dest.is_dry {
+        return Ok(false);
+    }
+    match dest.out {
+        Some(out) => write_whole(out, Some(dest.file), false, |to| session.write_to(to).map_err(io_error))?,
+        None => notes.extend(append(session).map_err(|error| failure(file, &error.into()))?),
+    }
+    Ok(true)
 }
 
 /// Refuses a digest with which providers would refuse what they would take without it.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wb_formats::codex::lock_path;
 use wb_message::markers::{DIGEST_HEADER, is_pinned};
 use wb_message::{Block, Message};
@@ -285,4 +285,28 @@ fn the_lock_of_a_session_is_named_by_its_id() {
     {
         assert_eq!(lock_path(&MemoryParts::of(line), home).unwrap(), None, "{line}");
     }
+}
+
+#[test]
+fn what_is_changed_before_lines_of_one_kind_is_read_again() {
+    let item = |payload: Value| {
+        let line =
+            json!({ "timestamp": "2026-03-01T09:00:01Z", "type": "response_item", "payload": payload });
+        format!("{line}\n")
+    };
+    let call = || {
+        let call = json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1" });
+        let output = json!({ "type": "function_call_output", "call_id": "c1", "output": "a.rs" });
+        item(call) + &item(output)
+    };
+    let text = json!([{ "type": "input_text", "text": "Look twice." }]);
+    let user = item(json!({ "type": "message", "role": "user", "content": text }));
+    // Where the last line began, one with the same bytes begins then.
+    let bytes = user + &call() + &call() + &"0\n".repeat(4);
+    let (mut document, view) = document(bytes.as_bytes());
+    let mended = wb_formats::repair(document.as_ref(), ONLY_CONVERSATION, &view, &STAMP).unwrap();
+    document.commit(&mended.changes).unwrap();
+    let now = document.view(ONLY_CONVERSATION).unwrap();
+    assert_ne!(now.messages, view.messages);
+    assert_eq!(now.messages, mended.messages);
 }

@@ -130,6 +130,8 @@ impl Document for CodexDocument {
     }
 
     fn parts_mut(&mut self) -> &mut dyn Parts {
+        // What is changed now may stand anywhere.
+        self.rows.unseal();
         self.parts.as_mut()
     }
 

@@ -107,6 +107,11 @@ impl Rows {
         Ok(())
     }
 
+    /// Lets all be read again, although more may only follow.
+    pub(super) fn unseal(&mut self) {
+        self.is_ended = false;
+    }
+
     fn read_on(&mut self, parts: &dyn Parts) -> Result<(), FormatError> {
         let (start, n_lines) = (self.n_bytes, self.n_lines);
         self.n_bytes = parts.len("")?.unwrap_or(0);
