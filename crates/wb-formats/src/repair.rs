@@ -47,8 +47,47 @@ pub struct SessionRepair {
 /// others it is an error.
 ///
 /// A second run changes nothing: another id parts no result from its call, so that each call keeps the results it has,
-/// and none that is answered is answered again.
+/// and none that is answered is answered again. What comes to light by a repair of a session of one file is repaired with it.
 pub fn repair(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let mut mended = repaired_once(document, conversation, view, stamp)?;
+    for nth in 1..MOST_TIMES {
+        if mended.changes.is_empty() || !is_one_file(document)? {
+            break;
+        }
+        let copy = copy(document, &mended.changes)?;
+        let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
+        // Each new line has ids of its own.
+        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS), ..stamp.clone() };
+        match repaired_once(copy.as_ref(), conversation, &view, &stamp) {
+            Ok(more) if !more.changes.is_empty() => mended = mended.followed_by(more),
+            _ => break,
+        }
+    }
+    Ok(mended)
+}
+
+/// How many times a session is repaired at most, each time what came to light by the time before.
+const MOST_TIMES: u64 = 4;
+
+/// How many seeds of ids each time has.
+const SEEDS: u64 = 1 << 20;
+
+impl SessionRepair {
+    fn followed_by(mut self, more: Self) -> Self {
+        self.changes.changes.extend(more.changes.changes);
+        self.relinked.extend(more.relinked);
+        self.roles.extend(more.roles);
+        Self { changes: self.changes, relinked: self.relinked, roles: self.roles, ..more }
+    }
+}
+
+/// Repairs what is known of a session.
+fn repaired_once(
     document: &dyn Document,
     conversation: &str,
     view: &View,
