@@ -8,7 +8,7 @@ use wb_formats::{Note, SentAs, View};
 use wb_message::Message;
 
 use crate::corrupted::written;
-use crate::support::{FIXTURES, open};
+use crate::support::{FIXTURES, claude::lines, open};
 
 /// A session of pi whose compaction stands between a call and its result, as after a resume.
 const PARTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -82,8 +82,8 @@ fn a_line_is_not_hung_where_that_leads_in_a_circle() {
         line("a1", "a1".into(), "assistant", text("I look.")),
     ];
     let asked = line("a1", Value::Null, "user", "look".into());
-    let bytes = answers.iter().chain([&asked]).map(|line| format!("{line}\n")).collect::<String>();
-    let view = open(bytes.as_bytes()).unwrap();
-    let (now, _) = written(bytes.as_bytes()).unwrap();
+    let bytes = lines(&[&answers[..], &[asked]].concat());
+    let view = open(&bytes).unwrap();
+    let (now, _) = written(&bytes).unwrap();
     assert!(is_lost(&view) && now.messages.len() >= view.messages.len(), "{view:?}, then {now:?}");
 }
