@@ -1,11 +1,13 @@
 //! Whether the provider of a session would take its messages.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use wb_dialect::{Dialect, Violation};
 use wb_formats::{SentAs, View};
 use wb_message::{Message, content_fingerprints};
 
+use crate::escape::file_word;
 use crate::user_error::UserError;
 
 /// What messages say, and what providers would refuse of them.
@@ -55,7 +57,14 @@ impl Validity {
         let new = self.new_since(&before);
         let Some(first) = new.first() else { return Ok(()) };
         let what = format!("the result would not be taken by its provider: {first}");
-        Err(UserError::of_file(file, what, format!("nothing was written; please report this{hint}")))
+        let hint = match before.violations.first() {
+            Some(_) => {
+                let file = file_word(Path::new(file));
+                format!("nothing was written; first mend what is refused already: wb repair {file}")
+            }
+            None => format!("nothing was written; please report this{hint}"),
+        };
+        Err(UserError::of_file(file, what, hint))
     }
 
     fn kinds(&self) -> BTreeMap<(Dialect, &str, &str), usize> {
@@ -119,6 +128,17 @@ mod tests {
         assert!(of(&later, "pi").new_since(&before).is_empty());
         assert_eq!(of(&with_call("c2"), "pi").new_since(&before).len(), 4);
         assert_ne!(before, of(&later, "pi"));
+    }
+
+    #[test]
+    fn a_session_that_is_refused_already_is_to_be_mended_first() {
+        let told = |before: &[Message]| {
+            let before = of(before, "pi");
+            let refused = of(&with_call("c1"), "pi").refuse_new("s.jsonl", || Ok(before), "");
+            format!("{:?}", refused.unwrap_err())
+        };
+        assert!(told(&with_call("c2")).contains("wb repair s.jsonl"));
+        assert!(told(&[]).contains("please report this"));
     }
 
     #[test]
