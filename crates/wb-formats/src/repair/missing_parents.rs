@@ -10,7 +10,7 @@ const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
 
 /// Returns the change that lets a line follow the nearest line before it that has an id, both of subagents or neither;
 /// none where there is no such line, or the line is of no tree.
-pub(crate) fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
+pub(super) fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     // The last lines with an id under each of the keys, of the conversation and of subagents.
     let mut before: [[Option<Vec<u8>>; 2]; 2] = Default::default();

@@ -11,7 +11,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
 pub const EMPTY: &str = "(empty)";
 
 /// Returns the changes after which no list of blocks has one with an empty text; nothing else changes.
-pub(crate) fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
+pub(super) fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
     let places = with_empty.flat_map(|at| view.provenance.of(at));
     let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();

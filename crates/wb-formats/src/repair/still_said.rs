@@ -14,16 +14,21 @@ enum Part<'a> {
 
 /// Returns whether all that the user, the model and digests say is there still, in its order; of results and empty texts
 /// some may be gone.
-pub(crate) fn is_still_said(before: &[Message], after: &[Message]) -> bool {
+pub(super) fn is_still_said(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
 }
 
-fn parts(messages: &[Message]) -> impl Iterator<Item = Part<'_>> {
-    let is_result = |message: &&Message| matches!(message, Message::ToolResult { .. });
-    let others = messages.iter().filter(move |message| !is_result(message));
-    let of = |message| plain(message).into_iter().chain(Message::blocks(message).iter().filter_map(part));
-    others.flat_map(of).filter(|part| !matches!(part, Part::Text(text) if text.is_empty()))
+/// Returns what is said, each part with whether the model says it.
+fn parts(messages: &[Message]) -> impl Iterator<Item = (bool, Part<'_>)> {
+    messages.iter().flat_map(|message| {
+        let is_model = matches!(message, Message::Assistant { .. });
+        let is_result = matches!(message, Message::ToolResult { .. });
+        let blocks = message.blocks().iter().filter(move |_| !is_result).filter_map(part);
+        let said = plain(message).into_iter().chain(blocks);
+        said.filter(|part| !matches!(part, Part::Text(text) if text.is_empty()))
+            .map(move |part| (is_model, part))
+    })
 }
 
 /// Returns the text of a message that has no blocks.
@@ -59,5 +64,6 @@ mod tests {
         assert!(is_still_said(&before, &[Message::user("mark"), before[0].clone(), call("c2")]));
         assert!(!is_still_said(&before, &before[..1]));
         assert!(!is_still_said(&before, &[call("c1"), Message::user("look")]));
+        assert!(!is_still_said(&before, &[Message::assistant("look"), call("c1")]));
     }
 }

@@ -23,7 +23,7 @@ struct Renamed<'a> {
 /// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
 /// changes, and a result keeps its call. Calls without an id stay as they are, and so do calls of one record in which the
 /// id stands at more places or fewer than there are calls and results.
-pub(crate) fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
+pub(super) fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(document, view)?;
     // From the end on, so that no change moves the place of another.
     renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));

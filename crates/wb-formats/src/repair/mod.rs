@@ -1,19 +1,26 @@
-//! The repair of a session that a provider refuses.
+//! The repair of a session that a provider refuses: stage by stage, each in a file of its own.
+
+mod doubled_call_ids;
+mod empty_texts;
+mod loose_ends;
+mod missing_parents;
+mod still_said;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 
 use wb_dialect::Violation;
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
-use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
-use wb_passes::Repair;
+use wb_message::{Edit, Message, Patch};
 use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, Note, Stamp, View, items};
 
+use self::doubled_call_ids::with_own_ids;
+use self::empty_texts::without_empty_texts;
+use self::loose_ends::loose_ends;
+use self::missing_parents::linked_to_the_line_before;
+use self::still_said::is_still_said;
 use crate::dialects::SentAs;
-use crate::doubled_call_ids::with_own_ids;
-use crate::empty_texts::without_empty_texts;
-use crate::missing_parents::linked_to_the_line_before;
-use crate::still_said::is_still_said;
+
+pub use self::empty_texts::EMPTY;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
@@ -306,56 +313,6 @@ fn patched(
         let held = with_user(&digest);
         held.or_else(|_| Ok(SessionRepair { not_held: Some(why), ..rendered(pairs.clone())? }))
     })
-}
-
-/// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
-fn loose_ends(messages: &[Message], sent: &SentAs) -> Option<Patch> {
-    let patch = Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))?;
-    Some(with_early_results(patch, messages))
-}
-
-/// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
-/// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
-fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
-    let pairing = Pairing::of(messages);
-    let early = early_results(messages, &pairing);
-    let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
-    let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
-    let mut without = messages.to_vec();
-    for call in pairing.dangling() {
-        let is_left = key(*call)
-            .is_some_and(|key| !known.insert(key) || sent.answers_calls && !early.contains_key(key.1));
-        if let (true, Message::Assistant { content, .. }) = (is_left, &mut without[call.message as usize]) {
-            content[call.block as usize] = Block::text("");
-        }
-    }
-    without
-}
-
-/// Returns the results that stand before any call of their id.
-fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a str, &'a Message> {
-    let results = pairing.orphans().iter().filter_map(|at| match &messages[*at as usize] {
-        result @ Message::ToolResult { tool_call_id, .. } => Some((tool_call_id.as_str(), result)),
-        _ => None,
-    });
-    results.collect()
-}
-
-/// Answers calls by the result that stands before them, where there is one.
-fn with_early_results(mut patch: Patch, messages: &[Message]) -> Patch {
-    let early = early_results(messages, &Pairing::of(messages));
-    for edit in &mut patch.edits {
-        let Edit::Fold { with, .. } = edit else { continue };
-        for answer in with {
-            let Message::ToolResult { tool_call_id, tool_name, .. } = &*answer else { continue };
-            let Some(mut result) = early.get(tool_call_id.as_str()).map(|it| (*it).clone()) else { continue };
-            if let Message::ToolResult { tool_name: name, .. } = &mut result {
-                name.clone_from(tool_name);
-            }
-            *answer = result;
-        }
-    }
-    patch
 }
 
 /// Returns messages after a patch, which keeps the pairs and so is never refused.
