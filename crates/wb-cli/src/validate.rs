@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{SentAs, newest};
+use wb_formats::{AnsweredCalls, SentAs, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -67,10 +67,11 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             let sent = SentAs::of(&view);
             let dialects = asked(sent.dialects);
             // Who asks of a provider may send the messages without the agent.
-            let answers_calls = sent.answers_calls && args.dialect.is_empty();
-            let sent = SentAs { dialects: &dialects, answers_calls, ..sent };
+            let is_by_agent = args.dialect.is_empty();
+            let answered_calls = if is_by_agent { sent.answered_calls } else { AnsweredCalls::None };
+            let sent = SentAs { dialects: &dialects, answered_calls, ..sent };
             let violations = sent.violations(&view.messages);
-            let answered = if answers_calls { answered_by_agent(&view) } else { None };
+            let answered = if is_by_agent { answered_by_agent(&view) } else { None };
             let notes = words_of(&view.notes).into_iter().chain(answered).collect();
             (view.format.to_owned(), view.messages.len(), dialects, violations, notes)
         }

@@ -10,8 +10,36 @@ use crate::formats::gemini_contents::GeminiContents;
 use crate::formats::openai_chat::OpenaiChat;
 use crate::formats::openai_responses::OpenaiResponses;
 
-/// The formats whose agents answer calls without a result themselves when they go on: seen of Codex 0.169.0.
-const ANSWERS_CALLS: [&str; 1] = ["codex"];
+/// Which calls without a result are no refusal, since the agent answers them itself when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnsweredCalls {
+    /// None.
+    None,
+    /// Those of the last message, of a format that ends with the answer to a request: its calls are carried out then.
+    OfTheLastMessage,
+    /// All.
+    All,
+}
+
+impl AnsweredCalls {
+    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0.
+    fn of(format: &str) -> Self {
+        match format {
+            "codex" => Self::All,
+            "openhands-llm-completions" => Self::OfTheLastMessage,
+            _ => Self::None,
+        }
+    }
+
+    /// Returns whether the agent answers the calls of a message.
+    pub(crate) fn has(self, at: usize, messages: &[Message]) -> bool {
+        match self {
+            Self::None => false,
+            Self::OfTheLastMessage => at + 1 == messages.len(),
+            Self::All => true,
+        }
+    }
+}
 
 /// How the messages of a session are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +48,8 @@ pub struct SentAs<'a> {
     pub dialects: &'a [Dialect],
     /// Whether blocks with an empty text are sent as they stand, as far as it is known.
     pub has_empty_texts: bool,
-    /// Whether the agent answers calls without a result itself when it goes on.
-    pub answers_calls: bool,
+    /// The calls without a result that the agent answers itself.
+    pub answered_calls: AnsweredCalls,
 }
 
 impl SentAs<'static> {
@@ -38,12 +66,17 @@ impl SentAs<'static> {
             dialects => dialects,
         };
         let has_empty_texts = of_format(format) == [Dialect::Anthropic];
-        Self { dialects, has_empty_texts, answers_calls: ANSWERS_CALLS.contains(&format) }
+        Self { dialects, has_empty_texts, answered_calls: AnsweredCalls::of(format) }
     }
 
     /// Returns how many calls the agent answers itself when it goes on.
     pub fn n_answered(&self, messages: &[Message]) -> usize {
-        if self.answers_calls { Pairing::of(messages).dangling().len() } else { 0 }
+        let pairing = Pairing::of(messages);
+        pairing
+            .dangling()
+            .iter()
+            .filter(|call| self.answered_calls.has(call.message as usize, messages))
+            .count()
     }
 }
 
@@ -54,7 +87,8 @@ impl SentAs<'_> {
             Dialect::Anthropic if self.has_empty_texts => Encoded::next_request_with_empty_texts(messages),
             _ => Encoded::next_request(messages, dialect),
         };
-        let is_left = |it: &Violation| !(self.answers_calls && it.rule == "call-unanswered");
+        let is_answered = |at: usize| self.answered_calls.has(at, messages);
+        let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()
     }
 }
@@ -100,6 +134,9 @@ pub fn format_of(dialect: Dialect) -> &'static dyn Format {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use wb_message::Block;
+
     use super::*;
     use crate::FORMATS;
 
@@ -107,6 +144,19 @@ mod tests {
     fn a_format_of_one_provider_is_known_by_its_name() {
         let of_one = FORMATS.iter().filter(|format| of_format(format.name()).len() == 1);
         assert_eq!(of_one.count(), 13, "each name of the table is the name of a format");
+    }
+
+    #[test]
+    fn the_answer_that_a_log_of_one_request_ends_with_may_call() {
+        let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
+        let messages = [Message::user("look"), call("c1"), Message::user("well?"), call("c2")];
+        for (format, n_answered, n_found) in
+            [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("mini-swe-agent", 0, 2)]
+        {
+            let sent = SentAs::by(format, None);
+            let found = sent.violations(&messages).into_iter().filter(|it| it.rule == "call-unanswered");
+            assert_eq!((sent.n_answered(&messages), found.count()), (n_answered, n_found), "{format}");
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ mod table;
 
 pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
-pub use dialects::{SentAs, format_of};
+pub use dialects::{AnsweredCalls, SentAs, format_of};
 pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;

@@ -20,10 +20,11 @@ fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
     let early = early_results(messages, &pairing);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
+    let is_answered = |at: u32| sent.answered_calls.has(at as usize, messages);
     let mut without = messages.to_vec();
     for call in pairing.dangling() {
         let is_left = key(*call)
-            .is_some_and(|key| !known.insert(key) || sent.answers_calls && !early.contains_key(key.1));
+            .is_some_and(|key| !known.insert(key) || is_answered(call.message) && !early.contains_key(key.1));
         if let (true, Message::Assistant { content, .. }) = (is_left, &mut without[call.message as usize]) {
             content[call.block as usize] = Block::text("");
         }

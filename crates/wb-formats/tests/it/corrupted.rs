@@ -115,6 +115,12 @@ fn is_loose(messages: &[Message]) -> bool {
     !pairing.orphans().is_empty() || !pairing.dangling().is_empty()
 }
 
+/// Returns whether calls wait, all of which the agent answers itself.
+fn is_answered_by_agent(view: &View) -> bool {
+    let n = Pairing::of(&view.messages).dangling().len();
+    n > 0 && SentAs::of(view).n_answered(&view.messages) == n
+}
+
 /// Returns whether a call is answered more than once.
 fn is_repeated(messages: &[Message]) -> bool {
     let mut results = BTreeMap::<_, usize>::new();
@@ -177,7 +183,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
     match () {
         () if is_found => fates.found += 1,
         () if is_repeated(&view.messages) && !refuses_repeated(&view) => fates.taken += 1,
-        () if SentAs::of(&view).n_answered(&view.messages) > 0 => fates.taken += 1,
+        () if is_answered_by_agent(&view) => fates.taken += 1,
         () if is_loose(&view.messages) && !is_loose(&whole.messages) || is_repeated(&view.messages) => {
             fates.missed += 1;
             return Err(format!("not found; {found:?}"));
