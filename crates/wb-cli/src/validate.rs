@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{AnsweredCalls, SentAs, newest};
+use wb_formats::{SentAs, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -50,14 +50,12 @@ pub(crate) fn validate(shell: &Shell, args: &Validate) -> Result<Exit> {
 
 fn validated(args: &Validate) -> Result<Validated, UserError> {
     let path = args.file.as_path();
-    let asked =
-        |otherwise: &[Dialect]| if args.dialect.is_empty() { otherwise } else { &args.dialect }.to_vec();
     let (format, messages, dialects, violations, notes) = match input(path)? {
         Input::Request(request) => {
-            let dialects = asked(&request.dialects);
+            let dialects = if args.dialect.is_empty() { &request.dialects } else { &args.dialect };
             let found = dialects.iter().flat_map(|dialect| violations_of(&request.body, *dialect));
             let violations: Vec<Violation> = found.collect();
-            ("request".to_owned(), request.n_messages(), dialects, violations, Vec::new())
+            ("request".to_owned(), request.n_messages(), dialects.clone(), violations, Vec::new())
         }
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
@@ -65,15 +63,11 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
             // The text of the session goes before its request comes.
             drop(document);
             let sent = SentAs::of(&view);
-            let dialects = asked(sent.dialects);
-            // Who asks of a provider may send the messages without the agent.
-            let is_by_agent = args.dialect.is_empty();
-            let answered_calls = if is_by_agent { sent.answered_calls } else { AnsweredCalls::None };
-            let sent = SentAs { dialects: &dialects, answered_calls, ..sent };
+            let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
             let violations = sent.violations(&view.messages);
-            let answered = if is_by_agent { answered_by_agent(&view) } else { None };
+            let answered = answered_by_agent(&view, &sent);
             let notes = words_of(&view.notes).into_iter().chain(answered).collect();
-            (view.format.to_owned(), view.messages.len(), dialects, violations, notes)
+            (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)
         }
     };
     let (file, n_violations) = (path.display().to_string(), violations.len());

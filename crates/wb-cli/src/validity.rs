@@ -83,8 +83,8 @@ impl PartialEq for Validity {
 }
 
 /// Tells of the calls without a result that the agent of a session answers itself.
-pub(crate) fn answered_by_agent(view: &View) -> Option<String> {
-    let n = SentAs::of(view).n_answered(&view.messages);
+pub(crate) fn answered_by_agent(view: &View, sent: &SentAs<'_>) -> Option<String> {
+    let n = sent.n_answered(&view.messages);
     let format = view.format;
     (n > 0)
         .then(|| format!("tool calls without a result, which {format} answers itself when it goes on: {n}"))

@@ -12,7 +12,7 @@ use crate::formats::openai_responses::OpenaiResponses;
 
 /// Which calls without a result are no refusal, since the agent answers them itself when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnsweredCalls {
+pub(crate) enum AnsweredCalls {
     /// None.
     None,
     /// Those of the last message, of a format that ends with the answer to a request: its calls are carried out then.
@@ -32,7 +32,7 @@ impl AnsweredCalls {
     }
 
     /// Returns whether the agent answers the calls of a message.
-    pub(crate) fn has(self, at: usize, messages: &[Message]) -> bool {
+    fn has(self, at: usize, messages: &[Message]) -> bool {
         match self {
             Self::None => false,
             Self::OfTheLastMessage => at + 1 == messages.len(),
@@ -49,7 +49,7 @@ pub struct SentAs<'a> {
     /// Whether blocks with an empty text are sent as they stand, as far as it is known.
     pub has_empty_texts: bool,
     /// The calls without a result that the agent answers itself.
-    pub answered_calls: AnsweredCalls,
+    answered_calls: AnsweredCalls,
 }
 
 impl SentAs<'static> {
@@ -68,26 +68,33 @@ impl SentAs<'static> {
         let has_empty_texts = of_format(format) == [Dialect::Anthropic];
         Self { dialects, has_empty_texts, answered_calls: AnsweredCalls::of(format) }
     }
-
-    /// Returns how many calls the agent answers itself when it goes on.
-    pub fn n_answered(&self, messages: &[Message]) -> usize {
-        let pairing = Pairing::of(messages);
-        pairing
-            .dangling()
-            .iter()
-            .filter(|call| self.answered_calls.has(call.message as usize, messages))
-            .count()
-    }
 }
 
 impl SentAs<'_> {
+    /// Returns how many calls the agent answers itself when it goes on.
+    pub fn n_answered(&self, messages: &[Message]) -> usize {
+        let pairing = Pairing::of(messages);
+        pairing.dangling().iter().filter(|call| self.answers(call.message as usize, messages)).count()
+    }
+
+    /// Asks of these dialects alone, as if the messages were sent without the agent.
+    #[must_use]
+    pub fn in_dialects(self, dialects: &[Dialect]) -> SentAs<'_> {
+        SentAs { dialects, answered_calls: AnsweredCalls::None, ..self }
+    }
+
+    /// Returns whether the agent answers the calls of a message itself when it goes on.
+    pub(crate) fn answers(&self, at: usize, messages: &[Message]) -> bool {
+        self.answered_calls.has(at, messages)
+    }
+
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
         let request = |dialect| match dialect {
             Dialect::Anthropic if self.has_empty_texts => Encoded::next_request_with_empty_texts(messages),
             _ => Encoded::next_request(messages, dialect),
         };
-        let is_answered = |at: usize| self.answered_calls.has(at, messages);
+        let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()
     }
@@ -156,6 +163,8 @@ mod tests {
             let sent = SentAs::by(format, None);
             let found = sent.violations(&messages).into_iter().filter(|it| it.rule == "call-unanswered");
             assert_eq!((sent.n_answered(&messages), found.count()), (n_answered, n_found), "{format}");
+            let sent = sent.in_dialects(&[Dialect::OpenaiResponses]);
+            assert_eq!((sent.n_answered(&messages), sent.violations(&messages).len()), (0, 2), "{format}");
         }
     }
 

@@ -67,7 +67,7 @@ mod table;
 
 pub use created::Agent;
 pub use detect::{FORMATS, detect, newest, open, open_path, read, segments};
-pub use dialects::{AnsweredCalls, SentAs, format_of};
+pub use dialects::{SentAs, format_of};
 pub use formats::ai_sdk::AiSdk;
 pub use formats::anthropic_messages::AnthropicMessages;
 pub use formats::claude_code::ClaudeCode;
@@ -93,7 +93,7 @@ pub use formats::pydantic_ai::PydanticAi;
 pub use formats::qwen_code::QwenCode;
 pub use formats::swe_agent::SweAgent;
 pub use formats::tau_bench::TauBench;
-pub use repair::{EMPTY, SessionRepair, repair};
+pub use repair::{SessionRepair, repair};
 pub use system_and_tools::SystemAndTools;
 pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

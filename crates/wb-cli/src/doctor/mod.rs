@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::Violation;
-use wb_formats::{FormatError, Note};
+use wb_formats::{FormatError, Note, SentAs};
 use wb_message::Message;
 use wb_message::markers::digest_body;
 use wb_record::Span;
@@ -117,7 +117,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     found.extend(untrue(&summary, &file, session));
     found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
-    let answered = answered_by_agent(&session.opened);
+    let answered = answered_by_agent(&session.opened, &SentAs::of(&session.opened));
     (found, answered.into_iter().chain(lacking(&summary, &file)).collect())
 }
 

@@ -26,6 +26,14 @@ fn run(words: &[&str], file: &Path) -> Answer {
     wb(&[words, &[file.to_str().unwrap()]].concat())
 }
 
+/// Checks that a second repair of a file has nothing to mend, and that the first one is taken back.
+fn is_mended_once_and_taken_back(file: &Path, before: &[u8]) {
+    let again = run(&["repair", "--in-place", "--even-if-open"], file);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert_eq!(run(&["undo", "--even-if-open"], file).code, 0);
+    assert_eq!(std::fs::read(file).unwrap(), before);
+}
+
 #[test]
 fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,10 +52,7 @@ fn a_result_without_its_call_is_found_taken_out_and_can_come_back() {
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
     assert_eq!(run(&["doctor"], &file).code, 0);
-    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
+    is_mended_once_and_taken_back(&file, &before);
     let log = run(&["log", "--json"], &file);
     assert!(
         log.stdout.contains("\"what\":\"repair\"") || log.stdout.contains("\"what\": \"repair\""),
@@ -95,10 +100,7 @@ fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_a
     let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
     assert_eq!(mended.code, 0, "{}{}", mended.stdout, mended.stderr);
     assert_eq!(run(&["validate"], &file).code, 0);
-    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
+    is_mended_once_and_taken_back(&file, &before);
 }
 
 #[test]
@@ -444,10 +446,7 @@ fn an_empty_text_that_an_agent_sends_as_it_stands_goes_and_nothing_else_changes(
     let without = lines.replace(r#"{"type":"text","text":""}, "#, "");
     assert_eq!(mended, without.replace(r#""text":"""#, r#""text":"(empty)""#));
     assert_eq!(run(&["doctor"], &file).code, 0);
-    let again = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), lines);
+    is_mended_once_and_taken_back(&file, lines.as_bytes());
 }
 
 #[test]

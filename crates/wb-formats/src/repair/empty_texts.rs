@@ -8,7 +8,7 @@ use wb_record::json::{elements, get, set, text};
 use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
 
 /// The text of a block that stands alone in its list: no message may be empty.
-pub const EMPTY: &str = "(empty)";
+const EMPTY: &str = "(empty)";
 
 /// Returns the changes after which no list of blocks has one with an empty text; nothing else changes.
 pub(super) fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {

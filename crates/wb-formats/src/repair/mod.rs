@@ -2,9 +2,9 @@
 
 mod doubled_call_ids;
 mod empty_texts;
-mod loose_ends;
 mod missing_parents;
-mod still_said;
+mod nothing_lost;
+mod unpaired_calls;
 
 use std::borrow::Cow;
 
@@ -15,12 +15,10 @@ use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, N
 
 use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
-use self::loose_ends::loose_ends;
 use self::missing_parents::linked_to_the_line_before;
-use self::still_said::is_still_said;
+use self::nothing_lost::loses_nothing;
+use self::unpaired_calls::pairs_made_whole;
 use crate::dialects::SentAs;
-
-pub use self::empty_texts::EMPTY;
 
 /// The name of the part of a session of one file.
 const ONLY_PART: &str = "";
@@ -105,13 +103,13 @@ fn repaired_once(
         let mended = SessionRepair { relinked, ..repaired_after(document, conversation, set, stamp)? };
         // What was hidden before may hold what is refused and cannot be mended.
         let is_better = n_refused(&mended.messages, view) <= n_refused(&view.messages, view);
-        if is_better && is_still_said(&view.messages, &mended.messages) {
+        if is_better && loses_nothing(&view.messages, &mended.messages) {
             return Ok(mended);
         }
     }
     let mended = in_whole_lines(document, conversation, view, stamp)?;
     // Where lines are there twice, a changed one can lead elsewhere.
-    if !is_still_said(&view.messages, &mended.messages) {
+    if !loses_nothing(&view.messages, &mended.messages) {
         return Err(refused(document, "what would be written hides a message"));
     }
     Ok(mended)
@@ -166,7 +164,7 @@ fn with_parents(
         let next = copy(document, &set)?;
         let seen_then = next.view(conversation).map_err(NotExpressible::unreadable)?;
         // Where two lines have one id, it can lead in a circle, or elsewhere.
-        if set.changes.len() == n_before || !is_still_said(&seen.messages, &seen_then.messages) {
+        if set.changes.len() == n_before || !loses_nothing(&seen.messages, &seen_then.messages) {
             set.changes.truncate(n_before);
             break;
         }
@@ -262,8 +260,7 @@ fn repaired(
     match with_ids(document, conversation, view) {
         Ok((ids, copy)) => {
             let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
-            // A line that stood there twice is one of its own now, and may hold the id still.
-            let mut mended = repaired(copy.as_ref(), conversation, &view, stamp)?;
+            let mut mended = patched(copy.as_ref(), conversation, &view, &sent, stamp)?;
             mended.changes.changes.splice(0..0, ids.changes);
             Ok(mended)
         }
@@ -289,7 +286,7 @@ fn patched(
         let changes = document.render(conversation, view, &wanted, stamp)?;
         let messages = if is_one_file(document)? {
             let read = copy(document, &changes)?.view(conversation).map_err(NotExpressible::unreadable)?;
-            let is_mended = loose_ends(&read.messages, sent).is_none()
+            let is_mended = pairs_made_whole(&read.messages, sent).is_none()
                 && sent.violations(&read.messages).len() <= sent.violations(&view.messages).len();
             // Where ids are missing, a reader can take a result for that of another call.
             if !is_mended {
@@ -301,7 +298,7 @@ fn patched(
         };
         Ok(SessionRepair { changes, messages, ..SessionRepair::default() })
     };
-    let pairs = loose_ends(&view.messages, sent).unwrap_or_default();
+    let pairs = pairs_made_whole(&view.messages, sent).unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
     if !is_refused(&sent.violations(&first), "user-first") {
         return rendered(pairs);

@@ -8,7 +8,7 @@ use wb_passes::Repair;
 use crate::dialects::SentAs;
 
 /// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
-pub(super) fn loose_ends(messages: &[Message], sent: &SentAs) -> Option<Patch> {
+pub(super) fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
     let patch = Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))?;
     Some(with_early_results(patch, messages))
 }
@@ -20,7 +20,7 @@ fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
     let early = early_results(messages, &pairing);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
-    let is_answered = |at: u32| sent.answered_calls.has(at as usize, messages);
+    let is_answered = |at: u32| sent.answers(at as usize, messages);
     let mut without = messages.to_vec();
     for call in pairing.dangling() {
         let is_left = key(*call)

@@ -1,4 +1,4 @@
-//! Whether all that was said in a session is said in another that was made of it.
+//! Whether nothing that was said in a session is lost in another that was made of it.
 
 use serde_json::Value;
 use wb_message::{Block, Content, Message};
@@ -14,7 +14,7 @@ enum Part<'a> {
 
 /// Returns whether all that the user, the model and digests say is there still, in its order; of results and empty texts
 /// some may be gone.
-pub(super) fn is_still_said(before: &[Message], after: &[Message]) -> bool {
+pub(super) fn loses_nothing(before: &[Message], after: &[Message]) -> bool {
     let mut after = parts(after);
     parts(before).all(|part| after.any(|it| it == part))
 }
@@ -61,9 +61,9 @@ mod tests {
     fn more_may_be_said_and_nothing_less_or_in_another_order() {
         let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
         let before = [Message::user("look"), call("c1"), Message::tool_result("c1", "ls", "a.rs")];
-        assert!(is_still_said(&before, &[Message::user("mark"), before[0].clone(), call("c2")]));
-        assert!(!is_still_said(&before, &before[..1]));
-        assert!(!is_still_said(&before, &[call("c1"), Message::user("look")]));
-        assert!(!is_still_said(&before, &[Message::assistant("look"), call("c1")]));
+        assert!(loses_nothing(&before, &[Message::user("mark"), before[0].clone(), call("c2")]));
+        assert!(!loses_nothing(&before, &before[..1]));
+        assert!(!loses_nothing(&before, &[call("c1"), Message::user("look")]));
+        assert!(!loses_nothing(&before, &[Message::assistant("look"), call("c1")]));
     }
 }
