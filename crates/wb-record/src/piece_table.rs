@@ -118,8 +118,16 @@ impl PieceTable {
 
     /// Replaces a stretch that is there.
     fn replace(&mut self, range: Range<u64>, new: &[u8]) {
+        let start = self.seam(range.start, self.find(range.start));
+        // Pieces that are far from both ends are found from those that were found already.
+        let mut behind = (start, range.start);
+        while let Some(n_bytes) = self.all.get(behind.0).map(Piece::len)
+            && behind.1 + n_bytes <= range.end
+        {
+            behind = (behind.0 + 1, behind.1 + n_bytes);
+        }
         // A seam that is made behind leaves those before it where they are.
-        let (start, end) = (self.seam(range.start), self.seam(range.end));
+        let end = self.seam(range.end, behind);
         self.all.drain(start..end);
         if !new.is_empty() {
             self.all.insert(start, Piece::New(new.to_vec()));
@@ -127,9 +135,8 @@ impl PieceTable {
         self.len = Some(self.len.unwrap_or(0) - (range.end - range.start) + new.len() as u64);
     }
 
-    /// Returns which piece begins at a place, where one is divided if it must be.
-    fn seam(&mut self, at: u64) -> usize {
-        let (number, start) = self.find(at);
+    /// Returns which piece begins at a place, given the one that holds it, which is divided if it must be.
+    fn seam(&mut self, at: u64, (number, start): (usize, u64)) -> usize {
         if at == start {
             return number;
         }
