@@ -50,7 +50,7 @@ const ROOMS: [Room; 19] = [
     room("wb-budget", 1, Diet::Sync(&["bytecount"])),
     room("wb-summarize", 2, Diet::Async(&[])),
     room("wb-passes", 2, Diet::Sync(&[])),
-    room("wb-record", 2, Diet::Sync(&["memchr", "rusqlite", "tempfile", "xxhash-rust"])),
+    room("wb-record", 2, Diet::Sync(&["memchr", "rusqlite", "simdutf8", "tempfile", "xxhash-rust"])),
     room("wb-dialect", 2, Diet::Sync(&[])),
     room("wb-conductor", 3, Diet::Async(&[])),
     room("wb-session", 3, Diet::Sync(&["rusqlite"])),

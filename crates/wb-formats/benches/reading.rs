@@ -1,12 +1,13 @@
 //! Prints how fast a session is read to its view, beside parsing each of its lines into a value, as a Markdown table.
 //!
 //! `cargo bench -p wb-formats --bench reading -- [FILE …]`: sessions in JSON lines; without one a composed log of every
-//! format of lines. Each time is the median of its samples, taken in turn.
+//! format of lines. Each time is the median of its samples, taken in turn; no sample pays for memory that another gave back.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark reads files and the clock")]
 
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,8 +16,22 @@ use wb_testkit::logs::{LOGS, write_log};
 
 const SAMPLES: usize = 31;
 
+/// What keeps glibc from giving memory back to the system. Else it hangs on the last piece that is held which row pays
+/// for its pages again.
+const KEEPS_MEMORY: [&str; 2] = ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"];
+
 fn main() -> io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if std::env::var_os(KEEPS_MEMORY[0]).is_none() {
+        let settings = KEEPS_MEMORY.map(|name| (name, "4294967296"));
+        let ended = Command::new(std::env::current_exe()?).args(args).envs(settings).status()?;
+        return if ended.success() { Ok(()) } else { Err(io::Error::other(format!("the bench: {ended}"))) };
+    }
+    print(&args)
+}
+
+/// Prints the table.
+fn print(args: &[String]) -> io::Result<()> {
     let files: Vec<&String> = args.iter().filter(|arg| !arg.starts_with("--")).collect();
     let mut sessions: Vec<(String, Vec<u8>)> = Vec::new();
     for file in files {

@@ -229,15 +229,18 @@ impl<'a> JsonScan<'a> {
         }
     }
 
-    /// Begins a list or an object; returns whether there is a value in it.
+    /// Begins a list or an object; returns whether there is a value in it. One without a value is ended too.
     fn open(&mut self, end: u8) -> Option<bool> {
         self.at += 1;
+        if self.peek()? == end {
+            self.at += 1;
+            return Some(false);
+        }
         self.ends.push(end);
-        let is_empty = self.peek()? == end;
-        if !is_empty && end == b'}' {
+        if end == b'}' {
             self.pass_key()?;
         }
-        Some(!is_empty)
+        Some(true)
     }
 
     /// Goes on to the next value in what is open, and ends what has none; returns whether there is one.

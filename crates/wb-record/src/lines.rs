@@ -130,6 +130,11 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Returns bytes as text; nothing where they are no UTF-8.
+pub fn utf8(bytes: &[u8]) -> Option<&str> {
+    simdutf8::basic::from_utf8(bytes).ok()
+}
+
 /// Returns what a JSON error says, without the position.
 pub fn fault(error: &serde_json::Error) -> String {
     let mut text = error.to_string();

@@ -154,6 +154,12 @@ pub struct Provenance {
 }
 
 impl Provenance {
+    /// Makes room for so many messages more, of one place each.
+    pub fn reserve(&mut self, n_messages: usize) {
+        self.places.reserve(n_messages);
+        self.ends.reserve(n_messages);
+    }
+
     /// Adds the places of the next message.
     #[expect(
         clippy::cast_possible_truncation,

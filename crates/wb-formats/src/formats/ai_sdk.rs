@@ -73,22 +73,24 @@ struct Fields<'a> {
 }
 
 impl Shape for AiSdkShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let Fields { role, content } = serde_json::from_str(record)?;
         let plain = content.and_then(|content| text(content.get()));
         let parts = || raw_list(content).into_iter().map(block).collect::<Vec<_>>();
-        let messages = match role.as_str() {
-            Some("system") => vec![Message::custom("system", plain.unwrap_or_default())],
+        let said = &mut into.messages;
+        match role.as_str() {
+            Some("system") => said.push(Message::custom("system", plain.unwrap_or_default())),
             Some("user") => {
-                vec![Message::user(plain.map_or_else(|| Content::Blocks(parts()), Content::Text))]
+                said.push(Message::user(plain.map_or_else(|| Content::Blocks(parts()), Content::Text)));
             }
             Some("assistant") => {
-                vec![Message::assistant_blocks(plain.map_or_else(parts, |text| vec![Block::text(text)]))]
+                let blocks = plain.map_or_else(parts, |text| vec![Block::text(text)]);
+                said.push(Message::assistant_blocks(blocks));
             }
-            Some("tool") => raw_list(content).into_iter().map(answered).collect(),
-            _ => Vec::new(),
-        };
-        Ok(Record { messages, ..Record::default() })
+            Some("tool") => said.extend(raw_list(content).into_iter().map(answered)),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {

@@ -22,8 +22,8 @@ use super::parted_record;
 pub(super) struct AnthropicShape;
 
 impl Shape for AnthropicShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
-        read(record)
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        read(record, into)
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
@@ -45,15 +45,18 @@ struct Fields<'a> {
 }
 
 /// Reads what one side says; one of another role is none that a model sees.
-pub(super) fn read(record: &str) -> Result<Record, serde_json::Error> {
+pub(super) fn read(record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
     let fields: Fields<'_> = serde_json::from_str(record)?;
     let json = fields.content.map_or("\"\"", RawValue::get);
-    Ok(match fields.role.as_str() {
-        Some("user") => Record { messages: of_user(json), ..Record::default() },
-        Some("assistant") => answer(json),
-        Some("system") => Message::custom("system", content(json).unwrap_or_else(|| "".into())).into(),
-        _ => Record::default(),
-    })
+    match fields.role.as_str() {
+        Some("user") => into.messages = of_user(json),
+        Some("assistant") => answer(json, into),
+        Some("system") => {
+            into.messages.push(Message::custom("system", content(json).unwrap_or_else(|| "".into())));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Takes results and what the user says apart.
@@ -83,18 +86,17 @@ fn of_user(json: &str) -> Vec<Message> {
     messages
 }
 
-fn answer(json: &str) -> Record {
+fn answer(json: &str, into: &mut Record) {
     let compaction = if json.contains("\"compaction\"") { compaction_in(json.as_bytes()) } else { None };
     let mut blocks = blocks(json);
-    let Some((at, summary)) = compaction else { return Message::assistant_blocks(blocks).into() };
+    let Some((at, summary)) = compaction else {
+        return into.messages.push(Message::assistant_blocks(blocks));
+    };
     let rest = blocks.split_off((at + 1).min(blocks.len()));
-    let summary = Message::CompactionSummary { summary, tokens_before: 0 };
     let rest = (!rest.is_empty()).then(|| Message::assistant_blocks(rest));
-    Record {
-        messages: [summary].into_iter().chain(rest).collect(),
-        hides_all_before: true,
-        ..Record::default()
-    }
+    into.hides_all_before = true;
+    into.messages.push(Message::CompactionSummary { summary, tokens_before: 0 });
+    into.messages.extend(rest);
 }
 
 /// Returns the place of the last summary among blocks, and what it says.

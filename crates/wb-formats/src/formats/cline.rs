@@ -85,20 +85,22 @@ impl Layout for Cline {
 struct ClineShape;
 
 impl Shape for ClineShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
-        let mut read = read(record)?;
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        read(record, into)?;
         let record = record.as_bytes();
         if text(record, &["metadata", "kind"]).is_some_and(|kind| kind == "compaction_summary") {
             let summary = text(record, &["metadata", "summary"]).unwrap_or_default();
             let tokens_before = number(record, &["metadata", "tokensBefore"]).unwrap_or(0);
-            return Ok(Message::CompactionSummary { summary, tokens_before }.into());
+            into.clear();
+            into.messages.push(Message::CompactionSummary { summary, tokens_before });
+            return Ok(());
         }
-        if let [Message::User { timestamp, .. }] = read.messages.as_mut_slice() {
+        if let [Message::User { timestamp, .. }] = into.messages.as_mut_slice() {
             *timestamp = number(record, &["ts"]).and_then(|ms| i64::try_from(ms).ok()).unwrap_or(0);
         }
-        read.usage = usage(record);
-        read.model = text(record, &["modelInfo", "id"]);
-        Ok(read)
+        into.usage = usage(record);
+        into.model = text(record, &["modelInfo", "id"]);
+        Ok(())
     }
 
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String> {

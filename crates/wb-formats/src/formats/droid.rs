@@ -88,8 +88,8 @@ impl Layout for Droid {
 struct ReadOnly;
 
 impl Shape for ReadOnly {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
-        AnthropicShape.read(record)
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        AnthropicShape.read(record, into)
     }
 
     fn write(&self, _: &Message, _: &Stamp) -> Result<Vec<u8>, String> {

@@ -20,7 +20,7 @@ impl<'a> Fields<'a> {
     /// Finds the members; nothing for what is no whole object.
     pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
         // The error about a long string would cost more than all else.
-        if text.starts_with(b"{") { Self::of_text(std::str::from_utf8(text).ok()?) } else { None }
+        if text.starts_with(b"{") { Self::of_text(wb_record::lines::utf8(text)?) } else { None }
     }
 
     /// Finds the members in text that is known to be UTF-8.
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
 
     /// Finds the members, and in the same reading those of the object under a key, if there is one.
     pub(crate) fn with_inner(text: &'a [u8], key: &str) -> Option<Self> {
-        let text = text.starts_with(b"{").then(|| std::str::from_utf8(text).ok()).flatten()?;
+        let text = text.starts_with(b"{").then(|| wb_record::lines::utf8(text)).flatten()?;
         let (all, inner) = members_within(text, key)?;
         let fields = Self { text, all, known: None };
         let known = fields.place(key).zip(inner);

@@ -114,7 +114,7 @@ fn told(id: &str) -> Option<&str> {
 pub(super) struct ContentShape;
 
 impl Shape for ContentShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let mut content: Value = serde_json::from_str(record)?;
         let role = take_text(&mut content, "role");
         let said = parts(content.get_mut("parts").map(Value::take).unwrap_or_default());
@@ -123,9 +123,11 @@ impl Shape for ContentShape {
                 Part::Said(blocks) => blocks,
                 Part::Result { content, .. } => content,
             });
-            return Ok(Message::assistant_blocks(blocks.collect()).into());
+            into.messages.push(Message::assistant_blocks(blocks.collect()));
+        } else {
+            into.messages = of_user(said);
         }
-        Ok(Record { messages: of_user(said), ..Record::default() })
+        Ok(())
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {

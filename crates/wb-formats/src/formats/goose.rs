@@ -109,28 +109,27 @@ struct Fields<'a> {
 }
 
 impl Shape for GooseShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let fields: Fields<'_> = serde_json::from_str(record)?;
         let metadata = fields.metadata.and_then(|it| value(it.get())).unwrap_or_default();
         if metadata.get("agentVisible") == Some(&Value::Bool(false)) {
-            return Ok(Record::default());
+            return Ok(());
         }
         let parts =
             raw_list(fields.content).into_iter().filter_map(|part| value(part.get())).filter_map(part);
         let created = fields.created.0.and_then(|it| i64::try_from(it).ok()).unwrap_or(0);
-        Ok(match fields.role.as_str() {
-            Some("user") => {
-                Record { messages: of_user(parts, created.saturating_mul(1000)), ..Record::default() }
-            }
+        match fields.role.as_str() {
+            Some("user") => into.messages = of_user(parts, created.saturating_mul(1000)),
             Some("assistant") => {
                 let blocks = parts.filter_map(|part| match part {
                     Part::Said(block) => Some(block),
                     Part::Result { .. } => None,
                 });
-                Message::assistant_blocks(blocks.collect()).into()
+                into.messages.push(Message::assistant_blocks(blocks.collect()));
             }
-            _ => Record::default(),
-        })
+            _ => {}
+        }
+        Ok(())
     }
 
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String> {

@@ -87,10 +87,10 @@ impl Layout for KimiCli {
 
 /// Reads the line of the system prompt, and a count. Whether a tool failed is told by the text of its result alone,
 /// which may be replaced.
-fn pseudo(line: &Other<'_>) -> Record {
+fn pseudo(line: &Other<'_>, into: &mut Record) {
     match line.role {
-        "_system_prompt" => Message::custom("system", line.text).into(),
-        "_usage" => Record { counted: line.token_count.parse().ok(), ..Record::default() },
-        _ => Record::default(),
+        "_system_prompt" => into.messages.push(Message::custom("system", line.text)),
+        "_usage" => into.counted = line.token_count.parse().ok(),
+        _ => {}
     }
 }

@@ -62,10 +62,12 @@ impl Document for ListDocument {
 
     fn lost_roles(&self, conversation: &str) -> Result<Vec<MissingRole>, FormatError> {
         let (parts, shape) = (self.source(), self.layout.shape());
-        let mut sides = Vec::new();
+        let (mut sides, mut read) = (Vec::new(), Record::default());
         for place in &self.list(conversation)?.records {
             let record = parts.bytes(&span_in(0, place))?;
-            let Ok(read) = self.record(&record) else { continue };
+            if self.record(&record, &mut read).is_err() {
+                continue;
+            }
             let is_lost = read.messages.is_empty() && has_lost_role(shape, &record);
             let side = if is_lost { Some(Side::Lost) } else { side_of(&read) };
             sides.extend(side.map(|side| (side, place)));
@@ -151,14 +153,15 @@ impl ListDocument {
     }
 
     /// Reads a record; half of a surrogate pair in it becomes U+FFFD.
-    fn record(&self, record: &[u8]) -> Result<Record, serde_json::Error> {
+    fn record(&self, record: &[u8], into: &mut Record) -> Result<(), serde_json::Error> {
+        into.clear();
         let shape = self.layout.shape();
-        let Ok(text) = std::str::from_utf8(record) else {
+        let Some(text) = wb_record::lines::utf8(record) else {
             // This tells what is wrong.
-            return serde_json::from_slice::<Value>(record).map(|_| Record::default());
+            return serde_json::from_slice::<Value>(record).map(drop);
         };
-        shape.read(text).or_else(|error| match mended(record) {
-            Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default()),
+        shape.read(text, into).or_else(|error| match mended(record) {
+            Cow::Owned(record) => shape.read(std::str::from_utf8(&record).unwrap_or_default(), into),
             Cow::Borrowed(_) => Err(error),
         })
     }
@@ -175,14 +178,17 @@ impl ListDocument {
             lost: Vec::new(),
             counts: Vec::new(),
         };
+        reading.view.messages.reserve(list.records.len());
+        reading.view.provenance.reserve(list.records.len());
+        let mut read = Record::default();
         for place in list.records.iter().chain(&list.behind) {
             let span = span_in(0, place);
             let record = parts.bytes(&span)?;
-            match self.record(&record) {
-                Ok(read) if read.messages.is_empty() && has_lost_role(self.layout.shape(), &record) => {
+            match self.record(&record, &mut read) {
+                Ok(()) if read.messages.is_empty() && has_lost_role(self.layout.shape(), &record) => {
                     reading.lost.push(place.start);
                 }
-                Ok(read) => reading.take(&span, read),
+                Ok(()) => reading.take(&span, &mut read),
                 Err(error) => reading.refuse(parts, list, place, &error)?,
             }
         }
@@ -211,26 +217,27 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(&mut self, span: &Span, record: Record) {
-        let Record { messages, usage, model, counted, hides_all_before } = record;
+    fn take(&mut self, span: &Span, record: &mut Record) {
         let view = &mut self.view;
-        if hides_all_before {
+        if record.hides_all_before {
             view.messages.clear();
             view.usage.clear();
             self.counts.clear();
             view.provenance = Provenance::default();
             view.notes = vec![Note::CompactionApplied { tokens_before: None }];
         }
-        for mut message in messages {
+        for mut message in record.messages.drain(..) {
             name_result(&mut message, &view.messages);
-            if let (Message::Assistant { .. }, Some(usage)) = (&message, usage) {
-                view.usage.push(UsageAt { at: view.messages.len(), usage, model: model.clone() });
+            if let (Message::Assistant { .. }, Some(usage)) = (&message, record.usage) {
+                view.usage.push(UsageAt { at: view.messages.len(), usage, model: record.model.clone() });
             }
             view.provenance.push([Place::whole(span.clone(), &message)]);
             view.messages.push(message);
         }
-        view.model = model.or(view.model.take());
-        self.counts.extend(counted.map(|tokens| (view.messages.len(), tokens)));
+        if record.model.is_some() {
+            view.model = record.model.take();
+        }
+        self.counts.extend(record.counted.map(|tokens| (view.messages.len(), tokens)));
     }
 
     /// Notes a record that cannot be read; one of another kind can refuse the whole.

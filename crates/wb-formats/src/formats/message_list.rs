@@ -70,8 +70,8 @@ pub(super) fn held(parts: &dyn Parts) -> &[u8] {
 
 /// How the records of a list and messages become each other.
 pub(super) trait Shape: Send + Sync + Debug {
-    /// Reads a record; one without messages is none that a model sees, and stays where it is.
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error>;
+    /// Reads a record into an empty one; one without messages is none that a model sees, and stays where it is.
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error>;
 
     /// Returns a new record for a message, or why there is none.
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String>;
@@ -95,9 +95,12 @@ pub(super) struct Record {
     pub(super) hides_all_before: bool,
 }
 
-impl From<Message> for Record {
-    fn from(message: Message) -> Self {
-        Self { messages: vec![message], ..Self::default() }
+impl Record {
+    /// Forgets what it says; the room for its messages stays.
+    pub(super) fn clear(&mut self) {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        *self = Self { messages, ..Self::default() };
     }
 }
 

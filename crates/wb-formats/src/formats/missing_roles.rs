@@ -18,9 +18,9 @@ pub(super) fn has_lost_role(shape: &dyn Shape, record: &[u8]) -> bool {
     let Some(fields) = Fields::of(record) else { return false };
     let says = BODIES.iter().any(|key| fields.place(key).is_some());
     let is_read = |role| {
-        let record = with_role(record, role);
-        let read = std::str::from_utf8(&record).ok().and_then(|record| shape.read(record).ok());
-        read.is_some_and(|it| !it.messages.is_empty())
+        let (record, mut read) = (with_role(record, role), Record::default());
+        let text = std::str::from_utf8(&record).unwrap_or_default();
+        shape.read(text, &mut read).is_ok() && !read.messages.is_empty()
     };
     says && fields.place("role").is_none() && ["user", "assistant"].into_iter().any(is_read)
 }

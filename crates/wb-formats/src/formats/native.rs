@@ -167,8 +167,9 @@ fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {
 struct NativeShape;
 
 impl Shape for NativeShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
-        serde_json::from_str::<Message>(record).map(Record::from)
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        into.messages.push(serde_json::from_str(record)?);
+        Ok(())
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {

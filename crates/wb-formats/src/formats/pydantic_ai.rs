@@ -113,21 +113,19 @@ struct Part<'a> {
 }
 
 impl Shape for PydanticShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
         let Fields { kind, parts, usage, model_name } = serde_json::from_str(record)?;
         let parts = raw_list(parts);
-        Ok(match kind.as_str() {
-            Some("request") => {
-                Record { messages: parts.into_iter().map(asked).collect(), ..Record::default() }
+        match kind.as_str() {
+            Some("request") => into.messages.extend(parts.into_iter().map(asked)),
+            Some("response") => {
+                into.messages.push(Message::assistant_blocks(parts.into_iter().map(said).collect()));
+                into.usage = usage.and_then(counted);
+                into.model = model_name.0.map(std::borrow::Cow::into_owned);
             }
-            Some("response") => Record {
-                messages: vec![Message::assistant_blocks(parts.into_iter().map(said).collect())],
-                usage: usage.and_then(counted),
-                model: model_name.0.map(std::borrow::Cow::into_owned),
-                ..Record::default()
-            },
-            _ => Record::default(),
-        })
+            _ => {}
+        }
+        Ok(())
     }
 
     fn write(&self, message: &Message, stamp: &Stamp) -> Result<Vec<u8>, String> {

@@ -75,7 +75,7 @@ impl<'a> Live<'a> {
     }
 
     fn push_read(&mut self, item: Span, bytes: &[u8], timestamp: i64, line: usize) {
-        let Some(said) = std::str::from_utf8(bytes).ok().and_then(said) else {
+        let Some(said) = wb_record::lines::utf8(bytes).and_then(said) else {
             return self.passed.unreadable(line);
         };
         if matches!(said, Said::Answer(_)) {

@@ -8,11 +8,10 @@ use wb_message::{Block, Message, markers};
 use wb_record::json::{find, get, text};
 use wb_record::{FormatError, Line, Parts, Span};
 
-use super::super::chat_message::{ChatShape, part};
+use super::super::chat_message::{self, part};
 use super::super::draft::Draft;
 use super::super::fields::Fields;
 use super::super::log::{LogEnd, span_of};
-use super::super::message_list::Shape;
 
 /// The custom type of what the host tells the model in between.
 const HOST_TYPE: &str = "meta";
@@ -203,10 +202,7 @@ impl History {
 
 /// Adds a line to the messages before it.
 fn add(draft: &mut Draft, kind: Kind, is_first: bool, line: &[u8], record: Span) {
-    let message = || {
-        let record = std::str::from_utf8(get(line, "message")?).ok()?;
-        ChatShape::PLAIN.read(record).ok()?.messages.pop()
-    };
+    let message = || chat_message::message(std::str::from_utf8(get(line, "message")?).ok()?);
     match kind {
         Kind::Prompt => draft.add(record, message().unwrap_or_else(|| Message::user(""))),
         Kind::Notice => match message() {

@@ -10,11 +10,10 @@ use wb_record::Span;
 use wb_record::json::{elements, find, text};
 use wb_session::parse_iso_ms;
 
-use super::super::chat_message::{ChatShape, usage};
+use super::super::chat_message::{self, usage};
 use super::super::draft::Draft;
 use super::super::fields::{Fields, text_of, value};
 use super::super::log::span_in;
-use super::super::message_list::Shape;
 use super::super::picture::picture;
 
 /// Events that are no part of the agent's history.
@@ -211,8 +210,7 @@ fn with_metadata(content: &str, metadata: &Fields<'_>) -> String {
 fn message_in(choices: &[u8]) -> Option<Vec<Block>> {
     let first = &choices[elements(choices)?.into_iter().next()?];
     let message = std::str::from_utf8(&first[find(first, &["message"])?]).ok()?;
-    let read = ChatShape::PLAIN.read(message).ok()?;
-    match read.messages.into_iter().next()? {
+    match chat_message::message(message)? {
         Message::Assistant { content, .. } => Some(content),
         _ => None,
     }

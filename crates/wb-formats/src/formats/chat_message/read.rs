@@ -1,71 +1,19 @@
-//! Messages as Chat Completions has them, and as the many agents store them that go by it.
+//! From a record to the message in it.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use wb_budget::Usage;
-use wb_message::block::joined_text;
 use wb_message::{Block, Content, Message};
-use wb_record::json::{elements, get, remove, set, set_in};
-use wb_record::{JsonScan, Stamp};
+use wb_record::JsonScan;
+use wb_record::json::get;
 
-use super::content_value::{changed, content, in_users_place, list, result};
-use super::json_text::{compact, input, text};
-use super::loose::{self, Count};
-use super::message_list::{Fate, Record, Shape};
-use super::picture::{image_url, picture};
-
-/// The custom types that are roles of their own.
-const SYSTEM_ROLES: [&str; 2] = ["system", "developer"];
-
-/// The keys under which vendors put reasoning beside an answer.
-const REASONING_KEYS: [&str; 4] =
-    ["thinking_blocks", "reasoning_content", "reasoning", "provider_specific_fields"];
-
-/// One record per message: a role, a text or parts, calls with arguments in a string, results by the id of their call.
-///
-/// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
-/// System and developer texts are pinned. Reasoning stands before what an answer says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ChatShape {
-    /// Adds what an agent's own fields say.
-    pub(super) more: fn(&[u8], &mut Record),
-    /// Reads a record of a role that is no speaker's.
-    pub(super) other: fn(&Other<'_>) -> Record,
-}
-
-impl ChatShape {
-    /// Nothing beside the messages themselves.
-    pub(super) const PLAIN: Self = Self { more: |_, _| {}, other: |_| Record::default() };
-}
-
-impl Shape for ChatShape {
-    fn read(&self, record: &str) -> Result<Record, serde_json::Error> {
-        let mut read = read(record, self.other)?;
-        (self.more)(record.as_bytes(), &mut read);
-        Ok(read)
-    }
-
-    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
-        write(message).map(|value| value.to_string().into_bytes())
-    }
-
-    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
-        match (messages, fates) {
-            ([before], [Fate::Body(after)]) => rewrite(record, before, after),
-            _ => Err("a part of a message".to_owned()),
-        }
-    }
-}
-
-/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON of a count.
-pub(super) struct Other<'a> {
-    pub(super) role: &'a str,
-    pub(super) text: &'a str,
-    pub(super) token_count: &'a str,
-}
+use super::super::json_text::{compact, input, text};
+use super::super::loose;
+use super::super::message_list::Record;
+use super::super::picture::picture;
+use super::{Other, SYSTEM_ROLES};
 
 /// The members of a message.
 #[derive(Default)]
@@ -100,20 +48,27 @@ enum Body<'a> {
 }
 
 /// Reads a message; one of another role is none that a model sees.
-fn read(record: &str, other: fn(&Other<'_>) -> Record) -> Result<Record, serde_json::Error> {
+pub(super) fn read(
+    record: &str,
+    other: fn(&Other<'_>, &mut Record),
+    into: &mut Record,
+) -> Result<(), serde_json::Error> {
     let mut fields = Fields::default();
     if fields.read(record).is_none() {
         // Tells what is wrong.
-        return serde_json::from_str::<Map<String, Value>>(record).map(|_| Record::default());
+        return serde_json::from_str::<Map<String, Value>>(record).map(drop);
     }
-    let message = match fields.role.as_deref().unwrap_or_default() {
+    into.messages.push(match fields.role.as_deref().unwrap_or_default() {
         "user" => Message::user(fields.body.into_content()),
         "assistant" => Message::assistant_blocks(fields.into_answer()),
         "tool" | "function" => fields.into_result(),
         role if SYSTEM_ROLES.contains(&role) => Message::custom(role.to_owned(), fields.body.into_content()),
-        role => return Ok(other(&fields.other(role))),
-    };
-    Ok(message.into())
+        role => {
+            other(&fields.other(role), into);
+            return Ok(());
+        }
+    });
+    Ok(())
 }
 
 impl<'a> Fields<'a> {
@@ -223,6 +178,9 @@ fn add(blocks: &mut Vec<Block>, more: Vec<Block>) {
 /// Returns the elements of a list, as JSON; none of what is no list.
 fn values(list: &str) -> Vec<&str> {
     let mut values = Vec::new();
+    if matches!(list, "" | "[]") {
+        return values;
+    }
     _ = JsonScan::new(list).list(|scan| {
         values.push(scan.value()?);
         Some(())
@@ -339,7 +297,7 @@ struct Part<'a> {
 }
 
 /// Reads a part of a body; what we have no block for becomes a text with its JSON.
-pub(super) fn part(json: &str) -> Block {
+pub(in super::super) fn part(json: &str) -> Block {
     let known = serde_json::from_str::<Part<'_>>(json).ok().and_then(known_part);
     known.unwrap_or_else(|| Block::text(text(json).unwrap_or_else(|| compact(json))))
 }
@@ -362,139 +320,4 @@ fn known_part(part: Part<'_>) -> Option<Block> {
         "image" => part.image.as_str().map(picture),
         _ => None,
     }
-}
-
-/// Returns a message as a record of its own.
-fn write(message: &Message) -> Result<Value, String> {
-    Ok(match message {
-        Message::Assistant { content, .. } => {
-            let calls: Vec<Value> =
-                message.calls().map(|(id, name, input)| call_value(id, name, input)).collect();
-            let mut value = json!({ "role": "assistant", "content": said(content)? });
-            if !calls.is_empty() {
-                value["tool_calls"] = calls.into();
-            }
-            value
-        }
-        Message::ToolResult { tool_call_id, content, .. } => {
-            json!({ "role": "tool", "tool_call_id": tool_call_id, "content": result(content, part_value)? })
-        }
-        Message::Custom { custom_type, content: body } if SYSTEM_ROLES.contains(&custom_type.as_str()) => {
-            json!({ "role": custom_type, "content": content(body, part_value)? })
-        }
-        message => json!({ "role": "user", "content": content(&in_users_place(message)?, part_value)? }),
-    })
-}
-
-/// Returns what an answer says beside its calls.
-fn said(blocks: &[Block]) -> Result<Value, String> {
-    if blocks.iter().any(|block| matches!(block, Block::Thinking { .. } | Block::Image { .. })) {
-        return Err("a new answer with reasoning or pictures".to_owned());
-    }
-    let text = joined_text(blocks);
-    Ok(if text.is_empty() { Value::Null } else { text.into() })
-}
-
-fn call_value(id: &str, name: &str, input: &Value) -> Value {
-    json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments_text(input) } })
-}
-
-fn arguments_text(input: &Value) -> String {
-    input.as_str().map_or_else(|| input.to_string(), str::to_owned)
-}
-
-pub(super) fn part_value(block: &Block) -> Result<Value, String> {
-    match block {
-        Block::Text { text } => Ok(json!({ "type": "text", "text": text })),
-        Block::Image { media_type, data_base64 } => Ok(image_url(media_type, data_base64)),
-        _ => Err("a new message with more than texts and pictures".to_owned()),
-    }
-}
-
-/// Returns a record with another body: only the members change in which it stands.
-fn rewrite(record: &[u8], before: &Message, after: &[Block]) -> Result<Vec<u8>, String> {
-    if let Message::Assistant { content, .. } = before {
-        return rewrite_answer(record, content, after);
-    }
-    let body = changed(get(record, "content"), before.blocks(), after, part_value)?;
-    Ok(set(record, "content", &body))
-}
-
-fn rewrite_answer(record: &[u8], before: &[Block], after: &[Block]) -> Result<Vec<u8>, String> {
-    let pick = |blocks: &[Block], is_so: fn(&Block) -> bool| -> Vec<Block> {
-        blocks.iter().filter(|block| is_so(block)).cloned().collect()
-    };
-    let is_text: fn(&Block) -> bool =
-        |block| !matches!(block, Block::ToolCall { .. } | Block::Thinking { .. });
-    let is_thinking: fn(&Block) -> bool = |block| matches!(block, Block::Thinking { .. });
-    let mut record = record.to_vec();
-    let (old, new) = (pick(before, is_text), pick(after, is_text));
-    if old != new {
-        let body = changed(get(&record, "content"), &old, &new, part_value)?;
-        record = set(&record, "content", &body);
-    }
-    let (old, new) = (pick(before, is_thinking), pick(after, is_thinking));
-    match new.as_slice() {
-        new if new == old => {}
-        [] => record = REASONING_KEYS.iter().fold(record, |record, key| remove(&record, key)),
-        _ => return Err("other reasoning".to_owned()),
-    }
-    rewrite_calls(record, before, after)
-}
-
-/// Returns a record with those of its calls that stay, with other arguments where they changed.
-fn rewrite_calls(record: Vec<u8>, before: &[Block], after: &[Block]) -> Result<Vec<u8>, String> {
-    let is_call: fn(&&Block) -> bool = |block| matches!(block, Block::ToolCall { .. });
-    let old: Vec<&Block> = before.iter().filter(is_call).collect();
-    let new: Vec<&Block> = after.iter().filter(is_call).collect();
-    if old == new {
-        return Ok(record);
-    }
-    let places = get(&record, "tool_calls").and_then(|calls| Some((calls, elements(calls)?)));
-    let (calls, places) = places.ok_or("other calls")?;
-    let mut kept = Vec::new();
-    for block in &new {
-        let Block::ToolCall { id, input, .. } = block else { continue };
-        let at = old.iter().position(|it| matches!(it, Block::ToolCall { id: of, .. } if of == id));
-        let place = at.and_then(|at| Some((at, places.get(at)?.clone())));
-        let (at, place) = place.ok_or("a call that was not made")?;
-        let call = &calls[place];
-        let text = Value::from(arguments_text(input)).to_string();
-        let is_same = old.get(at) == Some(block);
-        kept.push(if is_same {
-            call.to_vec()
-        } else {
-            set_in(call, &["function", "arguments"], text.as_bytes())
-        });
-    }
-    let is_empty = kept.is_empty();
-    Ok(if is_empty { remove(&record, "tool_calls") } else { set(&record, "tool_calls", &list(&kept)) })
-}
-
-/// Reads what was counted for a request: what came from a cache or went into one is a part of the prompt.
-pub(super) fn usage(json: &[u8]) -> Option<Usage> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Counted {
-        prompt_tokens: Count,
-        completion_tokens: Count,
-        prompt_tokens_details: Option<Details>,
-        cache_creation_input_tokens: Count,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Details {
-        cached_tokens: Count,
-    }
-    let counted: Counted = serde_json::from_slice(json).ok()?;
-    let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
-    let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
-    let written = counted.cache_creation_input_tokens.0;
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    Some(Usage {
-        input_tokens: prompt.saturating_sub(cached),
-        output_tokens: counted.completion_tokens.0.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    })
 }

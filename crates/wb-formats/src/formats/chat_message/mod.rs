@@ -1,0 +1,98 @@
+//! Messages as Chat Completions has them, and as the many agents store them that go by it.
+
+mod read;
+mod write;
+
+use serde::Deserialize;
+use wb_budget::Usage;
+use wb_message::Message;
+use wb_record::Stamp;
+
+use super::loose::Count;
+use super::message_list::{Fate, Record, Shape};
+pub(super) use read::part;
+
+/// The custom types that are roles of their own.
+const SYSTEM_ROLES: [&str; 2] = ["system", "developer"];
+
+/// The keys under which vendors put reasoning beside an answer.
+const REASONING_KEYS: [&str; 4] =
+    ["thinking_blocks", "reasoning_content", "reasoning", "provider_specific_fields"];
+
+/// One record per message: a role, a text or parts, calls with arguments in a string, results by the id of their call.
+///
+/// Arguments that are no object in a string are kept as they stand, and so are those that are an object of their own.
+/// System and developer texts are pinned. Reasoning stands before what an answer says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChatShape {
+    /// Adds what an agent's own fields say.
+    pub(super) more: fn(&[u8], &mut Record),
+    /// Reads a record of a role that is no speaker's.
+    pub(super) other: fn(&Other<'_>, &mut Record),
+}
+
+impl ChatShape {
+    /// Nothing beside the messages themselves.
+    pub(super) const PLAIN: Self = Self { more: |_, _| {}, other: |_, _| {} };
+}
+
+impl Shape for ChatShape {
+    fn read(&self, record: &str, into: &mut Record) -> Result<(), serde_json::Error> {
+        read::read(record, self.other, into)?;
+        (self.more)(record.as_bytes(), into);
+        Ok(())
+    }
+
+    fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
+        write::write(message).map(|value| value.to_string().into_bytes())
+    }
+
+    fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
+        match (messages, fates) {
+            ([before], [Fate::Body(after)]) => write::rewrite(record, before, after),
+            _ => Err("a part of a message".to_owned()),
+        }
+    }
+}
+
+/// What a record says whose role is no speaker's: its content, where that is a text, and the JSON of a count.
+pub(super) struct Other<'a> {
+    pub(super) role: &'a str,
+    pub(super) text: &'a str,
+    pub(super) token_count: &'a str,
+}
+
+/// Reads a message that stands by itself; nothing where it is none that a model sees.
+pub(super) fn message(record: &str) -> Option<Message> {
+    let mut read = Record::default();
+    ChatShape::PLAIN.read(record, &mut read).ok()?;
+    read.messages.pop()
+}
+
+/// Reads what was counted for a request: what came from a cache or went into one is a part of the prompt.
+pub(super) fn usage(json: &[u8]) -> Option<Usage> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Counted {
+        prompt_tokens: Count,
+        completion_tokens: Count,
+        prompt_tokens_details: Option<Details>,
+        cache_creation_input_tokens: Count,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Details {
+        cached_tokens: Count,
+    }
+    let counted: Counted = serde_json::from_slice(json).ok()?;
+    let prompt = counted.prompt_tokens.0.filter(|tokens| *tokens > 0)?;
+    let read = counted.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+    let written = counted.cache_creation_input_tokens.0;
+    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    Some(Usage {
+        input_tokens: prompt.saturating_sub(cached),
+        output_tokens: counted.completion_tokens.0.unwrap_or(0),
+        cache_read_tokens: read,
+        cache_write_tokens: written,
+    })
+}
