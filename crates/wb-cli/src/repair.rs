@@ -48,6 +48,9 @@ const REQUEST: &str = "request";
 struct Repaired {
     file: String,
     format: String,
+    /// The last line, which was cut off while it was written, and goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torn_line: Option<usize>,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
@@ -91,6 +94,7 @@ impl Role {
 struct Planned {
     format: String,
     set: ChangeSet,
+    torn_line: Option<usize>,
     relinked: Vec<usize>,
     roles: Vec<Role>,
     mended: Vec<Violation>,
@@ -146,12 +150,13 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let is_written = out.is_some() || operation.is_some();
-    let Planned { format, relinked, roles, mended, left, not_held, hint, .. } = planned;
+    let Planned { format, torn_line, relinked, roles, mended, left, not_held, hint, .. } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
     let repaired = Repaired {
         file,
         format,
+        torn_line,
         relinked,
         roles,
         mended,
@@ -200,6 +205,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
+        torn_line: done.torn_line,
         relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
         mended: before.new_since(&after).into_iter().cloned().collect(),
@@ -246,6 +252,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     Ok(Planned {
         format: REQUEST.into(),
         set,
+        torn_line: None,
         relinked: Vec::new(),
         roles: Vec::new(),
         mended,
@@ -330,6 +337,12 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
+    if let Some(line) = repaired.torn_line {
+        let verb = if repaired.written { "taken out" } else { "would be taken out" };
+        let what = format!("1 line that was cut off while it was written {verb}");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        writeln!(page, "line {line}")?;
+    }
     if !repaired.relinked.is_empty() {
         let verbs = if repaired.relinked.len() == 1 {
             ["follows", "would follow"]

@@ -115,7 +115,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));
     found.extend(untrue(&summary, &file, session));
-    found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session)));
+    found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session, &ways)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     let answered = answered_by_agent(&session.opened, &SentAs::of(&session.opened));
     (found, answered.into_iter().chain(lacking(&summary, &file)).collect())
@@ -287,7 +287,7 @@ fn is_told(note: &Note) -> bool {
 }
 
 /// What keeps an agent from its session, or from a part of it.
-fn of_note(note: &Note, session: &Session) -> Option<Complaint> {
+fn of_note(note: &Note, session: &Session, ways: &Ways) -> Option<Complaint> {
     let (what, line, advice) = match note {
         Note::TruncatedLastLine { line } => {
             ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
@@ -298,7 +298,7 @@ fn of_note(note: &Note, session: &Session) -> Option<Complaint> {
         }
         _ => return None,
     };
-    Some(Complaint::new(what, None, advice).at_line(Some(line)))
+    Some(Complaint::new(what, ways.mend_record(note), advice).at_line(Some(line)))
 }
 
 /// Names the first few of several lines that cannot be read; nothing where the session is none of lines.

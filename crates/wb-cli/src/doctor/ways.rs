@@ -40,13 +40,8 @@ pub(super) struct Ways {
     commands: Commands,
     /// What providers refuse of it now.
     pub(super) now: Validity,
-    /// The rules that are broken still after `wb repair`; nothing where it would write nothing.
-    after_repair: Option<HashSet<String>>,
-    /// Whether `wb repair` gives messages their role back, and hangs lines on the line before them.
-    gives_roles: bool,
-    relinks_lines: bool,
-    /// What helps where the agent itself answers the calls that have no result.
-    by_agent: Option<&'static str>,
+    /// What `wb repair` makes of it.
+    mended: Mended,
     /// What `wb compact --in-place` would make of it, and with `--force`.
     compacted: Option<Compacted>,
     forced: Option<Compacted>,
@@ -65,26 +60,24 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
-        let is_lost = |note: &Note| matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. });
-        let has_lost = session.opened.notes.iter().any(is_lost);
-        let Mended { after: after_repair, gives_roles, relinks_lines, by_agent } =
-            if now.is_valid() && !has_lost { Mended::default() } else { mended(session, &sent) };
+        let is_sound = now.is_valid() && !session.opened.notes.iter().any(is_of_a_damage);
+        let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
-        let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
+        let is_left = now.violations().iter().any(|it| !mended.mends(&it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
-        Self { commands, now, after_repair, gives_roles, relinks_lines, by_agent, compacted, forced }
+        Self { commands, now, mended, compacted, forced }
     }
 
     /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
     pub(super) fn advice(&self, rule: &str) -> Option<&'static str> {
-        self.by_agent.filter(|_| rule == "call-unanswered")
+        self.mended.by_agent.filter(|_| rule == "call-unanswered")
     }
 
     /// Returns the command that mends what breaks a rule.
     pub(super) fn mend(&self, rule: &str) -> Option<String> {
-        if repairs(self.after_repair.as_ref(), rule) {
+        if self.mended.mends(rule) {
             return Some(self.commands.repair());
         }
         let forced = self.forced.as_ref().filter(|it| !it.broken.contains(rule));
@@ -94,8 +87,9 @@ impl Ways {
     /// Returns the command that mends what a note tells of a record.
     pub(super) fn mend_record(&self, note: &Note) -> Option<String> {
         let is_mended = match note {
-            Note::MissingRoles { .. } => self.gives_roles,
-            Note::LostParent { .. } => self.relinks_lines,
+            Note::MissingRoles { .. } => self.mended.gives_roles,
+            Note::LostParent { .. } => self.mended.relinks_lines,
+            Note::TruncatedLastLine { .. } => self.mended.takes_torn_line,
             _ => false,
         };
         is_mended.then(|| self.commands.repair())
@@ -116,19 +110,33 @@ impl Ways {
     }
 }
 
-fn repairs(after: Option<&HashSet<String>>, rule: &str) -> bool {
-    after.is_some_and(|left| !left.contains(rule))
+/// Returns whether a note tells of a record that `wb repair` may mend.
+fn is_of_a_damage(note: &Note) -> bool {
+    matches!(
+        note,
+        Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. }
+    )
 }
 
 /// What a mend makes of a session.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Mended {
     /// The rules that are broken still; nothing where there is no mend that can be written.
     after: Option<HashSet<String>>,
+    /// Whether it gives messages their role back, hangs lines on the line before them, and takes a last line out that was
+    /// cut off.
     gives_roles: bool,
     relinks_lines: bool,
+    takes_torn_line: bool,
     /// What helps where the agent does it itself, or must write the session anew first.
     by_agent: Option<&'static str>,
+}
+
+impl Mended {
+    /// Returns whether nothing breaks a rule any more.
+    fn mends(&self, rule: &str) -> bool {
+        self.after.as_ref().is_some_and(|left| !left.contains(rule))
+    }
 }
 
 fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
@@ -138,6 +146,7 @@ fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
             after: Some(broken(&Validity::of(&done.messages, sent))),
             gives_roles: !done.roles.is_empty(),
             relinks_lines: !done.relinked.is_empty(),
+            takes_torn_line: done.torn_line.is_some(),
             by_agent: None,
         },
         Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {

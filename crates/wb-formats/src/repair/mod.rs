@@ -4,6 +4,7 @@ mod doubled_call_ids;
 mod empty_texts;
 mod missing_parents;
 mod nothing_lost;
+mod torn_line;
 mod unpaired_calls;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
+use self::torn_line::without_torn_line;
 use self::unpaired_calls::pairs_made_whole;
 use crate::dialects::SentAs;
 
@@ -31,6 +33,8 @@ pub struct SessionRepair {
     pub changes: ChangeSet,
     /// The messages as they are then.
     pub messages: Vec<Message>,
+    /// The last line, where it was cut off while it was written, and goes.
+    pub torn_line: Option<usize>,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
@@ -41,8 +45,8 @@ pub struct SessionRepair {
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// First of all a line that follows one which is not in the file is linked to the line before it, so that what stands there
-/// is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
+/// First of all what is there of a last line that was cut off goes, and a line that follows one which is not in the file is
+/// linked to the line before it, so that what stands there is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
 /// out of their lists. Of calls that have one id the later
 /// ones get another, with their results. Then calls without a result are answered, by the result that stands before them
@@ -54,6 +58,29 @@ pub struct SessionRepair {
 /// A second run changes nothing: another id parts no result from its call, so that each call keeps the results it has,
 /// and none that is answered is answered again. What comes to light by a repair of a session of one file is repaired with it.
 pub fn repair(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let torn_line = view.notes.iter().find_map(torn_line);
+    let torn_line = torn_line.filter(|_| document.abilities().fold_head.is_there());
+    let Some(torn_line) = torn_line else { return in_rounds(document, conversation, view, stamp) };
+    let set = without_torn_line(document.parts()).map_err(NotExpressible::unreadable)?;
+    let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
+    Ok(SessionRepair { torn_line: Some(torn_line), ..mended })
+}
+
+/// Returns the number of the last line, where it was cut off.
+fn torn_line(note: &Note) -> Option<usize> {
+    match note {
+        Note::TruncatedLastLine { line } => Some(*line),
+        _ => None,
+    }
+}
+
+/// Repairs what is known of a session, and then what comes to light by it.
+fn in_rounds(
     document: &dyn Document,
     conversation: &str,
     view: &View,
@@ -100,7 +127,8 @@ fn repaired_once(
 ) -> Result<SessionRepair, NotExpressible> {
     let (relinked, set) = with_parents(document, conversation, view)?;
     if !relinked.is_empty() {
-        let mended = SessionRepair { relinked, ..repaired_after(document, conversation, set, stamp)? };
+        let mended = repaired_after(document, conversation, set, stamp, in_whole_lines)?;
+        let mended = SessionRepair { relinked, ..mended };
         // What was hidden before may hold what is refused and cannot be mended.
         let is_better = n_refused(&mended.messages, view) <= n_refused(&view.messages, view);
         if is_better && loses_nothing(&view.messages, &mended.messages) {
@@ -128,7 +156,8 @@ fn in_whole_lines(
     let roles: Vec<MissingRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
     if !roles.is_empty() {
         // A role that is known again can tell that of the message beside it.
-        let mut mended = repaired_after(document, conversation, with_roles(document, &roles)?, stamp)?;
+        let set = with_roles(document, &roles)?;
+        let mut mended = repaired_after(document, conversation, set, stamp, in_whole_lines)?;
         if n_refused(&mended.messages, view) <= n_refused(&view.messages, view) {
             mended.roles.splice(0..0, roles);
             return Ok(mended);
@@ -182,16 +211,20 @@ fn lost_parent(view: &View) -> Option<usize> {
     })
 }
 
+/// Repairs a conversation of a session as it stands.
+type Stage = fn(&dyn Document, &str, &View, &Stamp) -> Result<SessionRepair, NotExpressible>;
+
 /// Repairs a session as it will be after changes, which come first then.
 fn repaired_after(
     document: &dyn Document,
     conversation: &str,
     set: ChangeSet,
     stamp: &Stamp,
+    repair: Stage,
 ) -> Result<SessionRepair, NotExpressible> {
     let copy = copy(document, &set)?;
     let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
-    let mended = in_whole_lines(copy.as_ref(), conversation, &view, stamp);
+    let mended = repair(copy.as_ref(), conversation, &view, stamp);
     let mut mended = mended.unwrap_or_else(|why| SessionRepair {
         messages: view.messages.clone(),
         not_held: Some(why),
@@ -246,7 +279,7 @@ fn repaired(
     if is_refused(&violations, "text-blank") {
         let texts = with_texts(document, view)?;
         if !texts.is_empty() {
-            return repaired_after(document, conversation, texts, stamp);
+            return repaired_after(document, conversation, texts, stamp, in_whole_lines);
         }
     }
     let plain = patched(document, conversation, view, &sent, stamp);
