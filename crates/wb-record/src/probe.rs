@@ -7,12 +7,14 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::part::Parts;
-use crate::span::PartId;
+use crate::span::{PartId, Span};
 
 /// The bytes of a part by which its format is recognized.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// The bytes that are looked at where the first value is longer than the head.
-const LONG_HEAD_BYTES: u64 = 1024 * 1024;
+/// So many times as much is looked at where the first value is longer, and again, up to a limit: what tells a document
+/// apart can stand behind a picture or behind all its messages.
+const LONGER: u64 = 16;
+const MOST_BYTES: u64 = HEAD_BYTES * LONGER * LONGER * LONGER;
 /// The values by which a format is recognized, and the elements of a list.
 const MAX_VALUES: usize = 64;
 /// The parts that are named.
@@ -34,16 +36,17 @@ impl Probe {
     pub fn of(parts: &dyn Parts) -> io::Result<Self> {
         let mut names = parts.list("")?;
         names.truncate(MAX_PARTS);
-        let mut head = Vec::new();
-        if let Some(first) = names.first() {
-            parts.read(first, 0..HEAD_BYTES, &mut head)?;
-        }
-        let (mut values, is_first_whole) = Seen::all_and_first(&head);
-        let is_longer = head.len() as u64 == HEAD_BYTES;
-        if let (Some(first), true, false) = (names.first(), is_longer, is_first_whole) {
-            let mut long = Vec::new();
-            parts.read(first, 0..LONG_HEAD_BYTES, &mut long)?;
-            values = Seen::all(&long);
+        let (mut values, mut head) = (Vec::new(), Vec::new());
+        let mut span = names.first().map(|first| Span { part: first.clone(), at: 0, len: HEAD_BYTES });
+        while let Some(start) = span.take() {
+            let bytes = parts.bytes(&start)?;
+            let (seen, is_first_whole) = Seen::all_and_first(&bytes);
+            values = seen;
+            let is_longer = bytes.len() as u64 == start.len && start.len < MOST_BYTES;
+            if head.is_empty() {
+                head = bytes.into_owned();
+            }
+            span = (is_longer && !is_first_whole).then(|| Span { len: start.len * LONGER, ..start });
         }
         Ok(Self { parts: names, values, head })
     }

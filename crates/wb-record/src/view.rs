@@ -254,13 +254,16 @@ pub struct UsageAt {
 }
 
 /// Forgets what was counted before a compaction changed messages where they stand: the prompts of those requests were
-/// longer than what stands there now, and the first one after it was shorter than the last one before.
+/// longer than what stands there now, and the first one after it was shorter than the last one before. What another model
+/// counted says nothing of that.
 pub fn forget_stale_usage(messages: &[Message], usage: &mut Vec<UsageAt>) {
     if usage.is_empty() {
         return;
     }
     let Some(first) = messages.iter().position(is_of_a_compaction) else { return };
-    let drops = |pair: &[UsageAt]| pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens();
+    let drops = |pair: &[UsageAt]| {
+        pair[1].usage.prompt_tokens() < pair[0].usage.prompt_tokens() && pair[1].model == pair[0].model
+    };
     let fresh_from = usage.windows(2).rposition(drops).map_or(usage.len(), |at| at + 1);
     let fresh = usage.split_off(fresh_from);
     usage.retain(|counted| counted.at <= first);

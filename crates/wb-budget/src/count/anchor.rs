@@ -250,7 +250,8 @@ impl Anchors {
             doubt_tokens: 0,
         };
         if self.switches_model(card) {
-            self.calibration = Calibration::default();
+            // Neither the scale nor what the transcript does not show is that of the model before.
+            (self.calibration, self.lowest, self.voided) = (Calibration::default(), None, None);
         } else {
             self.compare(&next)?;
         }
