@@ -302,3 +302,17 @@ proptest! {
         let _ = tracker.context_tokens();
     }
 }
+
+#[test]
+fn what_another_model_counted_tells_nothing_of_what_is_not_shown() {
+    let mut tracker = anchored();
+    let card = |id: &str| ModelCard { id: id.into(), ..ModelCard::default() };
+    for (model, prompt) in [("a", 40_000), ("b", 12_000)] {
+        tracker.push(&sized(5000));
+        let at = tracker.push(&Message::assistant("ok"));
+        tracker.anchor(at, &usage(prompt, 0), Some(&card(model))).unwrap();
+    }
+    tracker.rebuild(&[Message::user("A digest.")]);
+    // The second model counted 12 000 tokens where 11 000 are estimated, the first one 9 000 more than estimated.
+    assert!(tracker.context_tokens() < 2000, "{}", tracker.context_tokens());
+}

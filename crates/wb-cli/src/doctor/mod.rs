@@ -173,7 +173,7 @@ fn too_large(session: &Session, ways: &Ways) -> Option<Complaint> {
     }
     let what =
         format!("its context has {} tokens, and the window {}", grouped(tokens), grouped(session.window));
-    Some(Complaint::new(what, ways.fit(session.window), TOO_LARGE))
+    Some(Complaint::new(what, ways.fit(session.window), ways.not_compacted().unwrap_or(TOO_LARGE)))
 }
 
 /// What helps where the messages that stay fill the window alone.

@@ -42,8 +42,8 @@ pub(super) struct Ways {
     pub(super) now: Validity,
     /// What `wb repair` makes of it.
     mended: Mended,
-    /// What `wb compact --in-place` would make of it, and with `--force`.
-    compacted: Option<Compacted>,
+    /// What `wb compact --in-place` would make of it, and with `--force`; or what helps where that cannot be written.
+    compacted: Result<Option<Compacted>, &'static str>,
     forced: Option<Compacted>,
 }
 
@@ -63,7 +63,7 @@ impl Ways {
         let is_sound = now.is_valid() && !session.opened.notes.iter().any(is_of_a_damage);
         let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
-        let compacted = if is_large { compacted(session, &now) } else { None };
+        let compacted = if is_large { compacted(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !mended.mends(&it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
@@ -97,8 +97,13 @@ impl Ways {
 
     /// Returns the command that brings the context into its window.
     pub(super) fn fit(&self, most: u64) -> Option<String> {
-        let fits = self.compacted.as_ref().is_some_and(|it| it.tokens_after <= most);
-        fits.then(|| self.commands.compact(""))
+        let compacted = self.compacted.as_ref().ok().and_then(Option::as_ref);
+        compacted.filter(|it| it.tokens_after <= most).map(|_| self.commands.compact(""))
+    }
+
+    /// Returns what helps where no compaction can be written.
+    pub(super) fn not_compacted(&self) -> Option<&'static str> {
+        self.compacted.as_ref().err().copied()
     }
 
     /// Returns the command that makes room where compactions come too soon.
@@ -112,10 +117,7 @@ impl Ways {
 
 /// Returns whether a note tells of a record that `wb repair` may mend.
 fn is_of_a_damage(note: &Note) -> bool {
-    matches!(
-        note,
-        Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. }
-    )
+    matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. })
 }
 
 /// What a mend makes of a session.
@@ -161,32 +163,36 @@ fn compacted_by_force(session: &mut Session, now: &Validity) -> Option<Compacted
     session.policy.force = true;
     let compacted = compacted(session, now);
     session.policy = policy;
-    compacted
+    compacted.ok().flatten()
 }
 
-/// Compacts a session in memory; nothing where the command would write nothing.
-fn compacted(session: &mut Session, now: &Validity) -> Option<Compacted> {
+/// Compacts a session in memory; nothing where the command would write nothing, and what helps where it cannot.
+fn compacted(session: &mut Session, now: &Validity) -> Result<Option<Compacted>, &'static str> {
     if session.why_not_native().is_some() {
-        return None;
+        return Err(NOT_NATIVE);
     }
     let mut outcome = Outcome::of(session);
     let after = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
     outcome.take_back(session);
     let is_taken = after.is_valid() || after.new_since(now).is_empty();
-    (is_taken && is_written(session, &outcome.patch)).then(|| Compacted {
+    let is_written = is_taken && is_written(session, &outcome.patch)?;
+    Ok(is_written.then(|| Compacted {
         tokens_before: outcome.tokens_before,
         tokens_after: outcome.tokens_after,
         broken: broken(&after),
-    })
+    }))
 }
+
+/// What helps where the format of a session holds no digest.
+const NOT_NATIVE: &str = "its own format holds no digest; `wb compact FILE -o OUT` writes what is left as a session in the format of wb";
 
 fn broken(validity: &Validity) -> HashSet<String> {
     validity.violations().iter().map(|violation| violation.rule.to_string()).collect()
 }
 
-/// Tells whether the session's format can hold a change, and there is one.
-fn is_written(session: &Session, patch: &Patch) -> bool {
+/// Tells whether there is a change; what helps where the session cannot hold it.
+fn is_written(session: &Session, patch: &Patch) -> Result<bool, &'static str> {
     let items = items(patch, session.opened.messages.len());
     let rendered = session.document.render(&session.conversation, &session.opened, &items, &clock::stamp());
-    rendered.is_ok_and(|set| !set.is_empty())
+    rendered.map(|set| !set.is_empty()).map_err(|why| why.hint())
 }

@@ -192,23 +192,25 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
 }
 
 #[test]
-fn lines_that_cannot_be_read_and_one_that_was_cut_off_have_words() {
+fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file.")]);
     let whole = fs::read_to_string(&file).unwrap();
-    for (text, line, word) in [
-        (whole.replacen('\n', "\nno json\n", 1), 2, "wb reads the others"),
-        (format!("{whole}{{\"type\":\"user\""), 3, "what it said is lost"),
-    ] {
-        fs::write(&file, text).unwrap();
-        let complaint = only(&file, &[]);
-        assert_eq!(
-            (complaint["line"].as_u64(), complaint["mend"].is_null()),
-            (Some(line), true),
-            "{complaint}"
-        );
-        assert!(complaint["advice"].as_str().unwrap().contains(word), "{complaint}");
-    }
+    fs::write(&file, whole.replacen('\n', "\nno json\n", 1)).unwrap();
+    let complaint = only(&file, &[]);
+    assert_eq!((complaint["line"].as_u64(), complaint["mend"].is_null()), (Some(2), true), "{complaint}");
+    assert!(complaint["advice"].as_str().unwrap().contains("wb reads the others"), "{complaint}");
+    let torn = format!("{whole}{{\"type\":\"user\"");
+    fs::write(&file, &torn).unwrap();
+    let complaint = only(&file, &[]);
+    assert_eq!(complaint["line"], 3, "{complaint}");
+    assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    let told = "1 line that was cut off while it was written taken out\nline 3\n";
+    assert!(mended.stdout.contains(told), "{}{}", mended.stdout, mended.stderr);
+    assert_eq!((fs::read_to_string(&file).unwrap(), run(&["doctor"], &file).code), (whole, 0));
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), torn);
 }
 
 #[test]
@@ -314,11 +316,15 @@ fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
         message(json!({ "role": "user", "content": [{ "type": "text", "text": "Look." }], "timestamp": 0 })),
         message(json!({ "role": "assistant", "content": [call("c1"), call("c2")], "timestamp": 0 })),
         message(
-            json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "read", "isError": false, "content": [{ "type": "text", "text": "fn a() {}" }], "timestamp": 0 }),
+            json!({ "role": "toolResult", "toolCallId": "c1", "toolName": "read", "isError": false, "content": [{ "type": "text", "text": "fn a() {}\n".repeat(9000) }], "timestamp": 0 }),
         ),
     ];
-    let text = lines.map(|line| line.to_string()).join("\n") + "\n";
-    std::fs::write(&file, text).unwrap();
-    let said = only(&file, &[]);
-    assert!(said.to_string().contains("open the session in its agent once"), "{said}");
+    let text = lines.map(|line| format!("{line}\n")).concat();
+    let next =
+        message(json!({ "role": "user", "content": [{ "type": "text", "text": "Well?" }], "timestamp": 0 }));
+    for (text, words) in [(text.clone(), &[][..]), (format!("{text}{next}\n"), &["--window", "8000"])] {
+        std::fs::write(&file, text).unwrap();
+        let said = only(&file, words);
+        assert!(said.to_string().contains("open the session in its agent once"), "{said}");
+    }
 }

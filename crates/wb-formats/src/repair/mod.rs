@@ -63,9 +63,9 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let torn_line = view.notes.iter().find_map(torn_line);
-    let torn_line = torn_line.filter(|_| document.abilities().fold_head.is_there());
-    let Some(torn_line) = torn_line else { return in_rounds(document, conversation, view, stamp) };
+    let Some(torn_line) = view.notes.iter().find_map(torn_line) else {
+        return in_rounds(document, conversation, view, stamp);
+    };
     let set = without_torn_line(document.parts()).map_err(NotExpressible::unreadable)?;
     let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
     Ok(SessionRepair { torn_line: Some(torn_line), ..mended })

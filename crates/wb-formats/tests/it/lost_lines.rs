@@ -1,7 +1,7 @@
 //! Sessions from which a line is gone, or which a compaction parts in the wrong place: what no provider takes is found
 //! and mended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use wb_formats::{Note, SentAs, View};
@@ -86,4 +86,24 @@ fn a_line_is_not_hung_where_that_leads_in_a_circle() {
     let view = open(&bytes).unwrap();
     let (now, _) = written(&bytes).unwrap();
     assert!(is_lost(&view) && now.messages.len() >= view.messages.len(), "{view:?}, then {now:?}");
+}
+
+#[test]
+fn what_is_there_of_a_line_that_was_cut_off_goes_and_nothing_else() {
+    let mut mended: BTreeSet<&str> = BTreeSet::new();
+    let is_torn = |view: &View| view.notes.iter().any(|note| matches!(note, Note::TruncatedLastLine { .. }));
+    for (name, bytes) in FIXTURES {
+        let last = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let bytes = &bytes[..last + (bytes.len() - last) / 2];
+        let Ok(view) = open(bytes) else { continue };
+        if !is_torn(&view) {
+            continue;
+        }
+        let (now, is_written) = written(bytes).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert!(is_written && !is_torn(&now), "{name}");
+        assert!(now.messages.len() >= view.messages.len() - n_results(&view.messages), "{name}");
+        mended.insert(view.format);
+    }
+    let formats = ["claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "kimi-cli", "native", "pi"];
+    assert!(formats.iter().all(|format| mended.contains(format)), "{mended:?}");
 }

@@ -167,3 +167,18 @@ fn a_part_of_an_unknown_kind_that_is_shortened_becomes_a_text() {
     document.commit(&set).unwrap();
     assert_eq!(document.view("").unwrap().messages[2].blocks(), short);
 }
+
+#[test]
+fn what_tells_a_request_apart_may_stand_behind_two_megabytes() {
+    let picture = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "A".repeat(2_000_000) } });
+    let call = json!({ "type": "tool_use", "id": "c1", "name": "ls", "input": {} });
+    let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "a.rs" });
+    let said = |role: &str, part: &serde_json::Value| json!({ "role": role, "content": [part] });
+    let messages = [said("user", &picture), said("assistant", &call), said("user", &result)];
+    let body = json!({ "messages": messages }).to_string();
+    assert_eq!(detect(body.as_bytes()).unwrap().name(), "anthropic-messages");
+    let tool = json!({ "name": "ls", "description": "d".repeat(2_000_000) });
+    let contents = json!([{ "role": "user", "parts": [{ "text": "look" }] }]);
+    let body = json!({ "tools": [{ "functionDeclarations": [tool] }], "contents": contents }).to_string();
+    assert_eq!(detect(body.as_bytes()).unwrap().name(), "gemini-contents");
+}
