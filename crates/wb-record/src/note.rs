@@ -74,6 +74,8 @@ pub enum Note {
     FailureMessages {
         /// How many.
         n: usize,
+        /// Where the last begins, in bytes, if nothing was answered after it and it is known; never 0.
+        last: Option<NonZeroU64>,
     },
     /// The agent has compacted the conversation; the messages begin with what stayed.
     CompactionApplied {
@@ -126,7 +128,7 @@ impl fmt::Display for Note {
             Self::SidechainLines { n } => write!(f, "sidechain lines left apart: {n}"),
             Self::SubagentTranscript => write!(f, "transcript of a subagent"),
             Self::AbandonedLines { n } => write!(f, "lines of abandoned branches left apart: {n}"),
-            Self::FailureMessages { n } => write!(f, "messages about failed requests left out: {n}"),
+            Self::FailureMessages { n, .. } => write!(f, "messages about failed requests left out: {n}"),
             Self::CompactionApplied { tokens_before: None } => write!(f, "native compaction applied"),
             Self::CompactionApplied { tokens_before: Some(tokens_before) } => {
                 write!(f, "native compaction applied: {tokens_before} tokens before")

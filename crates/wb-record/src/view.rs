@@ -350,4 +350,19 @@ mod tests {
         assert_eq!(seams, [true, false, true, true, true]);
         assert_eq!((provenance.of(0).len(), provenance.of(1).len(), provenance.of(9).len()), (2, 1, 0));
     }
+
+    #[test]
+    fn a_smaller_count_of_another_model_is_none_of_a_compaction() {
+        let counted = |at: usize, tokens: u64, model: &str| UsageAt {
+            at,
+            usage: Usage { input_tokens: tokens, ..Usage::EMPTY },
+            model: Some(model.to_owned()),
+        };
+        let messages = [Message::CompactionSummary { summary: "done".to_owned(), tokens_before: 9 }];
+        for (model, n_left) in [("a", 1), ("b", 0)] {
+            let mut usage = vec![counted(2, 900, "a"), counted(4, 300, model)];
+            forget_stale_usage(&messages, &mut usage);
+            assert_eq!(usage.len(), n_left, "{model}");
+        }
+    }
 }

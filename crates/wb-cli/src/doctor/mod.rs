@@ -1,6 +1,7 @@
 //! `wb doctor`: why a session does not go on.
 
 mod line_starts;
+mod last_failure;
 mod ways;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use wb_record::Span;
 use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
+use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};
 use self::ways::Ways;
 use crate::agent_folders::newest_session;
@@ -118,7 +120,8 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session, &ways)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     let answered = answered_by_agent(&session.opened, &SentAs::of(&session.opened));
-    (found, answered.into_iter().chain(lacking(&summary, &file)).collect())
+    let aside = [answered, last_failure(session), lacking(&summary, &file)];
+    (found, aside.into_iter().flatten().collect())
 }
 
 /// What the provider would refuse.

@@ -214,6 +214,19 @@ fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
 }
 
 #[test]
+fn what_the_provider_said_of_the_last_request_is_told_until_one_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut failed = agent("e1", "API Error: 400 no low surrogate in string");
+    failed["isApiErrorMessage"] = json!(true);
+    let mut lines = vec![user("Look."), agent("m1", "One file."), user("Well?"), failed, user("Go on.")];
+    let told = |lines: &[Value]| run(&["doctor", "--json"], &claude_code(folder.path(), lines)).stdout;
+    let words = "its last request failed: “API Error: 400 no low surrogate in string” (line 4)";
+    assert!(told(&lines).contains(words), "{}", told(&lines));
+    lines.push(agent("m2", "Done."));
+    assert!(!told(&lines).contains("its last request failed"), "{}", told(&lines));
+}
+
+#[test]
 fn of_many_lines_that_cannot_be_read_the_first_few_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file.")]);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use wb_budget::Usage;
@@ -73,12 +74,17 @@ struct Draft<'a> {
     /// Where the lines begin that hold a second result of a call, which is not sent.
     repeated: Vec<u64>,
     n_failures: usize,
+    /// Where the last of them begins, as long as nothing is answered after it.
+    last_failure: Option<NonZeroU64>,
 }
 
 impl<'a> Draft<'a> {
     fn push(&mut self, row: &'a Row, body: Body, is_current: bool) {
         match (&row.kind, body) {
-            (Kind::Answer(answer), _) if answer.is_failure => self.n_failures += 1,
+            (Kind::Answer(answer), _) if answer.is_failure => {
+                self.n_failures += 1;
+                self.last_failure = NonZeroU64::new(row.span().at);
+            }
             (Kind::Answer(answer), Body::Answer(blocks)) => self.push_answer(row, answer, blocks, is_current),
             (_, Body::User { said, origin }) => self.push_user(row, said, origin),
             (_, Body::Attachment { kind, content }) => self.push_single(row, Message::custom(kind, content)),
@@ -94,6 +100,7 @@ impl<'a> Draft<'a> {
 
     /// Adds blocks to the answer that they belong to.
     fn push_answer(&mut self, row: &Row, answer: &'a Answer, new: Vec<Block>, is_current: bool) {
+        self.last_failure = None;
         let known = answer.id.as_deref().and_then(|id| self.answers.get(id)).copied();
         let slot = known.unwrap_or(self.slots.len());
         if known.is_none() {
@@ -203,7 +210,7 @@ impl<'a> Draft<'a> {
         let notes = [
             counted(live.n_abandoned, Note::AbandonedLines { n: live.n_abandoned }),
             counted(self.repeated.len(), Note::RepeatedResults { n: self.repeated.len() }),
-            counted(self.n_failures, Note::FailureMessages { n: self.n_failures }),
+            counted(self.n_failures, Note::FailureMessages { n: self.n_failures, last: self.last_failure }),
             live.tokens_before.map(Note::compaction),
             counted(n_cleared, Note::ClearedResults { n: n_cleared }),
         ];

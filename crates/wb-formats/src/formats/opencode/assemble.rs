@@ -230,7 +230,7 @@ impl<'a> Draft<'a> {
             counted(n, Note::UnreadableRecords { n, line }),
             counted(self.n_ignored, Note::IgnoredLines { n: self.n_ignored, line: None }),
             counted(n_abandoned, Note::AbandonedLines { n: n_abandoned }),
-            counted(self.n_failures, Note::FailureMessages { n: self.n_failures }),
+            counted(self.n_failures, Note::FailureMessages { n: self.n_failures, last: None }),
             compacted,
             counted(self.n_cleared, Note::ClearedResults { n: self.n_cleared }),
         ];
