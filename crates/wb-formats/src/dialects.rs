@@ -22,10 +22,10 @@ pub(crate) enum AnsweredCalls {
 }
 
 impl AnsweredCalls {
-    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0.
+    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0, of pi as seen of 0.73.1 and 1.5.2.
     fn of(format: &str) -> Self {
         match format {
-            "codex" => Self::All,
+            "codex" | "pi" => Self::All,
             "openhands-llm-completions" => Self::OfTheLastMessage,
             _ => Self::None,
         }
@@ -158,7 +158,7 @@ mod tests {
         let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
         let messages = [Message::user("look"), call("c1"), Message::user("well?"), call("c2")];
         for (format, n_answered, n_found) in
-            [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("mini-swe-agent", 0, 2)]
+            [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("pi", 2, 0), ("mini-swe-agent", 0, 2)]
         {
             let sent = SentAs::by(format, None);
             let found = sent.violations(&messages).into_iter().filter(|it| it.rule == "call-unanswered");
