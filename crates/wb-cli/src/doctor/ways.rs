@@ -45,8 +45,8 @@ pub(super) struct Ways {
     /// Whether `wb repair` gives messages their role back, and hangs lines on the line before them.
     gives_roles: bool,
     relinks_lines: bool,
-    /// What helps where the agent itself answers the calls that have no result.
-    by_agent: Option<&'static str>,
+    /// Why `wb repair` writes nothing where the agent does it itself, or must write the session anew first.
+    by_agent: Option<NotExpressible>,
     /// What `wb compact --in-place` would make of it, and with `--force`.
     compacted: Option<Compacted>,
     forced: Option<Compacted>,
@@ -79,7 +79,10 @@ impl Ways {
 
     /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
     pub(super) fn advice(&self, rule: &str) -> Option<&'static str> {
-        self.by_agent.filter(|_| rule == "call-unanswered")
+        let why = self.by_agent.as_ref()?;
+        // An agent answers calls and mends nothing else; an old layout stands in the way of every mend.
+        let helps = rule == "call-unanswered" || matches!(why, NotExpressible::Layout { .. });
+        helps.then(|| why.hint())
     }
 
     /// Returns the command that mends what breaks a rule.
@@ -127,8 +130,8 @@ struct Mended {
     after: Option<HashSet<String>>,
     gives_roles: bool,
     relinks_lines: bool,
-    /// What helps where the agent does it itself, or must write the session anew first.
-    by_agent: Option<&'static str>,
+    /// Why nothing is written where the agent does it itself, or must write the session anew first.
+    by_agent: Option<NotExpressible>,
 }
 
 fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
@@ -141,7 +144,7 @@ fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
             by_agent: None,
         },
         Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {
-            Mended { by_agent: Some(why.hint()), ..Mended::default() }
+            Mended { by_agent: Some(why), ..Mended::default() }
         }
         _ => Mended::default(),
     }

@@ -104,12 +104,28 @@ fn a_model_that_speaks_first_is_given_a_user_even_in_a_log_that_holds_a_digest_a
 }
 
 #[test]
-fn calls_in_flight_at_the_end_of_a_log_are_answered_and_can_be_open_again() {
+fn calls_that_pi_answers_itself_are_no_finding_wherever_they_stand() {
     let folder = tempfile::tempdir().unwrap();
     let user = |text: &str| json!({"role": "user", "content": text});
-    let [mut both, _] = call("c1");
-    both["content"] = json!([call("c1")[0]["content"][0], call("c2")[0]["content"][0]]);
-    let file = session_of_pi(folder.path(), &[user("Look."), both]);
+    let [first, _] = call("c1");
+    let [last, _] = call("c2");
+    let file = session_of_pi(folder.path(), &[user("Look."), first, user("Go on."), last]);
+    let before = std::fs::read(&file).unwrap();
+    let told = run(&["validate"], &file);
+    assert_eq!((told.code, run(&["doctor"], &file).code), (0, 0), "{}", told.stdout);
+    let itself = "tool calls without a result, which pi answers itself when it goes on: 2";
+    assert!(told.stdout.contains(itself), "{}", told.stdout);
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(mended.stdout.contains("nothing to mend"), "{}", mended.stdout);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_result_in_front_of_its_call_answers_it_at_the_end_of_a_log_until_that_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let [called, result] = call("c1");
+    let file = session_of_pi(folder.path(), &[user("Look."), result, called]);
     let before = std::fs::read(&file).unwrap();
     assert_eq!(run(&["validate"], &file).code, 3);
     let told = run(&["doctor"], &file);
@@ -129,7 +145,7 @@ fn calls_in_flight_at_the_end_of_a_log_are_answered_and_can_be_open_again() {
     assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
-    // The agent goes on, and the answers are taken back behind it.
+    // The agent goes on, and the answer is taken back behind it.
     assert_eq!(run(&["redo", "--even-if-open"], &file).code, 0);
     assert_eq!(std::fs::read(&file).unwrap(), after);
     let last: Value =
@@ -138,8 +154,7 @@ fn calls_in_flight_at_the_end_of_a_log_are_answered_and_can_be_open_again() {
     std::fs::write(&file, [&after[..], next.to_string().as_bytes(), b"\n"].concat()).unwrap();
     let undone = run(&["undo", "--even-if-open"], &file);
     assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
-    let shown = run(&["weigh"], &file);
-    assert!(shown.stdout.contains("without a result left out: 2"), "{}", shown.stdout);
+    assert_eq!(run(&["validate"], &file).code, 3, "the result stands in front of its call again");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! to one that is answered.
 
 use serde_json::{Value, json};
-use wb_formats::{FORMATS, Note, SentAs};
+use wb_formats::{FORMATS, SentAs};
 use wb_message::block::shown_text;
 use wb_message::{Message, Pairing};
 
@@ -407,8 +407,7 @@ fn wrong(format: &str, case: Case) -> Option<String> {
     };
     let sent = SentAs::of(&before);
     let is_found = !sent.violations(&before.messages).is_empty();
-    let is_told = before.notes.iter().any(|note| matches!(note, Note::UnansweredCalls { .. }));
-    let is_put_right = is_told || sent.n_answered(&before.messages) > 0 || format == "opencode";
+    let is_put_right = sent.n_answered(&before.messages) > 0 || format == "opencode";
     let refusal = REFUSED.iter().find(|(known, at_end, _)| *known == format && (case.is_end || !at_end));
     match (written(&bytes), refusal) {
         _ if !is_found && !is_put_right => Some("not found".to_owned()),
