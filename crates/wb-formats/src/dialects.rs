@@ -22,10 +22,11 @@ pub(crate) enum AnsweredCalls {
 }
 
 impl AnsweredCalls {
-    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0, of pi as seen of 0.73.1 and 1.5.2.
+    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0, of opencode of 1.18.33, of pi of
+    /// 0.73.1 and 1.5.2.
     fn of(format: &str) -> Self {
         match format {
-            "codex" | "pi" => Self::All,
+            "codex" | "opencode" | "pi" => Self::All,
             "openhands-llm-completions" => Self::OfTheLastMessage,
             _ => Self::None,
         }

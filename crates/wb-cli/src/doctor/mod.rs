@@ -136,7 +136,7 @@ fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
         // What it names first is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
-        let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
+        let otherwise = ways.advice.unwrap_or(GO_BACK);
         Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
     found.iter().map(complaint).collect()

@@ -45,8 +45,8 @@ pub(super) struct Ways {
     /// Whether `wb repair` gives messages their role back, and hangs lines on the line before them.
     gives_roles: bool,
     relinks_lines: bool,
-    /// Why `wb repair` writes nothing where the agent does it itself, or must write the session anew first.
-    by_agent: Option<NotExpressible>,
+    /// What helps where the agent must write the session anew first.
+    pub(super) advice: Option<&'static str>,
     /// What `wb compact --in-place` would make of it, and with `--force`.
     compacted: Option<Compacted>,
     forced: Option<Compacted>,
@@ -67,22 +67,14 @@ impl Ways {
         let now = Validity::of(&session.opened.messages, &sent);
         let is_lost = |note: &Note| matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. });
         let has_lost = session.opened.notes.iter().any(is_lost);
-        let Mended { after: after_repair, gives_roles, relinks_lines, by_agent } =
+        let Mended { after: after_repair, gives_roles, relinks_lines, advice } =
             if now.is_valid() && !has_lost { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { None };
         let is_left = now.violations().iter().any(|it| !repairs(after_repair.as_ref(), &it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
-        Self { commands, now, after_repair, gives_roles, relinks_lines, by_agent, compacted, forced }
-    }
-
-    /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
-    pub(super) fn advice(&self, rule: &str) -> Option<&'static str> {
-        let why = self.by_agent.as_ref()?;
-        // An agent answers calls and mends nothing else; an old layout stands in the way of every mend.
-        let helps = rule == "call-unanswered" || matches!(why, NotExpressible::Layout { .. });
-        helps.then(|| why.hint())
+        Self { commands, now, after_repair, gives_roles, relinks_lines, advice, compacted, forced }
     }
 
     /// Returns the command that mends what breaks a rule.
@@ -130,8 +122,8 @@ struct Mended {
     after: Option<HashSet<String>>,
     gives_roles: bool,
     relinks_lines: bool,
-    /// Why nothing is written where the agent does it itself, or must write the session anew first.
-    by_agent: Option<NotExpressible>,
+    /// What helps where the agent must write the session anew first.
+    advice: Option<&'static str>,
 }
 
 fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
@@ -141,11 +133,9 @@ fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
             after: Some(broken(&Validity::of(&done.messages, sent))),
             gives_roles: !done.roles.is_empty(),
             relinks_lines: !done.relinked.is_empty(),
-            by_agent: None,
+            advice: None,
         },
-        Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {
-            Mended { by_agent: Some(why), ..Mended::default() }
-        }
+        Err(why @ NotExpressible::Layout { .. }) => Mended { advice: Some(why.hint()), ..Mended::default() },
         _ => Mended::default(),
     }
 }
