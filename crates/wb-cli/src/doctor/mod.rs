@@ -265,7 +265,7 @@ fn of_lost(note: &Note, ways: &Ways) -> Option<Complaint> {
             (Complaint::new(what, ways.mend_record(note), NOBODY), *line)
         }
         Note::LostParent { line } => {
-            let what = "a line follows one that is not in the file, and the agent sees nothing before it";
+            let what = "a line follows one that is not in the file, and the agent may see nothing before it";
             (Complaint::new(what.to_owned(), ways.mend_record(note), LOST), *line)
         }
         _ => return None,
