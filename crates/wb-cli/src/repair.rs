@@ -222,7 +222,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 /// Returns who knows what helps where a mend is not held.
 fn hint(document: &dyn Document, why: Option<&NotExpressible>, path: &Path) -> String {
     let hint = match why {
-        Some(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => why.hint(),
+        Some(why @ NotExpressible::Layout { .. }) => why.hint(),
         _ if document.abilities().fold_head.is_there() => ASK_DOCTOR,
         _ => CONVERT,
     };

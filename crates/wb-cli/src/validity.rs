@@ -115,26 +115,26 @@ mod tests {
     #[test]
     fn a_session_that_waits_for_its_user_is_valid() {
         let messages = [Message::user("Hello."), Message::assistant("Hi.")];
-        assert!(of(&messages, "pi").is_valid());
-        assert!(of(&[], "pi").is_valid());
+        assert!(of(&messages, "copilot-cli").is_valid());
+        assert!(of(&[], "copilot-cli").is_valid());
     }
 
     #[test]
     fn what_was_refused_before_is_not_new_wherever_it_stands() {
-        let before = of(&with_call("c1"), "pi");
+        let before = of(&with_call("c1"), "copilot-cli");
         let mut later = with_call("c1");
         later.insert(0, Message::user("Digest."));
         assert_eq!(before.violations.len(), 4);
-        assert!(of(&later, "pi").new_since(&before).is_empty());
-        assert_eq!(of(&with_call("c2"), "pi").new_since(&before).len(), 4);
-        assert_ne!(before, of(&later, "pi"));
+        assert!(of(&later, "copilot-cli").new_since(&before).is_empty());
+        assert_eq!(of(&with_call("c2"), "copilot-cli").new_since(&before).len(), 4);
+        assert_ne!(before, of(&later, "copilot-cli"));
     }
 
     #[test]
     fn a_session_that_is_refused_already_is_to_be_mended_first() {
         let told = |before: &[Message]| {
-            let before = of(before, "pi");
-            let refused = of(&with_call("c1"), "pi").refuse_new("s.jsonl", || Ok(before), "");
+            let before = of(before, "copilot-cli");
+            let refused = of(&with_call("c1"), "copilot-cli").refuse_new("s.jsonl", || Ok(before), "");
             format!("{:?}", refused.unwrap_err())
         };
         assert!(told(&with_call("c2")).contains("wb repair s.jsonl"));

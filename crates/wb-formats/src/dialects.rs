@@ -22,10 +22,11 @@ pub(crate) enum AnsweredCalls {
 }
 
 impl AnsweredCalls {
-    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0.
+    /// Returns which calls the agent of a format answers; of Codex as seen of 0.169.0, of opencode of 1.18.33, of pi of
+    /// 0.73.1 and 1.5.2.
     fn of(format: &str) -> Self {
         match format {
-            "codex" => Self::All,
+            "codex" | "opencode" | "pi" => Self::All,
             "openhands-llm-completions" => Self::OfTheLastMessage,
             _ => Self::None,
         }
@@ -158,7 +159,7 @@ mod tests {
         let call = |id: &str| Message::assistant_blocks(vec![Block::call(id, "ls", json!({}))]);
         let messages = [Message::user("look"), call("c1"), Message::user("well?"), call("c2")];
         for (format, n_answered, n_found) in
-            [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("mini-swe-agent", 0, 2)]
+            [("openhands-llm-completions", 1, 1), ("codex", 2, 0), ("pi", 2, 0), ("mini-swe-agent", 0, 2)]
         {
             let sent = SentAs::by(format, None);
             let found = sent.violations(&messages).into_iter().filter(|it| it.rule == "call-unanswered");

@@ -133,14 +133,6 @@ pub enum NotExpressible {
         /// The version of the session.
         version: u64,
     },
-    /// The agent does it itself.
-    #[error("{format} does it itself: {why}")]
-    ByAgent {
-        /// The name of the format.
-        format: &'static str,
-        /// What the agent does.
-        why: &'static str,
-    },
     /// A record would be divided.
     #[error("the format {format} holds message {at} and its neighbour in one record")]
     SplitsRecord {
@@ -169,7 +161,6 @@ impl NotExpressible {
             Self::Layout { .. } => {
                 "open the session in its agent once, which writes it in the present layout"
             }
-            Self::ByAgent { .. } => "go on with the session in its agent",
             Self::Unreadable(_) => "check that the file can be read to its end",
         }
     }

@@ -53,7 +53,8 @@ pub enum Note {
         /// How many.
         n: usize,
     },
-    /// A line of the conversation follows one that is not in the file, so that its agent sees nothing before it.
+    /// A line of the conversation follows one that is not in the file. What stands before it pi (seen of 0.73.1 and 1.5.2)
+    /// does not send; Claude Code (2.1.328) goes on with the line before, but not with the first of all.
     LostParent {
         /// The line, counted from 1.
         line: usize,
@@ -122,7 +123,7 @@ impl fmt::Display for Note {
             Self::LostParent { line } => {
                 write!(
                     f,
-                    "line {line} follows a line that is not in the file: the agent sees nothing before it"
+                    "line {line} follows a line that is not in the file: the agent may see nothing before it"
                 )
             }
             Self::SidechainLines { n } => write!(f, "sidechain lines left apart: {n}"),

@@ -65,5 +65,5 @@ pub use id::{EntryId, IdSource};
 pub use session::{LEAF_MARK, Session, UNDO_MARK, UndoneCompaction};
 pub use store::{Durability, EntryStore, Record};
 pub use tree::{
-    Context, ExtraResults, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, build_context,
+    Context, Header, LogNote, NEWEST_VERSION, Node, RequestAt, SessionLog, Tree, Unpaired, build_context,
 };

@@ -35,6 +35,7 @@ fn resume(
     Ok(())
 }
 
-fn first(played: Played) -> Result<Asked, String> {
+/// Returns the first request.
+pub(super) fn first(played: Played) -> Result<Asked, String> {
     played.asked.into_iter().next().ok_or_else(|| "the agent asked nothing".to_owned())
 }

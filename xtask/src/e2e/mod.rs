@@ -17,6 +17,7 @@ mod validate;
 mod plugged;
 mod play;
 mod by_hand;
+mod lost_line;
 mod cases;
 mod plug_in;
 mod informed;
@@ -168,6 +169,9 @@ fn run_host(
         Ok(())
     };
     run(by_hand::NAME, &|play| by_hand::play(play, wb))?;
+    for (name, garbage) in lost_line::CASES.into_iter().filter(|_| host.is_tree) {
+        run(name, &|play| lost_line::play(play, wb, garbage))?;
+    }
     if let Some(full_tokens) = host.informed_at_tokens {
         run(informed::NAME, &|play| informed::play(play, wb, full_tokens))?;
     }

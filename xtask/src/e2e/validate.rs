@@ -42,6 +42,18 @@ pub(crate) const UNDONE: [Check; 6] = {
     [digest, head, tail, ("what came since", |sent| in_order(&sent.asked.items, &SINCE)), calls, prompt]
 };
 
+/// What holds after a line with an answer was lost, and the session was mended.
+pub(crate) const MENDED: [Check; 5] = {
+    let [digest, _, tail, calls, prompt] = WHOLE;
+    [
+        digest,
+        ("the head but for the lost answer", |sent| all_but_the_answer(&sent.asked.items)),
+        tail,
+        calls,
+        prompt,
+    ]
+};
+
 /// What holds after a compaction.
 pub(crate) const COMPACTED: [Check; 6] = [
     ("the digest once", |sent| digest_once(&sent.asked.items)),
@@ -223,6 +235,14 @@ pub(super) fn in_order(items: &[Item], order: &Order) -> Vec<String> {
     findings
 }
 
+/// Finds parts of the head that are missing or out of order, and its answer if it is there.
+fn all_but_the_answer(items: &[Item]) -> Vec<String> {
+    let [rest @ .., answer] = &HEAD;
+    let is_there = in_order(items, &[answer]).is_empty();
+    let found = is_there.then(|| "the lost answer is there".to_owned());
+    in_order(items, rest).into_iter().chain(found).collect()
+}
+
 /// Finds a prompt that is missing, stands twice, or after which somebody but the host has spoken.
 fn prompt_is_last(items: &[Item], prompt: &str) -> Vec<String> {
     let is_prompt = |item: &Item| matches!(item, Item::Text(Who::User, text) if text.contains(prompt));
@@ -314,6 +334,15 @@ pub(super) mod tests {
     #[test]
     fn nothing_is_found_in_a_whole_session() {
         assert!(findings(&WHOLE, sent(&asked(whole()))).is_empty());
+    }
+
+    #[test]
+    fn what_stood_before_a_lost_answer_is_there_after_a_mend_and_the_answer_is_not() {
+        let mended: Vec<Item> = whole().into_iter().filter(|item| *item != says(HEAD_ANSWER)).collect();
+        let found = |items: Vec<Item>| findings(&MENDED, sent(&asked(items)));
+        assert!(found(mended.clone()).is_empty());
+        assert_eq!(found(whole()), ["the head but for the lost answer: the lost answer is there"]);
+        assert_eq!(found(mended[head().len() - 1..].to_vec()).len(), HEAD.len() - 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is asked of `wb`: to compact a session in its own file, and to take that back.
+//! What is asked of `wb`: to compact a session in its own file, to take that back, and to mend one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,11 @@ impl Wb {
     /// Takes the compaction back.
     pub(crate) fn undo(&self, stage: &Stage, file: &Path) -> Result<(), String> {
         self.run(stage, "undo", &["undo", "--even-if-open"], file)
+    }
+
+    /// Mends a session.
+    pub(crate) fn repair(&self, stage: &Stage, file: &Path) -> Result<(), String> {
+        self.run(stage, "repair", &["repair", "--in-place", "--even-if-open"], file)
     }
 
     /// Puts it into an agent, or takes it out again, as its user would.

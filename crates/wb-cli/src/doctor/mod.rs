@@ -139,7 +139,7 @@ fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
         // What it names first is the call or the result.
         let named = violation.what.split('`').nth(1).unwrap_or_default();
         let line = violation.message.and_then(|at| line_of(at, named));
-        let otherwise = ways.advice(&violation.rule).unwrap_or(GO_BACK);
+        let otherwise = ways.advice().unwrap_or(GO_BACK);
         Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
     found.iter().map(complaint).collect()
@@ -268,7 +268,7 @@ fn of_lost(note: &Note, ways: &Ways) -> Option<Complaint> {
             (Complaint::new(what, ways.mend_record(note), NOBODY), *line)
         }
         Note::LostParent { line } => {
-            let what = "a line follows one that is not in the file, and the agent sees nothing before it";
+            let what = "a line follows one that is not in the file, and the agent may see nothing before it";
             (Complaint::new(what.to_owned(), ways.mend_record(note), LOST), *line)
         }
         _ => return None,

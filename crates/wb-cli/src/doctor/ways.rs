@@ -70,9 +70,9 @@ impl Ways {
         Self { commands, now, mended, compacted, forced }
     }
 
-    /// Returns what helps where no command mends what breaks a rule; nothing is known of most rules.
-    pub(super) fn advice(&self, rule: &str) -> Option<&'static str> {
-        self.mended.by_agent.filter(|_| rule == "call-unanswered")
+    /// Returns what helps where the agent must write the session anew first.
+    pub(super) fn advice(&self) -> Option<&'static str> {
+        self.mended.advice
     }
 
     /// Returns the command that mends what breaks a rule.
@@ -130,8 +130,8 @@ struct Mended {
     gives_roles: bool,
     relinks_lines: bool,
     takes_torn_line: bool,
-    /// What helps where the agent does it itself, or must write the session anew first.
-    by_agent: Option<&'static str>,
+    /// What helps where the agent must write the session anew first.
+    advice: Option<&'static str>,
 }
 
 impl Mended {
@@ -149,11 +149,9 @@ fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
             gives_roles: !done.roles.is_empty(),
             relinks_lines: !done.relinked.is_empty(),
             takes_torn_line: done.torn_line.is_some(),
-            by_agent: None,
+            advice: None,
         },
-        Err(why @ (NotExpressible::ByAgent { .. } | NotExpressible::Layout { .. })) => {
-            Mended { by_agent: Some(why.hint()), ..Mended::default() }
-        }
+        Err(why @ NotExpressible::Layout { .. }) => Mended { advice: Some(why.hint()), ..Mended::default() },
         _ => Mended::default(),
     }
 }

@@ -10,8 +10,8 @@ use wb_record::{
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
-    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, ExtraResults, IdSource, LogNote, Node,
-    Replacement, Session, SessionError, StoreError,
+    Compaction, Context, ContextEdit, EntryId, EntryKind, EntryTag, IdSource, LogNote, Node, Replacement,
+    Session, SessionError, StoreError, Unpaired,
 };
 
 use super::appended::message_of;
@@ -20,7 +20,8 @@ use crate::error::of_log;
 /// Session files of the pi coding agent and of agents that write like it.
 ///
 /// The conversation is the path to the last entry; see [`Session::context`] for what of it the model sees. Usage is
-/// given for the requests that were made with this very context, which are those after the last compaction.
+/// given for the requests that were made with this very context, which are those after the last compaction. Calls without
+/// a result pi answers itself when it goes on.
 ///
 /// A compaction is an entry of pi's own, and so is each answer to a call at the end. Another body for a result is an edit,
 /// which pi obeys since its version 0.87; older ones send the whole result.
@@ -113,8 +114,7 @@ impl Document for PiDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let session = &self.log.session;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
-        let (context, unread) =
-            session.context_and_notes(session.leaf(), ExtraResults::Kept).map_err(of_log)?;
+        let (context, unread) = session.context_and_notes(session.leaf(), Unpaired::Sent).map_err(of_log)?;
         view.notes = self.notes(&unread);
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
             view.notes.push(Note::compaction(*tokens_before));
@@ -136,7 +136,7 @@ impl Document for PiDocument {
         let session = &self.log.session;
         let ends = session.segment_ends(session.leaf()).map_err(of_log)?;
         let n = ends.len();
-        let read = move |at: usize| session.context_and_notes(ends[at].as_ref(), ExtraResults::Kept);
+        let read = move |at: usize| session.context_and_notes(ends[at].as_ref(), Unpaired::Sent);
         Ok(Segments::new(n, move |at| read(at).map(|(context, _)| segment(context)).map_err(of_log)))
     }
 
@@ -187,7 +187,7 @@ impl PiDocument {
 
     fn context(&self) -> Result<Context, NotExpressible> {
         let session = &self.log.session;
-        let context = session.context_and_notes(session.leaf(), ExtraResults::Kept);
+        let context = session.context_and_notes(session.leaf(), Unpaired::Sent);
         context.map(|(context, _)| context).map_err(refused)
     }
 

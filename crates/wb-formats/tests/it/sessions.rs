@@ -111,7 +111,7 @@ fn lines_that_are_no_objects_are_counted() {
         notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
             "lines ignored: 6, the first is line 10",
-            "line 17 follows a line that is not in the file: the agent sees nothing before it"
+            "line 17 follows a line that is not in the file: the agent may see nothing before it"
         ]
     );
 }

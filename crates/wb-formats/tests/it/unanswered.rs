@@ -2,7 +2,7 @@
 //! to one that is answered.
 
 use serde_json::{Value, json};
-use wb_formats::{FORMATS, Note, SentAs};
+use wb_formats::{FORMATS, SentAs};
 use wb_message::block::shown_text;
 use wb_message::{Message, Pairing};
 
@@ -388,15 +388,8 @@ fn composed(format: &str, case: Case) -> Vec<u8> {
     }
 }
 
-/// The formats that cannot hold an answer, whether only at the end, and why.
-const REFUSED: [(&str, bool, &str); 2] = [
-    ("droid", false, "the format droid cannot hold it: Droid is not open"),
-    (
-        "opencode",
-        true,
-        "opencode does it itself: a call that was interrupted is answered when the session goes on",
-    ),
-];
+/// The format that cannot hold an answer, and why.
+const REFUSED: (&str, &str) = ("droid", "the format droid cannot hold it: Droid is not open");
 
 /// Returns what is wrong with the repair of a session.
 fn wrong(format: &str, case: Case) -> Option<String> {
@@ -407,12 +400,11 @@ fn wrong(format: &str, case: Case) -> Option<String> {
     };
     let sent = SentAs::of(&before);
     let is_found = !sent.violations(&before.messages).is_empty();
-    let is_told = before.notes.iter().any(|note| matches!(note, Note::UnansweredCalls { .. }));
-    let is_put_right = is_told || sent.n_answered(&before.messages) > 0 || format == "opencode";
-    let refusal = REFUSED.iter().find(|(known, at_end, _)| *known == format && (case.is_end || !at_end));
+    let is_put_right = sent.n_answered(&before.messages) > 0 || format == "opencode";
+    let refusal = (REFUSED.0 == format).then_some(REFUSED.1);
     match (written(&bytes), refusal) {
         _ if !is_found && !is_put_right => Some("not found".to_owned()),
-        (Err(why), Some((.., known))) if why.contains(known) => None,
+        (Err(why), Some(known)) if why.contains(known) => None,
         (Err(why), _) => Some(why),
         (Ok(_), Some(_)) => Some("written".to_owned()),
         (Ok((_, is_written)), _) if is_written != is_found => Some(format!("{is_written}, found {is_found}")),

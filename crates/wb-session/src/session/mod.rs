@@ -13,7 +13,7 @@ use crate::entry::{BranchSummary, Custom, Entry, EntryKind, EntryTag, Label, Ses
 use crate::error::{SessionError, Torn, WRITTEN_VERSION};
 use crate::id::{EntryId, IdSource};
 use crate::store::{EntryStore, Record};
-use crate::tree::context::{self, Context, Draft, ExtraResults, Selection};
+use crate::tree::context::{self, Context, Draft, Selection, Unpaired};
 use crate::tree::log::{Header, LogNote, first_kept_of_version_1};
 use crate::tree::{Node, Tree};
 use index::{Index, Seen};
@@ -156,7 +156,7 @@ impl Session {
     /// What stands above the first entry that the last compaction kept is not looked at, not even a cycle, except for the
     /// model and the thinking level where nothing below tells them.
     pub fn context(&self, leaf: Option<&EntryId>) -> Result<Context, SessionError> {
-        self.context_and_notes(leaf, ExtraResults::LeftOut).map(|(context, _)| context)
+        self.context_and_notes(leaf, Unpaired::LeftOut).map(|(context, _)| context)
     }
 
     /// Builds the context at a leaf, with notes of what is not in it: entries of which no more than the place could be
@@ -164,7 +164,7 @@ impl Session {
     pub fn context_and_notes(
         &self,
         leaf: Option<&EntryId>,
-        extra: ExtraResults,
+        unpaired: Unpaired,
     ) -> Result<(Context, Vec<LogNote>), SessionError> {
         let mut notes = Vec::new();
         let mut buffer = Vec::new();
@@ -188,7 +188,7 @@ impl Session {
                 draft.push(id, kind, at);
             }
         }
-        let (context, left_out) = draft.finish(extra);
+        let (context, left_out) = draft.finish(unpaired);
         notes.extend(left_out);
         // What stands before a compaction is in its digest.
         let is_compacted = tags.contains(&EntryTag::Compaction);

@@ -58,7 +58,7 @@ pub fn build_context(log: &SessionLog, leaf: Option<&EntryId>) -> Result<Context
     for at in draft.selection.kept.clone() {
         draft.push(path[at].id.clone(), path[at].kind.clone(), at);
     }
-    Ok(draft.finish(ExtraResults::LeftOut).0)
+    Ok(draft.finish(Unpaired::LeftOut).0)
 }
 
 impl SessionLog {
@@ -72,7 +72,7 @@ impl SessionLog {
             let kind = std::mem::replace(&mut entry.kind, EntryKind::Other(serde_json::Map::new()));
             draft.push(entry.id.clone(), kind, at);
         }
-        Ok(draft.finish(ExtraResults::LeftOut).0)
+        Ok(draft.finish(Unpaired::LeftOut).0)
     }
 
     /// Returns the entries that the context at a leaf is made of, in its order, the compaction first.
@@ -134,13 +134,15 @@ pub(crate) fn last_compaction(tags: &[EntryTag]) -> Option<usize> {
     tags.iter().rposition(|tag| *tag == EntryTag::Compaction)
 }
 
-/// What becomes of results that answer no call of the context, or one that is answered already. No provider takes them.
+/// What becomes of calls that are not in flight and have no result, and of results that answer no call of the context, or
+/// one that is answered already. No provider takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtraResults {
+pub enum Unpaired {
     /// They are left out.
     LeftOut,
-    /// They stand in the context, as pi sends them.
-    Kept,
+    /// They stand in the context, as pi sends them: the results as they are, the calls with results of its own. Only calls
+    /// of an answer that failed are left out.
+    Sent,
 }
 
 /// The context as it grows; lists of equal length stand side by side because the pairing reads messages alone.
@@ -203,8 +205,8 @@ impl Draft {
     }
 
     /// Returns the context, and notes of what providers refuse and is left out of it.
-    pub(crate) fn finish(self, extra: ExtraResults) -> (Context, Vec<LogNote>) {
-        let lost = Lost::of(&self, extra);
+    pub(crate) fn finish(self, unpaired: Unpaired) -> (Context, Vec<LogNote>) {
+        let lost = Lost::of(&self, unpaired);
         let mut context =
             Context { model: self.model, thinking_level: self.thinking_level, ..Context::default() };
         let parts = self.messages.into_iter().zip(self.entries).zip(self.requests);
@@ -303,7 +305,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(draft: &Draft, extra: ExtraResults) -> Self {
+    fn of(draft: &Draft, unpaired: Unpaired) -> Self {
         let Draft { messages, requests, hidden, .. } = draft;
         let pairing = Pairing::of(messages);
         // What extensions and commands say, a provider takes for the user's words.
@@ -312,12 +314,13 @@ impl Lost {
             Some(Block::ToolCall { id, .. }) => hidden.contains(id),
             _ => false,
         };
+        let is_left_out = unpaired == Unpaired::LeftOut;
         let is_lost = |call: (usize, usize)| {
-            Some(call.0) < last_said || is_failure(requests[call.0].as_ref()) || is_hidden(call)
+            let is_past = Some(call.0) < last_said || is_hidden(call);
+            is_left_out && is_past || is_failure(requests[call.0].as_ref())
         };
         let places = pairing.dangling().iter().map(|call| (call.message as usize, call.block as usize));
         let calls: HashSet<_> = places.filter(|call| is_lost(*call)).collect();
-        let is_left_out = extra == ExtraResults::LeftOut;
         let orphans = if is_left_out { pairing.orphans() } else { &[] };
         let repeated = pairing.pairs().iter().filter(|pair| pair.repeated && is_left_out);
         let repeated: Vec<u32> = repeated.map(|pair| pair.result).collect();

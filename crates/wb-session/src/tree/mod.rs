@@ -11,7 +11,7 @@ use crate::error::SessionError;
 use crate::id::EntryId;
 use node_index::NodeIndex;
 
-pub use context::{Context, ExtraResults, RequestAt, build_context};
+pub use context::{Context, RequestAt, Unpaired, build_context};
 pub use log::{Header, LogNote, NEWEST_VERSION, SessionLog};
 pub use node_index::Node;
 

@@ -19,6 +19,7 @@ pub(super) const HOST: Host = Host {
     dialect: "Anthropic Messages",
     is_of_all: false,
     repeats_outputs: false,
+    is_tree: true,
     configure,
     say,
     session,

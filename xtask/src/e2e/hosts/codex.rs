@@ -18,6 +18,7 @@ pub(super) const HOST: Host = Host {
     dialect: "OpenAI Responses",
     is_of_all: true,
     repeats_outputs: false,
+    is_tree: false,
     configure,
     say,
     session,

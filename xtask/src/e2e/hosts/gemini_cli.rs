@@ -19,6 +19,7 @@ pub(super) const HOST: Host = Host {
     dialect: "Gemini",
     is_of_all: false,
     repeats_outputs: true,
+    is_tree: false,
     configure,
     say,
     session,

@@ -38,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) is_of_all: bool,
     /// Whether it sends the outputs of old calls twice when it goes on with a session that nobody touched.
     pub(crate) repeats_outputs: bool,
+    /// Whether each line of its session names the line that it follows.
+    pub(crate) is_tree: bool,
     /// Writes its settings.
     pub(crate) configure: fn(&Stage, Compacts) -> Result<(), String>,
     /// Says a prompt, in a new session or in the last one.

@@ -17,6 +17,7 @@ pub(super) const HOST: Host = Host {
     dialect: "Anthropic Messages",
     is_of_all: true,
     repeats_outputs: false,
+    is_tree: false,
     configure,
     say,
     session,

@@ -22,6 +22,7 @@ pub(super) const HOST: Host = Host {
     dialect: "OpenAI Chat",
     is_of_all: true,
     repeats_outputs: false,
+    is_tree: true,
     configure,
     say,
     session,

@@ -27,7 +27,7 @@ pub(super) struct Live {
     pub(super) tokens_before: Option<u64>,
     /// Lines of the conversation that the user went back over.
     pub(super) n_abandoned: usize,
-    /// The last line whose parent is not in the file: the agent sees nothing before it.
+    /// The last line whose parent is not in the file: the agent may see nothing before it.
     pub(super) lost: Option<usize>,
 }
 

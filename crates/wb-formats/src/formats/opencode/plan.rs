@@ -17,9 +17,6 @@ use super::write::{Changes, pair};
 /// Why nothing is written where the user has gone back.
 pub(super) const REVERTED: &str = "the user has gone back: the next prompt removes what was written since";
 
-/// What opencode does with a call at the end.
-const INTERRUPTED: &str = "a call that was interrupted is answered when the session goes on";
-
 /// Renders items of a view; what was folded is still there, so nothing but pairs of compactions ever goes.
 pub(super) fn render(
     source: &Source<'_>,
@@ -61,9 +58,6 @@ impl<'a> Wish<'a> {
                 Item::New(message) if wish.stays.is_empty() => {
                     wish.texts.push(text_of(message, wish.texts.is_empty())?);
                     continue;
-                }
-                Item::New(Message::ToolResult { .. }) => {
-                    return Err(NotExpressible::ByAgent { format: "opencode", why: INTERRUPTED });
                 }
                 Item::New(_) => return Err(refused("a digest stands in front of all that stays")),
                 Item::Same(at) | Item::Body(at, _) => {
