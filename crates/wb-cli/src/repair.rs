@@ -51,6 +51,9 @@ struct Repaired {
     /// The last line, which was cut off while it was written, and goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_line: Option<usize>,
+    /// How many halves of characters are replaced.
+    #[serde(skip_serializing_if = "is_none")]
+    n_half_characters: usize,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
@@ -77,6 +80,11 @@ struct Repaired {
     out: Option<PathBuf>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(n: &usize) -> bool {
+    *n == 0
+}
+
 /// A message that gets back the role that it lost.
 #[derive(Debug, Serialize)]
 struct Role {
@@ -95,6 +103,7 @@ struct Planned {
     format: String,
     set: ChangeSet,
     torn_line: Option<usize>,
+    n_half_characters: usize,
     relinked: Vec<usize>,
     roles: Vec<Role>,
     mended: Vec<Violation>,
@@ -150,13 +159,16 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let is_written = out.is_some() || operation.is_some();
-    let Planned { format, torn_line, relinked, roles, mended, left, not_held, hint, .. } = planned;
+    let Planned {
+        format, torn_line, n_half_characters, relinked, roles, mended, left, not_held, hint, ..
+    } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
     let repaired = Repaired {
         file,
         format,
         torn_line,
+        n_half_characters,
         relinked,
         roles,
         mended,
@@ -206,6 +218,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         format: view.format.to_owned(),
         set: done.changes,
         torn_line: done.torn_line,
+        n_half_characters: done.n_half_characters,
         relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
         mended: before.new_since(&after).into_iter().cloned().collect(),
@@ -253,6 +266,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         format: REQUEST.into(),
         set,
         torn_line: None,
+        n_half_characters: 0,
         relinked: Vec::new(),
         roles: Vec::new(),
         mended,
@@ -342,6 +356,11 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         let what = format!("1 line that was cut off while it was written {verb}");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         writeln!(page, "line {line}")?;
+    }
+    if repaired.n_half_characters > 0 {
+        let verb = if repaired.written { "replaced" } else { "would be replaced" };
+        let halves = count(repaired.n_half_characters, "half of a character", "halves of characters");
+        page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
     }
     if !repaired.relinked.is_empty() {
         let verbs = if repaired.relinked.len() == 1 {

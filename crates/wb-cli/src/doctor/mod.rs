@@ -114,6 +114,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     let notes = &session.opened.notes;
     let mut found: Vec<Complaint> = notes.iter().filter_map(|note| of_lost(note, &ways)).collect();
     found.extend(refused(session, &ways));
+    found.extend(of_halves(session, &ways));
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));
     found.extend(untrue(&summary, &file, session));
@@ -143,6 +144,16 @@ fn refused(session: &Session, ways: &Ways) -> Vec<Complaint> {
         Complaint::new(what, ways.mend(&violation.rule), otherwise).at_line(line)
     };
     found.iter().map(complaint).collect()
+}
+
+/// Halves of characters in what is sent.
+fn of_halves(session: &Session, ways: &Ways) -> Option<Complaint> {
+    let first = ways.halves.first()?;
+    let halves = count(ways.halves.len(), "half of a character", "halves of characters");
+    let what = format!("its provider would refuse the request as no JSON: it holds {halves}");
+    let starts = LineStarts::of(session.document.parts());
+    let line = starts.filter(|_| first.part.is_empty()).map(|lines| lines.line_of(first.at));
+    Some(Complaint::new(what, ways.mend_halves(), GO_BACK).at_line(line))
 }
 
 /// What helps where no command does.

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use wb_formats::{SentAs, repair};
+use wb_formats::{SentAs, SessionRepair, half_characters, repair};
 use wb_message::Patch;
-use wb_record::{NotExpressible, Note, items};
+use wb_record::{ChangeSet, NotExpressible, Note, Span, items};
 
 use crate::clock;
 use crate::escape::file_word;
@@ -40,6 +40,8 @@ pub(super) struct Ways {
     commands: Commands,
     /// What providers refuse of it now.
     pub(super) now: Validity,
+    /// Where halves of characters stand in it that its provider refuses.
+    pub(super) halves: Vec<Span>,
     /// What `wb repair` makes of it.
     mended: Mended,
     /// What `wb compact --in-place` would make of it, and with `--force`; or what helps where that cannot be written.
@@ -60,14 +62,16 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
-        let is_sound = now.is_valid() && !session.opened.notes.iter().any(is_of_a_damage);
+        let halves = half_characters(session.document.as_ref(), &session.opened).unwrap_or_default();
+        let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_of_a_damage);
+        let is_sound = now.is_valid() && !is_damaged;
         let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
         let is_large = session.measure.context_tokens > session.window;
         let compacted = if is_large { compacted(session, &now) } else { Ok(None) };
         let is_left = now.violations().iter().any(|it| !mended.mends(&it.rule));
         let forced = if is_left || is_looped { compacted_by_force(session, &now) } else { None };
         let commands = Commands { path: PathBuf::from(&session.file), window: session.policy.options() };
-        Self { commands, now, mended, compacted, forced }
+        Self { commands, now, halves, mended, compacted, forced }
     }
 
     /// Returns what helps where the agent must write the session anew first.
@@ -87,12 +91,17 @@ impl Ways {
     /// Returns the command that mends what a note tells of a record.
     pub(super) fn mend_record(&self, note: &Note) -> Option<String> {
         let is_mended = match note {
-            Note::MissingRoles { .. } => self.mended.gives_roles,
-            Note::LostParent { .. } => self.mended.relinks_lines,
-            Note::TruncatedLastLine { .. } => self.mended.takes_torn_line,
+            Note::MissingRoles { .. } => !self.mended.done.roles.is_empty(),
+            Note::LostParent { .. } => !self.mended.done.relinked.is_empty(),
+            Note::TruncatedLastLine { .. } => self.mended.done.torn_line.is_some(),
             _ => false,
         };
         is_mended.then(|| self.commands.repair())
+    }
+
+    /// Returns the command that replaces halves of characters.
+    pub(super) fn mend_halves(&self) -> Option<String> {
+        (self.mended.done.n_half_characters > 0).then(|| self.commands.repair())
     }
 
     /// Returns the command that brings the context into its window.
@@ -125,11 +134,8 @@ fn is_of_a_damage(note: &Note) -> bool {
 struct Mended {
     /// The rules that are broken still; nothing where there is no mend that can be written.
     after: Option<HashSet<String>>,
-    /// Whether it gives messages their role back, hangs lines on the line before them, and takes a last line out that was
-    /// cut off.
-    gives_roles: bool,
-    relinks_lines: bool,
-    takes_torn_line: bool,
+    /// What else it mends, without the changes and the messages.
+    done: SessionRepair,
     /// What helps where the agent must write the session anew first.
     advice: Option<&'static str>,
 }
@@ -144,13 +150,11 @@ impl Mended {
 fn mended(session: &Session, sent: &SentAs<'_>) -> Mended {
     let done = repair(session.document.as_ref(), &session.conversation, &session.opened, &clock::stamp());
     match done {
-        Ok(done) if !done.changes.is_empty() => Mended {
-            after: Some(broken(&Validity::of(&done.messages, sent))),
-            gives_roles: !done.roles.is_empty(),
-            relinks_lines: !done.relinked.is_empty(),
-            takes_torn_line: done.torn_line.is_some(),
-            advice: None,
-        },
+        Ok(mut done) if !done.changes.is_empty() => {
+            let after = Some(broken(&Validity::of(&done.messages, sent)));
+            (done.changes, done.messages) = (ChangeSet::default(), Vec::new());
+            Mended { after, done, advice: None }
+        }
         Err(why @ NotExpressible::Layout { .. }) => Mended { advice: Some(why.hint()), ..Mended::default() },
         _ => Mended::default(),
     }

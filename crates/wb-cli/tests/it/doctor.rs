@@ -214,6 +214,26 @@ fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
 }
 
 #[test]
+fn half_of_a_character_is_told_and_replaced_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = claude_code(folder.path(), &[user("Look, 😀 and half."), agent("m1", "One file.")]);
+    let whole = fs::read_to_string(&file).unwrap();
+    // Both halves of the first are there, and of the second one alone.
+    let broken = whole.replace('😀', "\\ud83d\\ude00 \\\\ud83d \\ud83d");
+    fs::write(&file, &broken).unwrap();
+    let complaint = only(&file, &[]);
+    assert!(complaint["what"].as_str().unwrap().contains("it holds 1 half of a character"), "{complaint}");
+    assert_eq!(complaint["line"], 1, "{complaint}");
+    assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
+    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
+    assert!(mended.stdout.contains("1 half of a character replaced by U+FFFD"), "{}", mended.stdout);
+    let expected = broken.replace("\\ud83d and", "\\ufffd and");
+    assert_eq!((fs::read_to_string(&file).unwrap(), run(&["doctor"], &file).code), (expected, 0));
+    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+}
+
+#[test]
 fn what_the_provider_said_of_the_last_request_is_told_until_one_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let mut failed = agent("e1", "API Error: 400 no low surrogate in string");

@@ -2,6 +2,7 @@
 
 mod doubled_call_ids;
 mod empty_texts;
+mod half_characters;
 mod missing_parents;
 mod nothing_lost;
 mod torn_line;
@@ -16,6 +17,8 @@ use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, N
 
 use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
+pub use self::half_characters::half_characters;
+use self::half_characters::replaced;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
 use self::torn_line::without_torn_line;
@@ -35,6 +38,8 @@ pub struct SessionRepair {
     pub messages: Vec<Message>,
     /// The last line, where it was cut off while it was written, and goes.
     pub torn_line: Option<usize>,
+    /// How many halves of characters are replaced.
+    pub n_half_characters: usize,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
@@ -45,7 +50,7 @@ pub struct SessionRepair {
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// First of all what is there of a last line that was cut off goes, and a line that follows one which is not in the file is
+/// First of all what is there of a last line that was cut off goes, halves of characters become U+FFFD, and a line that follows one which is not in the file is
 /// linked to the line before it, so that what stands there is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
 /// out of their lists. Of calls that have one id the later
@@ -64,10 +69,10 @@ pub fn repair(
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let Some(torn_line) = view.notes.iter().find_map(torn_line) else {
-        return in_rounds(document, conversation, view, stamp);
+        return in_whole_characters(document, conversation, view, stamp);
     };
     let set = without_torn_line(document.parts()).map_err(NotExpressible::unreadable)?;
-    let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
+    let mended = repaired_after(document, conversation, set, stamp, in_whole_characters)?;
     Ok(SessionRepair { torn_line: Some(torn_line), ..mended })
 }
 
@@ -77,6 +82,23 @@ fn torn_line(note: &Note) -> Option<usize> {
         Note::TruncatedLastLine { line } => Some(*line),
         _ => None,
     }
+}
+
+/// Repairs a session whose last line is whole.
+fn in_whole_characters(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let halves = half_characters(document, view).map_err(NotExpressible::unreadable)?;
+    if halves.is_empty() || !is_one_file(document)? {
+        return in_rounds(document, conversation, view, stamp);
+    }
+    let n_half_characters = halves.len();
+    let set = replaced(document, halves).map_err(NotExpressible::unreadable)?;
+    let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
+    Ok(SessionRepair { n_half_characters, ..mended })
 }
 
 /// Repairs what is known of a session, and then what comes to light by it.

@@ -1,0 +1,46 @@
+//! Halves of characters in what is sent, which JavaScript writes as `\ud83d` alone and Anthropic refuses as no JSON: each
+//! becomes the character that stands for what is not known, as it is read.
+
+use std::io;
+
+use wb_dialect::Dialect;
+use wb_record::lines::mended;
+use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+
+use crate::dialects::SentAs;
+
+/// The bytes of an escape.
+const ESCAPE: usize = 6;
+
+/// Returns where halves of characters stand in the records of a view, where its provider refuses them.
+pub fn half_characters(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
+    if !SentAs::of(view).dialects.contains(&Dialect::Anthropic) {
+        return Ok(Vec::new());
+    }
+    let (mut found, mut last) = (Vec::new(), None);
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    for record in places.map(|place| &place.record) {
+        if last.replace(record) == Some(record) {
+            continue;
+        }
+        let before = document.parts().bytes(record)?;
+        let after = mended(&before);
+        let mut at = 0;
+        while let Some(next) = (at..before.len()).find(|at| before[*at] != after[*at]) {
+            // The first two bytes of an escape stay.
+            let start = record.at + next as u64 - 2;
+            found.push(Span { part: record.part.clone(), at: start, len: ESCAPE as u64 });
+            at = next - 2 + ESCAPE;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the changes that replace halves of characters.
+pub(super) fn replaced(document: &dyn Document, halves: Vec<Span>) -> io::Result<ChangeSet> {
+    let change = |half: Span| {
+        let (at, old) = (half.at, Bytes(document.parts().bytes(&half)?.into_owned()));
+        Ok((half.part, Change::Splice { at, old, new: Bytes(b"\\ufffd".to_vec()) }))
+    };
+    Ok(ChangeSet { changes: halves.into_iter().map(change).collect::<io::Result<_>>()? })
+}
