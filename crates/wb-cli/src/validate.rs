@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{SentAs, newest};
+use wb_formats::{SentAs, half_characters, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -60,13 +60,17 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
+            let halves = half_characters(document.as_ref(), &view).unwrap_or_default();
             // The text of the session goes before its request comes.
             drop(document);
             let sent = SentAs::of(&view);
             let sent = if args.dialect.is_empty() { sent } else { sent.in_dialects(&args.dialect) };
             let violations = sent.violations(&view.messages);
             let answered = answered_by_agent(&view, &sent);
-            let notes = words_of(&view.notes).into_iter().chain(answered).collect();
+            let halves = (!halves.is_empty()).then(|| {
+                format!("halves of characters, which its provider refuses as no JSON: {}", halves.len())
+            });
+            let notes = words_of(&view.notes).into_iter().chain(answered).chain(halves).collect();
             (view.format.to_owned(), view.messages.len(), sent.dialects.to_vec(), violations, notes)
         }
     };

@@ -225,6 +225,8 @@ fn half_of_a_character_is_told_and_replaced_where_it_stands() {
     assert!(complaint["what"].as_str().unwrap().contains("it holds 1 half of a character"), "{complaint}");
     assert_eq!(complaint["line"], 1, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
+    let noted = run(&["validate"], &file).stdout;
+    assert!(noted.contains("halves of characters, which its provider refuses as no JSON: 1"), "{noted}");
     let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
     assert!(mended.stdout.contains("1 half of a character replaced by U+FFFD"), "{}", mended.stdout);
     let expected = broken.replace("\\ud83d and", "\\ufffd and");

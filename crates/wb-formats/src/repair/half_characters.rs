@@ -1,6 +1,7 @@
 //! Halves of characters in what is sent, which JavaScript writes as `\ud83d` alone and Anthropic refuses as no JSON: each
 //! becomes the character that stands for what is not known, as it is read.
 
+use std::borrow::Cow;
 use std::io;
 
 use wb_dialect::Dialect;
@@ -24,7 +25,7 @@ pub fn half_characters(document: &dyn Document, view: &View) -> io::Result<Vec<S
             continue;
         }
         let before = document.parts().bytes(record)?;
-        let after = mended(&before);
+        let Cow::Owned(after) = mended(&before) else { continue };
         let mut at = 0;
         while let Some(next) = (at..before.len()).find(|at| before[*at] != after[*at]) {
             // The first two bytes of an escape stay.
