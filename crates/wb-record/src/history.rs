@@ -4,7 +4,7 @@
 //! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
 //! changed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::file::FileParts;
 use crate::format::{Document, Stamp, WriteError};
 use crate::history_error::HistoryError;
 use crate::item::Item;
-use crate::kept::{Kept, kept, kept_of};
+use crate::kept::{Kept, kept, kept_of, n_known};
 use crate::lines::Lines;
 use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
@@ -394,7 +394,8 @@ impl History {
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
     }
 
-    /// Returns the records of the view before an operation, and the messages that came after it.
+    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
+    /// operation and the next, and the messages behind the last. What stands in the view as it came stays.
     fn before_and_since(
         &self,
         document: &dyn Document,
@@ -402,25 +403,48 @@ impl History {
         view: &View,
     ) -> Result<Vec<Item<'static>>, HistoryError> {
         let id = operation.id;
-        let after = self.done.iter().find(|(done, _)| *done == id).map(|(_, after)| after.as_slice());
-        let after = after.ok_or(HistoryError::Unknown { id })?;
         let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
         if !operation.before.iter().all(is_there) {
             return Err(HistoryError::Lost { id });
         }
-        let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
-        let is_known = |at: usize| {
-            let places = view.provenance.of(at);
-            !places.is_empty() && places.iter().all(|place| known.contains(&place.record))
-        };
-        let n_known = (0..view.messages.len()).take_while(|at| is_known(*at)).count();
-        let still: HashSet<&Span> =
-            (0..n_known).flat_map(|at| view.provenance.of(at)).map(|place| &place.record).collect();
-        if still.len() != known.len() {
-            return Err(HistoryError::Overtaken { id });
+        let mut items: Vec<Item<'static>> =
+            operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
+        let (since, last) = self.since(operation)?;
+        let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
+        let records = |at: usize| view.provenance.of(at).iter().map(|place| &place.record);
+        let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
+        for at in 0..n_known {
+            records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
         }
-        let old = operation.before.iter().map(|it| Item::Old(it.span.clone()));
-        Ok(old.chain((n_known..view.messages.len()).map(Item::Same)).collect())
+        let mut said: HashSet<&Span> = HashSet::new();
+        for record in since {
+            match shown.remove(&record.span) {
+                Some(messages) => {
+                    said.extend(messages.iter().flat_map(|at| records(*at)));
+                    items.extend(messages.into_iter().map(Item::Same));
+                }
+                None if said.contains(&record.span) => {}
+                None if is_there(record) => items.push(Item::Old(record.span.clone())),
+                None => return Err(HistoryError::Lost { id }),
+            }
+        }
+        items.extend((n_known..view.messages.len()).map(Item::Same));
+        Ok(items)
+    }
+
+    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
+    /// the one before it, and the records after the last one.
+    fn since(&self, operation: &Operation) -> Result<(Vec<&Kept>, &[Kept]), HistoryError> {
+        let Operation { id, conversation, .. } = operation;
+        let (mut since, mut after) = (Vec::new(), self.after(*id));
+        for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
+            let is_same = |(a, b): (&Kept, &Kept)| a.span == b.span;
+            let new = later.before.get(after.len()..);
+            let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
+            since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
+            after = self.after(later.id);
+        }
+        Ok((since, after))
     }
 
     /// Adds a line to the list and takes it in.

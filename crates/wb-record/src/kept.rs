@@ -29,9 +29,22 @@ pub(crate) fn kept_of(
     view: &View,
     messages: Range<usize>,
 ) -> Result<Vec<Kept>, FormatError> {
+    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
+    spans(view, messages).map(kept).collect()
+}
+
+/// Returns where the records of messages stand, in their order, each once.
+fn spans(view: &View, messages: Range<usize>) -> impl Iterator<Item = &Span> {
     let mut seen = HashSet::new();
     let places = messages.flat_map(|at| view.provenance.of(at));
-    let spans = places.map(|place| &place.record).filter(|span| seen.insert(*span));
-    let kept = |span: &Span| Ok(Kept { span: span.clone(), hash: document.parts().fingerprint(span)? });
-    spans.map(kept).collect()
+    places.map(|place| &place.record).filter(move |span| seen.insert(*span))
+}
+
+/// Returns how many messages of a view stand in the records after an operation; nothing if it does not begin with these.
+pub(crate) fn n_known(after: &[Kept], view: &View) -> Option<usize> {
+    let mut spans = spans(view, 0..view.messages.len());
+    let known: HashSet<&Span> = after.iter().map(|it| &it.span).collect();
+    let is_known = |at: &usize| view.provenance.of(*at).iter().any(|place| known.contains(&place.record));
+    let last = (0..view.messages.len()).rfind(is_known);
+    after.iter().all(|it| spans.next() == Some(&it.span)).then_some(last.map_or(0, |last| last + 1))
 }

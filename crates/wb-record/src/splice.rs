@@ -28,7 +28,7 @@ pub enum Piece {
 /// Returns the changes that make the records of the part without a name into `pieces`, those behind first.
 ///
 /// Pieces that stay must come in the order of the text. A record that is no piece goes, unless `is_foreign` says that it
-/// is none of ours.
+/// is none of ours. New records stand where the first record stood that goes for them.
 ///
 /// ```
 /// use wb_record::MemoryParts;
@@ -58,8 +58,11 @@ pub fn splices(
             Some(Piece::Stays(at)) => *at,
             None => records.len(),
         };
-        for gone in runs(next..stays.max(next), &is_foreign) {
-            changes.extend(replaced(parts, records, gone, &std::mem::take(&mut new), joint)?);
+        let runs = runs(next..stays.max(next), &is_foreign);
+        let own = place_of_new(&runs, next == 0);
+        for (nth, gone) in runs.into_iter().enumerate() {
+            let new = if nth == own { std::mem::take(&mut new) } else { Vec::new() };
+            changes.extend(replaced(parts, records, gone, &new, joint)?);
         }
         next = (stays + 1).max(next);
     }
@@ -79,6 +82,13 @@ fn runs(gone: Range<usize>, is_foreign: impl Fn(usize) -> bool) -> Vec<Range<usi
         }
     }
     runs
+}
+
+/// Returns the run that new records take the place of: the first of which something goes. Where nothing goes they stand
+/// behind the piece before them, and at the beginning behind what leads the text, such as a header.
+fn place_of_new(runs: &[Range<usize>], is_at_start: bool) -> usize {
+    let last = if is_at_start { runs.len() - 1 } else { 0 };
+    runs.iter().position(|run| !run.is_empty()).unwrap_or(last)
 }
 
 /// Replaces a run of records, which may be empty, by new ones, which may be none.
@@ -201,5 +211,14 @@ mod tests {
     fn what_is_not_ours_stays_among_what_goes() {
         let records = [0..2, 2..4, 4..6];
         assert_eq!(after("a\n?\nc\n", &records, &pieces("x"), Joint::Line, 1), "x\n?\n");
+    }
+
+    #[test]
+    fn what_is_new_stands_behind_what_leads_the_text() {
+        let records = [0..2, 2..4, 4..6];
+        for (words, expected) in [("x", "?\nx\n"), ("x 2", "?\nx\nc\n"), ("x 1 2", "?\nx\nb\nc\n")] {
+            assert_eq!(after("?\nb\nc\n", &records, &pieces(words), Joint::Line, 0), expected, "{words}");
+        }
+        assert_eq!(after("a\n?\nc\n", &records, &pieces("0 x 2"), Joint::Line, 1), "a\nx\n?\nc\n");
     }
 }

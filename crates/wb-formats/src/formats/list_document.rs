@@ -91,7 +91,7 @@ impl Document for ListDocument {
         let list = list.map_err(NotExpressible::unreadable)?;
         let parts = self.source();
         let spliced = Render { layout: self.layout, parts, list, wanted }.changes()?;
-        let added = self.layout.last_line(wanted.stamp).map(|line| appended(parts, &line)).transpose()?;
+        let added = self.layout.last_line(wanted.stamp).map(|line| inserted(parts, &line)).transpose()?;
         // What is added at the end is said first: it moves no place of what is replaced.
         let changes = added.into_iter().chain(spliced);
         Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
@@ -128,6 +128,14 @@ fn named_apart(mut lists: Vec<List>) -> Vec<List> {
         }
     }
     lists
+}
+
+/// Returns the change that puts a line behind all others, which can be taken back when more lines stand behind it.
+fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
+    Ok(match appended(parts, line)? {
+        Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },
+        change => change,
+    })
 }
 
 /// Returns the change that adds a line behind all others.

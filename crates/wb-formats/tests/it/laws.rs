@@ -48,6 +48,8 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
         return;
     };
     document.commit(&set).unwrap();
+    let lead = lead(before, &view);
+    assert!(document.parts().whole("").unwrap_or_default().starts_with(&lead), "what leads the file moved");
     assert_eq!(said(&document.view(name).unwrap().messages), said(&applied(patch, view.messages)));
     let planned = applied(patch, document_of(before).view(name).unwrap().messages);
     assert_eq!(
@@ -68,6 +70,14 @@ pub(crate) fn compacts(before: &MemoryParts, name: &str, patch: &Patch, tried: &
     }
     document.commit(&set.inverse()).unwrap();
     assert_eq!(&copy(document.parts()), before);
+}
+
+/// Returns what stands in front of all messages of a view, such as a header; what a compaction hides may go.
+fn lead(parts: &MemoryParts, view: &View) -> Vec<u8> {
+    let places = (0..view.messages.len()).flat_map(|at| view.provenance.of(at));
+    let starts = places.filter(|place| place.record.part.is_empty()).map(|place| place.record.at);
+    let end = if view.is_compacted() { None } else { starts.min() };
+    parts.held("").unwrap_or_default()[..usize::try_from(end.unwrap_or(0)).unwrap()].to_vec()
 }
 
 fn document_of(parts: &MemoryParts) -> Box<dyn Document> {

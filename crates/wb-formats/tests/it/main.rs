@@ -16,6 +16,7 @@ mod laws;
 mod promises;
 mod gemini_cli;
 mod history;
+mod rounds;
 mod blocks;
 mod claude_code;
 mod claude_sessions;

@@ -1,0 +1,191 @@
+//! An agent that goes on after each compaction of its session: each of them can be taken back, the newest first, and
+//! what the agent said since stays.
+
+use serde_json::{Value, json};
+use wb_message::Message;
+use wb_record::{ChangeSet, Document, History, MemoryParts, Stamp, What, items};
+
+use crate::laws::{fold_all_but, said};
+use crate::support::of_parts;
+
+/// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
+type Lines = fn(n: usize, before: &Value) -> [Value; 2];
+
+/// The formats whose sessions grow by lines, each with its header.
+const AGENTS: [(&str, &str, Lines); 8] = [
+    ("native", r#"{"type":"window-budget","version":1}"#, native),
+    ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
+    ("kimi-cli", r#"{"role":"_checkpoint","id":0}"#, kimi),
+    ("pi", r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#, pi),
+    ("claude-code", r#"{"type":"summary","summary":"notes","leafUuid":"x"}"#, claude),
+    (
+        "codex",
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x","cwd":"/"}}"#,
+        codex,
+    ),
+    (
+        "gemini-cli",
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00Z","kind":"main"}"#,
+        gemini,
+    ),
+    (
+        "copilot-cli",
+        r#"{"type":"session.start","data":{"sessionId":"s"},"id":"s","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}"#,
+        copilot,
+    ),
+];
+
+const TIME: &str = "2026-01-01T00:00:00.000Z";
+
+fn native(n: usize, _: &Value) -> [Value; 2] {
+    [
+        json!({ "role": "user", "content": format!("task {n}") }),
+        json!({ "role": "assistant", "content": format!("done {n}") }),
+    ]
+}
+
+fn goose(n: usize, _: &Value) -> [Value; 2] {
+    let message = |role, text: String| json!({ "role": role, "created": 1, "content": [{ "type": "text", "text": text }] });
+    [message("user", format!("task {n}")), message("assistant", format!("done {n}"))]
+}
+
+fn kimi(n: usize, before: &Value) -> [Value; 2] {
+    native(n, before)
+}
+
+fn pi(n: usize, before: &Value) -> [Value; 2] {
+    let entry = |id: String, parent: Value, message| json!({ "type": "message", "id": id, "parentId": parent, "message": message });
+    let answer = json!({ "role": "assistant", "content": [{ "type": "text", "text": format!("done {n}") }], "stopReason": "stop" });
+    [
+        entry(
+            format!("u{n}"),
+            before["id"].clone(),
+            json!({ "role": "user", "content": format!("task {n}") }),
+        ),
+        entry(format!("a{n}"), format!("u{n}").into(), answer),
+    ]
+}
+
+fn claude(n: usize, before: &Value) -> [Value; 2] {
+    let line = |kind, id: String, parent: Value, message| {
+        json!({ "type": kind, "uuid": id, "parentUuid": parent, "isSidechain": false, "sessionId": "s",
+            "timestamp": TIME, "message": message })
+    };
+    let answer = json!({ "id": format!("msg_{n}"), "role": "assistant", "model": "claude-x",
+        "content": [{ "type": "text", "text": format!("done {n}") }] });
+    let prompt = json!({ "role": "user", "content": format!("task {n}") });
+    [
+        line("user", format!("u{n}"), before["uuid"].clone(), prompt),
+        line("assistant", format!("a{n}"), format!("u{n}").into(), answer),
+    ]
+}
+
+fn codex(n: usize, _: &Value) -> [Value; 2] {
+    let line = |role, kind, text: String| {
+        let item = json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
+        json!({ "timestamp": TIME, "type": "response_item", "payload": item })
+    };
+    [line("user", "input_text", format!("task {n}")), line("assistant", "output_text", format!("done {n}"))]
+}
+
+fn gemini(n: usize, _: &Value) -> [Value; 2] {
+    let line = |kind, id: String, text: String| json!({ "id": id, "timestamp": TIME, "type": kind, "content": text });
+    [line("user", format!("u{n}"), format!("task {n}")), line("gemini", format!("g{n}"), format!("done {n}"))]
+}
+
+fn copilot(n: usize, before: &Value) -> [Value; 2] {
+    let line = |kind, id: String, parent: Value, data| json!({ "type": kind, "data": data, "id": id, "timestamp": TIME, "parentId": parent });
+    let answer = json!({ "messageId": format!("m{n}"), "content": format!("done {n}"), "toolRequests": [] });
+    [
+        line(
+            "user.message",
+            format!("u{n}"),
+            before["id"].clone(),
+            json!({ "content": format!("task {n}") }),
+        ),
+        line("assistant.message", format!("a{n}"), format!("u{n}").into(), answer),
+    ]
+}
+
+/// A session with the list of what was done to it.
+struct World {
+    document: Box<dyn Document>,
+    history: History,
+    now_ms: i64,
+}
+
+impl World {
+    fn stamp(&mut self) -> Stamp {
+        self.now_ms += 1_000;
+        let seed = self.now_ms.unsigned_abs();
+        Stamp { now_ms: self.now_ms, seed, tokens_before: 900, tokens_after: 90, by_hand: true }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        self.document.view("").unwrap().messages
+    }
+
+    /// Lets the agent append a prompt and an answer; returns them.
+    fn goes_on(&mut self, n: usize, lines: Lines) -> Vec<Message> {
+        let text = String::from_utf8(self.document.parts().whole("").unwrap()).unwrap();
+        let is_link = |line: &Value| line["type"] != "summary" && line["type"] != "system";
+        let before =
+            text.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(is_link);
+        let [prompt, answer] = lines(n, &before.unwrap_or_default());
+        let new = format!("{prompt}\n{answer}\n");
+        let end = self.document.parts().len("").unwrap().unwrap();
+        self.document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+        self.document.refresh().unwrap();
+        let messages = self.messages();
+        messages[messages.len() - 2..].to_vec()
+    }
+
+    fn compact(&mut self) {
+        let (view, stamp) = (self.document.view("").unwrap(), self.stamp());
+        let patch = fold_all_but(1, &view);
+        let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).unwrap();
+        self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap();
+    }
+}
+
+/// Lets an agent go on and compacts, some times over, then takes all of it back, while the agent goes on after the last
+/// compaction or after an undo, or is closed.
+fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
+    let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
+    let history = History::open(Box::new(MemoryParts::default())).unwrap();
+    let [prompt, answer] = lines(0, &Value::Null);
+    let document = of_parts(MemoryParts::of(format!("{head}\n{prompt}\n{answer}\n")));
+    assert_eq!(document.format().name(), name);
+    let mut world = World { document, history, now_ms: 0 };
+    let mut all = world.messages();
+    assert_eq!(all.len(), 2, "{case}");
+    // For each compaction what was seen before it, and how much had been said.
+    let mut before = Vec::new();
+    for n in 1..=n_rounds {
+        all.extend(world.goes_on(n, lines));
+        before.push((world.messages(), all.len()));
+        world.compact();
+        assert!(world.messages().len() < before[n - 1].0.len(), "{case}");
+    }
+    for (nth, (seen, n_said)) in before.into_iter().rev().enumerate() {
+        if goes_on_before_undo == Some(nth) {
+            all.extend(world.goes_on(n_rounds + 1, lines));
+        }
+        let stamp = world.stamp();
+        let undone = world.history.undo(world.document.as_mut(), None, &stamp);
+        assert!(undone.is_ok(), "{case}, undo {nth}: {undone:?}");
+        let expected = [seen.as_slice(), &all[n_said..]].concat();
+        assert_eq!(said(&world.messages()), said(&expected), "{case}, undo {nth}");
+    }
+    assert_eq!(said(&world.messages()), said(&all), "{case}");
+}
+
+#[test]
+fn every_compaction_is_taken_back_though_the_agent_went_on_after_it() {
+    for (name, head, lines) in AGENTS {
+        for n_rounds in 1..=4 {
+            check(name, head, lines, n_rounds, None);
+            (0..n_rounds).for_each(|nth| check(name, head, lines, n_rounds, Some(nth)));
+        }
+    }
+}
