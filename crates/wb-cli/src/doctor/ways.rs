@@ -112,10 +112,7 @@ impl Ways {
 
 /// Returns whether a note tells of a record that `wb repair` may mend.
 fn is_of_a_damage(note: &Note) -> bool {
-    matches!(
-        note,
-        Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. }
-    )
+    matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. })
 }
 
 /// What a mend makes of a session.
