@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wb_formats::SentAs;
+use wb_formats::{SentAs, View};
 use wb_message::Message;
 use wb_record::{Access, ChangeSet, Document, History, MemoryParts, Parts, Stamp, What, items};
 
@@ -67,10 +67,12 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let expected = Validity::of(&outcome.messages, &SentAs::of(&session.opened));
+    let sent = SentAs::of(&session.opened);
+    let after = Validity::of(&outcome.messages, &sent);
+    let expected = after.clone().by_order(&session.opened, &outcome.messages, &sent);
     let ours = why_not.map(|_| outcome.messages.clone());
     outcome.take_back(&mut session);
-    refuse_invalid(&session, &expected)?;
+    refuse_invalid(&session, &after)?;
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
     let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
@@ -144,11 +146,19 @@ fn refuse_invalid(session: &Session, after: &Validity) -> Result<(), UserError> 
     after.refuse_new(&session.file, before, ", or try another --strategy")
 }
 
+/// Returns what is read of a session that was written.
+fn read(now: &View, sent: &SentAs<'_>) -> Validity {
+    Validity::of(&now.messages, sent).by_order(now, &now.messages, sent)
+}
+
 /// Refuses a copy that reads otherwise than planned.
 fn check_copy(session: &Session, copy: &dyn Document, expected: &Validity) -> Result<(), UserError> {
     let now = copy.view(&session.conversation).map_err(|error| not_read(Path::new(&session.file), &error))?;
-    let is_as_planned = Validity::of(&now.messages, &SentAs::of(&session.opened)) == *expected;
-    if is_as_planned { Ok(()) } else { Err(otherwise(&session.file, "nothing was written")) }
+    if read(&now, &SentAs::of(&session.opened)) == *expected {
+        Ok(())
+    } else {
+        Err(otherwise(&session.file, "nothing was written"))
+    }
 }
 
 /// Writes the session with the changes to another place, or messages of our own where its format is not written.
@@ -191,7 +201,7 @@ fn write_in_place(
     let (document, own) = (session.document.as_mut(), SentAs::of(&session.opened));
     let done = history.change(What::Compact, document, &session.conversation, &session.opened, set, stamp);
     let (id, now) = done.map_err(failed)?;
-    if Validity::of(&now.messages, &own) != *expected {
+    if read(&now, &own) != *expected {
         history.undo(document, Some(id), stamp).map_err(failed)?;
         return Err(otherwise(&session.file, "the session is as it was").into());
     }

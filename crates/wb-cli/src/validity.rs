@@ -1,5 +1,6 @@
 //! Whether the provider of a session would take its messages.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -20,6 +21,15 @@ pub(crate) struct Validity {
 impl Validity {
     pub(crate) fn of(messages: &[Message], sent: &SentAs<'_>) -> Self {
         Self { contents: content_fingerprints(messages), violations: sent.violations(messages) }
+    }
+
+    /// Returns the same of messages of a view, or of what was planned with them, whatever ids calls got that have none in
+    /// their records: what is written and read anew gives them others.
+    pub(crate) fn by_order(self, view: &View, messages: &[Message], sent: &SentAs<'_>) -> Self {
+        match view.provenance.by_order(messages) {
+            Cow::Borrowed(_) => self,
+            Cow::Owned(messages) => Self::of(&messages, sent),
+        }
     }
 
     pub(crate) fn violations(&self) -> &[Violation] {

@@ -1,12 +1,13 @@
 //! What the model sees of a session: messages, where each stands in the file, and what providers counted.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
 use wb_budget::Usage;
 use wb_message::markers::is_of_a_compaction;
-use wb_message::{Edit, Message, Patch, ToolVocabulary};
+use wb_message::{Block, Edit, Message, Patch, ToolVocabulary};
 
 use crate::error::FormatError;
 use crate::note::Note;
@@ -218,11 +219,41 @@ impl Provenance {
         self.unnamed.contains(id)
     }
 
+    /// Returns messages in which the calls that got their ids while they were read are known by their order, so that what
+    /// was planned with such ids can be compared with what is read anew.
+    pub fn by_order<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
+        if self.unnamed.is_empty() {
+            return Cow::Borrowed(messages);
+        }
+        let (mut messages, mut order) = (messages.to_vec(), HashMap::new());
+        for id in messages.iter_mut().flat_map(ids_mut).filter(|id| self.is_unnamed(id)) {
+            let nth = order.len();
+            *id = format!("unnamed {}", order.entry(std::mem::take(id)).or_insert(nth));
+        }
+        Cow::Owned(messages)
+    }
+
     /// Returns whether a cut before this message divides no record.
     pub fn is_seam(&self, at: usize) -> bool {
         let (Some(before), false) = (at.checked_sub(1), at >= self.len()) else { return true };
         let before: HashSet<&Span> = self.of(before).iter().map(|place| &place.record).collect();
         !self.of(at).iter().any(|place| before.contains(&place.record))
+    }
+}
+
+/// Visits the ids of the calls and the result of a message.
+fn ids_mut(message: &mut Message) -> Vec<&mut String> {
+    match message {
+        Message::Assistant { content, .. } => content.iter_mut().filter_map(id_mut).collect(),
+        Message::ToolResult { tool_call_id, .. } => vec![tool_call_id],
+        _ => Vec::new(),
+    }
+}
+
+fn id_mut(block: &mut Block) -> Option<&mut String> {
+    match block {
+        Block::ToolCall { id, .. } => Some(id),
+        _ => None,
     }
 }
 
@@ -334,7 +365,31 @@ impl DoubleEndedIterator for Segments<'_> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn calls_that_got_their_ids_here_are_known_by_their_order() {
+        let talk = |ids: [&str; 2]| {
+            let calls = ids.map(|id| Block::call(id, "ls", json!({})));
+            let results = ids.map(|id| Message::tool_result(id, "ls", "a.rs"));
+            [vec![Message::assistant_blocks(calls.to_vec())], results.to_vec()].concat()
+        };
+        let named = |ids: &[&str]| {
+            let mut provenance = Provenance::default();
+            ids.iter().for_each(|id| provenance.name_call((*id).to_owned()));
+            provenance
+        };
+        let (planned, read) = (named(&["call-1", "call-7", "call-8"]), named(&["call-1", "call-2"]));
+        let (before, after) = (talk(["call-7", "call-8"]), talk(["call-1", "call-2"]));
+        assert_eq!(planned.by_order(&before), read.by_order(&after));
+        let crossed = [after[0].clone(), after[2].clone(), after[1].clone()];
+        assert_ne!(planned.by_order(&before), read.by_order(&crossed));
+        // An id that stands in the record is what it is.
+        assert_ne!(planned.by_order(&talk(["call-7", "c"])), read.by_order(&talk(["call-1", "d"])));
+        assert_eq!(Provenance::default().by_order(&before), Cow::Borrowed(&before));
+    }
 
     fn place(at: u64) -> Place {
         Place { record: Span { at, len: 1, ..Span::default() }, blocks: 0..1 }

@@ -90,3 +90,37 @@ fn the_system_prompt_and_the_tools_are_still_weighed_after_a_compaction() {
     assert_eq!((&in_place["anchored"], &in_place["tokens"]), (&json!(false), &elsewhere["tokens"]));
     assert!(overhead(&in_place) >= overhead(&told) && overhead(&told) > 5_000, "{told} {in_place}");
 }
+
+/// Contents of Gemini whose calls and responses have no ids, as is usual: each task calls tools, also two at once.
+fn contents_without_ids(tools: &[&str], n_at_once: usize) -> Value {
+    let said = |role: &str, parts: Value| json!({"role": role, "parts": parts});
+    let task = |nth: usize| {
+        let names: Vec<&str> = (nth..nth + n_at_once).map(|at| tools[at % tools.len()]).collect();
+        let output = format!("line {nth} ").repeat(200);
+        let call = |name| json!({"functionCall": {"name": name, "args": {"n": nth}}});
+        let response = |name| json!({"functionResponse": {"name": name, "response": {"output": output}}});
+        [
+            said("user", json!([{"text": format!("Please do task {nth}.")}])),
+            said("model", names.iter().map(call).collect()),
+            said("user", names.iter().map(response).collect()),
+            said("model", json!([{"text": format!("Task {nth} is done.")}])),
+        ]
+    };
+    (0..30).flat_map(task).collect()
+}
+
+#[test]
+fn calls_that_only_their_order_tells_apart_are_compacted_by_each_strategy() {
+    for (tools, n_at_once) in [(&["shell"][..], 1), (&["shell"], 2), (&["shell", "read", "edit"], 2)] {
+        let contents = contents_without_ids(tools, n_at_once);
+        for body in [json!({"contents": contents}), contents] {
+            for strategy in ["window-budget", "three-level", "policy", "ladder"] {
+                let options = ["--window", "8k", "--force", "--strategy", strategy];
+                let [told, in_place, elsewhere] = compacted(body.to_string().as_bytes(), &options);
+                assert_eq!(told["changed"], true, "{strategy}");
+                assert_eq!(in_place["messages"], told["messages_after"], "{strategy} {tools:?}");
+                assert_eq!(in_place["tokens"], elsewhere["tokens"], "{strategy} {tools:?}");
+            }
+        }
+    }
+}

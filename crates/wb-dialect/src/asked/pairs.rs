@@ -20,6 +20,8 @@ pub(crate) struct Pairs {
     pub(crate) answered: Vec<(Spot, Spot)>,
     /// Calls with results that stand elsewhere.
     pub(crate) misplaced: Vec<(Spot, Spot)>,
+    /// Calls with the results next to them that do not name them, where as many of both are left.
+    pub(crate) nameless: Vec<(Spot, Spot)>,
     /// Further results of calls that are answered.
     pub(crate) repeated: Vec<Spot>,
     /// Calls without a result.
@@ -106,22 +108,61 @@ impl Pairs {
     /// Tells of what is left which result stands elsewhere than its call wants it.
     fn settle(&mut self, asked: &Asked<'_>, calls: Vec<Spot>, results: Vec<Spot>) {
         let mut by_id: HashMap<&str, VecDeque<Spot>> = HashMap::new();
+        let mut rest = Vec::new();
         for result in results {
             match asked.part(result).kind {
                 Kind::Result { id, .. } if !id.is_empty() => by_id.entry(id).or_default().push_back(result),
-                _ => self.orphans.push(result),
+                _ => rest.push(result),
             }
         }
+        let mut open = Vec::new();
         for call in calls {
             let Kind::Call { id, .. } = asked.part(call).kind else { continue };
             match by_id.get_mut(id).and_then(VecDeque::pop_front) {
                 Some(result) => self.misplaced.push((call, result)),
-                None => self.unanswered.push(call),
+                None => open.push(call),
             }
         }
-        self.orphans.extend(by_id.into_values().flatten());
+        rest.extend(by_id.into_values().flatten());
+        rest.sort_unstable();
+        self.join(asked, &open, rest);
+    }
+
+    /// Joins the calls that are left with the results between their answer and the next one: by their names, or in their
+    /// order where as many of both are left there.
+    fn join(&mut self, asked: &Asked<'_>, calls: &[Spot], mut results: Vec<Spot>) {
+        let answer = answers_before(asked);
+        for calls in calls.chunk_by(|one, next| answer[one.message] == answer[next.message]) {
+            let is_near = |result: &mut Spot| answer[result.message] == answer[calls[0].message];
+            let mut near: Vec<Spot> = results.extract_if(.., is_near).collect();
+            let mut open = Vec::new();
+            for call in calls {
+                match near.iter().position(|result| answers(asked.part(*call), asked.part(*result))) {
+                    Some(nth) => self.misplaced.push((*call, near.remove(nth))),
+                    None => open.push(*call),
+                }
+            }
+            if open.len() == near.len() {
+                self.nameless.extend(open.into_iter().zip(near));
+            } else {
+                self.unanswered.extend(open);
+                self.orphans.extend(near);
+            }
+        }
+        self.orphans.extend(results);
         self.orphans.sort_unstable();
     }
+}
+
+/// Returns for each message how many answers of the model begin up to it; what the model says in a row is one.
+fn answers_before(asked: &Asked<'_>) -> Vec<usize> {
+    let is_model = |at: usize| asked.messages[at].role == Role::Model;
+    let begins = |at: usize| is_model(at) && !at.checked_sub(1).is_some_and(is_model);
+    let count = |n: &mut usize, at: usize| {
+        *n += usize::from(begins(at));
+        Some(*n)
+    };
+    (0..asked.messages.len()).scan(0, count).collect()
 }
 
 /// Returns the messages in which the results of the calls of a message have to stand.

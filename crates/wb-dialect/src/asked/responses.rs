@@ -9,12 +9,12 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     if matches!(kind, "message" | "") {
         return message(value, at);
     }
-    let id = text(value, "call_id");
+    let (id, is_own) = (text(value, "call_id"), matches!(kind, "function_call" | "custom_tool_call"));
     let (role, kind) = match kind {
         "reasoning" => (Role::Model, Kind::Thinking { is_signed: true }),
         _ if kind.ends_with("_call_output") => (Role::Tool, Kind::Result { id, name: "" }),
         // What the provider carries out itself has no `call_id`, and searches for tools have outputs of their own kind.
-        _ if kind.ends_with("_call") && !id.is_empty() && kind != "tool_search_call" => {
+        _ if kind.ends_with("_call") && (is_own || !id.is_empty()) && kind != "tool_search_call" => {
             let arguments = value.get("arguments").unwrap_or(NOTHING);
             (Role::Model, Kind::Call { id, name: text(value, "name"), arguments })
         }

@@ -90,6 +90,47 @@ pub(super) fn rename(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     set_id(body, dialect, at, &id)
 }
 
+/// Gives a call and the result next to it one id, and the result the name of the call where results have names.
+pub(super) fn name_result(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+    let found = {
+        let asked = Asked::of(body, dialect);
+        let pair = asked.pairs().nameless.iter().find(|(call, _)| asked.part(*call).at == at);
+        pair.map(|(call, result)| {
+            let (call, result) = (asked.part(*call), asked.part(*result));
+            let name = name_in(call).filter(|_| dialect == Dialect::Gemini).map(str::to_owned);
+            (result.at.clone(), shared_id(&asked, call, result, name.is_some()), name)
+        })
+    };
+    let Some((result, id, name)) = found else { return false };
+    let is_named = name.is_none_or(|name| {
+        let at = holder(body, &result);
+        set(body, &at, "name", name.into())
+    });
+    is_named && id.is_none_or(|id| set_id(body, dialect, at, &id) && set_id(body, dialect, &result, &id))
+}
+
+/// Returns the name that a call has.
+fn name_in<'a>(call: &Part<'a>) -> Option<&'a str> {
+    match call.kind {
+        Kind::Call { name, .. } => Some(name).filter(|name| !name.is_empty()),
+        _ => None,
+    }
+}
+
+/// Returns the id for a call and its result: that of one of them which no other call has, else a new one; none where the
+/// name is enough.
+fn shared_id(asked: &Asked<'_>, call: &Part<'_>, result: &Part<'_>, is_by_name: bool) -> Option<String> {
+    let others: HashSet<&str> =
+        asked.calls().filter(|it| asked.part(it.0).at != call.at).map(|it| it.1).collect();
+    let (Kind::Call { id, .. }, Kind::Result { id: of, .. }) = (call.kind, result.kind) else { return None };
+    let is_free = |id: &&str| !id.is_empty() && !others.contains(id);
+    if let Some(id) = [id, of].into_iter().find(is_free) {
+        return Some(id.to_owned());
+    }
+    let mut new = (1..).map(|n| format!("call_{n}"));
+    if is_by_name { None } else { new.find(|id| is_free(&id.as_str())) }
+}
+
 /// Gives an id the shape that is taken, wherever it stands.
 pub(super) fn reshape(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let (places, new) = {
@@ -116,10 +157,16 @@ fn set_id(body: &mut Value, dialect: Dialect, at: &str, id: &str) -> bool {
         Dialect::OpenaiChat if part["role"] == "tool" => (at.to_owned(), "tool_call_id"),
         Dialect::Anthropic | Dialect::OpenaiChat => (at.to_owned(), "id"),
         Dialect::OpenaiResponses => (at.to_owned(), "call_id"),
-        Dialect::Gemini if part.get("functionCall").is_some() => (format!("{at}/functionCall"), "id"),
-        Dialect::Gemini => (format!("{at}/functionResponse"), "id"),
+        Dialect::Gemini => (holder(body, at), "id"),
     };
     set(body, &at, key, id.into())
+}
+
+/// Returns the place of what a part of Gemini holds: a call or a response, whichever way its key is written.
+fn holder(body: &Value, at: &str) -> String {
+    let keys = ["functionCall", "function_call", "functionResponse", "function_response"];
+    let is_held = |key: &&str| body.pointer(at).is_some_and(|part| part.get(*key).is_some());
+    format!("{at}/{}", keys.into_iter().find(is_held).unwrap_or_default())
 }
 
 /// Moves texts in front of the first call of their message.
@@ -137,10 +184,7 @@ pub(super) fn fix_arguments(body: &mut Value, dialect: Dialect, at: &str) -> boo
         Dialect::Anthropic => (at.to_owned(), "input"),
         Dialect::OpenaiChat => (format!("{at}/function"), "arguments"),
         Dialect::OpenaiResponses => (at.to_owned(), "arguments"),
-        Dialect::Gemini => {
-            let is_camel = body.pointer(at).is_some_and(|part| part.get("functionCall").is_some());
-            (format!("{at}/{}", if is_camel { "functionCall" } else { "function_call" }), "args")
-        }
+        Dialect::Gemini => (holder(body, at), "args"),
     };
     let object = as_object(body.pointer(&place).and_then(|call| call.get(key)).unwrap_or(&Value::Null));
     let is_text = matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiResponses);

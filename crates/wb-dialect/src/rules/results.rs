@@ -13,6 +13,12 @@ pub(super) fn unanswered(asked: &Asked<'_>) -> Vec<Finding> {
     found.collect()
 }
 
+/// Finds calls next to which a result is left over that does not name them.
+pub(super) fn nameless(asked: &Asked<'_>) -> Vec<Finding> {
+    let pairs = asked.pairs().nameless.iter();
+    pairs.map(|(call, _)| found(asked, *call, "is not named by the result next to it")).collect()
+}
+
 pub(super) fn orphans(asked: &Asked<'_>) -> Vec<Finding> {
     // What it answers may be kept by the provider.
     if ["previous_response_id", "conversation"].iter().any(|key| asked.body.get(key).is_some()) {

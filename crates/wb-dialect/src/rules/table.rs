@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 25] = [
+pub const RULES: [Rule; 26] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -20,6 +20,19 @@ pub const RULES: [Rule; 25] = [
         ],
         check: roles::lost,
         mend: roles::give,
+    },
+    Rule {
+        id: "result-nameless",
+        says: "a result names its call: by its id, or with Gemini by its name",
+        fix: "give a call and the result next to it one id and one name, where both are left over",
+        sources: &[
+            (Anthropic, "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls"),
+            (OpenaiChat, "https://github.com/aliasrobotics/cai/issues/111"),
+            (OpenaiResponses, "https://github.com/continuedev/continue/issues/10092"),
+            (Gemini, "https://github.com/langchain-ai/langchain/issues/27799"),
+        ],
+        check: results::nameless,
+        mend: calls::name_result,
     },
     Rule {
         id: "result-misplaced",

@@ -2,5 +2,6 @@
 
 mod encoding;
 mod examples;
+mod nameless;
 mod sizes;
 mod refusals;

@@ -119,6 +119,18 @@ impl Spoiled {
                 let at = if self.dialect == Dialect::OpenaiResponses { 0 } else { call.0 };
                 self.messages()[at].as_object_mut().expect("a message").remove("role");
             }
+            "result-nameless" => {
+                let result = self.picked(is_result);
+                let is_gemini = self.dialect == Dialect::Gemini;
+                let part = self.part(result);
+                let result = if is_gemini { &mut part["functionResponse"] } else { part };
+                for key in ["tool_use_id", "tool_call_id", "call_id", "id"] {
+                    result.as_object_mut().expect("a result").remove(key);
+                }
+                if is_gemini {
+                    result["name"] = json!("other");
+                }
+            }
             "result-orphan" => self.append(self.result("lost")),
             "result-misplaced" if self.dialect == Dialect::OpenaiResponses => {
                 let result = self.picked(is_result);
