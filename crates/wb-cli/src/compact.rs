@@ -76,15 +76,15 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
     let stamp =
         Stamp { tokens_before: outcome.tokens_before, tokens_after: outcome.tokens_after, ..clock::stamp() };
     let is_rendered = ours.is_none() && (args.out.is_some() || args.in_place);
-    let set = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
+    let rendered = if is_rendered { changes(&session, &outcome, &stamp)? } else { ChangeSet::default() };
     let written = match &args.out {
         _ if args.dry_run => None,
-        Some(out) => {
-            Some(shell.timed("writing", || write_elsewhere(&session, (&set, ours), &expected, out, args))?)
-        }
-        None if is_in_place && !set.is_empty() => {
-            Some(shell.timed("writing", || write_in_place(&mut session, &set, &expected, &stamp, args))?)
-        }
+        Some(out) => Some(
+            shell.timed("writing", || write_elsewhere(&session, (&rendered, ours), &expected, out, args))?,
+        ),
+        None if is_in_place && !rendered.is_empty() => Some(
+            shell.timed("writing", || write_in_place(&mut session, &rendered, &expected, &stamp, args))?,
+        ),
         _ => None,
     };
     tell(shell, args, &session, &outcome, written)

@@ -378,7 +378,9 @@ mod tests {
         };
         let named = |ids: &[&str]| {
             let mut provenance = Provenance::default();
-            ids.iter().for_each(|id| provenance.name_call((*id).to_owned()));
+            for id in ids {
+                provenance.name_call((*id).to_owned());
+            }
             provenance
         };
         let (planned, read) = (named(&["call-1", "call-7", "call-8"]), named(&["call-1", "call-2"]));
