@@ -69,10 +69,10 @@ pub fn repair(
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
     let Some(torn_line) = view.notes.iter().find_map(torn_line) else {
-        return in_whole_characters(document, conversation, view, stamp);
+        return in_rounds(document, conversation, view, stamp);
     };
     let set = without_torn_line(document.parts()).map_err(NotExpressible::unreadable)?;
-    let mended = repaired_after(document, conversation, set, stamp, in_whole_characters)?;
+    let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
     Ok(SessionRepair { torn_line: Some(torn_line), ..mended })
 }
 
@@ -84,7 +84,7 @@ fn torn_line(note: &Note) -> Option<usize> {
     }
 }
 
-/// Repairs a session whose last line is whole.
+/// Repairs what is known of a session, and halves of characters first.
 fn in_whole_characters(
     document: &dyn Document,
     conversation: &str,
@@ -93,11 +93,11 @@ fn in_whole_characters(
 ) -> Result<SessionRepair, NotExpressible> {
     let halves = half_characters(document, view).map_err(NotExpressible::unreadable)?;
     if halves.is_empty() || !is_one_file(document)? {
-        return in_rounds(document, conversation, view, stamp);
+        return repaired_once(document, conversation, view, stamp);
     }
     let n_half_characters = halves.len();
     let set = replaced(document, halves).map_err(NotExpressible::unreadable)?;
-    let mended = repaired_after(document, conversation, set, stamp, in_rounds)?;
+    let mended = repaired_after(document, conversation, set, stamp, repaired_once)?;
     Ok(SessionRepair { n_half_characters, ..mended })
 }
 
@@ -108,7 +108,7 @@ fn in_rounds(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let mut mended = repaired_once(document, conversation, view, stamp)?;
+    let mut mended = in_whole_characters(document, conversation, view, stamp)?;
     for nth in 1..MOST_TIMES {
         if mended.changes.is_empty() || !is_one_file(document)? {
             break;
@@ -117,7 +117,7 @@ fn in_rounds(
         let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
         // Each new line has ids of its own.
         let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS), ..stamp.clone() };
-        match repaired_once(copy.as_ref(), conversation, &view, &stamp) {
+        match in_whole_characters(copy.as_ref(), conversation, &view, &stamp) {
             Ok(more) if !more.changes.is_empty() => mended = mended.followed_by(more),
             _ => break,
         }
@@ -136,11 +136,18 @@ impl SessionRepair {
         self.changes.changes.extend(more.changes.changes);
         self.relinked.extend(more.relinked);
         self.roles.extend(more.roles);
-        Self { changes: self.changes, relinked: self.relinked, roles: self.roles, ..more }
+        self.n_half_characters += more.n_half_characters;
+        Self {
+            n_half_characters: self.n_half_characters,
+            changes: self.changes,
+            relinked: self.relinked,
+            roles: self.roles,
+            ..more
+        }
     }
 }
 
-/// Repairs what is known of a session.
+/// Repairs what is known of a session without halves of characters.
 fn repaired_once(
     document: &dyn Document,
     conversation: &str,

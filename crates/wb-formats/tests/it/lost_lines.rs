@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use wb_formats::{Note, SentAs, View};
+use wb_formats::{Note, SentAs, View, half_characters};
 use wb_message::Message;
+use wb_record::MemoryParts;
 
 use crate::corrupted::written;
-use crate::support::{FIXTURES, claude::lines, open};
+use crate::support::{FIXTURES, claude::lines, of_parts, open};
 
 /// A session of pi whose compaction stands between a call and its result, as after a resume.
 const PARTED: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
@@ -106,4 +107,23 @@ fn what_is_there_of_a_line_that_was_cut_off_goes_and_nothing_else() {
     }
     let formats = ["claude-code", "codex", "copilot-cli", "gemini-cli", "goose", "kimi-cli", "native", "pi"];
     assert!(formats.iter().all(|format| mended.contains(format)), "{mended:?}");
+}
+
+#[test]
+fn half_of_a_character_that_a_repair_brings_to_light_is_replaced_with_it() {
+    let line = |id: &str, parent: Value, text: &str| {
+        let message = json!({ "role": "user", "content": text });
+        json!({ "type": "user", "uuid": id, "parentUuid": parent, "isSidechain": false, "message": message })
+    };
+    let all = [
+        line("u1", Value::Null, "half H of a pair"),
+        line("u2", "u1".into(), "well?"),
+        line("u3", "gone".into(), "go on"),
+    ];
+    let bytes = String::from_utf8(lines(&all)).unwrap().replace('H', "\\ud83d");
+    let document = of_parts(MemoryParts::of(bytes.as_bytes()));
+    let view = open(bytes.as_bytes()).unwrap();
+    assert_eq!((view.messages.len(), half_characters(document.as_ref(), &view).unwrap().len()), (1, 0));
+    let (now, is_written) = written(bytes.as_bytes()).unwrap();
+    assert!(is_written && now.messages.len() == 3, "{:?}", now.messages);
 }
