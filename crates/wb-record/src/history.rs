@@ -330,12 +330,11 @@ impl History {
             return Err(HistoryError::NotAlone { id: of, doing: "undone" });
         }
         let before = document.view(conversation)?;
-        let set = match reworded(document.parts(), &set).map_err(FormatError::from)? {
-            Some(set) => set,
-            None => {
-                let items = self.before_and_since(document, &operation, &before)?;
-                document.render(conversation, &before, &items, &figures)?
-            }
+        let set = if let Some(set) = reworded(document.parts(), &set).map_err(FormatError::from)? {
+            set
+        } else {
+            let items = self.before_and_since(document, &operation, &before)?;
+            document.render(conversation, &before, &items, &figures)?
         };
         self.run(document, what, conversation, &before, &set, &figures)?;
         Ok((of, Undone::ByAppending))
