@@ -14,19 +14,42 @@ use wb_record::{Span, sqlite::MAGIC};
 #[cfg(feature = "sqlite")]
 use crate::formats::opencode;
 use crate::formats::{
-    ai_sdk::AiSdk, anthropic_messages::AnthropicMessages, claude_code::ClaudeCode, cline::Cline,
-    codex::Codex, copilot_cli::CopilotCli, droid::Droid, gemini_cli::GeminiCli,
-    gemini_contents::GeminiContents, goose::Goose, inspect_ai::InspectAi, kimi_cli::KimiCli,
-    kimi_code::KimiCode, mini_swe_agent::MiniSweAgent, native::Native, openai_chat::OpenaiChat,
-    openai_responses::OpenaiResponses, opencode::Opencode, openhands_completions::OpenhandsCompletions,
-    openhands_events::OpenhandsEvents, pi::Pi, pydantic_ai::PydanticAi, qwen_code::QwenCode,
-    swe_agent::SweAgent, tau_bench::TauBench,
+    ai_sdk::{self, AiSdk},
+    anthropic_messages::AnthropicMessages,
+    claude_code::ClaudeCode,
+    cline::Cline,
+    codex::Codex,
+    copilot_cli::CopilotCli,
+    droid::Droid,
+    gemini_cli::GeminiCli,
+    gemini_contents::GeminiContents,
+    goose::Goose,
+    inspect_ai::InspectAi,
+    kimi_cli::KimiCli,
+    kimi_code::KimiCode,
+    mini_swe_agent::MiniSweAgent,
+    native::Native,
+    openai_chat::OpenaiChat,
+    openai_responses::OpenaiResponses,
+    opencode::Opencode,
+    openhands_completions::OpenhandsCompletions,
+    openhands_events::OpenhandsEvents,
+    pi::Pi,
+    pydantic_ai::PydanticAi,
+    qwen_code::QwenCode,
+    swe_agent::SweAgent,
+    tau_bench::TauBench,
 };
 
 /// How a zip archive begins.
 const ZIP: &[u8] = b"PK\x03\x04";
 const ZIPPED: &str = "a zip archive, such as an .eval log of Inspect, is not read as it is";
 const UNZIP: &str = "Inspect prints its log as JSON, which is read: inspect log dump FILE.eval > FILE.json";
+
+/// What the AI SDK shows on a screen.
+const FOR_SCREEN: &str =
+    "messages for the screen (UIMessage) of the AI SDK are not read, only those that a model is sent";
+const CONVERT: &str = "save what convertToModelMessages(messages) returns, which is read as ai-sdk";
 
 /// The formats that are read, the most particular first.
 pub const FORMATS: [&dyn Format; 25] = [
@@ -61,7 +84,7 @@ pub const FORMATS: [&dyn Format; 25] = [
 pub fn detect(probe: &Probe) -> Option<&'static dyn Format> {
     let sure = |format: &&dyn Format| std::cmp::Reverse(format.detect(probe));
     let best = FORMATS.into_iter().min_by_key(sure)?;
-    (best.detect(probe) > Confidence::No).then_some(best)
+    (best.detect(probe) > Confidence::No && !ai_sdk::is_for_screen(probe)).then_some(best)
 }
 
 /// Opens a session of any known format, recognized by its content.
@@ -121,6 +144,9 @@ fn known(probe: &Probe) -> Result<&'static dyn Format, FormatError> {
         return Err(FormatError::Log { line: None, what: ZIPPED.to_owned(), hint: UNZIP.to_owned() });
     }
     detect(probe).ok_or_else(|| {
+        if ai_sdk::is_for_screen(probe) {
+            return FormatError::Log { line: None, what: FOR_SCREEN.to_owned(), hint: CONVERT.to_owned() };
+        }
         let line = &visible[..memchr(b'\n', visible).unwrap_or(visible.len()).min(400)];
         FormatError::Unknown { begins: text::one_line(&String::from_utf8_lossy(line), 60) }
     })

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::by_agent::ByAgent;
 use crate::change::{Change, ChangeSet, CommitError};
+use crate::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::file::FileParts;
 use crate::format::{Document, Stamp, WriteError};
@@ -23,6 +24,7 @@ use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
 use crate::part::Access;
 use crate::part::{PartReader, Parts};
+use crate::reworded::reworded;
 use crate::settle::{Found, can_be_taken_back, found};
 use crate::span::Span;
 use crate::view::View;
@@ -300,8 +302,9 @@ impl History {
 
     /// Takes an operation back, the last one that stands if none is named.
     ///
-    /// Where nobody wrote since, the bytes are those of before. Else the old view is written after it in the way native to
-    /// the format, with what came since at its end, unless the agent has changed the beginning itself.
+    /// Where nobody wrote since, the bytes are those of before. Where a JSON document was written anew, the old records
+    /// take the place of the new ones in it. Else the old view is written after it in the way native to the format, with
+    /// what came since at its end, unless the agent has changed the beginning itself.
     pub fn undo(
         &mut self,
         document: &mut dyn Document,
@@ -327,8 +330,12 @@ impl History {
             return Err(HistoryError::NotAlone { id: of, doing: "undone" });
         }
         let before = document.view(conversation)?;
-        let items = self.before_and_since(document, &operation, &before)?;
-        let set = document.render(conversation, &before, &items, &figures)?;
+        let set = if let Some(set) = reworded(document.parts(), &set).map_err(FormatError::from)? {
+            set
+        } else {
+            let items = self.before_and_since(document, &operation, &before)?;
+            document.render(conversation, &before, &items, &figures)?
+        };
         self.run(document, what, conversation, &before, &set, &figures)?;
         Ok((of, Undone::ByAppending))
     }

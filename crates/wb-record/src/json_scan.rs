@@ -1,6 +1,7 @@
 //! JSON text read from its start to its end, without building anything.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memchr2;
 
@@ -23,6 +24,21 @@ pub struct JsonScan<'a> {
     has_controls: bool,
     /// How the lists and objects end that are passed over.
     ends: Vec<u8>,
+}
+
+/// A string, a number, a name or a sign of JSON, with what it says in any spelling.
+#[derive(Clone, Debug)]
+pub(crate) struct Token<'a> {
+    pub(crate) place: Range<usize>,
+    is_string: bool,
+    said: Cow<'a, str>,
+}
+
+impl Token<'_> {
+    /// Returns whether another says the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.is_string == other.is_string && self.said == other.said
+    }
 }
 
 impl<'a> JsonScan<'a> {
@@ -139,6 +155,21 @@ impl<'a> JsonScan<'a> {
     fn second(&mut self) -> Option<u16> {
         self.text[self.at..].starts_with("\\u").then(|| self.at += 2)?;
         self.unit()
+    }
+
+    /// Reads the next token, whatever it belongs to.
+    pub(crate) fn token(&mut self) -> Option<Token<'a>> {
+        let first = self.peek()?;
+        let start = self.at;
+        let said = match first {
+            b'"' => self.string()?,
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => {
+                self.at += 1;
+                Cow::Borrowed(&self.text[start..self.at])
+            }
+            _ => Cow::Borrowed(self.value()?),
+        };
+        Some(Token { place: start..self.at, is_string: first == b'"', said })
     }
 
     /// Reads a value of any kind; returns its text.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memchr::memchr;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -72,7 +73,7 @@ pub struct Seen {
     pub inner: Option<Box<Seen>>,
     /// The next elements of a list.
     pub others: Vec<Seen>,
-    /// What stands under `contents`, `input` or `history`.
+    /// What stands under `contents`, `input`, `history` or `simulations`.
     pub listed: Option<Box<Seen>>,
 }
 
@@ -94,11 +95,12 @@ impl Seen {
     }
 
     /// Looks at the values at the start of a text, and tells whether the first of them ends in it; what is not JSON does.
+    /// Where the first of several lines is none, it does not hide the others.
     fn all_and_first(head: &[u8]) -> (Vec<Self>, bool) {
         let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head);
         let mut values = serde_json::Deserializer::from_slice(head);
         let mut seen = Vec::new();
-        let mut is_first_whole = true;
+        let (mut is_first_whole, mut n_whole) = (true, 0);
         while seen.len() < MAX_VALUES {
             let mut probe = Self::default();
             let looked = Look(&mut probe).deserialize(&mut values);
@@ -107,11 +109,28 @@ impl Seen {
                 seen.push(probe);
             }
             if looked.is_err() {
+                let is_document = seen.iter().any(|it| it.is_list);
+                let rest = if n_whole == 0 && !is_document { behind_bad_line(head) } else { None };
+                if let Some(rest) = rest {
+                    seen.retain(|it| !it.r#type.is_empty() || !it.role.is_empty());
+                    seen.extend(Self::all(rest));
+                    is_first_whole = true;
+                }
                 break;
             }
+            n_whole += 1;
         }
         (seen, is_first_whole)
     }
+}
+
+/// Returns what stands behind the first line, if the next one is a whole object.
+fn behind_bad_line(head: &[u8]) -> Option<&[u8]> {
+    let head = head.trim_ascii_start();
+    let rest = &head[memchr(b'\n', head)? + 1..];
+    let next = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
+    let is_whole = next.starts_with(b"{\"") && serde_json::from_slice::<IgnoredAny>(next).is_ok();
+    is_whole.then_some(rest)
 }
 
 struct Look<'a>(&'a mut Seen);
@@ -144,7 +163,7 @@ impl<'de> Visitor<'de> for Look<'_> {
                 "message" | "messages" | "loglines" => {
                     map.next_value_seed(Look(self.0.inner.insert(Box::default())))?;
                 }
-                "contents" | "input" | "history" => {
+                "contents" | "input" | "history" | "simulations" => {
                     map.next_value_seed(Look(self.0.listed.insert(Box::default())))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),

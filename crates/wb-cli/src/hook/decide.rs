@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
+use serde_json::value::RawValue;
 use wb_budget::{TokenCounter, TokenHeuristic};
 use wb_dialect::Dialect;
-use wb_formats::{FormatError, SentAs, newest, open, open_path};
+use wb_formats::{Format, FormatError, Native, SentAs, newest, open, open_path};
 use wb_message::markers::is_pinned;
 use wb_message::runs;
 use wb_passes::ImagePolicy;
@@ -53,8 +54,14 @@ pub(super) fn decide(request: &Request<'static>, config: &Config) -> Decided {
 pub(super) type Opened = (Box<dyn Document>, String, View);
 
 fn read(source: &Source<'static>) -> Result<Opened, FormatError> {
+    let parts = |raw: &'static RawValue| Box::new(BorrowedPart(raw.get().as_bytes()));
     let document = match source {
-        Source::Messages(raw) | Source::Content(raw) => open(Box::new(BorrowedPart(raw.get().as_bytes())))?,
+        // Its form is known, also where nothing was said yet.
+        Source::Messages(raw) => match open(parts(raw)) {
+            Err(FormatError::Unknown { .. }) => Native.open(parts(raw))?,
+            opened => opened?,
+        },
+        Source::Content(raw) => open(parts(raw))?,
         Source::Text(text) => open(Box::new(MemoryParts::of(text.as_str())))?,
         Source::Path(path) => open_path(path, Access::Read)?,
     };

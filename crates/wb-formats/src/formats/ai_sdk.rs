@@ -46,6 +46,20 @@ impl Format for AiSdk {
     }
 }
 
+/// Tells messages of the AI SDK for the screen, whose calls and results stand in parts beside what is said.
+pub(crate) fn is_for_screen(probe: &Probe) -> bool {
+    let is_one = |message: &Seen| {
+        let is_parted = message.has("parts") && !message.has("kind");
+        match message.role.as_str() {
+            "assistant" | "system" => is_parted || message.has("toolInvocations"),
+            "user" => is_parted && message.has("id"),
+            _ => false,
+        }
+    };
+    let in_document = |first: &Seen| messages_of(first).into_iter().any(is_one);
+    probe.first().is_some_and(in_document) || probe.values.iter().any(is_one)
+}
+
 impl Layout for AiSdk {
     fn format(&self) -> &'static dyn Format {
         &Self

@@ -56,12 +56,14 @@ impl Format for Native {
     fn detect(&self, probe: &Probe) -> Confidence {
         let Some(first) = probe.first() else { return Confidence::No };
         let is_foreign = |it: &Seen| !it.role.is_empty() && !is_message(it);
-        let is_native = if is_document(first) {
-            list_of(first).elements().all(|message| !is_of_provider(message))
-                && list_of(first).inner.as_ref().is_none_or(|message| is_message(message))
+        let messages: Vec<&Seen> = if is_document(first) {
+            list_of(first).elements().collect()
         } else {
-            is_message(first) && !probe.values.iter().any(is_foreign)
+            probe.values.iter().collect()
         };
+        let is_native = messages.first().is_some_and(|message| is_message(message))
+            && messages.iter().any(|message| has_body(message))
+            && !messages.iter().any(|message| is_of_provider(message) || is_foreign(message));
         match () {
             () if first.r#type == HEADER_TYPE => Confidence::Sure,
             () if is_native => Confidence::Maybe,
@@ -90,6 +92,11 @@ fn is_message(seen: &Seen) -> bool {
     ROLES.contains(&seen.role.as_str()) && seen.r#type.is_empty() && !seen.has("message") && is_ours
 }
 
+/// Returns whether something is said; a list of users with their roles says nothing.
+fn has_body(seen: &Seen) -> bool {
+    ["content", "command", "summary"].iter().any(|key| seen.has(key))
+}
+
 /// Tells a message by keys that only providers write.
 fn is_of_provider(message: &Seen) -> bool {
     message.has("tool_calls") || message.has("tool_call_id")
@@ -113,8 +120,9 @@ impl Layout for Native {
             return Ok(vec![messages_in(held(parts))?]);
         }
         let mut list = List::of_lines(parts, |line| Some(0..line.len()))?;
-        if header(parts)?.transpose()?.is_some() {
-            list.records.remove(0);
+        if let Some((at, meta)) = header(parts)? {
+            meta?;
+            list.records.retain(|record| record.start as u64 != at);
         }
         Ok(vec![list])
     }
@@ -134,7 +142,7 @@ impl Layout for Native {
         let meta = match list.joint {
             Joint::Comma if json.starts_with(b"[") => None,
             Joint::Comma => serde_json::from_slice(json).ok(),
-            Joint::Line => header(parts).ok().flatten().and_then(Result::ok),
+            Joint::Line => header(parts).ok().flatten().and_then(|(_, meta)| meta.ok()),
         };
         let Meta { model, context_window } = meta.unwrap_or_default();
         (view.model, view.context_window) = (model, context_window);
@@ -145,13 +153,15 @@ impl Layout for Native {
     }
 }
 
-/// Reads the header, if the first line is one.
-fn header(parts: &dyn Parts) -> io::Result<Option<Result<Meta, FormatError>>> {
+/// Reads the header and where it stands, if the first line that is JSON is one.
+fn header(parts: &dyn Parts) -> io::Result<Option<(u64, Result<Meta, FormatError>)>> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
-    let Some(line) = lines.next_line()? else { return Ok(None) };
-    let header = serde_json::from_slice::<Value>(line.bytes).ok();
-    let header = header.filter(|header| header["type"] == HEADER_TYPE);
-    Ok(header.map(|header| meta_of(line.number, header)))
+    while let Some(line) = lines.next_line()? {
+        let Ok(header) = serde_json::from_slice::<Value>(line.bytes) else { continue };
+        let is_one = header["type"] == HEADER_TYPE;
+        return Ok(is_one.then(|| (line.at, meta_of(line.number, header))));
+    }
+    Ok(None)
 }
 
 fn meta_of(line: usize, header: Value) -> Result<Meta, FormatError> {

@@ -61,7 +61,10 @@ impl Format for OpenaiResponses {
 fn is_typed(item: &Seen) -> bool {
     let kind = item.r#type.as_str();
     let is_of_call = kind.ends_with("_call") || kind.ends_with("_output");
-    is_of_call || (ITEM_TYPES.contains(&kind) && !item.has("message") && !item.has("timestamp"))
+    // Chats of people have messages too, with their text under another name.
+    let is_message = kind == "message" && !item.has("content");
+    is_of_call
+        || (ITEM_TYPES.contains(&kind) && !is_message && !item.has("message") && !item.has("timestamp"))
 }
 
 /// A request.

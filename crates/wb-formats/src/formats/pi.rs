@@ -45,7 +45,9 @@ impl Format for Pi {
     }
 
     fn detect(&self, probe: &Probe) -> Confidence {
-        let is_header = |first: &Seen| first.r#type == "session";
+        // Other logs have sessions too, with neither.
+        let is_header =
+            |first: &Seen| first.r#type == "session" && (first.has("version") || first.has("cwd"));
         if probe.first().is_some_and(is_header) { Confidence::Sure } else { Confidence::No }
     }
 

@@ -83,16 +83,19 @@ impl Layout for QwenCode {
     }
 
     fn lists(&self, parts: &dyn Parts) -> Result<Vec<List>, FormatError> {
-        let mut records = Vec::new();
+        let (mut records, mut bad) = (Vec::new(), Vec::new());
         for line in way(parts)?.lines {
             let bytes = parts.bytes(&line)?;
             let start = usize::try_from(line.at).unwrap_or(usize::MAX);
             let found = match compressed(&bytes) {
                 Some(contents) => {
-                    records.clear();
+                    records.clone_from(&bad);
                     contents
                 }
-                None if Fields::of(&bytes).is_none() => iter::once(0..bytes.len()).collect(),
+                None if Fields::of(&bytes).is_none() => {
+                    bad.push(start..start + bytes.len());
+                    iter::once(0..bytes.len()).collect()
+                }
                 None => find(&bytes, &["message"]).into_iter().collect(),
             };
             records.extend(found.into_iter().map(|it| start + it.start..start + it.end));

@@ -29,10 +29,14 @@ impl Format for TauBench {
 
     fn detect(&self, probe: &Probe) -> Confidence {
         let is_run = |run: &Seen| run.has("traj") && run.has("task_id");
+        // Another list of simulations has no conversations.
+        let is_simulation = |run: &Seen| run.has("messages") || run.has("task_id");
+        let is_second = |first: &Seen| {
+            let runs = first.listed.as_deref().filter(|_| first.has("simulations"));
+            runs.is_some_and(|runs| runs.elements().next().is_some_and(is_simulation))
+        };
         match probe.values.as_slice() {
-            [first] if first.has("simulations") && (first.has("tasks") || first.has("info")) => {
-                Confidence::Sure
-            }
+            [first] if is_second(first) && (first.has("tasks") || first.has("info")) => Confidence::Sure,
             [first] if first.is_list && first.elements().next().is_some_and(is_run) => Confidence::Sure,
             _ => Confidence::No,
         }

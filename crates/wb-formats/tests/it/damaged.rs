@@ -31,7 +31,6 @@ fn a_file_that_is_cut_anywhere_is_opened_or_refused() {
 
 #[test]
 fn lines_before_a_cut_are_always_read() {
-    let is_log = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "jsonl");
     for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for end in first..bytes.len() {
@@ -44,12 +43,43 @@ fn lines_before_a_cut_are_always_read() {
 }
 
 #[test]
+fn a_first_line_that_cannot_be_read_is_named_and_hides_no_other() {
+    for (name, bytes) in FIXTURES.iter().filter(|(name, bytes)| is_log(name) && open(bytes).is_ok()) {
+        let whole = open(bytes).unwrap();
+        let (first, behind) = bytes.split_at(bytes.iter().position(|byte| *byte == b'\n').unwrap());
+        let garbage = [b"garbage \xFF\0\n", *bytes].concat();
+        let cut_off = [&first[..first.len() / 2], behind].concat();
+        let next = behind[1..].split(|byte| *byte == b'\n').next().unwrap();
+        for (broken, n_gone) in [(garbage, 0), (cut_off, 1)] {
+            let opened = open(&broken);
+            if name.starts_with("pi/") {
+                // Its header tells how all others are read.
+                assert_eq!(opened.unwrap_err().line(), Some(1), "{name}");
+                continue;
+            }
+            if n_gone > 0 && !is_document(next) {
+                continue;
+            }
+            let opened = opened.unwrap();
+            let is_named = |note: &Note| matches!(note, Note::UnreadableRecords { line: 1, .. });
+            assert_eq!(opened.format, whole.format, "{name}");
+            assert!(opened.notes.iter().any(is_named), "{name}: {:?}", opened.notes);
+            assert!(opened.messages.len() + n_gone >= whole.messages.len(), "{name}");
+        }
+    }
+}
+
+#[test]
 fn one_document_that_is_cut_anywhere_is_refused() {
     for (name, bytes) in FIXTURES.iter().filter(|(_, bytes)| is_document(bytes)) {
         for end in 1..bytes.trim_ascii_end().len() {
             assert!(open(&bytes[..end]).is_err(), "{name} cut at {end}");
         }
     }
+}
+
+fn is_log(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "jsonl")
 }
 
 fn is_document(bytes: &[u8]) -> bool {

@@ -53,6 +53,52 @@ fn a_zipped_log_of_inspect_is_refused_with_the_command_that_unpacks_it() {
 }
 
 #[test]
+fn what_only_looks_like_a_session_is_not_known() {
+    for bytes in [
+        "[]",
+        r#"{"messages":[]}"#,
+        r#"{"messages":[{"role":"user"},{"role":"assistant"}]}"#,
+        r#"[{"id":1,"role":"user","name":"A"},{"id":2,"role":"admin","name":"B"}]"#,
+        r#"[{"id":1,"role":"user","content":"a profile"},{"id":2,"role":"admin","content":"B"}]"#,
+        "{\"role\":\"user\",\"email\":\"a@b\"}\n{\"role\":\"user\",\"email\":\"c@d\"}\n",
+        r#"[{"type":"message","user":"U1","text":"hi","ts":"1"},{"type":"message","user":"U2","text":"yo","ts":"2"}]"#,
+        "{\"type\":\"session\",\"id\":\"web\"}\n{\"type\":\"message\",\"id\":\"1\",\"message\":\"Hello\"}\n",
+        r#"{"simulations":[{"id":1,"t":3}],"tasks":[]}"#,
+        concat!(
+            r#"{"type":"system","subtype":"init","session_id":"s","tools":["Bash"]}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"x"}]},"session_id":"s"}"#,
+        ),
+    ] {
+        assert!(refused(bytes.as_bytes()).starts_with("not a transcript of a known format"), "{bytes}");
+    }
+}
+
+#[test]
+fn messages_for_the_screen_are_refused_with_the_call_that_gives_those_of_a_model() {
+    let user = r#"{"id":"u","role":"user","parts":[{"type":"text","text":"weather?"}]}"#;
+    let system = r#"{"id":"s","role":"system","parts":[{"type":"text","text":"Be short."}]}"#;
+    let call = r#"{"type":"tool-weather","toolCallId":"c","state":"output-available","input":{},"output":7}"#;
+    let answer = format!(r#"{{"id":"a","role":"assistant","parts":[{{"type":"step-start"}},{call}]}}"#);
+    let plain = r#"{"id":"u","role":"user","content":"weather?"}"#;
+    let called = r#"{"state":"result","toolCallId":"c","toolName":"weather","args":{},"result":7}"#;
+    let old = format!(r#"{{"id":"a","role":"assistant","content":"7","toolInvocations":[{called}]}}"#);
+    for list in [
+        format!("[{user}]"),
+        format!("[{user},{answer}]"),
+        format!("[{system},{user},{answer}]"),
+        format!("[{plain},{old}]"),
+        format!(r#"{{"id":"chat","messages":[{user},{answer}],"trigger":"submit-message"}}"#),
+        format!("{user}\n{answer}\n"),
+    ] {
+        let error = open(list.as_bytes()).unwrap_err();
+        let is_told =
+            error.to_string().contains("UIMessage") && error.hint().contains("convertToModelMessages");
+        assert!(is_told && detect(list.as_bytes()).is_none(), "{list}: {error}");
+    }
+}
+
+#[test]
 fn the_format_is_told_by_the_content() {
     for (name, bytes) in FIXTURES {
         let format = detect(bytes).unwrap().name();

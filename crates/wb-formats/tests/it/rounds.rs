@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use wb_message::Message;
-use wb_record::{ChangeSet, Document, History, MemoryParts, Stamp, What, items};
+use wb_record::{Bytes, Change, ChangeSet, Document, History, MemoryParts, Stamp, What, items};
 
 use crate::laws::{fold_all_but, said};
 use crate::support::of_parts;
@@ -11,8 +11,9 @@ use crate::support::of_parts;
 /// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
 type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
-/// The formats whose sessions grow by lines, each with its header.
-const AGENTS: [(&str, &str, Lines); 8] = [
+/// Formats with the beginning of a session: a header, where it grows by lines, or a document that is written anew each
+/// time.
+const AGENTS: [(&str, &str, Lines); 11] = [
     ("native", r#"{"type":"window-budget","version":1}"#, native),
     ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
     ("kimi-cli", r#"{"role":"_checkpoint","id":0}"#, kimi),
@@ -32,6 +33,13 @@ const AGENTS: [(&str, &str, Lines); 8] = [
         "copilot-cli",
         r#"{"type":"session.start","data":{"sessionId":"s"},"id":"s","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}"#,
         copilot,
+    ),
+    ("openai-chat", r#"{"model":"gpt-x","messages":[]}"#, native),
+    ("cline", r#"{"version":1,"sessionId":"s","messages":[]}"#, cline),
+    (
+        "opencode",
+        r#"{"info":{"id":"ses_1","directory":"/src","time":{"created":1}},"messages":[]}"#,
+        opencode,
     ),
 ];
 
@@ -107,6 +115,55 @@ fn copilot(n: usize, before: &Value) -> [Value; 2] {
     ]
 }
 
+fn cline(n: usize, _: &Value) -> [Value; 2] {
+    let message = |role, id: String, text: String| json!({ "id": id, "role": role, "ts": 1, "content": [{ "type": "text", "text": text }] });
+    [
+        message("user", format!("u{n}"), format!("task {n}")),
+        message("assistant", format!("a{n}"), format!("done {n}")),
+    ]
+}
+
+fn opencode(n: usize, _: &Value) -> [Value; 2] {
+    let [user, answer] = ["u", "a"].map(|who| format!("msg_{n}{who}"));
+    // The agent tells the time of all it writes, ours included.
+    let time = 4_000_000_000_000_u64 + 10 * n as u64;
+    let text = |of: &str, text: String| json!([{ "id": format!("prt_{of}"), "sessionID": "ses_1", "messageID": of, "type": "text", "text": text }]);
+    let model = json!({ "providerID": "p", "modelID": "m" });
+    let asked = json!({ "id": user, "sessionID": "ses_1", "role": "user", "time": { "created": time },
+        "agent": "build", "model": model });
+    let answered = json!({ "id": answer, "sessionID": "ses_1", "role": "assistant", "parentID": user,
+        "time": { "created": time + 5, "completed": time + 6 }, "modelID": "m", "providerID": "p",
+        "path": { "cwd": "/src", "root": "/src" }, "finish": "stop" });
+    [
+        json!({ "info": asked, "parts": text(&user, format!("task {n}")) }),
+        json!({ "info": answered, "parts": text(&answer, format!("done {n}")) }),
+    ]
+}
+
+/// Returns a document as another program writes it: with blanks, and in ASCII alone.
+fn anew(document: &Value) -> String {
+    let text = serde_json::to_string_pretty(document).unwrap();
+    let unit = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("\\u{unit:04x}"),
+    };
+    text.encode_utf16().map(unit).collect()
+}
+
+/// Returns a session with a prompt and an answer more.
+fn longer(text: &str, n: usize, lines: Lines) -> String {
+    if let Ok(mut document) = serde_json::from_str::<Value>(text)
+        && let Some(messages) = document["messages"].as_array_mut()
+    {
+        messages.extend(lines(n, &Value::Null));
+        return anew(&document);
+    }
+    let is_link = |line: &Value| line["type"] != "summary" && line["type"] != "system";
+    let before = text.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(is_link);
+    let [prompt, answer] = lines(n, &before.unwrap_or_default());
+    format!("{text}{prompt}\n{answer}\n")
+}
+
 /// A session with the list of what was done to it.
 struct World {
     document: Box<dyn Document>,
@@ -125,16 +182,12 @@ impl World {
         self.document.view("").unwrap().messages
     }
 
-    /// Lets the agent append a prompt and an answer; returns them.
+    /// Lets the agent write a prompt and an answer; returns them.
     fn goes_on(&mut self, n: usize, lines: Lines) -> Vec<Message> {
         let text = String::from_utf8(self.document.parts().whole("").unwrap()).unwrap();
-        let is_link = |line: &Value| line["type"] != "summary" && line["type"] != "system";
-        let before =
-            text.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(is_link);
-        let [prompt, answer] = lines(n, &before.unwrap_or_default());
-        let new = format!("{prompt}\n{answer}\n");
-        let end = self.document.parts().len("").unwrap().unwrap();
-        self.document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+        let new = Bytes(longer(&text, n, lines).into_bytes());
+        let change = Change::Splice { at: 0, old: Bytes(text.into_bytes()), new };
+        self.document.parts_mut().commit(&ChangeSet { changes: vec![(String::new(), change)] }).unwrap();
         self.document.refresh().unwrap();
         let messages = self.messages();
         messages[messages.len() - 2..].to_vec()
@@ -153,8 +206,8 @@ impl World {
 fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
     let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
     let history = History::open(Box::new(MemoryParts::default())).unwrap();
-    let [prompt, answer] = lines(0, &Value::Null);
-    let document = of_parts(MemoryParts::of(format!("{head}\n{prompt}\n{answer}\n")));
+    let head = if head.ends_with("[]}") { head.to_owned() } else { format!("{head}\n") };
+    let document = of_parts(MemoryParts::of(longer(&head, 0, lines)));
     assert_eq!(document.format().name(), name);
     let mut world = World { document, history, now_ms: 0 };
     let mut all = world.messages();

@@ -172,7 +172,10 @@ fn is_export(first: &Seen) -> bool {
 fn is_row(probe: &Seen) -> bool {
     let message = probe.inner.as_deref();
     let has_message = message.is_some_and(|message| message.has("content") && !message.has("parts"));
+    // What is printed for programs has no links and names its session in other letters.
+    let is_printed = probe.has("session_id") && !probe.has("sessionId");
     match probe.r#type.as_str() {
+        _ if is_printed => false,
         "user" | "assistant" => has_message,
         "" => has_message && probe.has("parentUuid"),
         "summary" => probe.has("leafUuid"),

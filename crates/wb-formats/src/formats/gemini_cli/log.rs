@@ -43,10 +43,14 @@ impl Log {
     fn read_object(&mut self, parts: &dyn Parts) -> Result<bool, FormatError> {
         let mut head = Vec::new();
         parts.read("", 0..4096, &mut head)?;
-        let start = without_mark(&head).trim_ascii();
-        let is_line = memchr::memchr(b'\n', start)
-            .is_some_and(|at| serde_json::from_slice::<IgnoredAny>(start[..at].trim_ascii()).is_ok());
-        if is_line {
+        // One of the first lines that is none does not hide the others.
+        let mut lines = without_mark(&head).trim_ascii().split_inclusive(|byte| *byte == b'\n').take(2);
+        let is_line = |line: &[u8]| {
+            line.starts_with(b"{")
+                && line.ends_with(b"\n")
+                && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+        };
+        if lines.any(is_line) {
             return Ok(false);
         }
         let text = parts.whole("")?;

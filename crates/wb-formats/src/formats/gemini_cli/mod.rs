@@ -11,7 +11,7 @@ use wb_message::ToolVocabulary;
 use wb_record::splice::Joint;
 use wb_record::{
     Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Numbers, Parts,
-    Probe, Provenance, Segment, Segments, View, Wanted, forget_stale_usage,
+    Probe, Provenance, Seen, Segment, Segments, View, Wanted, forget_stale_usage,
 };
 use wb_session::iso_ms;
 
@@ -53,7 +53,8 @@ impl Format for GeminiCli {
         let is_header = probe
             .first()
             .is_some_and(|first| ["sessionId", "projectHash", "startTime"].iter().all(|key| first.has(key)));
-        if is_header { Confidence::Sure } else { Confidence::No }
+        let is_answer = |it: &Seen| it.r#type == "gemini" && it.has("id") && it.has("timestamp");
+        if is_header || probe.values.iter().any(is_answer) { Confidence::Sure } else { Confidence::No }
     }
 
     fn open(&self, parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
