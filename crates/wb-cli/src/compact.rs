@@ -67,9 +67,9 @@ pub(crate) fn compact(shell: &Shell, args: &Compact) -> Result<()> {
         None => shell.timed("compacting", || Outcome::of(&mut session)),
         Some(model) => shell.timed("asking", || model.shown(shell, || Outcome::by(&mut session, model))),
     };
-    let sent = SentAs::of(&session.opened);
-    let after = Validity::of(&outcome.messages, &sent);
-    let expected = after.clone().by_order(&session.opened, &outcome.messages, &sent);
+    let own = SentAs::of(&session.opened);
+    let after = Validity::of(&outcome.messages, &own);
+    let expected = after.clone().by_order(&session.opened, &outcome.messages, &own);
     let ours = why_not.map(|_| outcome.messages.clone());
     outcome.take_back(&mut session);
     refuse_invalid(&session, &after)?;

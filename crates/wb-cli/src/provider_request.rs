@@ -18,12 +18,17 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
         |kinds: &[&str]| parts().any(|part| kinds.contains(&part["type"].as_str().unwrap_or_default()));
     let is_ours = messages.iter().any(|each| OUR_ROLES.contains(&each["role"].as_str().unwrap_or_default()))
         || parts().any(|part| part.get("kind").is_some());
-    let is_chat = messages.iter().any(|each| {
-        each.get("tool_calls").is_some()
-            || ["system", "developer", "tool"].iter().any(|role| each["role"] == *role)
-    }) || is_part(&["image_url"]);
-    let is_anthropic = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
-        || is_part(&["tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"]);
+    let has_calls = messages.iter().any(|each| each.get("tool_calls").is_some()) || is_part(&["image_url"]);
+    let has_roles =
+        messages.iter().any(|each| ["system", "developer", "tool"].iter().any(|role| each["role"] == *role));
+    let has_schema =
+        body["tools"].as_array().is_some_and(|it| it.iter().any(|tool| tool.get("input_schema").is_some()));
+    // What chat never has tells more than a role that is only refused.
+    let is_sure = ["system", "anthropic_version"].iter().any(|key| body.get(key).is_some())
+        || has_schema
+        || is_part(&["tool_use", "tool_result"]);
+    let is_chat = has_calls || has_roles && !is_sure;
+    let is_anthropic = is_sure || is_part(&["thinking", "redacted_thinking", "image", "document"]);
     let asks = ["model", "max_tokens", "tools", "stream"].iter().any(|key| body.get(key).is_some());
     match () {
         () if is_ours => Vec::new(),
@@ -51,6 +56,14 @@ mod tests {
             (r#"{"messages":[{"role":"user","content":[{"type":"tool_result"}]}]}"#, &[Anthropic]),
             (r#"{"messages":[{"role":"system","content":"x"}]}"#, &[OpenaiChat]),
             (r#"{"messages":[{"role":"assistant","tool_calls":[]}]}"#, &[OpenaiChat]),
+            (r#"{"system":"x","messages":[{"role":"assistant","tool_calls":[]}]}"#, &[OpenaiChat]),
+            (r#"{"messages":[{"role":"tool","content":[{"type":"thinking"}]}]}"#, &[OpenaiChat]),
+            (r#"{"system":"x","messages":[{"role":"system","content":"y"}]}"#, &[Anthropic]),
+            (
+                r#"{"messages":[{"role":"tool","content":"y"},{"content":[{"type":"tool_use"}]}]}"#,
+                &[Anthropic],
+            ),
+            (r#"{"tools":[{"input_schema":{}}],"messages":[{"role":"system","content":"y"}]}"#, &[Anthropic]),
             (r#"{"model":"m","messages":[{"role":"user","content":"y"}]}"#, &[Anthropic, OpenaiChat]),
             (r#"{"messages":[{"role":"user","content":"y"}]}"#, &[]),
             (r#"{"model":"m","messages":[{"role":"toolResult","content":"y"}]}"#, &[]),

@@ -162,3 +162,58 @@ fn what_would_drive_a_terminal_is_spelled_out() {
     let answer = run(&[], &session(&[Message::user("Look."), Message::assistant_blocks(vec![call])]));
     assert!(!answer.stdout.contains(['\u{1b}', '\u{202e}']), "{}", answer.stdout);
 }
+
+/// Bodies of requests in which one message breaks a rule, and what it says.
+fn refused_bodies() -> [(Value, &'static str); 6] {
+    let call = json!({"type": "tool_use", "id": "c1", "name": "ls", "input": {}});
+    let user = json!({"role": "user", "content": "Look."});
+    let answer = json!({"role": "assistant", "content": [call]});
+    let anthropic =
+        |messages: &[&Value]| json!({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages});
+    let result =
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.rs"}]});
+    let of_tool = json!({"role": "tool", "tool_call_id": "c1", "content": "what it said"});
+    let system = json!({"role": "system", "content": "what it said"});
+    let gemini = |role: &str, parts: Value| {
+        let said = |role: &str, parts: Value| json!({"role": role, "parts": parts});
+        let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
+        let result = |name: &str, text: &str| json!([{"functionResponse": {"name": name, "response": {"output": text}}}]);
+        json!({"contents": [
+            said("user", json!([{"text": "Look."}])), said("model", json!([call("ls"), call("cat")])),
+            said("user", result("ls", "a.rs")), said("user", result("cat", "what it said")), said(role, parts),
+            said("user", json!([{"text": "Well?"}])),
+        ]})
+    };
+    let mut without_parts = gemini("model", json!([]));
+    without_parts["contents"][4].as_object_mut().unwrap().remove("parts");
+    [
+        (anthropic(&[&user, &answer, &of_tool]), "what it said"),
+        (anthropic(&[&system, &user, &answer, &result]), "what it said"),
+        (anthropic(&[&user, &answer, &result, &system]), "what it said"),
+        (gemini("model", json!([{"text": "Seen."}])), "what it said"),
+        (gemini("assistant", json!([{"text": "I see."}])), "I see."),
+        (without_parts, "what it said"),
+    ]
+}
+
+#[test]
+fn what_is_found_in_a_body_is_mended_with_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("request.json");
+    let file = path.to_str().unwrap();
+    let code = |words: &[&str]| wb(&[words, &[file]].concat()).code;
+    for (body, said) in refused_bodies() {
+        let before = body.to_string();
+        std::fs::write(&path, &before).unwrap();
+        assert_eq!(code(&["validate"]), 3, "{body}");
+        assert!([0, 3].contains(&code(&["doctor"])), "it is read: {body}");
+        assert_eq!(code(&["repair", "--in-place", "--even-if-open"]), 0, "{body}");
+        let after = std::fs::read_to_string(&path).unwrap();
+        assert!(after.contains(said) && !after.contains("interrupted"), "{after}");
+        assert_eq!(code(&["validate"]), 0, "{after}");
+        let again = wb(&["repair", "--in-place", "--even-if-open", file]);
+        assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+        assert_eq!(code(&["undo", "--even-if-open"]), 0);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    }
+}

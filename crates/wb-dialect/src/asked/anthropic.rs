@@ -5,6 +5,11 @@ use serde_json::Value;
 use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
 pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
+    if is_of_tool(value) {
+        let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
+        let parts = vec![Part { at: at.to_owned(), kind, value }];
+        return AskedMessage { role: Role::User, parts, value };
+    }
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,
@@ -16,6 +21,13 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         _ => elements(value, at, "content").into_iter().map(part).collect(),
     };
     AskedMessage { role, parts, value }
+}
+
+/// Returns whether a message is the result of a tool as chat has it, which is refused here.
+pub(crate) fn is_of_tool(message: &Value) -> bool {
+    let is_result = |block: &Value| block["type"] == "tool_result";
+    let has_result = || message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result));
+    message["role"] == "tool" && !has_result()
 }
 
 fn part((at, value): (String, &Value)) -> Part<'_> {

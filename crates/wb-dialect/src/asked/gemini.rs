@@ -6,7 +6,7 @@ use super::{AskedMessage, Kind, NOTHING, Part, Role, elements, text};
 
 pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
     let role = match text(value, "role") {
-        "model" => Role::Model,
+        "model" | "assistant" => Role::Model,
         _ => Role::User,
     };
     AskedMessage { role, parts: elements(value, at, "parts").into_iter().map(part).collect(), value }

@@ -12,6 +12,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
+pub(crate) use anthropic::is_of_tool;
 pub(crate) use pairs::{Pairs, Spot};
 pub(crate) use pictures::Picture;
 

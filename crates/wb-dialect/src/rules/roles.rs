@@ -1,10 +1,10 @@
-//! Messages that do not say who speaks.
+//! Messages that do not say who speaks, or name somebody who does not.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wb_message::inferred_role::{Side, role_of};
 
 use super::Finding;
-use crate::asked::{Asked, AskedMessage, Kind, Role};
+use crate::asked::{Asked, AskedMessage, Kind, Role, is_of_tool};
 use crate::dialect::Dialect;
 
 /// Finds messages without a role. With Gemini they are the user's; an item of the Responses API has a role only if it is a
@@ -47,5 +47,39 @@ pub(super) fn give(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     // It stands first, as others write it.
     said.insert("role".to_owned(), role.into());
     said.extend(rest);
+    true
+}
+
+/// Finds messages of somebody whom the provider does not know.
+pub(super) fn unknown(asked: &Asked<'_>) -> Vec<Finding> {
+    let known = if asked.dialect == Dialect::Gemini {
+        &["user", "model", "function"][..]
+    } else {
+        &["user", "assistant"]
+    };
+    let role = |at: usize| asked.messages[at].value.get("role").and_then(Value::as_str);
+    let unknown = |at: usize| role(at).filter(|role| !known.contains(role)).map(|role| (at, role));
+    let found = (0..asked.messages.len()).filter_map(unknown);
+    found.map(|(at, role)| Finding::new(asked.at(at), format!("the role `{role}` is not known"))).collect()
+}
+
+/// Makes a message the model's or the user's; of what a tool said, a result.
+pub(super) fn rename(body: &mut Value, dialect: Dialect, at: &str) -> bool {
+    let Some(said) = body.pointer_mut(at) else { return false };
+    let role = said["role"].as_str().unwrap_or_default().to_lowercase();
+    let is_model = ["assistant", "model", "ai", "bot"].contains(&role.as_str());
+    let is_result = dialect == Dialect::Anthropic && is_of_tool(said);
+    said["role"] = match dialect {
+        _ if !is_model => json!("user"),
+        Dialect::Gemini => json!("model"),
+        _ => json!("assistant"),
+    };
+    if is_result {
+        let (id, content) = (said["tool_call_id"].take(), said["content"].take());
+        *said = json!({
+            "role": "user",
+            "content": [{ "type": "tool_result", "tool_use_id": id.as_str().unwrap_or_default(), "content": content }],
+        });
+    }
     true
 }

@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 26] = [
+pub const RULES: [Rule; 27] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -20,6 +20,18 @@ pub const RULES: [Rule; 26] = [
         ],
         check: roles::lost,
         mend: roles::give,
+    },
+    Rule {
+        id: "role-unknown",
+        says: "a message is of the user or of the model; a result is the user's, and the system text stands beside the \
+               messages",
+        fix: "give the message the role that stands for its own, and make a result of what a tool says",
+        sources: &[
+            (Anthropic, "https://platform.claude.com/docs/en/api/messages"),
+            (Gemini, "https://ai.google.dev/api/caching#Content"),
+        ],
+        check: roles::unknown,
+        mend: roles::rename,
     },
     Rule {
         id: "result-nameless",

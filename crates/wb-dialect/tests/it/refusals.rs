@@ -119,6 +119,7 @@ impl Spoiled {
                 let at = if self.dialect == Dialect::OpenaiResponses { 0 } else { call.0 };
                 self.messages()[at].as_object_mut().expect("a message").remove("role");
             }
+            "role-unknown" => self.messages()[0]["role"] = json!("system"),
             "result-nameless" => {
                 let result = self.picked(is_result);
                 let is_gemini = self.dialect == Dialect::Gemini;

@@ -35,10 +35,12 @@ impl Format for GeminiContents {
     fn detect(&self, probe: &Probe) -> Confidence {
         let [first] = probe.values.as_slice() else { return Confidence::No };
         let list = if first.is_list { Some(first) } else { first.listed.as_deref() };
-        // Other lists of parts say what kind each message is.
+        let is_body = !first.is_list && first.has("contents");
+        // Other lists of parts say what kind each message is, or have other roles. A body can be one that is refused.
         let is_content = |it: &Seen| {
             let is_role = matches!(it.role.as_str(), "user" | "model" | "function" | "");
-            is_role && it.has("parts") && !it.has("kind")
+            let is_good = is_role && it.has("parts");
+            (is_good || is_body && (it.has("parts") || it.has("role"))) && !it.has("kind")
         };
         let mut contents = list.filter(|it| it.is_list).into_iter().flat_map(Seen::elements).peekable();
         if contents.peek().is_some() && contents.all(is_content) { Confidence::Sure } else { Confidence::No }
@@ -118,7 +120,7 @@ impl Shape for ContentShape {
         let mut content: Value = serde_json::from_str(record)?;
         let role = take_text(&mut content, "role");
         let said = parts(content.get_mut("parts").map(Value::take).unwrap_or_default());
-        if role.as_deref() == Some("model") {
+        if matches!(role.as_deref(), Some("model" | "assistant")) {
             let blocks = said.into_iter().flat_map(|part| match part {
                 Part::Said(blocks) => blocks,
                 Part::Result { content, .. } => content,

@@ -139,7 +139,7 @@ fn joined<'a>(lists: impl Iterator<Item = Vec<Slot<'a>>>) -> Vec<Vec<Slot<'a>>> 
 }
 
 /// Returns every call with its id.
-fn calls(messages: &[Message]) -> impl Iterator<Item = (&str, CallAt)> {
+pub(super) fn calls(messages: &[Message]) -> impl Iterator<Item = (&str, CallAt)> {
     messages.iter().zip(0..).flat_map(|(said, message)| {
         said.blocks().iter().zip(0..).filter_map(move |(block, nth)| match block {
             Block::ToolCall { id, .. } => Some((id.as_str(), CallAt { message, block: nth })),
@@ -148,12 +148,12 @@ fn calls(messages: &[Message]) -> impl Iterator<Item = (&str, CallAt)> {
     })
 }
 
-fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
+pub(super) fn ids(messages: &[Message]) -> impl Iterator<Item = &str> {
     messages.iter().flat_map(|message| message.calls().map(|(id, ..)| id).chain(message.answered_ids()))
 }
 
 /// Returns the records in which a call stands.
-fn records_of(view: &View, call: CallAt) -> Vec<&Span> {
+pub(super) fn records_of(view: &View, call: CallAt) -> Vec<&Span> {
     let places = view.provenance.of(call.message as usize).iter();
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }
@@ -198,7 +198,8 @@ fn places(document: &dyn Document, record: &Span, id: &str) -> io::Result<Vec<Ra
 }
 
 /// Keys under which a tool and its user say what they like.
-const FREE: [&str; 7] = ["input", "args", "arguments", "parameters", "output", "result", "response"];
+pub(super) const FREE: [&str; 7] =
+    ["input", "args", "arguments", "parameters", "output", "result", "response"];
 
 /// Finds the places of an id in a record: texts under a key that ends with `id` or `ids`.
 fn find_ids(value: &[u8], id: &str, from: usize, places: &mut Vec<Range<usize>>) {

@@ -7,6 +7,7 @@ mod missing_parents;
 mod nothing_lost;
 mod torn_line;
 mod unpaired_calls;
+mod missing_call_ids;
 
 use std::borrow::Cow;
 
@@ -19,10 +20,11 @@ use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
 pub use self::half_characters::half_characters;
 use self::half_characters::replaced;
+use self::missing_call_ids::with_call_ids;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
 use self::torn_line::without_torn_line;
-use self::unpaired_calls::pairs_made_whole;
+use self::unpaired_calls::{pairs_made_whole, with_own_results};
 use crate::dialects::SentAs;
 
 /// The name of the part of a session of one file.
@@ -54,8 +56,9 @@ pub struct SessionRepair {
 /// linked to the line before it, so that what stands there is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
 /// out of their lists. Of calls that have one id the later
-/// ones get another, with their results. Then calls without a result are answered, by the result that stands before them
-/// where there is one, but for those that the agent answers itself and those of which another call of their message still
+/// ones get another, with their results, and a call without an id gets that of the result next to it. Then calls without a
+/// result are answered, by the result next to them that answers no call, or by the one that stands before them, where there
+/// is one, but for those that the agent answers itself and those of which another call of their message still
 /// has the id; results without a call and second results go, and a model that speaks first gets a
 /// message of the user in front. What a format cannot hold of ids and of the user's message stays, with the reason; of the
 /// others it is an error.
@@ -311,6 +314,12 @@ fn repaired(
             return repaired_after(document, conversation, texts, stamp, in_whole_lines);
         }
     }
+    if is_refused(&violations, "result-nameless") && document.abilities().call_ids.is_there() {
+        let ids = with_call_ids(document, view).map_err(NotExpressible::unreadable)?;
+        if !ids.is_empty() {
+            return repaired_after(document, conversation, ids, stamp, in_whole_lines);
+        }
+    }
     let plain = patched(document, conversation, view, &sent, stamp);
     // What goes between two answers of the model makes one of them, in which no id may stand twice.
     let is_doubled = |found: &[Violation]| is_refused(found, "call-repeated");
@@ -334,8 +343,24 @@ fn is_refused(violations: &[Violation], rule: &str) -> bool {
     violations.iter().any(|violation| violation.rule == rule)
 }
 
-/// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
+/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format cannot hold that.
 fn patched(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    sent: &SentAs<'_>,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let marked = pairs_made_whole(&view.messages, sent).unwrap_or_default();
+    let pairs = with_own_results(marked.clone(), &view.messages);
+    let by = |pairs: &Patch| patched_by(pairs, document, conversation, view, sent, stamp);
+    let is_same = pairs == marked;
+    by(&pairs).or_else(|why| if is_same { Err(why) } else { by(&marked) })
+}
+
+/// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
+fn patched_by(
+    pairs: &Patch,
     document: &dyn Document,
     conversation: &str,
     view: &View,
@@ -360,14 +385,13 @@ fn patched(
         };
         Ok(SessionRepair { changes, messages, ..SessionRepair::default() })
     };
-    let pairs = pairs_made_whole(&view.messages, sent).unwrap_or_default();
     let first = after(pairs.clone(), &view.messages);
     if !is_refused(&sent.violations(&first), "user-first") {
-        return rendered(pairs);
+        return rendered(pairs.clone());
     }
     // A log that holds nothing of ours but a digest holds it as one.
     let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
-    let with_user = |text: &str| rendered(with_user_first(&pairs, &view.messages, text));
+    let with_user = |text: &str| rendered(with_user_first(pairs, &view.messages, text));
     with_user(DROPPED_MARK).or_else(|why| {
         let held = with_user(&digest);
         held.or_else(|_| Ok(SessionRepair { not_held: Some(why), ..rendered(pairs.clone())? }))

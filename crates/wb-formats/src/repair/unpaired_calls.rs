@@ -1,6 +1,6 @@
 //! Calls without a result and results without a call: what answers the ones and takes the others out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
@@ -9,22 +9,22 @@ use crate::dialects::SentAs;
 
 /// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
 pub(super) fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
-    let patch = Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))?;
-    Some(with_early_results(patch, messages))
+    Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
 }
 
 /// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
 /// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
 fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
     let pairing = Pairing::of(messages);
-    let early = early_results(messages, &pairing);
+    let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
+    let has_own = |call: CallAt, id: &str| early.contains_key(id) || near.iter().any(|(of, _)| *of == call);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
     let is_answered = |at: u32| sent.answers(at as usize, messages);
     let mut without = messages.to_vec();
     for call in pairing.dangling() {
         let is_left = key(*call)
-            .is_some_and(|key| !known.insert(key) || is_answered(call.message) && !early.contains_key(key.1));
+            .is_some_and(|key| !known.insert(key) || is_answered(call.message) && !has_own(*call, key.1));
         if let (true, Message::Assistant { content, .. }) = (is_left, &mut without[call.message as usize]) {
             content[call.block as usize] = Block::text("");
         }
@@ -41,15 +41,45 @@ fn early_results<'a>(messages: &'a [Message], pairing: &Pairing) -> HashMap<&'a 
     results.collect()
 }
 
-/// Answers calls by the result that stands before them, where there is one.
-fn with_early_results(mut patch: Patch, messages: &[Message]) -> Patch {
-    let early = early_results(messages, &Pairing::of(messages));
+/// Returns the calls without a result, each with the result without a call that stands behind its answer and before the next
+/// one, where as many of both are left there: in their order.
+pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(CallAt, usize)> {
+    let is_model = |at: usize| matches!(messages.get(at), Some(Message::Assistant { .. }));
+    let mut near = Vec::new();
+    let mut calls = pairing.dangling().iter().copied().peekable();
+    while let Some(first) = calls.peek().map(|call| call.message as usize) {
+        let end = (first..messages.len()).find(|at| !is_model(*at)).unwrap_or(messages.len());
+        let next = (end..messages.len()).find(|at| is_model(*at)).unwrap_or(messages.len());
+        let open: Vec<CallAt> =
+            std::iter::from_fn(|| calls.next_if(|call| (call.message as usize) < end)).collect();
+        let is_result = |at: &usize| matches!(messages[*at], Message::ToolResult { .. });
+        let orphans = pairing.orphans().iter().map(|at| *at as usize);
+        let results: Vec<usize> = orphans.filter(|at| (end..next).contains(at) && is_result(at)).collect();
+        if open.len() == results.len() {
+            near.extend(open.into_iter().zip(results));
+        }
+    }
+    near
+}
+
+/// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
+pub(super) fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
+    let pairing = Pairing::of(messages);
+    let early = early_results(messages, &pairing);
+    let mut near: HashMap<&str, VecDeque<&Message>> = HashMap::new();
+    for (call, result) in near_results(messages, &pairing) {
+        let id = call.find(messages).map_or("", |(id, ..)| id);
+        near.entry(id).or_default().push_back(&messages[result]);
+    }
     for edit in &mut patch.edits {
         let Edit::Fold { with, .. } = edit else { continue };
         for answer in with {
             let Message::ToolResult { tool_call_id, tool_name, .. } = &*answer else { continue };
-            let Some(mut result) = early.get(tool_call_id.as_str()).map(|it| (*it).clone()) else { continue };
-            if let Message::ToolResult { tool_name: name, .. } = &mut result {
+            let own = near.get_mut(tool_call_id.as_str()).and_then(VecDeque::pop_front);
+            let own = own.or_else(|| early.get(tool_call_id.as_str()).copied());
+            let Some(mut result) = own.cloned() else { continue };
+            if let Message::ToolResult { tool_call_id: id, tool_name: name, .. } = &mut result {
+                id.clone_from(tool_call_id);
                 name.clone_from(tool_name);
             }
             *answer = result;

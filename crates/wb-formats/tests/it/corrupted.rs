@@ -34,7 +34,8 @@ const PI: &[u8] = br#"{"type":"session","version":3,"id":"s","timestamp":"2026-0
 "#;
 
 /// The rules about calls, results and who speaks first.
-const PAIRS: [&str; 6] = [
+const PAIRS: [&str; 7] = [
+    "result-nameless",
     "result-misplaced",
     "call-unanswered",
     "result-repeated",
@@ -177,9 +178,12 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
     if way == Way::RoleLost && view.messages != whole.messages && !names_line(&view) && !is_known {
         return Err(format!("no line is named: {:?}", view.notes));
     }
-    let n_before = n_of_pairs(&violations(whole));
-    let found = violations(&view);
-    let is_found = n_of_pairs(&found) > n_before;
+    let (before, found) = (violations(whole), violations(&view));
+    let n_before = n_of_pairs(&before);
+    // A result that had no call can be the one next to a call that lost its own.
+    let is_of_rule = |it: &Violation| it.rule == "result-nameless";
+    let is_found =
+        n_of_pairs(&found) > n_before || found.iter().any(is_of_rule) && !before.iter().any(is_of_rule);
     match () {
         () if is_found => fates.found += 1,
         () if is_repeated(&view.messages) && !refuses_repeated(&view) => fates.taken += 1,

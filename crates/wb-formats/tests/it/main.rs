@@ -8,6 +8,7 @@ mod errors;
 mod composed;
 mod refused;
 mod message_lists;
+mod nameless;
 mod native;
 mod opencode;
 #[cfg(feature = "sqlite")]

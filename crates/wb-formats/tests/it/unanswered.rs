@@ -11,10 +11,10 @@ use crate::support::{claude::lines, open};
 
 /// The calls of one answer, and which of them have a result.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    answered: &'static [bool],
+pub(crate) struct Case {
+    pub(crate) answered: &'static [bool],
     /// Whether nothing follows; else the user goes on.
-    is_end: bool,
+    pub(crate) is_end: bool,
 }
 
 const ANSWERED: [&[bool]; 6] =
@@ -300,7 +300,7 @@ fn object(value: &Value) -> Vec<u8> {
 }
 
 /// Returns a session of a format.
-fn composed(format: &str, case: Case) -> Vec<u8> {
+pub(crate) fn composed(format: &str, case: Case) -> Vec<u8> {
     let plain = |text: &str| Value::from(text);
     let parts = |text: &str| json!([{ "type": "text", "text": text }]);
     match format {

@@ -1,0 +1,92 @@
+//! Results that name no call next to calls without a result, in each format: what the tool said is kept.
+
+use wb_formats::{FORMATS, SentAs};
+use wb_message::markers::INTERRUPTED;
+use wb_message::{Message, Pairing};
+
+use crate::corrupted::written;
+use crate::support::open;
+use crate::unanswered::{Case, composed};
+
+/// Two calls of one answer with their results, and what the user says then.
+const BOTH: Case = Case { answered: &[true, true], is_end: false };
+
+/// The formats in which a result stands in its call, those of agents that leave out what has no pair, and one that is read
+/// only.
+const OTHERS: [&str; 8] =
+    ["pi", "codex", "opencode", "gemini-cli", "copilot-cli", "openhands-events", "kimi-code", "droid"];
+
+/// The formats that write calls as Anthropic or chat do, in which a call can be given an id.
+const WITH_BLOCKS: [&str; 9] = [
+    "cline",
+    "anthropic-messages",
+    "openai-chat",
+    "mini-swe-agent",
+    "openhands-llm-completions",
+    "kimi-cli",
+    "swe-agent",
+    "tau-bench",
+    "inspect-ai",
+];
+
+/// Replaces the first or the last place of an id.
+fn replaced(bytes: &[u8], id: &str, is_first: bool, new: &str) -> Vec<u8> {
+    let (text, old) = (str::from_utf8(bytes).unwrap(), format!("\"{id}\""));
+    let at = if is_first { text.find(&old) } else { text.rfind(&old) }.unwrap();
+    [&text[..at], new, &text[at + old.len()..]].concat().into_bytes()
+}
+
+/// Returns what is wrong with the repair of a session.
+fn wrong(format: &str, bytes: &[u8]) -> Option<String> {
+    let before = match open(bytes) {
+        Ok(view) if view.format == format => view,
+        other => return Some(format!("read as {:?}", other.map(|view| view.format))),
+    };
+    let is_known = Pairing::of(&before.messages).orphans().is_empty();
+    match written(bytes) {
+        _ if is_known => Some("names its call".to_owned()),
+        Err(why) => Some(why),
+        Ok((now, _)) => {
+            let said = format!("{:?}", now.messages);
+            let n_kept = said.matches("a.rs").count();
+            let left = SentAs::of(&now).violations(&now.messages);
+            let n_results = now.messages.iter().filter(|it| matches!(it, Message::ToolResult { .. })).count();
+            let is_kept = (n_kept, n_results) == (2, 2) && !said.contains(INTERRUPTED);
+            (!is_kept || !left.is_empty()).then(|| {
+                format!(
+                    "{n_kept} of {n_results} kept, left: {left:?} {:#?} {:#?}",
+                    before.messages, now.messages
+                )
+            })
+        }
+    }
+}
+
+#[test]
+fn a_result_that_names_no_call_answers_the_one_next_to_it() {
+    let formats = FORMATS.iter().map(|format| format.name()).filter(|name| !OTHERS.contains(name));
+    let cases = formats.flat_map(|name| ["\"\"", "\"lost\""].map(|id| (name, id)));
+    let wrong = cases.filter_map(|(format, id)| {
+        let bytes = replaced(&composed(format, BOTH), "call_1", false, id);
+        Some(format!("{format} {id}: {}", wrong(format, &bytes)?))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_call_without_an_id_gets_that_of_the_result_next_to_it() {
+    for format in WITH_BLOCKS {
+        let bytes = replaced(&composed(format, BOTH), "call_1", true, "null");
+        assert_eq!(wrong(format, &bytes), None, "{format}");
+        let id = written(&bytes)
+            .unwrap()
+            .0
+            .messages
+            .iter()
+            .flat_map(Message::calls)
+            .next()
+            .map(|it| it.0.to_owned());
+        assert_eq!(id.as_deref(), Some("call_1"), "{format}");
+    }
+}
