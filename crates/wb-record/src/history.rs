@@ -333,7 +333,7 @@ impl History {
         let set = if let Some(set) = reworded(document.parts(), &set).map_err(FormatError::from)? {
             set
         } else {
-            let items = self.before_and_since(document, &operation, &before)?;
+            let items = self.before_and_since(document, of, &before)?;
             document.render(conversation, &before, &items, &figures)?
         };
         self.run(document, what, conversation, &before, &set, &figures)?;
@@ -406,10 +406,10 @@ impl History {
     fn before_and_since(
         &self,
         document: &dyn Document,
-        operation: &Operation,
+        id: u64,
         view: &View,
     ) -> Result<Vec<Item<'static>>, HistoryError> {
-        let id = operation.id;
+        let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
         let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
         if !operation.before.iter().all(is_there) {
             return Err(HistoryError::Lost { id });

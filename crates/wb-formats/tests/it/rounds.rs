@@ -2,10 +2,13 @@
 //! what the agent said since stays.
 
 use serde_json::{Value, json};
-use wb_message::Message;
-use wb_record::{Bytes, Change, ChangeSet, Document, History, MemoryParts, Stamp, What, items};
+use wb_message::markers::DIGEST_HEADER;
+use wb_message::{Edit, Message, Patch};
+use wb_record::{
+    Bytes, Change, ChangeSet, Document, History, HistoryError, MemoryParts, Numbers, Stamp, What, items,
+};
 
-use crate::laws::{fold_all_but, said};
+use crate::laws::said;
 use crate::support::of_parts;
 
 /// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
@@ -172,6 +175,14 @@ struct World {
 }
 
 impl World {
+    fn new(name: &str, head: &str, lines: Lines) -> Self {
+        let history = History::open(Box::new(MemoryParts::default())).unwrap();
+        let head = if head.ends_with("[]}") { head.to_owned() } else { format!("{head}\n") };
+        let document = of_parts(MemoryParts::of(longer(&head, 0, lines)));
+        assert_eq!(document.format().name(), name);
+        Self { document, history, now_ms: 0 }
+    }
+
     fn stamp(&mut self) -> Stamp {
         self.now_ms += 1_000;
         let seed = self.now_ms.unsigned_abs();
@@ -195,7 +206,9 @@ impl World {
 
     fn compact(&mut self) {
         let (view, stamp) = (self.document.view("").unwrap(), self.stamp());
-        let patch = fold_all_but(1, &view);
+        let digest = Message::user(format!("{DIGEST_HEADER}\n# Goal\nStep {} — 😀.", self.now_ms));
+        let fold = Edit::Fold { range: 0..view.messages.len() - 1, with: vec![digest] };
+        let patch = Patch::new(vec![fold]);
         let set = self.document.render("", &view, &items(&patch, view.messages.len()), &stamp).unwrap();
         self.history.change(What::Compact, self.document.as_mut(), "", &view, &set, &stamp).unwrap();
     }
@@ -205,11 +218,7 @@ impl World {
 /// compaction or after an undo, or is closed.
 fn check(name: &str, head: &str, lines: Lines, n_rounds: usize, goes_on_before_undo: Option<usize>) {
     let case = format!("{name}, {n_rounds} rounds, goes on before undo {goes_on_before_undo:?}");
-    let history = History::open(Box::new(MemoryParts::default())).unwrap();
-    let head = if head.ends_with("[]}") { head.to_owned() } else { format!("{head}\n") };
-    let document = of_parts(MemoryParts::of(longer(&head, 0, lines)));
-    assert_eq!(document.format().name(), name);
-    let mut world = World { document, history, now_ms: 0 };
+    let mut world = World::new(name, head, lines);
     let mut all = world.messages();
     assert_eq!(all.len(), 2, "{case}");
     // For each compaction what was seen before it, and how much had been said.
@@ -240,5 +249,52 @@ fn every_compaction_is_taken_back_though_the_agent_went_on_after_it() {
             check(name, head, lines, n_rounds, None);
             (0..n_rounds).for_each(|nth| check(name, head, lines, n_rounds, Some(nth)));
         }
+    }
+}
+
+/// Does all of it in any order, and takes back what is left at the end.
+fn wander(name: &str, head: &str, lines: Lines, seed: u64) -> usize {
+    let (mut world, mut numbers) = (World::new(name, head, lines), Numbers::new(seed));
+    let (mut all, mut n, mut done) = (world.messages(), 0, Vec::new());
+    for _ in 0..12 {
+        let stamp = world.stamp();
+        let (history, document) = (&mut world.history, world.document.as_mut());
+        match numbers.next_number() % 5 {
+            0 | 1 => {
+                n += 1;
+                all.extend(world.goes_on(n, lines));
+                done.push("goes on");
+            }
+            2 => {
+                world.compact();
+                done.push("compact");
+            }
+            3 => {
+                let undone = history.undo(document, None, &stamp);
+                done.push("undo");
+                let is_right = matches!(undone, Ok(_) | Err(HistoryError::NothingToUndo));
+                assert!(is_right, "{name} {seed}: {done:?}: {undone:?}");
+            }
+            _ => done.push(if history.redo(document, None, &stamp).is_ok() { "redo" } else { "no redo" }),
+        }
+    }
+    let mut n_undone = 0;
+    loop {
+        let stamp = world.stamp();
+        match world.history.undo(world.document.as_mut(), None, &stamp) {
+            Ok(_) => n_undone += 1,
+            Err(HistoryError::NothingToUndo) => break,
+            Err(error) => panic!("{name} {seed}: {done:?}, {n_undone} more: {error:?}"),
+        }
+    }
+    assert_eq!(said(&world.messages()), said(&all), "{name} {seed}: {done:?}");
+    n_undone
+}
+
+#[test]
+fn whatever_was_done_in_which_order_all_that_was_said_comes_back() {
+    for (name, head, lines) in AGENTS {
+        let n_undone: usize = (0..60).map(|seed| wander(name, head, lines, seed)).sum();
+        assert!(n_undone > 60, "{name}: only {n_undone}");
     }
 }
