@@ -82,6 +82,11 @@ impl<'a> Asked<'a> {
         self.pairs.get_or_init(|| Pairs::of(self))
     }
 
+    /// Returns whether the provider may keep the calls that results of it answer.
+    pub(crate) fn goes_on(&self) -> bool {
+        ["previous_response_id", "conversation"].iter().any(|key| self.body.get(key).is_some())
+    }
+
     /// Visits all parts with the places at which they stand.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Spot, &Part<'a>)> {
         self.messages.iter().enumerate().flat_map(|(message, said)| {

@@ -142,7 +142,7 @@ impl Pairs {
                     None => open.push(*call),
                 }
             }
-            if open.len() == near.len() {
+            if open.len() == near.len() && !asked.goes_on() {
                 self.nameless.extend(open.into_iter().zip(near));
             } else {
                 self.unanswered.extend(open);

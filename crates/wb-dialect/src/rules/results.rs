@@ -20,8 +20,7 @@ pub(super) fn nameless(asked: &Asked<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn orphans(asked: &Asked<'_>) -> Vec<Finding> {
-    // What it answers may be kept by the provider.
-    if ["previous_response_id", "conversation"].iter().any(|key| asked.body.get(key).is_some()) {
+    if asked.goes_on() {
         return Vec::new();
     }
     asked.pairs().orphans.iter().map(|spot| found(asked, *spot, "answers no call")).collect()

@@ -146,3 +146,15 @@ fn fields_of_gemini_in_snake_case_get_ids_too() {
     assert_eq!(body["contents"][2]["parts"][0]["function_response"]["id"], "a");
     assert_eq!(validate(&body, Dialect::Gemini), []);
 }
+
+#[test]
+fn an_output_may_answer_a_call_that_the_provider_keeps() {
+    let call = json!({ "type": "function_call", "call_id": "b", "name": "ls", "arguments": "{}" });
+    let output = json!({ "type": "function_call_output", "call_id": "a", "output": "one" });
+    let mut body = json!({ "previous_response_id": "r", "input": [call, output] });
+    repair(&mut body, Dialect::OpenaiResponses);
+    let ids: Vec<&Value> =
+        body["input"].as_array().expect("a list").iter().map(|it| &it["call_id"]).collect();
+    assert_eq!(ids.iter().filter(|id| **id == "a").count(), 1, "{body}");
+    assert_eq!(validate(&body, Dialect::OpenaiResponses), []);
+}

@@ -62,7 +62,7 @@ impl Layout for SweAgent {
     }
 
     fn shape(&self) -> &dyn Shape {
-        &ChatShape::PLAIN
+        &ChatShape { lists_ids: true, ..ChatShape::PLAIN }
     }
 
     fn vocabulary(&self) -> ToolVocabulary {

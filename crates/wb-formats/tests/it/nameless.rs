@@ -1,11 +1,13 @@
 //! Results that name no call next to calls without a result, in each format: what the tool said is kept.
 
-use wb_formats::{FORMATS, SentAs};
+use serde_json::{Value, json};
+use wb_formats::{FORMATS, SentAs, repair};
 use wb_message::markers::INTERRUPTED;
 use wb_message::{Message, Pairing};
+use wb_record::{MemoryParts, Stamp};
 
 use crate::corrupted::written;
-use crate::support::open;
+use crate::support::{of_parts, open};
 use crate::unanswered::{Case, composed};
 
 /// Two calls of one answer with their results, and what the user says then.
@@ -89,4 +91,17 @@ fn a_call_without_an_id_gets_that_of_the_result_next_to_it() {
             .map(|it| it.0.to_owned());
         assert_eq!(id.as_deref(), Some("call_1"), "{format}");
     }
+}
+
+#[test]
+fn a_result_of_swe_agent_lists_the_ids_of_its_calls() {
+    let bytes = replaced(&composed("swe-agent", BOTH), "call_1", false, "\"\"");
+    let mut document = of_parts(MemoryParts::of(bytes));
+    let view = document.view("").unwrap();
+    let mended = repair(document.as_ref(), "", &view, &Stamp::default()).unwrap();
+    document.commit(&mended.changes).unwrap();
+    let after: Value = serde_json::from_slice(&document.parts().whole("").unwrap()).unwrap();
+    let results = after["history"].as_array().unwrap().iter().filter(|it| it["role"] == "tool");
+    let ids: Vec<&Value> = results.map(|it| &it["tool_call_ids"]).collect();
+    assert_eq!(ids, [&json!(["call_1"]), &json!(["call_2"])]);
 }

@@ -4,6 +4,7 @@ mod read;
 mod write;
 
 use serde::Deserialize;
+use serde_json::json;
 use wb_budget::Usage;
 use wb_message::Message;
 use wb_record::Stamp;
@@ -29,11 +30,13 @@ pub(super) struct ChatShape {
     pub(super) more: fn(&[u8], &mut Record),
     /// Reads a record of a role that is no speaker's.
     pub(super) other: fn(&Other<'_>, &mut Record),
+    /// Whether a result lists the ids of the calls that it answers.
+    pub(super) lists_ids: bool,
 }
 
 impl ChatShape {
     /// Nothing beside the messages themselves.
-    pub(super) const PLAIN: Self = Self { more: |_, _| {}, other: |_, _| {} };
+    pub(super) const PLAIN: Self = Self { more: |_, _| {}, other: |_, _| {}, lists_ids: false };
 }
 
 impl Shape for ChatShape {
@@ -44,7 +47,11 @@ impl Shape for ChatShape {
     }
 
     fn write(&self, message: &Message, _: &Stamp) -> Result<Vec<u8>, String> {
-        write::write(message).map(|value| value.to_string().into_bytes())
+        let mut value = write::write(message)?;
+        if let (true, Message::ToolResult { tool_call_id, .. }) = (self.lists_ids, message) {
+            value = json!({ "role": "tool", "content": value["content"].take(), "tool_call_ids": [tool_call_id] });
+        }
+        Ok(value.to_string().into_bytes())
     }
 
     fn rewrite(&self, record: &[u8], messages: &[Message], fates: &[Fate<'_>]) -> Result<Vec<u8>, String> {
