@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use wb_dialect::Dialect;
 use wb_formats::FormatError;
-use wb_record::{Access, Document, Format, MemoryParts, Probe, Seen};
+use wb_record::{Access, BorrowedPart, Document, Format, MemoryParts, Probe};
 
 use crate::file_error::not_read;
 use crate::provider_request::dialects_of_request;
@@ -16,8 +16,6 @@ use crate::user_error::UserError;
 
 /// The bytes by which a log of lines is told.
 const HEAD_BYTES: usize = 1 << 16;
-/// The bytes by which a format is told.
-const PROBE_BYTES: usize = 1 << 20;
 
 /// A session, or the body of a request.
 #[derive(Debug)]
@@ -35,7 +33,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
+    /// Reads a body; gives back what is none.
+    pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
         if is_session(&bytes) {
             return Err(bytes);
         }
@@ -52,12 +51,13 @@ impl Request {
 }
 
 /// The formats whose files are the bodies of requests.
-const REQUESTS: [&str; 4] = ["anthropic-messages", "openai-chat", "openai-responses", "gemini-contents"];
+pub(crate) const REQUESTS: [&str; 4] =
+    ["anthropic-messages", "openai-chat", "openai-responses", "gemini-contents"];
 
 /// Tells a session from a request that looks alike.
 fn is_session(bytes: &[u8]) -> bool {
-    let values = Seen::all(&bytes[..bytes.len().min(PROBE_BYTES)]);
-    let format = wb_formats::detect(&Probe { values, ..Probe::default() }).map(Format::name);
+    let probe = Probe::of(&BorrowedPart(bytes)).unwrap_or_default();
+    let format = wb_formats::detect(&probe).map(Format::name);
     format.is_some_and(|name| name != "native" && !REQUESTS.contains(&name))
 }
 

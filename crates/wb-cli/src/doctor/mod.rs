@@ -2,6 +2,7 @@
 
 mod line_starts;
 mod last_failure;
+mod request;
 mod ways;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use wb_summarize::{Finding, FindingKind};
 
 use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};
+use self::request::refused_as_it_stands;
 use self::ways::Ways;
 use crate::agent_folders::newest_session;
 use crate::args::{Doctor, Policy};
@@ -114,6 +116,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     let notes = &session.opened.notes;
     let mut found: Vec<Complaint> = notes.iter().filter_map(|note| of_lost(note, &ways)).collect();
     found.extend(refused(session, &ways));
+    found.extend(refused_as_it_stands(session, &ways));
     found.extend(of_halves(session, &ways));
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));

@@ -99,6 +99,11 @@ impl Ways {
         is_mended.then(|| self.commands.repair())
     }
 
+    /// Returns the command that mends a request.
+    pub(super) fn mend_request(&self) -> String {
+        self.commands.repair()
+    }
+
     /// Returns the command that replaces halves of characters.
     pub(super) fn mend_halves(&self) -> Option<String> {
         (self.mended.done.n_half_characters > 0).then(|| self.commands.repair())

@@ -358,3 +358,27 @@ fn a_session_of_an_old_layout_is_to_be_opened_in_its_agent_first() {
         assert!(said.iter().all(is_told) && said.len() == 1 + words.len() / 2, "{said:?}");
     }
 }
+
+#[test]
+fn what_is_refused_of_a_request_as_it_stands_is_told_with_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body.json");
+    // A picture so large that the rest stands behind the first megabyte.
+    let picture = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "A".repeat(1_500_000) } });
+    let call = json!({ "type": "tool_use", "id": "c1", "name": "ls", "input": {} });
+    let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "a.rs" });
+    let said = |role: &str, part: &Value| json!({ "role": role, "content": [part] });
+    let messages = [said("user", &picture), said("assistant", &call), said("user", &result)];
+    fs::write(
+        &file,
+        json!({ "model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages }).to_string(),
+    )
+    .unwrap();
+    assert_eq!(complaints(&file, &[]), Vec::<Value>::new());
+    let system = json!({ "role": "system", "content": "Be brief." });
+    let messages = [&messages[1..], &[system]].concat();
+    fs::write(&file, json!({ "max_tokens": 9, "messages": messages }).to_string()).unwrap();
+    let told = complaints(&file, &[]);
+    let of_role = told.iter().find(|it| it["what"].as_str().unwrap().contains("as it stands")).unwrap();
+    assert!(of_role["mend"].as_str().unwrap().starts_with("wb repair "), "{told:?}");
+}

@@ -11,7 +11,9 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         "tool" => Role::Tool,
         _ => Role::Other,
     };
-    let mut parts: Vec<Part<'a>> = elements(value, at, "tool_calls").into_iter().map(call).collect();
+    // What is no object can be given no id.
+    let calls = elements(value, at, "tool_calls").into_iter().filter(|(_, call)| call.is_object());
+    let mut parts: Vec<Part<'a>> = calls.map(call).collect();
     if role == Role::Tool {
         let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
         parts.push(Part { at: at.to_owned(), kind, value });

@@ -15,10 +15,11 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
 fn part((at, value): (String, &Value)) -> Part<'_> {
     // The names of fields in Protocol Buffers are taken too.
     let field = |camel, snake| value.get(camel).or_else(|| value.get(snake));
-    let kind = if let Some(call) = field("functionCall", "function_call") {
+    let object = |camel, snake| field(camel, snake).filter(|it| it.is_object());
+    let kind = if let Some(call) = object("functionCall", "function_call") {
         let arguments = call.get("args").unwrap_or(NOTHING);
         Kind::Call { id: text(call, "id"), name: text(call, "name"), arguments }
-    } else if let Some(result) = field("functionResponse", "function_response") {
+    } else if let Some(result) = object("functionResponse", "function_response") {
         Kind::Result { id: text(result, "id"), name: text(result, "name") }
     } else if value.get("thought") == Some(&Value::Bool(true)) {
         Kind::Thinking { is_signed: value.get("thoughtSignature").is_some() }

@@ -158,3 +158,22 @@ fn an_output_may_answer_a_call_that_the_provider_keeps() {
     assert_eq!(ids.iter().filter(|id| **id == "a").count(), 1, "{body}");
     assert_eq!(validate(&body, Dialect::OpenaiResponses), []);
 }
+
+#[test]
+fn what_is_no_object_is_no_call_and_keeps_no_other_from_its_result() {
+    let call = json!({ "id": 900, "type": "function", "function": { "name": "ls", "arguments": "{}" } });
+    let mut body = json!({ "messages": [
+        { "role": "user", "content": "Look." },
+        { "role": "assistant", "content": "", "tool_calls": [call] },
+        { "role": "tool", "tool_call_id": "c1", "content": "a.rs" },
+        { "role": "assistant", "content": "I look on.", "tool_calls": ["ls"] },
+        { "role": "user", "content": "Well?" },
+    ] });
+    assert!(!repair(&mut body, Dialect::OpenaiChat).is_empty());
+    assert_eq!(
+        (&body["messages"][1]["tool_calls"][0]["id"], &body["messages"][2]["content"]),
+        (&json!("c1"), &json!("a.rs"))
+    );
+    let once = body.clone();
+    assert_eq!((repair(&mut body, Dialect::OpenaiChat), &body), (Vec::new(), &once));
+}

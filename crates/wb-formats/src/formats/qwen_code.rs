@@ -20,7 +20,7 @@ use wb_session::iso_ms;
 use super::fields::Fields;
 use super::gemini_contents::{ContentShape, number_calls};
 use super::list_document::open;
-use super::log::span_of;
+use super::log::{is_json, span_of};
 use super::message_list::{Layout, List, Shape, Snapshot};
 
 /// The tools of Qwen Code.
@@ -92,6 +92,7 @@ impl Layout for QwenCode {
                     records.clone_from(&bad);
                     contents
                 }
+                None if Fields::of(&bytes).is_none() && is_json(&bytes) => continue,
                 None if Fields::of(&bytes).is_none() => {
                     bad.push(start..start + bytes.len());
                     iter::once(0..bytes.len()).collect()

@@ -127,3 +127,13 @@ fn half_of_a_character_that_a_repair_brings_to_light_is_replaced_with_it() {
     let (now, is_written) = written(bytes.as_bytes()).unwrap();
     assert!(is_written && now.messages.len() == 3, "{:?}", now.messages);
 }
+
+#[test]
+fn a_line_of_qwen_code_that_is_no_object_says_nothing() {
+    let line = |id: &str, parent: Value, role: &str| {
+        let message = json!({ "role": role, "parts": [{ "text": "look" }] });
+        json!({ "uuid": id, "parentUuid": parent, "sessionId": "s", "type": role, "message": message })
+    };
+    let all = [line("u1", Value::Null, "user"), json!("assistant"), line("a1", "u1".into(), "model")];
+    assert_eq!(open(&lines(&all)).unwrap().messages.len(), 2);
+}
