@@ -52,8 +52,8 @@ struct Repaired {
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_line: Option<usize>,
     /// How many halves of characters are replaced.
-    #[serde(skip_serializing_if = "is_none")]
-    n_half_characters: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    n_lone_surrogates: usize,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
@@ -81,7 +81,7 @@ struct Repaired {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_none(n: &usize) -> bool {
+fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
@@ -103,7 +103,7 @@ struct Planned {
     format: String,
     set: ChangeSet,
     torn_line: Option<usize>,
-    n_half_characters: usize,
+    n_lone_surrogates: usize,
     relinked: Vec<usize>,
     roles: Vec<Role>,
     mended: Vec<Violation>,
@@ -160,7 +160,7 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     }
     let is_written = out.is_some() || operation.is_some();
     let Planned {
-        format, torn_line, n_half_characters, relinked, roles, mended, left, not_held, hint, ..
+        format, torn_line, n_lone_surrogates, relinked, roles, mended, left, not_held, hint, ..
     } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
@@ -168,7 +168,7 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         file,
         format,
         torn_line,
-        n_half_characters,
+        n_lone_surrogates,
         relinked,
         roles,
         mended,
@@ -218,7 +218,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         format: view.format.to_owned(),
         set: done.changes,
         torn_line: done.torn_line,
-        n_half_characters: done.n_half_characters,
+        n_lone_surrogates: done.n_lone_surrogates,
         relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
         mended: before.new_since(&after).into_iter().cloned().collect(),
@@ -266,7 +266,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         format: REQUEST.into(),
         set,
         torn_line: None,
-        n_half_characters: 0,
+        n_lone_surrogates: 0,
         relinked: Vec::new(),
         roles: Vec::new(),
         mended,
@@ -357,9 +357,9 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         writeln!(page, "line {line}")?;
     }
-    if repaired.n_half_characters > 0 {
+    if repaired.n_lone_surrogates > 0 {
         let verb = if repaired.written { "replaced" } else { "would be replaced" };
-        let halves = count(repaired.n_half_characters, "half of a character", "halves of characters");
+        let halves = count(repaired.n_lone_surrogates, "half of a character", "halves of characters");
         page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
     }
     if !repaired.relinked.is_empty() {

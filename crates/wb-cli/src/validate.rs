@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use serde::Serialize;
 use wb_dialect::{Dialect, Violation, validate as violations_of};
-use wb_formats::{SentAs, half_characters, newest};
+use wb_formats::{SentAs, lone_surrogates, newest};
 
 use crate::args::Validate;
 use crate::escape::escaped;
@@ -60,7 +60,7 @@ fn validated(args: &Validate) -> Result<Validated, UserError> {
         Input::Session(document) => {
             let read = newest(document.as_ref()).and_then(|name| document.view(&name));
             let view = read.map_err(|error| not_read(path, &error))?;
-            let halves = half_characters(document.as_ref(), &view).unwrap_or_default();
+            let halves = lone_surrogates(document.as_ref(), &view).unwrap_or_default();
             // The text of the session goes before its request comes.
             drop(document);
             let sent = SentAs::of(&view);

@@ -93,7 +93,7 @@ pub use formats::pydantic_ai::PydanticAi;
 pub use formats::qwen_code::QwenCode;
 pub use formats::swe_agent::SweAgent;
 pub use formats::tau_bench::TauBench;
-pub use repair::{SessionRepair, half_characters, repair};
+pub use repair::{SessionRepair, lone_surrogates, repair};
 pub use system_and_tools::SystemAndTools;
 pub use table::formats_table;
 pub use wb_record::{Document, Format, FormatError, Note, Segment, UsageAt, View};

@@ -24,7 +24,7 @@ use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
 use crate::part::Access;
 use crate::part::{PartReader, Parts};
-use crate::reworded::reworded;
+use crate::reformatted::reformatted;
 use crate::settle::{Found, can_be_taken_back, found};
 use crate::span::Span;
 use crate::view::View;
@@ -330,7 +330,7 @@ impl History {
             return Err(HistoryError::NotAlone { id: of, doing: "undone" });
         }
         let before = document.view(conversation)?;
-        let set = if let Some(set) = reworded(document.parts(), &set).map_err(FormatError::from)? {
+        let set = if let Some(set) = reformatted(document.parts(), &set).map_err(FormatError::from)? {
             set
         } else {
             let items = self.before_and_since(document, of, &before)?;

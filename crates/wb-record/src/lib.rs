@@ -33,7 +33,7 @@ mod part;
 mod changed_part;
 pub mod splice;
 pub mod settle;
-mod reworded;
+mod reformatted;
 #[cfg(any(unix, windows))]
 mod disk;
 #[cfg(any(unix, windows))]

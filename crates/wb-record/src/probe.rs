@@ -105,7 +105,9 @@ impl Seen {
             let mut probe = Self::default();
             let looked = Look(&mut probe).deserialize(&mut values);
             if looked.is_ok() || !probe.keys.is_empty() || probe.is_list {
-                is_first_whole &= !seen.is_empty() || !looked.as_ref().is_err_and(serde_json::Error::is_eof);
+                let is_cut_off = looked.as_ref().is_err_and(serde_json::Error::is_eof);
+                // Of a list no more than its first elements is looked at.
+                is_first_whole &= !seen.is_empty() || !is_cut_off || probe.others.len() == MAX_VALUES;
                 seen.push(probe);
             }
             if looked.is_err() {

@@ -2,7 +2,7 @@
 
 mod line_starts;
 mod last_failure;
-mod request;
+mod request_body;
 mod ways;
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use wb_summarize::{Finding, FindingKind};
 
 use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};
-use self::request::refused_as_it_stands;
+use self::request_body::refused_as_it_stands;
 use self::ways::Ways;
 use crate::agent_folders::newest_session;
 use crate::args::{Doctor, Policy};

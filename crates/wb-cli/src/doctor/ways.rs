@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use wb_formats::{SentAs, SessionRepair, half_characters, repair};
+use wb_formats::{SentAs, SessionRepair, lone_surrogates, repair};
 use wb_message::Patch;
 use wb_record::{ChangeSet, NotExpressible, Note, Span, items};
 
@@ -62,7 +62,7 @@ impl Ways {
     pub(super) fn of(session: &mut Session, is_looped: bool) -> Self {
         let sent = SentAs::of(&session.opened);
         let now = Validity::of(&session.opened.messages, &sent);
-        let halves = half_characters(session.document.as_ref(), &session.opened).unwrap_or_default();
+        let halves = lone_surrogates(session.document.as_ref(), &session.opened).unwrap_or_default();
         let is_damaged = !halves.is_empty() || session.opened.notes.iter().any(is_of_a_damage);
         let is_sound = now.is_valid() && !is_damaged;
         let mended = if is_sound { Mended::default() } else { mended(session, &sent) };
@@ -106,7 +106,7 @@ impl Ways {
 
     /// Returns the command that replaces halves of characters.
     pub(super) fn mend_halves(&self) -> Option<String> {
-        (self.mended.done.n_half_characters > 0).then(|| self.commands.repair())
+        (self.mended.done.n_lone_surrogates > 0).then(|| self.commands.repair())
     }
 
     /// Returns the command that brings the context into its window.

@@ -191,6 +191,17 @@ fn the_command_that_is_named_takes_the_file_of_a_link_and_what_comes_through_a_p
     assert_eq!(run(&["doctor"], &out).code, 0);
 }
 
+/// Checks that a repair says so and leaves nothing to complain of, and that it is taken back.
+fn is_mended(file: &Path, told: &str, expected: &str) {
+    let before = fs::read_to_string(file).unwrap();
+    let mended = run(&["repair", "--in-place", "--even-if-open"], file);
+    assert!(mended.stdout.contains(told), "{}{}", mended.stdout, mended.stderr);
+    assert_eq!(fs::read_to_string(file).unwrap(), expected);
+    assert_eq!(run(&["doctor"], file).code, 0);
+    assert_eq!(run(&["undo", "--even-if-open"], file).code, 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), before);
+}
+
 #[test]
 fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,12 +216,7 @@ fn lines_that_cannot_be_read_have_words_and_one_that_was_cut_off_a_command() {
     let complaint = only(&file, &[]);
     assert_eq!(complaint["line"], 3, "{complaint}");
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
-    let told = "1 line that was cut off while it was written taken out\nline 3\n";
-    assert!(mended.stdout.contains(told), "{}{}", mended.stdout, mended.stderr);
-    assert_eq!((fs::read_to_string(&file).unwrap(), run(&["doctor"], &file).code), (whole, 0));
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
-    assert_eq!(fs::read_to_string(&file).unwrap(), torn);
+    is_mended(&file, "1 line that was cut off while it was written taken out\nline 3\n", &whole);
 }
 
 #[test]
@@ -227,12 +233,8 @@ fn half_of_a_character_is_told_and_replaced_where_it_stands() {
     assert!(complaint["mend"].as_str().unwrap().starts_with("wb repair "), "{complaint}");
     let noted = run(&["validate"], &file).stdout;
     assert!(noted.contains("halves of characters, which its provider refuses as no JSON: 1"), "{noted}");
-    let mended = run(&["repair", "--in-place", "--even-if-open"], &file);
-    assert!(mended.stdout.contains("1 half of a character replaced by U+FFFD"), "{}", mended.stdout);
     let expected = broken.replace("\\ud83d and", "\\ufffd and");
-    assert_eq!((fs::read_to_string(&file).unwrap(), run(&["doctor"], &file).code), (expected, 0));
-    assert_eq!(run(&["undo", "--even-if-open"], &file).code, 0);
-    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    is_mended(&file, "1 half of a character replaced by U+FFFD", &expected);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod doubled_call_ids;
 mod empty_texts;
-mod half_characters;
+mod lone_surrogates;
 mod missing_parents;
 mod nothing_lost;
 mod torn_line;
@@ -18,8 +18,8 @@ use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, N
 
 use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
-pub use self::half_characters::half_characters;
-use self::half_characters::replaced;
+pub use self::lone_surrogates::lone_surrogates;
+use self::lone_surrogates::replaced;
 use self::missing_call_ids::with_call_ids;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
@@ -41,7 +41,7 @@ pub struct SessionRepair {
     /// The last line, where it was cut off while it was written, and goes.
     pub torn_line: Option<usize>,
     /// How many halves of characters are replaced.
-    pub n_half_characters: usize,
+    pub n_lone_surrogates: usize,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
@@ -88,20 +88,20 @@ fn torn_line(note: &Note) -> Option<usize> {
 }
 
 /// Repairs what is known of a session, and halves of characters first.
-fn in_whole_characters(
+fn in_valid_text(
     document: &dyn Document,
     conversation: &str,
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let halves = half_characters(document, view).map_err(NotExpressible::unreadable)?;
+    let halves = lone_surrogates(document, view).map_err(NotExpressible::unreadable)?;
     if halves.is_empty() || !is_one_file(document)? {
         return repaired_once(document, conversation, view, stamp);
     }
-    let n_half_characters = halves.len();
+    let n_lone_surrogates = halves.len();
     let set = replaced(document, halves).map_err(NotExpressible::unreadable)?;
     let mended = repaired_after(document, conversation, set, stamp, repaired_once)?;
-    Ok(SessionRepair { n_half_characters, ..mended })
+    Ok(SessionRepair { n_lone_surrogates, ..mended })
 }
 
 /// Repairs what is known of a session, and then what comes to light by it.
@@ -111,7 +111,7 @@ fn in_rounds(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let mut mended = in_whole_characters(document, conversation, view, stamp)?;
+    let mut mended = in_valid_text(document, conversation, view, stamp)?;
     for nth in 1..MOST_TIMES {
         if mended.changes.is_empty() || !is_one_file(document)? {
             break;
@@ -120,7 +120,7 @@ fn in_rounds(
         let view = copy.view(conversation).map_err(NotExpressible::unreadable)?;
         // Each new line has ids of its own.
         let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS), ..stamp.clone() };
-        match in_whole_characters(copy.as_ref(), conversation, &view, &stamp) {
+        match in_valid_text(copy.as_ref(), conversation, &view, &stamp) {
             Ok(more) if !more.changes.is_empty() => mended = mended.followed_by(more),
             _ => break,
         }
@@ -139,9 +139,9 @@ impl SessionRepair {
         self.changes.changes.extend(more.changes.changes);
         self.relinked.extend(more.relinked);
         self.roles.extend(more.roles);
-        self.n_half_characters += more.n_half_characters;
+        self.n_lone_surrogates += more.n_lone_surrogates;
         Self {
-            n_half_characters: self.n_half_characters,
+            n_lone_surrogates: self.n_lone_surrogates,
             changes: self.changes,
             relinked: self.relinked,
             roles: self.roles,

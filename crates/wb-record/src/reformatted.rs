@@ -14,7 +14,7 @@ use crate::part::Parts;
 ///
 /// There are none where the part without a name is no JSON document, or where something else is changed than whole
 /// objects that stand in it once.
-pub(crate) fn reworded(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
+pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
     if !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some()) {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ mod tests {
         let (old, new) = (Bytes(old.into()), Bytes(new.into()));
         let set = ChangeSet { changes: vec![(String::new(), Change::Splice { at: 0, old, new })] };
         let mut parts = MemoryParts::of(text);
-        parts.commit(&reworded(&parts, &set).unwrap()?).unwrap();
+        parts.commit(&reformatted(&parts, &set).unwrap()?).unwrap();
         Some(String::from_utf8(parts.whole("").unwrap()).unwrap())
     }
 

@@ -1,5 +1,5 @@
-//! Halves of characters in what is sent, which JavaScript writes as `\ud83d` alone and Anthropic refuses as no JSON: each
-//! becomes the character that stands for what is not known, as it is read.
+//! Lone surrogates: halves of characters in what is sent, which JavaScript writes as `\ud83d` alone and Anthropic refuses as
+//! no JSON. Each becomes the character that stands for what is not known, as it is read.
 
 use std::borrow::Cow;
 use std::io;
@@ -14,7 +14,7 @@ use crate::dialects::SentAs;
 const ESCAPE: usize = 6;
 
 /// Returns where halves of characters stand in the records of a view, where its provider refuses them.
-pub fn half_characters(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
+pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
     if !SentAs::of(view).dialects.contains(&Dialect::Anthropic) {
         return Ok(Vec::new());
     }
