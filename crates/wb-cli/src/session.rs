@@ -74,30 +74,31 @@ impl Measure {
         let tracker = tracker_of(opened.model.as_deref());
         let said_tokens = outside.tokens(&*tracker.calibrated());
         let mut tracker = tracker.with_overhead_tokens(said_tokens);
+        let limit = limit(card, policy);
+        // A window that held what was counted held its overhead too; a smaller one is only tried out.
+        let (mut held, mut most_overhead) = (true, 0);
+        let mut look = |tracker: &ContextTracker| {
+            held &= tracker.context_tokens() <= card.context_window;
+            // Where much was counted for little text, a context that is small is told to be mostly overhead.
+            most_overhead =
+                most_overhead.max(tracker.overhead_tokens()).max(tracker.overhead_tokens_at(limit));
+        };
         if let Some(Segment { messages, usage, .. }) = before {
             follow(&mut tracker, messages, usage);
+            look(&tracker);
             tracker.rebuild(&opened.messages);
         } else {
             follow(&mut tracker, &opened.messages, &opened.usage);
         }
-        let overhead_tokens = tracker.overhead_tokens();
-        // A window that held what was counted held its overhead too; a smaller one is only tried out.
-        let held = tracker.context_tokens() <= card.context_window;
-        let fits =
-            held || said_tokens > 0 || overhead_tokens as f64 <= budget_limit(card, &policy.budget()) / 2.0;
-        if fits {
+        look(&tracker);
+        if held || said_tokens > 0 || most_overhead <= limit / 2 {
+            let overhead_tokens = tracker.overhead_tokens();
             let anchored = tracker.estimate(card).anchored;
             let context_tokens = tracker.context_tokens();
             return Self { context_tokens, anchored, overhead_tokens, left_out_tokens: 0, tracker };
         }
         let context_tokens = (0..tracker.len()).filter_map(|at| tracker.weight(at)).sum();
-        Self {
-            context_tokens,
-            anchored: false,
-            overhead_tokens: 0,
-            left_out_tokens: overhead_tokens,
-            tracker,
-        }
+        Self { context_tokens, anchored: false, overhead_tokens: 0, left_out_tokens: most_overhead, tracker }
     }
 
     /// Returns what a message of the session weighs.

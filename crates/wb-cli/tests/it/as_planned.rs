@@ -91,6 +91,26 @@ fn the_system_prompt_and_the_tools_are_still_weighed_after_a_compaction() {
     assert!(overhead(&in_place) >= overhead(&told) && overhead(&told) > 5_000, "{told} {in_place}");
 }
 
+#[test]
+fn an_overhead_too_large_for_a_window_that_is_tried_out_is_left_out_before_and_after() {
+    let mut lines = talk("/project", 60);
+    for (nth, line) in lines.iter_mut().enumerate() {
+        if let Some(usage) = line.pointer_mut("/message/usage") {
+            // What is sent besides the messages takes most of the window.
+            let input = 20_000 + 400 * nth;
+            *usage = json!({"input": input, "output": 10, "totalTokens": input + 10});
+        }
+    }
+    let [told, in_place, elsewhere] = compacted(text(&lines).as_bytes(), &["--window", "32k"]);
+    let limit = told["limit"].as_u64().unwrap();
+    assert_eq!((&told["changed"], &told["irreducible"]), (&json!(true), &json!(false)), "{told}");
+    for it in [&told, &in_place, &elsewhere] {
+        let tokens = it.get("tokens_after").unwrap_or(&it["tokens"]).as_u64().unwrap();
+        assert_eq!(it["overhead"], 0, "{it}");
+        assert!(tokens <= limit, "{it}");
+    }
+}
+
 /// Contents of Gemini whose calls and responses have no ids, as is usual: each task calls tools, also two at once.
 fn contents_without_ids(tools: &[&str], n_at_once: usize) -> Value {
     let said = |role: &str, parts: Value| json!({"role": role, "parts": parts});
