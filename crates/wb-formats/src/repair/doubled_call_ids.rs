@@ -8,7 +8,39 @@ use std::ops::Range;
 use wb_message::pairing::CallAt;
 use wb_message::{Block, Message, Pairing};
 use wb_record::json::{elements, members};
-use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
+
+use super::SessionRepair;
+use super::current::{Current, Next, is_refused};
+use super::unpaired_calls::with_whole_pairs;
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    const DOUBLED: &str = "call-repeated";
+    // What goes between two answers of the model makes one of them, in which no id may stand twice.
+    let comes_up = || {
+        let with_pairs = with_whole_pairs(current.messages(), &current.sent);
+        with_pairs.is_some_and(|messages| is_refused(&current.sent.violations(&messages), DOUBLED))
+    };
+    if current.violations().is_empty() || !current.is_refused(DOUBLED) && !comes_up() {
+        return Ok(Next::Nothing);
+    }
+    match with_ids(current) {
+        Ok(changes) => current.step(SessionRepair::by(changes)),
+        Err(why) => Ok(Next::Left(why)),
+    }
+}
+
+/// Returns the changes after which calls have ids of their own.
+fn with_ids(current: &Current<'_>) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = current.document().abilities().call_ids.why_not() {
+        return Err(current.refused(why));
+    }
+    let ids = with_own_ids(current.document(), &current.view).map_err(NotExpressible::unreadable)?;
+    if ids.is_empty() {
+        return Err(current.refused("the calls that have one id stand in one record, or the id is none"));
+    }
+    Ok(ids)
+}
 
 /// Where an id stands: a record, and which one of its places, or all of them.
 type Slot<'a> = (&'a Span, Option<usize>);
@@ -23,7 +55,7 @@ struct Renamed<'a> {
 /// Returns the changes that give each call an id of its own where an earlier call has the same; nothing but the ids
 /// changes, and a result keeps its call. Calls without an id stay as they are, and so do calls of one record in which the
 /// id stands at more places or fewer than there are calls and results.
-pub(super) fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
+fn with_own_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let mut renamed = renamed(document, view)?;
     // From the end on, so that no change moves the place of another.
     renamed.sort_by(|one, other| other.slot.0.cmp(one.slot.0));

@@ -5,13 +5,28 @@ use std::io;
 
 use wb_message::{Block, Message};
 use wb_record::json::{elements, get, set, text};
-use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
+
+use super::SessionRepair;
+use super::current::{Current, Next};
 
 /// The text of a block that stands alone in its list: no message may be empty.
 const EMPTY: &str = "(empty)";
 
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    if !current.is_refused("text-blank") {
+        return Ok(Next::Nothing);
+    }
+    if let Some(why) = current.document().abilities().body.why_not() {
+        return Err(current.refused(why));
+    }
+    let changes = without_empty_texts(current.document(), &current.view);
+    let changes = changes.map_err(NotExpressible::unreadable)?;
+    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
+}
+
 /// Returns the changes after which no list of blocks has one with an empty text; nothing else changes.
-pub(super) fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
+fn without_empty_texts(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let with_empty = (0..view.messages.len()).filter(|at| has_empty_text(&view.messages[*at]));
     let places = with_empty.flat_map(|at| view.provenance.of(at));
     let records: BTreeSet<&Span> = places.map(|place| &place.record).collect();

@@ -6,12 +6,24 @@ use std::io;
 
 use wb_dialect::Dialect;
 use wb_record::lines::mended;
-use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
+use super::SessionRepair;
+use super::current::{Current, Next};
 use crate::dialects::SentAs;
 
 /// The bytes of an escape.
 const ESCAPE: usize = 6;
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let halves = lone_surrogates(current.document(), &current.view).map_err(NotExpressible::unreadable)?;
+    if halves.is_empty() || !current.is_one_file()? {
+        return Ok(Next::Nothing);
+    }
+    let n_lone_surrogates = halves.len();
+    let changes = replaced(current.document(), halves).map_err(NotExpressible::unreadable)?;
+    current.step(SessionRepair { n_lone_surrogates, ..SessionRepair::by(changes) })
+}
 
 /// Returns where halves of characters stand in the records of a view, where its provider refuses them.
 pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<Span>> {
@@ -38,7 +50,7 @@ pub fn lone_surrogates(document: &dyn Document, view: &View) -> io::Result<Vec<S
 }
 
 /// Returns the changes that replace halves of characters.
-pub(super) fn replaced(document: &dyn Document, halves: Vec<Span>) -> io::Result<ChangeSet> {
+fn replaced(document: &dyn Document, halves: Vec<Span>) -> io::Result<ChangeSet> {
     let change = |half: Span| {
         let (at, old) = (half.at, Bytes(document.parts().bytes(&half)?.into_owned()));
         Ok((half.part, Change::Splice { at, old, new: Bytes(b"\\ufffd".to_vec()) }))

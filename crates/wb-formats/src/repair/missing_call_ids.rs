@@ -7,14 +7,25 @@ use std::ops::Range;
 use wb_message::pairing::CallAt;
 use wb_message::{Message, Pairing};
 use wb_record::json::{elements, get, members, set, text};
-use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
+use super::SessionRepair;
+use super::current::{Current, Next};
 use super::doubled_call_ids::{FREE, calls, ids, records_of};
 use super::unpaired_calls::near_results;
 
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let document = current.document();
+    if !current.is_refused("result-nameless") || !document.abilities().call_ids.is_there() {
+        return Ok(Next::Nothing);
+    }
+    let changes = with_call_ids(document, &current.view).map_err(NotExpressible::unreadable)?;
+    if changes.is_empty() { Ok(Next::Nothing) } else { current.step(SessionRepair::by(changes)) }
+}
+
 /// Returns the changes that give calls without an id one; calls of a record in which more or fewer of them are found stay as
 /// they are.
-pub(super) fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
+fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> {
     let messages = &view.messages;
     let mut taken: HashSet<&str> = messages.iter().flat_map(Message::calls).map(|(id, ..)| id).collect();
     let known: HashSet<&str> = ids(messages).collect();

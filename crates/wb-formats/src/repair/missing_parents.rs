@@ -3,14 +3,43 @@
 use std::io;
 
 use wb_record::json::{find, get};
-use wb_record::{Bytes, Change, ChangeSet, Line, Lines, PartReader, Parts};
+use wb_record::{Bytes, Change, ChangeSet, Line, Lines, NotExpressible, Note, PartReader, Parts, View};
+
+use super::SessionRepair;
+use super::current::{After, Current, Next};
+use super::nothing_lost::loses_nothing;
 
 /// Under which keys a line of a tree has its id and that of the line it follows.
 const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
 
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let is_there = current.uncovers.lines && current.document().abilities().fold_head.is_there();
+    let Some(line) = lost_parent(&current.view).filter(|_| is_there) else { return Ok(Next::Nothing) };
+    let changes = linked_to_the_line_before(current.document().parts(), line);
+    let changes = changes.map_err(NotExpressible::unreadable)?;
+    if changes.is_empty() {
+        return Ok(Next::Nothing);
+    }
+    let (document, view) = current.read_after(&changes)?;
+    // Where two lines have one id, it can lead in a circle, or elsewhere.
+    if !loses_nothing(current.messages(), &view.messages) {
+        return Ok(Next::Nothing);
+    }
+    let done = SessionRepair { relinked: vec![line], ..SessionRepair::by(changes) };
+    Ok(Next::step_to(done, After::Read(document, view)))
+}
+
+/// Returns the line that follows one which is not in the file.
+fn lost_parent(view: &View) -> Option<usize> {
+    view.notes.iter().find_map(|note| match note {
+        Note::LostParent { line } => Some(*line),
+        _ => None,
+    })
+}
+
 /// Returns the change that lets a line follow the nearest line before it that has an id, both of subagents or neither;
 /// none where there is no such line, or the line is of no tree.
-pub(super) fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
+fn linked_to_the_line_before(parts: &dyn Parts, number: usize) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     // The last lines with an id under each of the keys, of the conversation and of subagents.
     let mut before: [[Option<Vec<u8>>; 2]; 2] = Default::default();

@@ -3,10 +3,27 @@
 
 use std::io;
 
-use wb_record::{Bytes, Change, ChangeSet, Lines, PartReader, Parts, Span};
+use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts, Span};
+
+use super::SessionRepair;
+use super::current::{Current, Next};
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let Some(line) = current.view.notes.iter().find_map(torn_line) else { return Ok(Next::Nothing) };
+    let changes = without_torn_line(current.document().parts()).map_err(NotExpressible::unreadable)?;
+    current.step(SessionRepair { torn_line: Some(line), ..SessionRepair::by(changes) })
+}
+
+/// Returns the number of the last line, where it was cut off.
+fn torn_line(note: &Note) -> Option<usize> {
+    match note {
+        Note::TruncatedLastLine { line } => Some(*line),
+        _ => None,
+    }
+}
 
 /// Returns the change that takes the last line out; none where a line feed ends it.
-pub(super) fn without_torn_line(parts: &dyn Parts) -> io::Result<ChangeSet> {
+fn without_torn_line(parts: &dyn Parts) -> io::Result<ChangeSet> {
     let mut lines = Lines::new(PartReader::new(parts, "", 0)?);
     let mut torn = None;
     while let Some((at, line)) = lines.next_raw()? {

@@ -2,13 +2,89 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
 use wb_message::{Block, CallAt, Edit, Message, Pairing, Patch};
 use wb_passes::Repair;
+use wb_record::{NotExpressible, items};
 
+use super::SessionRepair;
+use super::current::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
+/// Repairs by a patch, in which calls are answered by what was said, and by marks where the format cannot hold that.
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    if current.violations().is_empty() {
+        return Ok(Next::Nothing);
+    }
+    let marked = pairs_made_whole(current.messages(), &current.sent).unwrap_or_default();
+    let pairs = with_own_results(marked.clone(), current.messages());
+    let is_same = pairs == marked;
+    patched_by(&pairs, current).or_else(|why| if is_same { Err(why) } else { patched_by(&marked, current) })
+}
+
+/// Repairs by a patch, with a user who speaks first if one is wanted and the format can hold one.
+fn patched_by(pairs: &Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let messages = current.messages();
+    if !is_refused(&current.sent.violations(&after(pairs.clone(), messages)), "user-first") {
+        return rendered(pairs.clone(), current);
+    }
+    // A log that holds nothing of ours but a digest holds it as one.
+    let digest = format!("{DIGEST_HEADER}\n{DROPPED_MARK}");
+    let with_user = |text: &str| rendered(with_user_first(pairs, messages, text), current);
+    with_user(DROPPED_MARK).or_else(|why| {
+        with_user(&digest).or_else(|_| match rendered(pairs.clone(), current)? {
+            Next::Nothing => Ok(Next::Left(why)),
+            next => Ok(next),
+        })
+    })
+}
+
+/// Renders a patch, and reads it again where that can be done.
+fn rendered(patch: Patch, current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let patch = current.view.with_whole_records(patch);
+    let wanted = items(&patch, current.messages().len());
+    let changes = current.document().render(current.conversation, &current.view, &wanted, &current.stamp)?;
+    if changes.is_empty() {
+        return Ok(Next::Nothing);
+    }
+    if !current.is_one_file()? {
+        let messages = after(patch, current.messages());
+        return Ok(Next::step_to(SessionRepair::by(changes), After::Messages(messages)));
+    }
+    let (document, view) = current.read_after(&changes)?;
+    let is_mended = pairs_made_whole(&view.messages, &current.sent).is_none()
+        && current.sent.violations(&view.messages).len() <= current.violations().len();
+    // Where ids are missing, a reader can take a result for that of another call.
+    if !is_mended {
+        return Err(current.refused("what would be written is read otherwise than it is meant"));
+    }
+    Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
+}
+
+/// Returns messages after a patch, which keeps the pairs and so is never refused.
+fn after(patch: Patch, messages: &[Message]) -> Vec<Message> {
+    let mut after = messages.to_vec();
+    let _ = patch.apply(&mut after);
+    after
+}
+
+/// Adds what the user says before the model speaks.
+fn with_user_first(patch: &Patch, messages: &[Message], text: &str) -> Patch {
+    let is_model = |message: &Message| matches!(message, Message::Assistant { .. });
+    let at = messages.iter().position(is_model).unwrap_or(0);
+    let mut edits = patch.edits.clone();
+    edits.push(Edit::Fold { range: at..at, with: vec![Message::user(text)] });
+    Patch::new(edits)
+}
+
+/// Returns messages with their calls answered and without results that answer none; nothing where there is nothing to mend.
+pub(super) fn with_whole_pairs(messages: &[Message], sent: &SentAs<'_>) -> Option<Vec<Message>> {
+    let marked = pairs_made_whole(messages, sent)?;
+    Some(after(with_own_results(marked, messages), messages))
+}
+
 /// Returns the patch that answers calls and takes results without one out; nothing where there is nothing to mend.
-pub(super) fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
+fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
     Repair { in_flight: true, ..Repair::default() }.patch(&without_left(messages, sent))
 }
 
@@ -63,7 +139,7 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
 }
 
 /// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
-pub(super) fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
+fn with_own_results(mut patch: Patch, messages: &[Message]) -> Patch {
     let pairing = Pairing::of(messages);
     let early = early_results(messages, &pairing);
     let mut near: HashMap<&str, VecDeque<&Message>> = HashMap::new();

@@ -1,0 +1,170 @@
+//! A session as a stage of a repair finds it, and what the stage makes of it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use wb_dialect::Violation;
+use wb_message::Message;
+use wb_record::{ChangeSet, ChangedPart, Document, NotExpressible, Stamp, View};
+
+use super::SessionRepair;
+use crate::dialects::SentAs;
+
+/// The name of the part of a session of one file.
+const ONLY_PART: &str = "";
+
+/// What may be brought to light that was hidden.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uncovers {
+    /// Lines that follow one which is not in the file.
+    pub(super) lines: bool,
+    /// Messages that lost their role.
+    pub(super) roles: bool,
+}
+
+impl Uncovers {
+    /// Returns what is tried next where more is refused than before: roles alone, lines alone, then neither.
+    pub(super) fn less(self) -> Self {
+        match self {
+            Self { lines: true, roles: true } => Self { lines: false, roles: true },
+            Self { lines: false, roles: true } => Self { lines: true, roles: false },
+            _ => Self { lines: false, roles: false },
+        }
+    }
+}
+
+/// A session between two stages.
+pub(super) struct Current<'a> {
+    original: &'a dyn Document,
+    /// The session as the stages before changed it, in memory.
+    changed: Option<Box<dyn Document>>,
+    pub(super) conversation: &'a str,
+    pub(super) view: Cow<'a, View>,
+    /// What the next new records are stamped with.
+    pub(super) stamp: Stamp,
+    pub(super) sent: SentAs<'static>,
+    pub(super) uncovers: Uncovers,
+    violations: OnceCell<Vec<Violation>>,
+}
+
+/// What becomes of a session in a stage.
+pub(super) enum Next {
+    /// There is nothing for the stage to do.
+    Nothing,
+    /// Something is changed.
+    Step(Box<Step>),
+    /// Something stays as it is, and the other stages may go on.
+    Left(NotExpressible),
+    /// No other stage can tell what is right.
+    Stop(Option<NotExpressible>),
+}
+
+impl Next {
+    /// Makes changes a step after which the session is known already.
+    pub(super) fn step_to(done: SessionRepair, after: After) -> Self {
+        Self::Step(Box::new(Step { done, after }))
+    }
+}
+
+/// What a stage changes.
+pub(super) struct Step {
+    /// What is told of it, with the changes and without the messages.
+    pub(super) done: SessionRepair,
+    pub(super) after: After,
+}
+
+/// A session after a stage.
+pub(super) enum After {
+    /// As it is read then.
+    Read(Box<dyn Document>, Box<View>),
+    /// The messages, where it cannot be changed in memory.
+    Messages(Vec<Message>),
+}
+
+impl<'a> Current<'a> {
+    pub(super) fn of(
+        document: &'a dyn Document,
+        conversation: &'a str,
+        view: &'a View,
+        stamp: &Stamp,
+        uncovers: Uncovers,
+    ) -> Self {
+        Self {
+            original: document,
+            changed: None,
+            conversation,
+            view: Cow::Borrowed(view),
+            stamp: stamp.clone(),
+            sent: SentAs::of(view),
+            uncovers,
+            violations: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn document(&self) -> &dyn Document {
+        self.changed.as_deref().unwrap_or(self.original)
+    }
+
+    pub(super) fn messages(&self) -> &[Message] {
+        &self.view.messages
+    }
+
+    pub(super) fn into_messages(self) -> Vec<Message> {
+        self.view.into_owned().messages
+    }
+
+    /// Returns what providers refuse of it.
+    pub(super) fn violations(&self) -> &[Violation] {
+        self.violations.get_or_init(|| self.sent.violations(self.messages()))
+    }
+
+    pub(super) fn is_refused(&self, rule: &str) -> bool {
+        is_refused(self.violations(), rule)
+    }
+
+    /// Returns the session after a stage.
+    pub(super) fn followed_by(mut self, after: After) -> Self {
+        match after {
+            After::Read(document, view) => (self.changed, self.view) = (Some(document), Cow::Owned(*view)),
+            After::Messages(messages) => self.view.to_mut().messages = messages,
+        }
+        Self { violations: OnceCell::new(), ..self }
+    }
+
+    /// Returns the session as it is read after changes.
+    pub(super) fn read_after(
+        &self,
+        changes: &ChangeSet,
+    ) -> Result<(Box<dyn Document>, Box<View>), NotExpressible> {
+        if !self.is_one_file()? {
+            return Err(self.refused("the ids of calls in a database stay as they are"));
+        }
+        let parts = self.document().parts().again().map_err(NotExpressible::unreadable)?;
+        let part = ChangedPart::of(parts, changes).map_err(NotExpressible::unreadable)?;
+        let opened = self.document().format().open(Box::new(part)).map_err(NotExpressible::unreadable)?;
+        let view = opened.view(self.conversation).map_err(NotExpressible::unreadable)?;
+        Ok((opened, Box::new(view)))
+    }
+
+    /// Makes changes a step.
+    pub(super) fn step(&self, done: SessionRepair) -> Result<Next, NotExpressible> {
+        let (document, view) = self.read_after(&done.changes)?;
+        Ok(Next::step_to(done, After::Read(document, view)))
+    }
+
+    pub(super) fn is_one_file(&self) -> Result<bool, NotExpressible> {
+        Ok(self.document().parts().list("").map_err(NotExpressible::unreadable)? == [ONLY_PART])
+    }
+
+    pub(super) fn refused(&self, why: &str) -> NotExpressible {
+        refused(self.document(), why)
+    }
+}
+
+pub(super) fn refused(document: &dyn Document, why: &str) -> NotExpressible {
+    NotExpressible::Refused { format: document.format().name(), why: why.to_owned() }
+}
+
+pub(super) fn is_refused(violations: &[Violation], rule: &str) -> bool {
+    violations.iter().any(|violation| violation.rule == rule)
+}

@@ -1,0 +1,39 @@
+//! Messages that lost their role: each gets it back where it is known.
+
+use wb_record::{ChangeSet, MissingRole, NotExpressible, Note};
+
+use super::SessionRepair;
+use super::current::{Current, Next};
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    let lost = lost_roles(current)?;
+    let Some(first) = lost.first() else { return Ok(Next::Nothing) };
+    let first = first.line;
+    let roles: Vec<MissingRole> = lost.into_iter().filter(|lost| lost.role.is_some()).collect();
+    if current.uncovers.roles && !roles.is_empty() {
+        // A role that is known again can tell that of the message beside it.
+        let changes = with_roles(current, &roles)?;
+        return current.step(SessionRepair { roles, ..SessionRepair::by(changes) });
+    }
+    // What is not read may be the call or the result that is missing.
+    let why = NotExpressible::unreadable(format_args!("line {first} does not say who speaks"));
+    Ok(Next::Stop((!current.violations().is_empty()).then_some(why)))
+}
+
+/// Returns the messages that lost their role.
+fn lost_roles(current: &Current<'_>) -> Result<Vec<MissingRole>, NotExpressible> {
+    if !current.view.notes.iter().any(|note| matches!(note, Note::MissingRoles { .. })) {
+        return Ok(Vec::new());
+    }
+    current.document().lost_roles(current.conversation).map_err(NotExpressible::unreadable)
+}
+
+/// Returns the changes that give messages their roles.
+fn with_roles(current: &Current<'_>, roles: &[MissingRole]) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = current.document().abilities().body.why_not() {
+        return Err(current.refused(why));
+    }
+    // From the end on, so that no change moves the place of another.
+    let change = |lost: &MissingRole| Some((lost.record.part.clone(), lost.change()?));
+    Ok(ChangeSet { changes: roles.iter().rev().filter_map(change).collect() })
+}
