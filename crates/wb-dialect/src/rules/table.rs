@@ -156,13 +156,16 @@ pub const RULES: [Rule; 27] = [
     },
     Rule {
         id: "tool-name",
-        says: "the name of a tool on offer matches ^[a-zA-Z0-9_-]{1,128}$ (Anthropic), ^[a-zA-Z0-9_-]{1,64}$ (OpenAI), or \
-               begins with a letter or `_` and goes on with those, dots and colons, 64 characters in all (Gemini)",
+        says: "the name of a tool on offer or in a call matches ^[a-zA-Z0-9_-]{1,128}$ (Anthropic), ^[a-zA-Z0-9_-]{1,64}$ \
+               (OpenAI; 128 in calls of Responses), or begins with a letter or `_` and goes on with those, dots and \
+               colons, 64 characters in all (Gemini)",
         fix: "give the tool, its calls and their results a name of that shape",
+        // What is refused in calls: home-assistant/core#140005 (Anthropic), openai/codex#9447 and aaif-goose/goose#10659
+        // (Responses); Gemini documents one shape for both, https://ai.google.dev/api/caching#FunctionCall.
         sources: &[
             (Anthropic, "https://github.com/home-assistant/core/issues/147760"),
-            (OpenaiChat, "https://github.com/raullenchai/Rapid-MLX/pull/748"),
-            (OpenaiResponses, "https://platform.openai.com/docs/api-reference/responses/create"),
+            (OpenaiChat, "https://github.com/mcp-use/mcp-use/issues/90"),
+            (OpenaiResponses, "https://github.com/openai/codex/pull/9447"),
             (Gemini, "https://github.com/kaitranntt/ccs/issues/25"),
         ],
         check: tools::misnamed,

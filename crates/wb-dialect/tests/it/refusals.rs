@@ -226,6 +226,7 @@ impl Spoiled {
                 let last = self.said("assistant", "Bye.");
                 self.messages().push(last);
             }
+            "tool-name" if self.pick.is_multiple_of(2) => self.replace("\"read\"", "\"fs/read\""),
             "tool-name" => {
                 let parameters = json!({ "type": "object" });
                 let tools =

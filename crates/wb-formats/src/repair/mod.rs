@@ -5,6 +5,7 @@ mod empty_texts;
 mod lone_surrogates;
 mod missing_parents;
 mod nothing_lost;
+mod refused_names;
 mod torn_line;
 mod unpaired_calls;
 mod missing_call_ids;
@@ -23,6 +24,7 @@ use self::lone_surrogates::replaced;
 use self::missing_call_ids::with_call_ids;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
+use self::refused_names::{with_taken_names, without_refused_names};
 use self::torn_line::without_torn_line;
 use self::unpaired_calls::{pairs_made_whole, with_own_results};
 use crate::dialects::SentAs;
@@ -52,7 +54,8 @@ pub struct SessionRepair {
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// First of all what is there of a last line that was cut off goes, halves of characters become U+FFFD, and a line that follows one which is not in the file is
+/// First of all what is there of a last line that was cut off goes, halves of characters become U+FFFD, calls whose name is
+/// refused get one that is taken, and a line that follows one which is not in the file is
 /// linked to the line before it, so that what stands there is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
 /// out of their lists. Of calls that have one id the later
@@ -96,12 +99,50 @@ fn in_valid_text(
 ) -> Result<SessionRepair, NotExpressible> {
     let halves = lone_surrogates(document, view).map_err(NotExpressible::unreadable)?;
     if halves.is_empty() || !is_one_file(document)? {
-        return repaired_once(document, conversation, view, stamp);
+        return in_taken_names(document, conversation, view, stamp);
     }
     let n_lone_surrogates = halves.len();
     let set = replaced(document, halves).map_err(NotExpressible::unreadable)?;
-    let mended = repaired_after(document, conversation, set, stamp, repaired_once)?;
+    let mended = repaired_after(document, conversation, set, stamp, in_taken_names)?;
     Ok(SessionRepair { n_lone_surrogates, ..mended })
+}
+
+/// Repairs what is known of a session, and the names of calls that are refused first.
+fn in_taken_names(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<SessionRepair, NotExpressible> {
+    let sent = SentAs::of(view);
+    if !is_refused(&sent.violations(&view.messages), "tool-name") {
+        return repaired_once(document, conversation, view, stamp);
+    }
+    match with_names(document, conversation, view, &sent) {
+        Ok(names) => repaired_after(document, conversation, names, stamp, repaired_once),
+        Err(why) => {
+            let mended = repaired_once(document, conversation, view, stamp)?;
+            Ok(SessionRepair { not_held: mended.not_held.or(Some(why)), ..mended })
+        }
+    }
+}
+
+/// Returns the changes after which calls have names that are taken, where nothing else is read of it then.
+fn with_names(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    sent: &SentAs<'_>,
+) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = document.abilities().call_ids.why_not() {
+        return Err(refused(document, why));
+    }
+    let names = without_refused_names(document, view, sent).map_err(NotExpressible::unreadable)?;
+    let read = copy(document, &names)?.view(conversation).map_err(NotExpressible::unreadable)?;
+    if read.messages == with_taken_names(&view.messages, sent) {
+        return Ok(names);
+    }
+    Err(refused(document, "the name of a call does not stand in its record as it is sent"))
 }
 
 /// Repairs what is known of a session, and then what comes to light by it.
@@ -435,7 +476,7 @@ fn with_ids(
 /// Returns a document as it will be after changes.
 fn copy(document: &dyn Document, changes: &ChangeSet) -> Result<Box<dyn Document>, NotExpressible> {
     if !is_one_file(document)? {
-        return Err(refused(document, "the ids of calls in a database stay as they are"));
+        return Err(refused(document, "the ids and names of calls in a database stay as they are"));
     }
     let copy = ChangedPart::of(document.parts().again().map_err(NotExpressible::unreadable)?, changes);
     let copy = Box::new(copy.map_err(NotExpressible::unreadable)?);
