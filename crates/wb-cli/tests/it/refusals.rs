@@ -78,6 +78,63 @@ fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
     }
 }
 
+/// Returns a chat request with a call and its result, and what the user says next.
+fn chat(call: &Value, next: &Value) -> Value {
+    json!({"model": "gpt-4o", "messages": [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a.rs"},
+        next,
+    ]})
+}
+
+fn responses(items: &[Value]) -> Value {
+    let user = json!({"role": "user", "content": "Look."});
+    let items = [&[user], items].concat();
+    json!({"model": "gpt-5", "input": items})
+}
+
+#[test]
+fn roles_types_and_ids_of_requests_are_put_right_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let (user, function) =
+        (json!({"role": "user", "content": "Next."}), json!({"name": "ls", "arguments": "{}"}));
+    let whole = json!({"id": "c1", "type": "function", "function": function});
+    let human = json!({"role": "human", "content": "Next."});
+    let said = |id: &str| json!({"type": "message", "id": id, "role": "assistant", "content": "Yes."});
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+    let called = json!({"role": "function_call", "content": "ls()"});
+    for case in [
+        ("role.json", vec![chat(&whole, &human)], "role-unknown", r#"{"role":"user","content":"Next."}"#),
+        (
+            "type.json",
+            vec![chat(&json!({"id": "c1", "function": function}), &user)],
+            "call-untyped",
+            r#""type":"function""#,
+        ),
+        (
+            "item-role.json",
+            vec![responses(&[called])],
+            "role-unknown",
+            r#"{"role":"assistant","content":"ls()"}"#,
+        ),
+        (
+            "item-id.json",
+            vec![responses(&[said("msg_1"), said("msg_1")])],
+            "item-repeated",
+            r#"{"type":"message","role":"assistant","content":"Yes."}"#,
+        ),
+        (
+            "reasoning.json",
+            vec![responses(&[reasoning.clone(), said("msg_1"), reasoning, said("msg_2")])],
+            "item-repeated",
+            r#""id":"msg_1","role":"assistant","content":"Yes."},{"type":"message","id":"msg_2""#,
+        ),
+    ] {
+        is_found_mended_and_taken_back(folder.path(), &case);
+    }
+}
+
 #[test]
 fn another_provider_is_written_names_that_it_takes() {
     let folder = tempfile::tempdir().unwrap();

@@ -119,7 +119,7 @@ impl Spoiled {
                 let at = if self.dialect == Dialect::OpenaiResponses { 0 } else { call.0 };
                 self.messages()[at].as_object_mut().expect("a message").remove("role");
             }
-            "role-unknown" => self.messages()[0]["role"] = json!("system"),
+            "role-unknown" => self.messages()[0]["role"] = json!("human"),
             "result-nameless" => {
                 let result = self.picked(is_result);
                 let is_gemini = self.dialect == Dialect::Gemini;
@@ -185,6 +185,17 @@ impl Spoiled {
                     Dialect::OpenaiResponses => self.part(call)["arguments"] = json!({ "a": 1 }),
                     Dialect::Gemini => self.part(call)["functionCall"]["args"] = json!([1]),
                 }
+            }
+            "call-untyped" => {
+                let call = self.picked(is_call);
+                self.part(call).as_object_mut().expect("a call").remove("type");
+            }
+            "item-repeated" => {
+                let pick = self.pick;
+                let items = self.messages();
+                let n_items = items.len();
+                items[pick % (n_items - 1)]["id"] = json!("item_1");
+                items[n_items - 1]["id"] = json!("item_1");
             }
             "call-last" => self.put_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
             "thinking-unsigned" => self.put_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." })),
