@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 29] = [
+pub const RULES: [Rule; 30] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -197,6 +197,16 @@ pub const RULES: [Rule; 29] = [
         sources: &[(Anthropic, "https://github.com/earendil-works/pi/pull/1523")],
         check: thinking::unsigned,
         mend: content::drop_it,
+    },
+    // An empty text is taken where it is signed, as models send it whose reasoning is not shown (zendev-sh/goai#142,
+    // pipecat-ai/pipecat#5183, earendil-works/pi#6457): no rule.
+    Rule {
+        id: "thinking-textless",
+        says: "reasoning has its text, which may be empty",
+        fix: "set an empty text",
+        sources: &[(Anthropic, "https://github.com/LibreChat-AI/agents/pull/279")],
+        check: thinking::textless,
+        mend: thinking::give_text,
     },
     Rule {
         id: "thinking-first",

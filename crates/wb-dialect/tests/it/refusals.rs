@@ -199,6 +199,7 @@ impl Spoiled {
             }
             "call-last" => self.put_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
             "thinking-unsigned" => self.put_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." })),
+            "thinking-textless" => self.put_into_answer(0, json!({ "type": "thinking", "signature": "s" })),
             "text-blank" => self.put_into_answer(0, json!({ "type": "text", "text": "\n " })),
             "thinking-first" | "thought-signature" => {
                 self.pick = 0;
