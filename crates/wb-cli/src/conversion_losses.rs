@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
-use wb_dialect::{Dialect, Encoded};
+use wb_dialect::{Dialect, Encoded, call_name};
 use wb_formats::{Format, View};
 use wb_message::markers::is_pinned;
 use wb_message::{Block, Content, Message, Pairing};
@@ -115,12 +115,20 @@ pub(crate) fn lost_in_request(view: &View, encoded: &Encoded) -> Vec<String> {
     let mut known = HashSet::new();
     texts_in(&encoded.body, &mut known);
     let n_other = ids.difference(&known).count();
+    let names: BTreeSet<&str> =
+        view.messages.iter().flat_map(Message::calls).map(|(_, name, _)| name).collect();
+    let n_names = names.iter().filter(|name| call_name(name, encoded.dialect) != **name).count();
     let lost = told([
         (n_thinking, count(n_thinking, "thought", "thoughts") + " that this provider has not signed"),
         (n_told, format!("the kind of {what} of the user: commands, digests, notes")),
         (
             n_other,
             count(n_other, "id of a call", "ids of calls") + " in a shape that this provider does not take",
+        ),
+        (
+            n_names,
+            count(n_names, "name of a tool", "names of tools")
+                + " in calls, of a shape that this provider does not take",
         ),
     ]);
     lost_in_lines(view).into_iter().chain(lost).collect()
@@ -202,6 +210,9 @@ mod tests {
         let chat = lost(messages.clone(), Dialect::OpenaiChat);
         assert!(chat.contains("1 thought that") && chat.contains("1 message that becomes"), "{chat}");
         assert!(lost(messages, Dialect::Anthropic).contains("1 id of a call in a shape"));
+        let call = Message::assistant_blocks(vec![Block::call("c", "fs.read", json!({}))]);
+        assert!(lost(vec![call.clone()], Dialect::Anthropic).contains("1 name of a tool in calls"));
+        assert_eq!(lost(vec![call], Dialect::Gemini), "");
         assert_eq!(lost(vec![Message::user("Look.")], Dialect::Gemini), "");
     }
 }

@@ -30,6 +30,7 @@
 mod dialect;
 mod arguments;
 mod call_ids;
+mod tool_names;
 mod thinking_signature;
 mod piece;
 mod encode;
@@ -44,5 +45,6 @@ pub use dialect::{Dialect, UnknownDialectError};
 pub use encode::{Encoded, encode};
 pub use repair::repair;
 pub use rules::{RULES, Rule};
+pub use tool_names::call_name;
 pub use validate::validate;
 pub use violation::Violation;

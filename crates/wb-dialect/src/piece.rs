@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use serde_json::Value;
 use wb_message::block::output_blocks;
 use wb_message::markers::{BRANCH_HEADER, DIGEST_HEADER, is_pinned};
-use wb_message::{Block, Content, Message, Turn};
+use wb_message::{Block, Content, Message, ToolDescriptor, Turn};
+
+use crate::dialect::Dialect;
+use crate::tool_names::call_name;
 
 /// The custom types of messages that are part of the system text where they come first.
 const SYSTEM_TYPES: [&str; 2] = ["system", "developer"];
@@ -15,7 +18,7 @@ const SYSTEM_TYPES: [&str; 2] = ["system", "developer"];
 pub(crate) enum Said<'a> {
     Text(Cow<'a, str>),
     Thinking { text: &'a str, signature: Option<&'a str> },
-    Call { id: &'a str, name: &'a str, input: &'a Value },
+    Call { id: &'a str, name: Cow<'a, str>, input: &'a Value },
     Result { id: &'a str, content: Cow<'a, [Block]>, is_error: bool },
     Image { media_type: &'a str, data: &'a str },
 }
@@ -97,6 +100,17 @@ impl<'a> Rounds<'a> {
     }
 }
 
+/// Gives calls the names that a dialect takes, but for those of tools on offer.
+pub(crate) fn with_names_of(rounds: &mut [Round<'_>], dialect: Dialect, tools: &[ToolDescriptor]) {
+    for piece in rounds.iter_mut().flat_map(|round| &mut round.pieces) {
+        let Said::Call { name, .. } = &mut piece.said else { continue };
+        let is_offered = tools.iter().any(|tool| tool.name == *name);
+        if let (Cow::Owned(new), false) = (call_name(name, dialect), is_offered) {
+            *name = new.into();
+        }
+    }
+}
+
 /// Takes turns apart into rounds.
 pub(crate) fn rounds_of_turns(turns: &[Turn]) -> Vec<Round<'_>> {
     let mut rounds = Rounds::default();
@@ -130,7 +144,7 @@ fn said(block: &Block) -> Said<'_> {
     match block {
         Block::Text { text } => Said::Text(text.into()),
         Block::Thinking { text, signature } => Said::Thinking { text, signature: signature.as_deref() },
-        Block::ToolCall { id, name, input } => Said::Call { id, name, input },
+        Block::ToolCall { id, name, input } => Said::Call { id, name: name.into(), input },
         Block::ToolResult { call_id, output, is_error } => Said::Result {
             id: call_id,
             content: Cow::Owned(shown(output)),

@@ -1,7 +1,7 @@
 //! In which dialects of providers the messages of a session are sent.
 
 use wb_budget::Family;
-use wb_dialect::{Dialect, Encoded, Violation};
+use wb_dialect::{Dialect, Encoded, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
@@ -49,6 +49,8 @@ pub struct SentAs<'a> {
     pub dialects: &'a [Dialect],
     /// Whether blocks with an empty text are sent as they stand, as far as it is known.
     pub has_empty_texts: bool,
+    /// Whether names of calls are sent as they stand, as far as it is known.
+    pub has_own_names: bool,
     /// The calls without a result that the agent answers itself.
     answered_calls: AnsweredCalls,
 }
@@ -67,7 +69,9 @@ impl SentAs<'static> {
             dialects => dialects,
         };
         let has_empty_texts = of_format(format) == [Dialect::Anthropic];
-        Self { dialects, has_empty_texts, answered_calls: AnsweredCalls::of(format) }
+        // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
+        let has_own_names = format != "goose";
+        Self { dialects, has_empty_texts, has_own_names, answered_calls: AnsweredCalls::of(format) }
     }
 }
 
@@ -89,11 +93,19 @@ impl SentAs<'_> {
         self.answered_calls.has(at, messages)
     }
 
+    /// Returns a name of a call as all dialects take it.
+    pub(crate) fn taken_name(&self, name: &str) -> String {
+        self.dialects.iter().fold(name.to_owned(), |name, dialect| call_name(&name, *dialect).into_owned())
+    }
+
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
-        let request = |dialect| match dialect {
-            Dialect::Anthropic if self.has_empty_texts => Encoded::next_request_with_empty_texts(messages),
-            _ => Encoded::next_request(messages, dialect),
+        let request = |dialect| {
+            if !self.has_own_names {
+                return Encoded::next_request(messages, dialect);
+            }
+            let has_empty = self.has_empty_texts && dialect == Dialect::Anthropic;
+            Encoded::next_request_as_it_stands(messages, dialect, has_empty)
         };
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);

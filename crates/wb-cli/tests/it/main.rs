@@ -27,6 +27,7 @@ mod audit;
 mod validate;
 mod validity;
 mod convert;
+mod refusals;
 mod repair;
 mod doctor;
 mod install;

@@ -9,6 +9,9 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
         "user" => Role::User,
         "assistant" => Role::Model,
         "tool" => Role::Tool,
+        "system" | "developer" | "function" => Role::Other,
+        // Whatever its role is called.
+        _ if value.get("tool_call_id").is_some_and(Value::is_string) => Role::Tool,
         _ => Role::Other,
     };
     // What is no object can be given no id.

@@ -25,6 +25,15 @@ pub(super) fn said<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
 }
 
 fn message<'a>(value: &'a Value, at: &str) -> AskedMessage<'a> {
+    // What a tool says as chat has it, which is refused here.
+    if value.get("tool_call_id").is_some_and(Value::is_string) {
+        let kind = Kind::Result { id: text(value, "tool_call_id"), name: "" };
+        return AskedMessage {
+            role: Role::Tool,
+            parts: vec![Part { at: at.to_owned(), kind, value }],
+            value,
+        };
+    }
     let role = match text(value, "role") {
         "user" => Role::User,
         "assistant" => Role::Model,

@@ -22,7 +22,7 @@ pub(super) fn head(system: Option<&str>, tools: &[ToolDescriptor]) -> Body {
 /// One content for each round, results first; rounds of which nothing is left are left out.
 pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
     let mut contents: Vec<(&str, Vec<Value>, Vec<usize>)> = Vec::new();
-    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut names = HashMap::new();
     for round in rounds {
         let role = if round.is_model { "model" } else { "user" };
         for (part, from) in parts(round, &mut names) {
@@ -41,7 +41,7 @@ pub(super) fn entries(rounds: &[Round<'_>]) -> Vec<Entry> {
 
 /// Returns the parts of a round. A signed thought is a part of its own; a signature alone belongs to the part behind it,
 /// or to an empty one. Pictures of results follow all results.
-fn parts<'a>(round: &Round<'a>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(Value, usize)> {
+fn parts<'a>(round: &'a Round<'_>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(Value, usize)> {
     let (mut parts, mut pictures) = (Vec::new(), Vec::new());
     let mut signature = None;
     for piece in results_first(round) {
@@ -54,8 +54,8 @@ fn parts<'a>(round: &Round<'a>, names: &mut HashMap<&'a str, &'a str>) -> Vec<(V
             }
             continue;
         }
-        if let Said::Call { id, name, .. } = piece.said {
-            names.insert(id, name);
+        if let Said::Call { id, name, .. } = &piece.said {
+            names.insert(*id, name.as_ref());
         }
         if let Said::Result { content, .. } = &piece.said {
             pictures.extend(images(content).map(|(kind, data)| (image(kind, data), piece.from)));

@@ -68,6 +68,19 @@ pub(super) fn bad_arguments(asked: &Asked<'_>) -> Vec<Finding> {
     found.collect()
 }
 
+/// Finds calls of chat that do not say their type.
+pub(super) fn untyped(asked: &Asked<'_>) -> Vec<Finding> {
+    let is_bare =
+        |call: &Value| call.get("type").is_none_or(Value::is_null) && call.get("function").is_some();
+    let found = asked.calls().map(|(spot, ..)| asked.part(spot)).filter(|part| is_bare(part.value));
+    found.map(|part| Finding::new(part.at.as_str(), "the call has no type")).collect()
+}
+
+/// Gives a call the type that it has where it names a function.
+pub(super) fn give_type(body: &mut Value, _: Dialect, at: &str) -> bool {
+    set(body, at, "type", "function".into())
+}
+
 /// Gives a call an id of its own, and its result too.
 pub(super) fn rename(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let renamed = {

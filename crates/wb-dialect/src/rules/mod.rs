@@ -6,6 +6,7 @@ mod calls;
 mod order;
 mod content;
 mod thinking;
+mod items;
 mod sizes;
 mod tools;
 mod table;

@@ -6,6 +6,7 @@ use wb_message::inferred_role::{Side, role_of};
 use super::Finding;
 use crate::asked::{Asked, AskedMessage, Kind, Role, is_of_tool};
 use crate::dialect::Dialect;
+use crate::place::take;
 
 /// Finds messages without a role. With Gemini they are the user's; an item of the Responses API has a role only if it is a
 /// message.
@@ -50,36 +51,70 @@ pub(super) fn give(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     true
 }
 
-/// Finds messages of somebody whom the provider does not know.
+/// Returns the roles that messages of a dialect have.
+fn known(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Anthropic => &["user", "assistant"],
+        Dialect::OpenaiChat => &["user", "assistant", "system", "developer", "tool", "function"],
+        Dialect::OpenaiResponses => &["user", "assistant", "system", "developer"],
+        Dialect::Gemini => &["user", "model", "function"],
+    }
+}
+
+/// Finds messages of somebody whom the provider does not know; an item of the Responses API of another type has no role.
 pub(super) fn unknown(asked: &Asked<'_>) -> Vec<Finding> {
-    let known = if asked.dialect == Dialect::Gemini {
-        &["user", "model", "function"][..]
-    } else {
-        &["user", "assistant"]
+    let is_other_item = |said: &Value| {
+        let is_item = said.get("type").is_some_and(|kind| kind != "message");
+        asked.dialect == Dialect::OpenaiResponses && is_item
     };
-    let role = |at: usize| asked.messages[at].value.get("role").and_then(Value::as_str);
-    let unknown = |at: usize| role(at).filter(|role| !known.contains(role)).map(|role| (at, role));
+    let of = |at: usize| Some(asked.messages[at].value).filter(|said| !is_other_item(said));
+    let role = |at: usize| of(at)?.get("role").and_then(Value::as_str);
+    let unknown =
+        |at: usize| role(at).filter(|role| !known(asked.dialect).contains(role)).map(|role| (at, role));
     let found = (0..asked.messages.len()).filter_map(unknown);
     found.map(|(at, role)| Finding::new(asked.at(at), format!("the role `{role}` is not known"))).collect()
 }
 
-/// Makes a message the model's or the user's; of what a tool said, a result.
+/// The keys under which a message says something.
+const SAYINGS: [&str; 5] = ["content", "parts", "tool_calls", "function_call", "refusal"];
+
+/// Roles that others give the model.
+const OF_MODEL: [&str; 8] = ["assistant", "model", "ai", "bot", "gpt", "chatbot", "agent", "function_call"];
+
+/// Makes a message the model's or the user's; of what a tool said, a result. A note of a host that says nothing goes.
 pub(super) fn rename(body: &mut Value, dialect: Dialect, at: &str) -> bool {
     let Some(said) = body.pointer_mut(at) else { return false };
+    if SAYINGS.iter().all(|key| said.get(*key).is_none_or(Value::is_null)) {
+        return take(body, at).is_some();
+    }
     let role = said["role"].as_str().unwrap_or_default().to_lowercase();
-    let is_model = ["assistant", "model", "ai", "bot"].contains(&role.as_str());
-    let is_result = dialect == Dialect::Anthropic && is_of_tool(said);
-    said["role"] = match dialect {
-        _ if !is_model => json!("user"),
-        Dialect::Gemini => json!("model"),
-        _ => json!("assistant"),
+    let has_id = said["tool_call_id"].is_string();
+    let is_result = match dialect {
+        Dialect::Anthropic => is_of_tool(said),
+        Dialect::OpenaiChat | Dialect::OpenaiResponses => has_id,
+        Dialect::Gemini => false,
     };
-    if is_result {
+    let same = known(dialect).iter().find(|known| **known == role);
+    said["role"] = match (same, dialect) {
+        _ if is_result && dialect == Dialect::OpenaiChat => json!("tool"),
+        (Some(same), _) => json!(same),
+        _ if !OF_MODEL.contains(&role.as_str()) => json!("user"),
+        (None, Dialect::Gemini) => json!("model"),
+        (None, _) => json!("assistant"),
+    };
+    if is_result && dialect != Dialect::OpenaiChat {
         let (id, content) = (said["tool_call_id"].take(), said["content"].take());
-        *said = json!({
-            "role": "user",
-            "content": [{ "type": "tool_result", "tool_use_id": id.as_str().unwrap_or_default(), "content": content }],
-        });
+        *said = result(dialect, id.as_str().unwrap_or_default(), &content);
     }
     true
+}
+
+fn result(dialect: Dialect, id: &str, content: &Value) -> Value {
+    if dialect == Dialect::OpenaiResponses {
+        return json!({ "type": "function_call_output", "call_id": id, "output": content });
+    }
+    json!({
+        "role": "user",
+        "content": [{ "type": "tool_result", "tool_use_id": id, "content": content }],
+    })
 }

@@ -1,6 +1,6 @@
 //! The table of the rules, in the order in which they are mended.
 
-use super::{Rule, calls, content, order, results, roles, sizes, thinking, tools};
+use super::{Rule, calls, content, items, order, results, roles, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// Tests of a gateway that quote a refusal.
@@ -8,7 +8,7 @@ const LITELLM_TESTS: &str = "https://github.com/BerriAI/litellm/blob/main/tests/
     experimental_pass_through/adapters/test_anthropic_experimental_pass_through_adapters_transformation.py";
 
 /// All rules. What one mend leaves behind, such as an empty message, is mended by a later one.
-pub const RULES: [Rule; 27] = [
+pub const RULES: [Rule; 30] = [
     Rule {
         id: "role-missing",
         says: "a message says who speaks",
@@ -23,11 +23,14 @@ pub const RULES: [Rule; 27] = [
     },
     Rule {
         id: "role-unknown",
-        says: "a message is of the user or of the model; a result is the user's, and the system text stands beside the \
-               messages",
-        fix: "give the message the role that stands for its own, and make a result of what a tool says",
+        says: "a message has a role that the provider knows: the user or the model; with OpenAI also the system, the \
+               developer, and in chat a tool",
+        fix: "give the message the role that stands for its own, and make a result of what a tool says; one that says \
+              nothing goes",
         sources: &[
             (Anthropic, "https://platform.claude.com/docs/en/api/messages"),
+            (OpenaiChat, "https://github.com/lss233/kirara-ai/issues/1028"),
+            (OpenaiResponses, "https://github.com/openai/openai-python/issues/2677"),
             (Gemini, "https://ai.google.dev/api/caching#Content"),
         ],
         check: roles::unknown,
@@ -142,6 +145,14 @@ pub const RULES: [Rule; 27] = [
         mend: calls::reshape,
     },
     Rule {
+        id: "call-untyped",
+        says: "a call says its type",
+        fix: "give the call the type `function`",
+        sources: &[(OpenaiChat, "https://github.com/langchain-ai/langchain-azure/issues/35")],
+        check: calls::untyped,
+        mend: calls::give_type,
+    },
+    Rule {
         id: "call-arguments",
         says: "arguments are an object, with OpenAI JSON in a string",
         fix: "write the arguments as that; what is no object goes into one under `input`",
@@ -156,13 +167,16 @@ pub const RULES: [Rule; 27] = [
     },
     Rule {
         id: "tool-name",
-        says: "the name of a tool on offer matches ^[a-zA-Z0-9_-]{1,128}$ (Anthropic), ^[a-zA-Z0-9_-]{1,64}$ (OpenAI), or \
-               begins with a letter or `_` and goes on with those, dots and colons, 64 characters in all (Gemini)",
+        says: "the name of a tool on offer or in a call matches ^[a-zA-Z0-9_-]{1,128}$ (Anthropic), ^[a-zA-Z0-9_-]{1,64}$ \
+               (OpenAI; 128 in calls of Responses), or begins with a letter or `_` and goes on with those, dots and \
+               colons, 64 characters in all (Gemini)",
         fix: "give the tool, its calls and their results a name of that shape",
+        // What is refused in calls: home-assistant/core#140005 (Anthropic), openai/codex#9447 and aaif-goose/goose#10659
+        // (Responses); Gemini documents one shape for both, https://ai.google.dev/api/caching#FunctionCall.
         sources: &[
             (Anthropic, "https://github.com/home-assistant/core/issues/147760"),
-            (OpenaiChat, "https://github.com/raullenchai/Rapid-MLX/pull/748"),
-            (OpenaiResponses, "https://platform.openai.com/docs/api-reference/responses/create"),
+            (OpenaiChat, "https://github.com/mcp-use/mcp-use/issues/90"),
+            (OpenaiResponses, "https://github.com/openai/codex/pull/9447"),
             (Gemini, "https://github.com/kaitranntt/ccs/issues/25"),
         ],
         check: tools::misnamed,
@@ -184,6 +198,16 @@ pub const RULES: [Rule; 27] = [
         check: thinking::unsigned,
         mend: content::drop_it,
     },
+    // An empty text is taken where it is signed, as models send it whose reasoning is not shown (zendev-sh/goai#142,
+    // pipecat-ai/pipecat#5183, earendil-works/pi#6457): no rule.
+    Rule {
+        id: "thinking-textless",
+        says: "reasoning has its text, which may be empty",
+        fix: "set an empty text",
+        sources: &[(Anthropic, "https://github.com/LibreChat-AI/agents/pull/279")],
+        check: thinking::textless,
+        mend: thinking::give_text,
+    },
     Rule {
         id: "thinking-first",
         says: "with `thinking` enabled, the answer with the last calls begins with its reasoning",
@@ -191,6 +215,14 @@ pub const RULES: [Rule; 27] = [
         sources: &[(Anthropic, "https://platform.claude.com/docs/en/build-with-claude/extended-thinking")],
         check: thinking::not_first,
         mend: thinking::turn_off,
+    },
+    Rule {
+        id: "item-repeated",
+        says: "no two items have one id",
+        fix: "take the id off the later item; one that is nothing without it, such as reasoning, goes",
+        sources: &[(OpenaiResponses, "https://github.com/earendil-works/pi/issues/5151")],
+        check: items::repeated,
+        mend: items::take_id,
     },
     Rule {
         id: "reasoning-alone",

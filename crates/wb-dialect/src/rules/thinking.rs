@@ -16,6 +16,18 @@ pub(super) fn unsigned(asked: &Asked<'_>) -> Vec<Finding> {
     bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no signature")).collect()
 }
 
+/// Finds reasoning without the field of its text, which may be empty.
+pub(super) fn textless(asked: &Asked<'_>) -> Vec<Finding> {
+    let is_bare = |block: &Value| block["type"] == "thinking" && !block["thinking"].is_string();
+    let bare = asked.parts().filter(|(_, part)| is_bare(part.value));
+    bare.map(|(_, part)| Finding::new(part.at.as_str(), "reasoning has no `thinking`")).collect()
+}
+
+/// Gives reasoning an empty text.
+pub(super) fn give_text(body: &mut Value, _: Dialect, at: &str) -> bool {
+    set(body, at, "thinking", "".into())
+}
+
 /// Finds a running tool loop that does not begin with reasoning although the request asks for it.
 pub(super) fn not_first(asked: &Asked<'_>) -> Vec<Finding> {
     let is_asked_for = asked.body.pointer("/thinking/type").and_then(Value::as_str) == Some("enabled");

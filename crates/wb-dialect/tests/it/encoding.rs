@@ -222,3 +222,31 @@ fn each_part_of_a_request_knows_the_message_that_it_comes_from() {
     assert_eq!(origins(Dialect::OpenaiResponses, 3), [Some(3); 3]);
     assert_eq!(origins(Dialect::Anthropic, 9), [None; 3]);
 }
+
+#[test]
+fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
+    let messages = [
+        Message::user("Go."),
+        Message::assistant_blocks(vec![Block::call("c1", "fs.read file", json!({}))]),
+        Message::tool_result("c1", "fs.read file", "x"),
+    ];
+    for (dialect, name) in
+        Dialect::ALL.into_iter().zip(["fs_read_file", "fs_read_file", "fs_read_file", "fs.read_file"])
+    {
+        let encoded = Encoded::of_messages(&messages, dialect);
+        let n_named = encoded.body.to_string().matches(&format!("\"name\":\"{name}\"")).count();
+        assert_eq!(n_named, if dialect == Dialect::Gemini { 2 } else { 1 }, "{}", encoded.body);
+        assert_eq!(encoded.validate(), []);
+        let stands = Encoded::next_request_as_it_stands(&messages, dialect, false).validate();
+        assert_eq!(stands.iter().map(|it| it.rule.as_ref()).collect::<Vec<_>>(), ["tool-name"]);
+    }
+    let tool =
+        ToolDescriptor { name: "fs.read file".into(), description: "Reads.".into(), parameters: json!({}) };
+    let offered = Conversation {
+        turns: vec![Turn::Assistant { blocks: messages[1].blocks().to_vec() }],
+        tools: Some(vec![tool]),
+        ..Conversation::default()
+    };
+    let body = encode(&offered, Dialect::Anthropic);
+    assert_eq!(body["messages"][0]["content"][0]["name"], body["tools"][0]["name"]);
+}

@@ -34,10 +34,10 @@ fn what_fails_is_found_by_its_rule_alone_with_its_place() {
     for Example { rule, dialect, failing, .. } in examples() {
         let found = validate(&failing, dialect);
         let rules: Vec<&str> = found.iter().map(|violation| violation.rule.as_ref()).collect();
-        assert_eq!(rules, [rule.as_str()], "{dialect}: {found:#?}");
+        assert!(rules.iter().all(|it| *it == rule) && !rules.is_empty(), "{rule} in {dialect}: {found:#?}");
         assert!(failing.pointer(&found[0].at).is_some(), "{rule}: {}", found[0].at);
-        // The names of tools stand in no message.
-        assert_eq!(found[0].message.is_some(), rule != "tool-name", "{rule} in {dialect}");
+        // Tools on offer stand in no message.
+        assert_eq!(found[0].message.is_some(), !found[0].at.starts_with("/tools/"), "{rule} in {dialect}");
     }
 }
 

@@ -119,7 +119,7 @@ impl Spoiled {
                 let at = if self.dialect == Dialect::OpenaiResponses { 0 } else { call.0 };
                 self.messages()[at].as_object_mut().expect("a message").remove("role");
             }
-            "role-unknown" => self.messages()[0]["role"] = json!("system"),
+            "role-unknown" => self.messages()[0]["role"] = json!("human"),
             "result-nameless" => {
                 let result = self.picked(is_result);
                 let is_gemini = self.dialect == Dialect::Gemini;
@@ -186,8 +186,20 @@ impl Spoiled {
                     Dialect::Gemini => self.part(call)["functionCall"]["args"] = json!([1]),
                 }
             }
+            "call-untyped" => {
+                let call = self.picked(is_call);
+                self.part(call).as_object_mut().expect("a call").remove("type");
+            }
+            "item-repeated" => {
+                let pick = self.pick;
+                let items = self.messages();
+                let n_items = items.len();
+                items[pick % (n_items - 1)]["id"] = json!("item_1");
+                items[n_items - 1]["id"] = json!("item_1");
+            }
             "call-last" => self.put_into_answer(usize::MAX, json!({ "type": "text", "text": "There." })),
             "thinking-unsigned" => self.put_into_answer(0, json!({ "type": "thinking", "thinking": "Hm." })),
+            "thinking-textless" => self.put_into_answer(0, json!({ "type": "thinking", "signature": "s" })),
             "text-blank" => self.put_into_answer(0, json!({ "type": "text", "text": "\n " })),
             "thinking-first" | "thought-signature" => {
                 self.pick = 0;
@@ -226,6 +238,7 @@ impl Spoiled {
                 let last = self.said("assistant", "Bye.");
                 self.messages().push(last);
             }
+            "tool-name" if self.pick.is_multiple_of(2) => self.replace("\"read\"", "\"fs/read\""),
             "tool-name" => {
                 let parameters = json!({ "type": "object" });
                 let tools =

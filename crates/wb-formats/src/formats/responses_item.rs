@@ -210,7 +210,7 @@ fn call(kind: &str, item: &mut Value) -> Block {
     let name = name.unwrap_or_else(|| tool.to_owned());
     let name = match text_of(item.get("namespace")) {
         "" => name,
-        space => format!("{space}.{name}"),
+        space => format!("{space}__{name}"),
     };
     let input = match take(item, &["arguments", "action", "input"]) {
         Value::String(text) if kind != "custom_tool_call" => arguments(text),
@@ -348,7 +348,7 @@ mod tests {
         let one = json!({"type": "function_call", "name": "f", "call_id": "c", "arguments": "{\"a\":1}"});
         assert_eq!(call(one), Block::call("c", "f", json!({"a": 1})));
         let bad = json!({"type": "function_call", "name": "f", "namespace": "n", "call_id": "c", "arguments": "{\"a\":"});
-        assert_eq!(call(bad), Block::call("c", "n.f", json!("{\"a\":")));
+        assert_eq!(call(bad), Block::call("c", "n__f", json!("{\"a\":")));
         let free = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": "{}"});
         assert_eq!(call(free), Block::call("c", "apply_patch", json!("{}")));
         let shell =

@@ -137,7 +137,7 @@ impl<'a> Current<'a> {
         changes: &ChangeSet,
     ) -> Result<(Box<dyn Document>, Box<View>), NotExpressible> {
         if !self.is_one_file()? {
-            return Err(self.refused("the ids of calls in a database stay as they are"));
+            return Err(self.refused("the ids and names of calls in a database stay as they are"));
         }
         let parts = self.document().parts().again().map_err(NotExpressible::unreadable)?;
         let part = ChangedPart::of(parts, changes).map_err(NotExpressible::unreadable)?;

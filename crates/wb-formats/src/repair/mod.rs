@@ -10,6 +10,7 @@ mod empty_texts;
 mod unpaired_calls;
 mod doubled_call_ids;
 mod missing_call_ids;
+mod refused_names;
 
 use wb_message::Message;
 use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
@@ -61,11 +62,12 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// A line that follows one which is not in the file is linked to the line before it, so that what stands there is seen again.
 /// What a call or result that is not read, for want of a role, belongs to would be taken for alone: as long as one is lost
 /// nothing behind is mended. Only calls that have ids of their own can each be answered.
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     torn_line::stage,
     lone_surrogates::stage,
     missing_parents::stage,
     missing_roles::stage,
+    refused_names::stage,
     empty_texts::stage,
     missing_call_ids::stage,
     doubled_call_ids::stage,
@@ -81,12 +83,12 @@ const SEEDS: u64 = 1 << 20;
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
 /// A last line that was cut off goes, halves of characters become U+FFFD, lines that follow none are linked, messages get back
-/// the role that they lost where it is known, empty texts go out of their lists, calls without an id get that of the result
+/// the role that they lost where it is known, names that are refused become such that are taken, empty texts go out of their lists, calls without an id get that of the result
 /// next to them, and of calls that have one id the later ones get another, with their results. Then calls without a result
 /// are answered, by the result next to them that answers no call, or by the one that stands before them, where there is
 /// one, but for those that the agent answers itself and those of which another call of their message still has the id;
 /// results without a call and second results go, and a model that speaks first gets a message of the user in front. What a
-/// format cannot hold of ids and of the user's message stays, with the reason; of the others it is an error.
+/// format cannot hold of ids, names and of the user's message stays, with the reason; of the others it is an error.
 ///
 /// What comes to light by a change is repaired with it where the session is one file, and stays hidden where more would be
 /// refused then. A second run changes nothing.

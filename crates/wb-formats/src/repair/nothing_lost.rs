@@ -7,8 +7,8 @@ use wb_message::{Block, Content, Message};
 #[derive(PartialEq)]
 enum Part<'a> {
     Text(&'a str),
-    /// A call, which may have got another id.
-    Call(&'a str, &'a Value),
+    /// A call, which may have got another id and another name.
+    Call(&'a Value),
     Other(&'a Block),
 }
 
@@ -46,7 +46,7 @@ fn plain(message: &Message) -> Option<Part<'_>> {
 fn part(block: &Block) -> Option<Part<'_>> {
     match block {
         Block::Text { text } => Some(Part::Text(text)),
-        Block::ToolCall { name, input, .. } => Some(Part::Call(name, input)),
+        Block::ToolCall { input, .. } => Some(Part::Call(input)),
         Block::ToolResult { .. } => None,
         other => Some(Part::Other(other)),
     }

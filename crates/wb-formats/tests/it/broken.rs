@@ -26,6 +26,8 @@ pub(crate) enum Way {
     /// What the user says first is gone, and the model begins.
     ModelFirst,
     BlankText,
+    /// A call of a tool that nobody offers, by a name that no provider takes.
+    NameRefused,
 }
 
 /// The id of a call that is gone.
@@ -255,12 +257,19 @@ fn with_id_of(bytes: &[u8], own: &str, other: &str) -> Vec<u8> {
     bytes_of(&values)
 }
 
+/// Calls a tool by a name that is refused, also where the result names it.
+fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
+    let renamed: Edit<'_> = &|list, at| replace_text(&mut list[at], name, &format!("functions.{name}!"));
+    let called = edited(bytes, &|it| is_call(it, id), renamed)?;
+    Some(edited(&called, &|it| is_result(it, id), renamed).unwrap_or(called))
+}
+
 /// Returns a session that is broken in each way, once for each pair of a call and its result.
 pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
     let mut all = Vec::new();
     let mut earlier: Option<(u32, &str)> = None;
     for pair in Pairing::of(&view.messages).pairs() {
-        let Some((id, ..)) = pair.call.find(&view.messages) else { continue };
+        let Some((id, name, _)) = pair.call.find(&view.messages) else { continue };
         let (is_result, is_call) = (|it: &Value| is_result(it, id), |it: &Value| is_call(it, id));
         let gone: Edit<'_> = &|list, at| _ = list.remove(at);
         let twice: Edit<'_> = &|list, at| list.insert(at, list[at].clone());
@@ -278,6 +287,7 @@ pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
             list.insert(at + 1, orphan);
         };
         push(Way::OrphanResult, edited(bytes, &is_result, orphan));
+        push(Way::NameRefused, with_refused_name(bytes, id, name));
         push(Way::StaleCompaction, with_compaction(bytes, view, pair.call.message as usize));
         for message in [pair.call.message, pair.result] {
             push(Way::RoleLost, without_role(bytes, view, message as usize));

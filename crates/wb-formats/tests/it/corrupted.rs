@@ -34,7 +34,8 @@ const PI: &[u8] = br#"{"type":"session","version":3,"id":"s","timestamp":"2026-0
 "#;
 
 /// The rules about calls, results and who speaks first.
-const PAIRS: [&str; 7] = [
+const PAIRS: [&str; 8] = [
+    "tool-name",
     "result-nameless",
     "result-misplaced",
     "call-unanswered",
@@ -194,7 +195,7 @@ fn fate(file: &str, way: Way, bytes: &[u8], whole: &View, fates: &mut Fates) -> 
         }
         () => {
             fates.put_right += 1;
-            let is_pair = !matches!(way, Way::IdTwice | Way::ModelFirst | Way::BlankText);
+            let is_pair = !matches!(way, Way::IdTwice | Way::ModelFirst | Way::BlankText | Way::NameRefused);
             let is_quiet = view.messages != whole.messages && view.notes == whole.notes;
             if is_pair && is_quiet && !is_whole(view.format, way) {
                 return Err("put right without a note".to_owned());

@@ -1,0 +1,141 @@
+//! Names of calls that a provider refuses: each gets one that is taken, and its results too where they name the tool.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::ops::Range;
+
+use wb_message::{Block, CallAt, Message, Pairing};
+use wb_record::json::{elements, members};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
+
+use super::SessionRepair;
+use super::current::{After, Current, Next};
+use super::doubled_call_ids::FREE;
+use crate::dialects::SentAs;
+
+/// The keys under which formats name the tool of a call or of a result.
+const NAMES: [&str; 5] = ["name", "toolName", "tool_name", "tool", "function"];
+
+/// The keys under which a result of Gemini stands, also inside what a tool says.
+const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
+
+pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
+    if !current.is_refused("tool-name") {
+        return Ok(Next::Nothing);
+    }
+    if let Some(why) = current.document().abilities().call_ids.why_not() {
+        return Ok(Next::Left(current.refused(why)));
+    }
+    let changes = without_refused_names(current.document(), &current.view, &current.sent);
+    let changes = changes.map_err(NotExpressible::unreadable)?;
+    let (document, view) = match current.read_after(&changes) {
+        Ok(read) => read,
+        Err(why) => return Ok(Next::Left(why)),
+    };
+    if view.messages != with_taken_names(current.messages(), &current.sent) {
+        let why = "the name of a call does not stand in its record as it is sent";
+        return Ok(Next::Left(current.refused(why)));
+    }
+    Ok(Next::step_to(SessionRepair::by(changes), After::Read(document, view)))
+}
+
+/// Returns messages as they are when all calls have names that are taken.
+fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        match message {
+            Message::ToolResult { tool_name, .. } => *tool_name = sent.taken_name(tool_name),
+            Message::Assistant { content, .. } => content.iter_mut().for_each(|block| {
+                if let Block::ToolCall { name, .. } = block {
+                    *name = sent.taken_name(name);
+                }
+            }),
+            _ => {}
+        }
+    }
+    messages
+}
+
+/// Returns the changes that give each call a name that is taken where its own is refused; nothing else changes. A name
+/// that does not stand in its record as it is sent stays.
+fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
+    let mut names: HashMap<&str, String> = HashMap::new();
+    let mut records: BTreeSet<&Span> = BTreeSet::new();
+    let mut take = |at: usize| records.extend(view.provenance.of(at).iter().map(|place| &place.record));
+    for (at, message) in view.messages.iter().enumerate() {
+        for (_, name, _) in message.calls().filter(|(_, name, _)| sent.taken_name(name) != **name) {
+            names.insert(name, sent.taken_name(name));
+            take(at);
+        }
+    }
+    let is_refused =
+        |call: CallAt| call.find(&view.messages).is_some_and(|(_, name, _)| names.contains_key(name));
+    let pairing = Pairing::of(&view.messages);
+    pairing.pairs().iter().filter(|pair| is_refused(pair.call)).for_each(|pair| take(pair.result as usize));
+    let mut changes = ChangeSet::default();
+    // From the end on, so that no change moves the place of another.
+    for record in records.into_iter().rev() {
+        let bytes = document.parts().bytes(record)?;
+        let mut places = Vec::new();
+        find_names(&bytes, (0, false), &names, &mut places);
+        for (place, new) in places.into_iter().rev() {
+            let (at, old) = (record.at + place.start as u64, Bytes(bytes[place].to_vec()));
+            let new = Bytes(serde_json::Value::from(new).to_string().into_bytes());
+            changes.changes.push((record.part.clone(), Change::Splice { at, old, new }));
+        }
+    }
+    Ok(changes)
+}
+
+/// Finds the places of names in a value that begins at a place, each with the new name. In what a tool and its user say as
+/// they like only a result of Gemini names a tool.
+fn find_names<'n>(
+    value: &[u8],
+    (from, is_free): (usize, bool),
+    names: &'n HashMap<&str, String>,
+    places: &mut Vec<(Range<usize>, &'n str)>,
+) {
+    if let Some(members) = members(value) {
+        for member in members {
+            let (key, inner) = (member.key.as_ref(), &value[member.value.clone()]);
+            let start = from + member.value.start;
+            let is_free = !RESPONSES.contains(&key) && (is_free || FREE.contains(&key));
+            let new = if is_free || !NAMES.contains(&key) { None } else { new_name(inner, names) };
+            match new {
+                Some(new) => places.push((start..start + inner.len(), new)),
+                None => find_names(inner, (start, is_free), names, places),
+            }
+        }
+    } else if value.starts_with(b"[") {
+        for place in elements(value).unwrap_or_default() {
+            find_names(&value[place.clone()], (from + place.start, is_free), names, places);
+        }
+    }
+}
+
+fn new_name<'n>(value: &[u8], names: &'n HashMap<&str, String>) -> Option<&'n str> {
+    let text = value.starts_with(b"\"").then(|| serde_json::from_slice::<String>(value).ok())??;
+    names.get(text.as_str()).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_where_tools_are_named_and_nowhere_else() {
+        let record = r#"{"name":"a b","text":"a b","input":{"name":"a b"},
+            "result":[{"functionResponse":{"name":"a b","response":{"name":"a b"}}}],"of":[{"toolName": "a b"},{"tool":"x"}]}"#;
+        let names = HashMap::from([("a b", "a_b".to_owned())]);
+        let mut places = Vec::new();
+        find_names(record.as_bytes(), (0, false), &names, &mut places);
+        let found: Vec<(&str, &str)> =
+            places.iter().map(|(place, new)| (&record[place.start - 8..place.start], *new)).collect();
+        assert_eq!(
+            found,
+            [("{\"name\":", "a_b"), ("{\"name\":", "a_b"), ("olName\": ", "a_b")]
+                .map(|(a, b)| (&a[a.len() - 8..], b))
+        );
+        assert!(places.into_iter().all(|(place, _)| &record[place] == "\"a b\""));
+    }
+}
