@@ -34,6 +34,12 @@ pub(crate) fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
     Cow::Owned(format!("{head}_{:08x}", hash(id)))
 }
 
+/// Returns whether an id tells one call from others: it is there, and is neither made of none nor the name of the tool, which
+/// some hosts note for one that is missing.
+pub(crate) fn is_own(id: &str, name: &str) -> bool {
+    !id.is_empty() && id != name && id != call_id("", Dialect::OpenaiChat)
+}
+
 /// FNV-1a: short, and the same everywhere.
 pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::{Asked, Kind, Part, Role};
+use crate::call_ids::is_own;
 use crate::dialect::Dialect;
 
 /// Where a part stands: the message, and the part of it as it is read.
@@ -132,6 +133,8 @@ impl Pairs {
     /// order where as many of both are left there.
     fn join(&mut self, asked: &Asked<'_>, calls: &[Spot], mut results: Vec<Spot>) {
         let answer = answers_before(asked);
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        asked.calls().for_each(|(_, id, ..)| *known.entry(id).or_default() += 1);
         for calls in calls.chunk_by(|one, next| answer[one.message] == answer[next.message]) {
             let is_near = |result: &mut Spot| answer[result.message] == answer[calls[0].message];
             let mut near: Vec<Spot> = results.extract_if(.., is_near).collect();
@@ -142,7 +145,9 @@ impl Pairs {
                     None => open.push(*call),
                 }
             }
-            if open.len() == near.len() && !asked.goes_on() {
+            let may_answer =
+                |(call, result): (&Spot, &Spot)| may_answer(asked.part(*call), asked.part(*result), &known);
+            if open.len() == near.len() && !asked.goes_on() && open.iter().zip(&near).all(may_answer) {
                 self.nameless.extend(open.into_iter().zip(near));
             } else {
                 self.unanswered.extend(open);
@@ -186,6 +191,16 @@ fn spots(asked: &Asked<'_>, messages: Range<usize>, is_so: impl Fn(&Kind<'_>) ->
         parts.filter(move |(_, part)| is_so(&part.kind)).map(move |(part, _)| Spot { message, part })
     });
     each.collect()
+}
+
+/// Returns whether a result that does not name a call can be its own: where both have ids, or names, that differ, it is that
+/// of another call which was lost. An id that several calls have tells none of them.
+fn may_answer(call: &Part<'_>, result: &Part<'_>, known: &HashMap<&str, usize>) -> bool {
+    let (Kind::Call { id, name, .. }, Kind::Result { id: of, name: by }) = (call.kind, result.kind) else {
+        return false;
+    };
+    let is_doubled = known.get(id).is_some_and(|n| *n > 1);
+    (is_doubled || !is_own(id, name) || !is_own(of, by)) && (name.is_empty() || by.is_empty() || name == by)
 }
 
 /// Returns whether a result is one of a call: by id, or by name where one of them has no id.

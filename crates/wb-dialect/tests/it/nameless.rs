@@ -63,12 +63,34 @@ fn what_lost_its_id_in_a_call_or_a_result_or_both_is_kept_in_chat() {
         ([none.clone(), none.clone()], [none.clone(), none.clone()]),
         ([json!("a"), json!("a")], [json!("a"), json!("b")]),
         ([json!(1), json!("b")], [json!(1), json!("b")]),
-        ([json!("x"), json!("y")], [json!("a"), json!("b")]),
     ] {
         let [one, two] = behind.clone();
         let request = chat(ids.clone(), &[(one, "one"), (two, "two")]);
         assert_eq!(answers(&request, Dialect::OpenaiChat), ["one", "two"], "{ids:?} {behind:?}");
     }
+}
+
+#[test]
+fn a_result_that_names_another_call_or_tool_is_not_taken_for_the_one_that_is_missing() {
+    let interrupted = "[Tool execution was interrupted]";
+    for (ids, of) in [
+        ([json!("a"), json!("b")], [json!("c"), json!("b")]),
+        ([json!("x"), json!("b")], [json!("a"), json!("b")]),
+    ] {
+        let [one, two] = of;
+        let request = chat(ids, &[(one, "one"), (two, "two")]);
+        assert_eq!(answers(&request, Dialect::OpenaiChat), ["two", interrupted]);
+    }
+    let part =
+        |kind: &str, name: &str, more: &str, said: Value| json!({ kind: { "name": name, more: said } });
+    let mut body = json!({ "contents": [
+        { "role": "user", "parts": [{ "text": "Look." }] },
+        { "role": "model", "parts": [part("functionCall", "read", "args", json!({}))] },
+        { "role": "user", "parts": [part("functionResponse", "delete", "response", json!({ "output": "gone" }))] },
+    ] });
+    repair(&mut body, Dialect::Gemini);
+    assert!(!body.to_string().contains("gone"), "{body}");
+    assert_eq!(validate(&body, Dialect::Gemini), []);
 }
 
 #[test]
@@ -117,14 +139,14 @@ fn a_call_or_an_output_of_responses_without_a_call_id_is_one_still() {
 }
 
 #[test]
-fn a_response_of_gemini_keeps_what_it_says_in_another_content_or_under_another_name() {
+fn a_response_of_gemini_keeps_what_it_says_in_another_content_or_without_its_name() {
     let call = |name: &str| json!({ "functionCall": { "name": name, "args": {} } });
     let result = |name: &str, text: &str| json!({ "functionResponse": { "name": name, "response": { "output": text } } });
     let of = |role: &str, parts: Value| json!({ "role": role, "parts": parts });
     for results in [
         vec![of("user", json!([result("ls", "one")])), of("user", json!([result("cat", "two")]))],
-        vec![of("user", json!([result("other", "one"), result("cat", "two")]))],
-        vec![of("user", json!([result("ls", "one")])), of("user", json!([result("other", "two")]))],
+        vec![of("user", json!([result("", "one"), result("cat", "two")]))],
+        vec![of("user", json!([result("ls", "one")])), of("user", json!([result("", "two")]))],
     ] {
         let mut request =
             vec![of("user", json!([{ "text": "Look." }])), of("model", json!([call("ls"), call("cat")]))];
@@ -139,7 +161,7 @@ fn fields_of_gemini_in_snake_case_get_ids_too() {
     let request = json!([
         { "role": "user", "parts": [{ "text": "Look." }] },
         { "role": "model", "parts": [{ "function_call": { "id": "a", "name": "ls" } }] },
-        { "role": "user", "parts": [{ "function_response": { "id": "b", "name": "ls", "response": {} } }] },
+        { "role": "user", "parts": [{ "function_response": { "name": "", "response": {} } }] },
     ]);
     let mut body = json!({ "contents": request });
     assert_eq!(repair(&mut body, Dialect::Gemini).len(), 1);

@@ -129,7 +129,7 @@ impl Spoiled {
                     result.as_object_mut().expect("a result").remove(key);
                 }
                 if is_gemini {
-                    result["name"] = json!("other");
+                    result["name"] = json!("");
                 }
             }
             "result-orphan" => self.append(self.result("lost")),

@@ -131,11 +131,22 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
         let is_result = |at: &usize| matches!(messages[*at], Message::ToolResult { .. });
         let orphans = pairing.orphans().iter().map(|at| *at as usize);
         let results: Vec<usize> = orphans.filter(|at| (end..next).contains(at) && is_result(at)).collect();
-        if open.len() == results.len() {
+        let may_answer = |(call, result): (&CallAt, &usize)| may_answer(*call, *result, messages);
+        if open.len() == results.len() && open.iter().zip(&results).all(may_answer) {
             near.extend(open.into_iter().zip(results));
         }
     }
     near
+}
+
+/// Returns whether a result that does not name a call can be its own: one of them has no id, for which some formats take the
+/// name of the tool, and no name speaks against it.
+fn may_answer(call: CallAt, result: usize, messages: &[Message]) -> bool {
+    let Some((id, name, _)) = call.find(messages) else { return false };
+    let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };
+    let is_named = |id: &str, name: &str| !id.is_empty() && id != name;
+    let is_other = is_named(id, name) && is_named(of, by);
+    !is_other && (name.is_empty() || by.is_empty() || name == by)
 }
 
 /// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
