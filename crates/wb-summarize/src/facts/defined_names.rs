@@ -41,20 +41,37 @@ const DEFINES: [&str; 14] = [
     "union",
 ];
 
+/// For each byte, the lengths of the words above that begin with it; a bit for each length.
+const LENGTHS: [u16; 256] = {
+    let (mut all, mut at) = ([0; 256], 0);
+    while at < LEADS.len() + DEFINES.len() {
+        let word = if at < LEADS.len() { LEADS[at] } else { DEFINES[at - LEADS.len()] }.as_bytes();
+        all[word[0] as usize] |= 1 << word.len();
+        at += 1;
+    }
+    all
+};
+
+/// Tells whether a word is one of those above that are given.
+fn is_one_of(word: &str, known: &[&str]) -> bool {
+    let lengths = word.bytes().next().map_or(0, |first| LENGTHS[usize::from(first)]);
+    word.len() < 16 && lengths >> word.len() & 1 == 1 && known.contains(&word)
+}
+
 /// Returns the name that a line defines: a function, a method, a type or a constant. A number that a tool put before the
 /// line is passed over.
 pub(super) fn defined_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let code = line[number_bytes(line)..].trim_start();
     let (mut word, mut rest) = first_word(code);
-    while LEADS.contains(&word) {
+    while is_one_of(word, &LEADS) {
         (word, rest) = first_word(behind_brackets(rest));
     }
-    if !DEFINES.contains(&word) {
+    if !is_one_of(word, &DEFINES) {
         let is_method = rest.starts_with('(') && rest.ends_with('{') && !rest.contains("=>");
         return Some(word).filter(|word| is_method && !word.is_empty());
     }
-    while DEFINES.contains(&word) {
+    while is_one_of(word, &DEFINES) {
         (word, rest) = first_word(behind_brackets(rest));
     }
     Some(word).filter(|word| !word.is_empty())

@@ -181,7 +181,7 @@ impl Mentions {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
-        let (mut start, mut line, mut kept) = (text.len() + 1, Line::default(), None);
+        let (mut start, mut line, mut is_blob, mut kept) = (text.len() + 1, Line::default(), false, None);
         for at in found.drain(..).rev() {
             if at.start < start {
                 let whole = line_of(text, at.clone());
@@ -192,8 +192,9 @@ impl Mentions {
                 let text = own.trim_end();
                 let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
+                is_blob = is_blob_line(text);
             }
-            if at.start - start < LINE_BYTES && !is_blob_line(line.text) {
+            if at.start - start < LINE_BYTES && !is_blob {
                 self.note(&text[at], line, &mut kept, by);
             }
         }

@@ -119,7 +119,7 @@ fn error_name(line: &str) -> Option<Sign> {
     let n_bytes =
         line.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_')).count();
     let (name, rest) = line.split_at(n_bytes);
-    let is_name = (name.ends_with("Error") || name.ends_with("Exception")) && n_bytes > 9;
+    let is_name = n_bytes > 9 && (name.ends_with("Error") || name.ends_with("Exception"));
     (is_name
         && (rest.is_empty()
             || rest.starts_with(':')
@@ -135,7 +135,7 @@ fn place_of_error(line: &str) -> Option<Sign> {
     let digits = |at: usize| line.as_bytes()[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let colon = |at: usize| line.as_bytes().get(at) == Some(&b':');
     let (row, n_row) = (path + 1, if colon(path) { digits(path + 1) } else { 0 });
-    if line[..path].ends_with("_test.go") && n_row > 0 && colon(row + n_row) && tells_check(line) {
+    if n_row > 0 && colon(row + n_row) && line[..path].ends_with("_test.go") && tells_check(line) {
         return Some(Sign::Tells(5));
     }
     let (column, n_column) =
