@@ -45,6 +45,16 @@ pub(crate) fn first(marks: u64) -> Option<usize> {
     (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
 }
 
+/// Returns a text without blanks at its start; characters are read only where one may stand there.
+pub(crate) fn trim_start(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_start() }
+}
+
+/// Returns a text without blanks at its end; characters are read only where one may stand there.
+pub(crate) fn trim_end(text: &str) -> &str {
+    if text.as_bytes().last().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_end() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

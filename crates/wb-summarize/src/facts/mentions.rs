@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
+use crate::bytes::{trim_end, trim_start};
 pub use crate::facts::by::By;
 use crate::facts::defined_names::defined_name;
 use crate::facts::lines::place_of;
@@ -185,11 +186,11 @@ impl Mentions {
         for at in found.drain(..).rev() {
             if at.start < start {
                 let whole = line_of(text, at.clone());
-                let own = text[whole.clone()].trim_start();
+                let own = trim_start(&text[whole.clone()]);
                 let indent = u8::try_from(whole.len() - own.len()).unwrap_or(u8::MAX);
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
-                let text = own.trim_end();
+                let text = trim_end(own);
                 let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
                 is_blob = is_blob_line(text);

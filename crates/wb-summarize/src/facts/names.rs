@@ -73,15 +73,17 @@ pub(crate) fn names(text: &str) -> Vec<&str> {
 fn word_end(bytes: &[u8], start: usize) -> (usize, u8) {
     let mut before = CLASSES[usize::from(bytes[start])];
     let mut signs = before & !(DOT | UPPER);
-    for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
         let class = CLASSES[usize::from(*byte)];
         if class & NAME == 0 {
-            return (at, signs);
+            break;
         }
         signs |= (class & !DOT) | (before & DOT);
         before = class;
+        at += 1;
     }
-    (bytes.len(), signs)
+    (at, signs)
 }
 
 fn is_scheme(word: &[u8]) -> bool {
@@ -237,7 +239,7 @@ const fn classes() -> [u8; 256] {
 
 /// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
 pub(crate) fn is_blob_line(line: &str) -> bool {
-    line.strip_prefix("index ").is_some_and(|rest| rest.contains(".."))
+    matches!(line.as_bytes(), [b'i', b'n', b'd', b'e', b'x', b' ', ..]) && line.contains("..")
 }
 
 #[cfg(test)]

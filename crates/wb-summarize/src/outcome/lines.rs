@@ -1,5 +1,6 @@
 //! What a line of a program's output says about how the program ended.
 
+use crate::bytes::{trim_end, trim_start};
 use crate::outcome::sign_words::{Sign, among_words, without_end_colours, without_start_colour};
 
 /// Returns what a line says, whose blanks and colours are taken off.
@@ -12,9 +13,7 @@ pub(crate) fn sign(line: &str) -> Sign {
 
 /// Takes blanks and colours off both ends.
 pub(crate) fn bare(line: &str) -> &str {
-    let is_plain = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
-    let bytes = line.as_bytes();
-    let mut line = if is_plain(bytes.first()) && is_plain(bytes.last()) { line } else { line.trim() };
+    let mut line = trim_end(trim_start(line));
     while let Some(rest) = without_start_colour(line) {
         line = rest.trim_start();
     }

@@ -1,5 +1,7 @@
 //! What the words of an output line say: `failed`, `error`, `passed` and what stands around them.
 
+use crate::bytes::trim_end;
+
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
@@ -65,7 +67,7 @@ impl<'l> Word<'l> {
 
     /// Returns the text before the word, without colours and blanks at its end.
     fn before(&self) -> &'l str {
-        without_end_colours(self.line[..self.start].trim_end())
+        without_end_colours(trim_end(&self.line[..self.start]))
     }
 
     /// Returns the text after the word, without colours at its start.
