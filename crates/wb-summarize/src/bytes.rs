@@ -45,6 +45,12 @@ pub(crate) fn first(marks: u64) -> Option<usize> {
     (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
 }
 
+/// Tells whether a text begins with one of these words, most of which are told from it by their first byte.
+pub(crate) fn begins_with(text: &str, words: &[&str]) -> bool {
+    let first = text.as_bytes().first();
+    words.iter().any(|word| word.as_bytes().first() == first && text.starts_with(word))
+}
+
 /// Returns a text without blanks at its start; characters are read only where one may stand there.
 pub(crate) fn trim_start(text: &str) -> &str {
     if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_start() }

@@ -44,9 +44,9 @@ pub(crate) fn without_end_colours(mut text: &str) -> &str {
 
 /// Takes a colour code off the start of a text.
 pub(crate) fn without_start_colour(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("\x1b[")?;
-    let n_bytes = rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
-    rest.get(n_bytes + 1..)
+    let [0x1b, b'[', rest @ ..] = text.as_bytes() else { return None };
+    let n_bytes = rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+    text.get(n_bytes + 3..)
 }
 
 /// A word of a line and what stands around it.
@@ -118,6 +118,9 @@ impl<'l> Word<'l> {
 /// Returns the number that a text ends with, where it is a word of its own.
 fn last_number(text: &str) -> Option<u64> {
     let n_digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    if n_digits == 0 {
+        return None;
+    }
     let (before, number) = text.split_at(text.len() - n_digits);
     let is_apart = before.is_empty() || before.ends_with([' ', '(', ',', '|', 'm', '\t']);
     if is_apart { number.parse().ok() } else { None }

@@ -17,8 +17,6 @@ const LEAST_BYTES: u64 = 32 << 10;
 const PART_OF_READ: u64 = 16;
 /// Words that were read last which are known without a look at the layers.
 const MOST_RECENT: u32 = 4_096;
-/// Any odd number whose bits are as good as thrown.
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Characters of a hash by which it is known.
 const HASH_BYTES: usize = 7;
 
@@ -132,22 +130,6 @@ struct Recent {
     keys: Vec<u64>,
 }
 
-/// Returns the key by which a run of ASCII is known that was read not long ago. That of a short one is made of its bytes and
-/// of how many they are: a hash takes longer than all else that is done with a word that is known.
-fn recent_key(run: &str) -> u64 {
-    let bytes = run.as_bytes();
-    let half = |bytes: [u8; 4]| u64::from(u32::from_le_bytes(bytes));
-    let own = match (bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(start), Some(end)) if bytes.len() <= 8 => half(*start) << 32 | half(*end),
-        (None, _) if let [one, two, rest @ ..] = bytes => {
-            half([*one, *two, rest.first().copied().unwrap_or_default(), 0])
-        }
-        _ => return id_key(run),
-    };
-    // No byte of ASCII has the highest bit, by which each of these lengths is another one.
-    (own ^ ODD.wrapping_mul(bytes.len() as u64)).wrapping_mul(ODD)
-}
-
 impl Recent {
     /// Tells whether a word was met not long ago; from now on it was.
     fn meets(&mut self, key: u64) -> bool {
@@ -196,7 +178,7 @@ impl Known {
     }
 
     fn token(&mut self, token: Token<'_>) {
-        if self.recent.meets(recent_key(token.text)) {
+        if self.recent.meets(id_key(token.text)) {
             return;
         }
         if token.is_plain() {
@@ -236,7 +218,7 @@ impl Known {
             return;
         }
         for token in Token::dotted(text) {
-            if self.recent.meets(!recent_key(token.text)) {
+            if self.recent.meets(!id_key(token.text)) {
                 continue;
             }
             if let Some(name) = components(token.text).last().filter(|name| name.contains('.')) {
@@ -379,16 +361,6 @@ mod tests {
         let mut known = Known::default();
         known.read(text);
         known
-    }
-
-    #[test]
-    fn short_words_have_keys_of_their_own() {
-        let of_length = |n: u64| ODD.wrapping_mul(n) & u64::from_ne_bytes([0x80; 8]);
-        assert!((2..=8).all(|n| (2..n).all(|less| of_length(n) != of_length(less))));
-        let words =
-            ["ab", "ba", "aba", "abab", "ababa", "ababab", "abababa", "abababab", "ababababa", "ababbbab"];
-        let keys: std::collections::HashSet<u64> = words.iter().map(|word| recent_key(word)).collect();
-        assert!(keys.len() == words.len() && !keys.contains(&0));
     }
 
     #[test]
