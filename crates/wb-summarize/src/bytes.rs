@@ -1,6 +1,7 @@
-//! Eight bytes of a text at once, in one number.
+//! Texts by their bytes: eight of them at once, in one number, or the first or last alone.
 //!
-//! The program that agents start is built to be small, so that the compiler makes no vectors of a walk over bytes.
+//! The program that agents start is built to be small, so that the compiler makes no vectors of a walk over bytes, and a
+//! comparison of texts is a call.
 
 /// How many bytes are looked at together.
 pub(crate) const STEP: usize = 8;
