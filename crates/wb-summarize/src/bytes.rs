@@ -87,4 +87,19 @@ mod tests {
         }
         assert_eq!((first(0), first(HIGH), first(0x8000)), (None, Some(0), Some(1)));
     }
+
+    #[test]
+    fn blanks_are_taken_off_and_starts_are_told_as_by_characters() {
+        let words = ["- ", "ü", "–", "a"];
+        for text in
+            ["", " ", "a", " a ", "\u{a0}a\u{a0}", "ü", " – ü\n", "- ", "-", "\x7F a \x7F", "‘a’\u{3000}"]
+        {
+            assert_eq!((trim_start(text), trim_end(text)), (text.trim_start(), text.trim_end()), "{text:?}");
+            assert_eq!(
+                begins_with(text, &words),
+                words.iter().any(|word| text.starts_with(word)),
+                "{text:?}"
+            );
+        }
+    }
 }
