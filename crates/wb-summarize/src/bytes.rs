@@ -1,6 +1,7 @@
-//! Eight bytes of a text at once, in one number.
+//! Texts by their bytes: eight of them at once, in one number, or the first or last alone.
 //!
-//! The program that agents start is built to be small, so that the compiler makes no vectors of a walk over bytes.
+//! The program that agents start is built to be small, so that the compiler makes no vectors of a walk over bytes, and a
+//! comparison of texts is a call.
 
 /// How many bytes are looked at together.
 pub(crate) const STEP: usize = 8;
@@ -45,6 +46,22 @@ pub(crate) fn first(marks: u64) -> Option<usize> {
     (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
 }
 
+/// Tells whether a text begins with one of these words, most of which are told from it by their first byte.
+pub(crate) fn begins_with(text: &str, words: &[&str]) -> bool {
+    let first = text.as_bytes().first();
+    words.iter().any(|word| word.as_bytes().first() == first && text.starts_with(word))
+}
+
+/// Returns a text without blanks at its start; characters are read only where one may stand there.
+pub(crate) fn trim_start(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_start() }
+}
+
+/// Returns a text without blanks at its end; characters are read only where one may stand there.
+pub(crate) fn trim_end(text: &str) -> &str {
+    if text.as_bytes().last().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_end() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +86,20 @@ mod tests {
             }
         }
         assert_eq!((first(0), first(HIGH), first(0x8000)), (None, Some(0), Some(1)));
+    }
+
+    #[test]
+    fn blanks_are_taken_off_and_starts_are_told_as_by_characters() {
+        let words = ["- ", "ü", "–", "a"];
+        for text in
+            ["", " ", "a", " a ", "\u{a0}a\u{a0}", "ü", " – ü\n", "- ", "-", "\x7F a \x7F", "‘a’\u{3000}"]
+        {
+            assert_eq!((trim_start(text), trim_end(text)), (text.trim_start(), text.trim_end()), "{text:?}");
+            assert_eq!(
+                begins_with(text, &words),
+                words.iter().any(|word| text.starts_with(word)),
+                "{text:?}"
+            );
+        }
     }
 }

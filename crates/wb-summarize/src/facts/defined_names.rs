@@ -2,59 +2,43 @@
 //!
 //! Where a large file was read, the lines that the next step needs again are those at which its functions and types begin.
 
+use crate::bytes::trim_start;
 use crate::facts::lines::number_bytes;
 
-/// What stands before the word that defines.
-const LEADS: [&str; 16] = [
-    "abstract",
-    "async",
-    "declare",
-    "default",
-    "export",
-    "extern",
-    "final",
-    "internal",
-    "override",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "readonly",
-    "static",
-    "unsafe",
-];
-/// What the name follows that is defined.
-const DEFINES: [&str; 14] = [
-    "class",
-    "const",
-    "def",
-    "enum",
-    "fn",
-    "func",
-    "function",
-    "get",
-    "interface",
-    "set",
-    "struct",
-    "trait",
-    "type",
-    "union",
-];
+/// Tells of what stands before the word that defines.
+#[rustfmt::skip]
+fn leads(word: &str) -> bool {
+    matches!(
+        word,
+        "abstract" | "async" | "declare" | "default" | "export" | "extern" | "final" | "internal" | "override"
+            | "private" | "protected" | "pub" | "public" | "readonly" | "static" | "unsafe"
+    )
+}
+
+/// Tells of what the name follows that is defined.
+#[rustfmt::skip]
+fn defines(word: &str) -> bool {
+    matches!(
+        word,
+        "class" | "const" | "def" | "enum" | "fn" | "func" | "function" | "get" | "interface" | "set" | "struct"
+            | "trait" | "type" | "union"
+    )
+}
 
 /// Returns the name that a line defines: a function, a method, a type or a constant. A number that a tool put before the
 /// line is passed over.
 pub(super) fn defined_name(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let code = line[number_bytes(line)..].trim_start();
+    let line = trim_start(line);
+    let code = trim_start(&line[number_bytes(line)..]);
     let (mut word, mut rest) = first_word(code);
-    while LEADS.contains(&word) {
+    while leads(word) {
         (word, rest) = first_word(behind_brackets(rest));
     }
-    if !DEFINES.contains(&word) {
-        let is_method = rest.starts_with('(') && rest.ends_with('{') && !rest.contains("=>");
+    if !defines(word) {
+        let is_method = matches!(rest.as_bytes(), [b'(', .., b'{']) && !rest.contains("=>");
         return Some(word).filter(|word| is_method && !word.is_empty());
     }
-    while DEFINES.contains(&word) {
+    while defines(word) {
         (word, rest) = first_word(behind_brackets(rest));
     }
     Some(word).filter(|word| !word.is_empty())
@@ -62,7 +46,10 @@ pub(super) fn defined_name(line: &str) -> Option<&str> {
 
 /// Splits a text behind its first word.
 fn first_word(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()))
+    let n_bytes = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let is_ended = text.as_bytes().get(n_bytes).is_none_or(u8::is_ascii);
+    let end = || text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    text.split_at(if is_ended { n_bytes } else { end() })
 }
 
 /// Returns what comes behind brackets and blanks: the type that a method is of, or who may see it.
@@ -85,6 +72,8 @@ mod tests {
             ("def load_cart(self):", Some("load_cart")),
             ("type CartLine struct {", Some("CartLine")),
             ("get isOpen(): boolean {", Some("isOpen")),
+            ("größe_neu(n) {", Some("größe_neu")),
+            ("def naïve(n): # —", Some("naïve")),
             ("private async loadAll(ids: string[]): Promise<Cart[]> {", Some("loadAll")),
             ("12 fn parse_cart()", None),
             ("MAX_LINES = 3", None),

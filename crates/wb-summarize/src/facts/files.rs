@@ -130,9 +130,12 @@ pub fn is_same_file(one: &str, other: &str) -> bool {
 
 /// Tells whether a path lies below a folder; one of them may be relative.
 pub(super) fn is_below(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/').as_bytes();
+    let mut folder = folder.as_bytes();
+    while let [name @ .., b'/'] = folder {
+        folder = name;
+    }
     let path = path.as_bytes();
-    let inside = |path: &[u8]| path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'));
+    let inside = |path: &[u8]| path.get(folder.len()) == Some(&b'/') && path.starts_with(folder);
     let slashes = || path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let is_relative = folder.first().is_some_and(|first| *first != b'/');
     path.len() > folder.len()

@@ -11,9 +11,10 @@ pub(super) fn place_of(name: &str, line: &str) -> Option<usize> {
 /// Returns how many bytes the number takes that a tool puts before a line: `12→`, `12:`, `12-` or digits and a tab.
 pub(super) fn number_bytes(line: &str) -> usize {
     let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let after = &line[n_digits..];
-    let sign = ["→", ":", "-", "\t", "|"].iter().find(|sign| after.starts_with(**sign));
-    sign.filter(|_| n_digits > 0).map_or(0, |sign| n_digits + sign.len())
+    match line[n_digits..].chars().next() {
+        Some(sign @ ('→' | ':' | '-' | '\t' | '|')) if n_digits > 0 => n_digits + sign.len_utf8(),
+        _ => 0,
+    }
 }
 
 /// Returns the number that a tool puts before a line of a file.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use wb_message::pairing::{ByKey, id_key};
 use wb_message::text::{head, line_of};
 
+use crate::bytes::{trim_end, trim_start};
 pub use crate::facts::by::By;
 use crate::facts::defined_names::defined_name;
 use crate::facts::lines::place_of;
@@ -181,19 +182,20 @@ impl Mentions {
         self.n_bytes += text.len() as u64;
         let mut found = std::mem::take(&mut self.found);
         each_name(text, |at| found.push(at));
-        let (mut start, mut line, mut kept) = (text.len() + 1, Line::default(), None);
+        let (mut start, mut line, mut is_blob, mut kept) = (text.len() + 1, Line::default(), false, None);
         for at in found.drain(..).rev() {
             if at.start < start {
                 let whole = line_of(text, at.clone());
-                let own = text[whole.clone()].trim_start();
+                let own = trim_start(&text[whole.clone()]);
                 let indent = u8::try_from(whole.len() - own.len()).unwrap_or(u8::MAX);
                 let from_end = count(text.len() - whole.start);
                 start = whole.start;
-                let text = own.trim_end();
+                let text = trim_end(own);
                 let defines = (by == By::Tool).then(|| defined_name(text)).flatten().unwrap_or_default();
                 (line, kept) = (Line { text, defines, from_end, indent }, None);
+                is_blob = is_blob_line(text);
             }
-            if at.start - start < LINE_BYTES && !is_blob_line(line.text) {
+            if at.start - start < LINE_BYTES && !is_blob {
                 self.note(&text[at], line, &mut kept, by);
             }
         }

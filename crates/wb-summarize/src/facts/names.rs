@@ -53,7 +53,9 @@ fn telling(step: [u8; STEP]) -> u64 {
 
 /// Returns where the scheme of an address begins whose slashes begin at `start`; it is a word of its own behind `from`.
 fn scheme_before(bytes: &[u8], from: usize, start: usize) -> Option<usize> {
-    let word = bytes[start..].starts_with(b"//").then(|| bytes[from..start].strip_suffix(b":"))??;
+    let ([b'/', b'/', ..], [word @ .., b':']) = (&bytes[start..], &bytes[from..start]) else {
+        return None;
+    };
     let n_bytes = word.iter().rev().take_while(|byte| CLASSES[usize::from(**byte)] & NAME != 0).count();
     let at = word.len() - n_bytes;
     is_scheme(&word[at..]).then_some(from + at)
@@ -71,15 +73,17 @@ pub(crate) fn names(text: &str) -> Vec<&str> {
 fn word_end(bytes: &[u8], start: usize) -> (usize, u8) {
     let mut before = CLASSES[usize::from(bytes[start])];
     let mut signs = before & !(DOT | UPPER);
-    for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
         let class = CLASSES[usize::from(*byte)];
         if class & NAME == 0 {
-            return (at, signs);
+            break;
         }
         signs |= (class & !DOT) | (before & DOT);
         before = class;
+        at += 1;
     }
-    (bytes.len(), signs)
+    (at, signs)
 }
 
 fn is_scheme(word: &[u8]) -> bool {
@@ -102,29 +106,29 @@ fn parts(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<u
 
 /// Visits a name without the signs around it; of the classes others may stand beside it.
 fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range<usize>)) {
-    const BEFORE: &[u8] = b".-@";
-    const AFTER: &[u8] = b".-@/:?=&";
+    let is_before = |byte: u8| matches!(byte, b'.' | b'-' | b'@');
+    let is_after = |byte: u8| is_before(byte) || matches!(byte, b'/' | b':' | b'?' | b'=' | b'&');
     let bytes = text.as_bytes();
     let (mut start, mut end) = (at.start, at.end);
-    while bytes[start..end].starts_with(b"./") {
+    while let [b'.', b'/', ..] = bytes[start..end] {
         start += 2;
     }
     // As git shortens a path: what follows is the end of it.
-    if bytes[start..end].starts_with(b".../") {
+    if let [b'.', b'.', b'.', b'/', ..] = bytes[start..end] {
         start += 4;
     }
     // The first letter after a backslash is that of a line end or a tab, as JSON and code write them.
     if start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start..end], [b'n' | b't' | b'r', ..]) {
         start += 1;
     }
-    while start < end && BEFORE.contains(&bytes[start]) && !leads_path(&bytes[start..end]) {
+    while start < end && is_before(bytes[start]) && !leads_path(&bytes[start..end]) {
         start += 1;
     }
     // The folder of the user: `~/notes.md`.
     if start > 0 && start == at.start && bytes[start - 1] == b'~' && bytes[start] == b'/' {
         start -= 1;
     }
-    while start < end && AFTER.contains(&bytes[end - 1]) {
+    while start < end && is_after(bytes[end - 1]) {
         end -= 1;
     }
     if (LEAST_BYTES..=MOST_BYTES).contains(&(end - start)) && is_name(&text[start..end], signs) {
@@ -134,8 +138,11 @@ fn name_in(text: &str, at: Range<usize>, signs: u8, found: &mut impl FnMut(Range
 
 /// Tells of `../a` and `.github/a`, whose dots belong to them.
 fn leads_path(word: &[u8]) -> bool {
-    word.starts_with(b"../")
-        || (matches!(word, [b'.', next, ..] if next.is_ascii_alphabetic()) && word.contains(&b'/'))
+    match word {
+        [b'.', b'.', b'/', ..] => true,
+        [b'.', next, ..] => next.is_ascii_alphabetic() && word.contains(&b'/'),
+        _ => false,
+    }
 }
 
 fn is_name(word: &str, signs: u8) -> bool {
@@ -232,7 +239,7 @@ const fn classes() -> [u8; 256] {
 
 /// Tells of `index 0761ef5..26db2ba 100644`: what a diff calls a file by before and after is never needed again.
 pub(crate) fn is_blob_line(line: &str) -> bool {
-    line.strip_prefix("index ").is_some_and(|rest| rest.contains(".."))
+    matches!(line.as_bytes(), [b'i', b'n', b'd', b'e', b'x', b' ', ..]) && line.contains("..")
 }
 
 #[cfg(test)]

@@ -58,8 +58,12 @@ impl Sources {
 
     /// Takes out the messages that showed such a thing.
     pub(super) fn take(&mut self, is_such: impl Fn(&Shown) -> bool) -> Vec<u32> {
-        let gone = self.of(&is_such).collect();
-        self.kept.retain(|(shown, _)| !is_such(shown));
+        let mut gone = Vec::new();
+        self.kept.retain(|(shown, at)| {
+            let goes = is_such(shown);
+            gone.extend(goes.then_some(*at));
+            !goes
+        });
         gone
     }
 }

@@ -1,5 +1,6 @@
 //! What a line of a program's output says about how the program ended.
 
+use crate::bytes::{trim_end, trim_start};
 use crate::outcome::sign_words::{Sign, among_words, without_end_colours, without_start_colour};
 
 /// Returns what a line says, whose blanks and colours are taken off.
@@ -12,9 +13,7 @@ pub(crate) fn sign(line: &str) -> Sign {
 
 /// Takes blanks and colours off both ends.
 pub(crate) fn bare(line: &str) -> &str {
-    let is_plain = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
-    let bytes = line.as_bytes();
-    let mut line = if is_plain(bytes.first()) && is_plain(bytes.last()) { line } else { line.trim() };
+    let mut line = trim_end(trim_start(line));
     while let Some(rest) = without_start_colour(line) {
         line = rest.trim_start();
     }
@@ -119,7 +118,7 @@ fn error_name(line: &str) -> Option<Sign> {
     let n_bytes =
         line.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_')).count();
     let (name, rest) = line.split_at(n_bytes);
-    let is_name = (name.ends_with("Error") || name.ends_with("Exception")) && n_bytes > 9;
+    let is_name = n_bytes > 9 && (name.ends_with("Error") || name.ends_with("Exception"));
     (is_name
         && (rest.is_empty()
             || rest.starts_with(':')
@@ -135,7 +134,7 @@ fn place_of_error(line: &str) -> Option<Sign> {
     let digits = |at: usize| line.as_bytes()[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let colon = |at: usize| line.as_bytes().get(at) == Some(&b':');
     let (row, n_row) = (path + 1, if colon(path) { digits(path + 1) } else { 0 });
-    if line[..path].ends_with("_test.go") && n_row > 0 && colon(row + n_row) && tells_check(line) {
+    if n_row > 0 && colon(row + n_row) && line[..path].ends_with("_test.go") && tells_check(line) {
         return Some(Sign::Tells(5));
     }
     let (column, n_column) =

@@ -1,5 +1,7 @@
 //! What the words of an output line say: `failed`, `error`, `passed` and what stands around them.
 
+use crate::bytes::trim_end;
+
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
@@ -42,9 +44,9 @@ pub(crate) fn without_end_colours(mut text: &str) -> &str {
 
 /// Takes a colour code off the start of a text.
 pub(crate) fn without_start_colour(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("\x1b[")?;
-    let n_bytes = rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
-    rest.get(n_bytes + 1..)
+    let [0x1b, b'[', rest @ ..] = text.as_bytes() else { return None };
+    let n_bytes = rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+    text.get(n_bytes + 3..)
 }
 
 /// A word of a line and what stands around it.
@@ -65,7 +67,7 @@ impl<'l> Word<'l> {
 
     /// Returns the text before the word, without colours and blanks at its end.
     fn before(&self) -> &'l str {
-        without_end_colours(self.line[..self.start].trim_end())
+        without_end_colours(trim_end(&self.line[..self.start]))
     }
 
     /// Returns the text after the word, without colours at its start.
@@ -116,6 +118,9 @@ impl<'l> Word<'l> {
 /// Returns the number that a text ends with, where it is a word of its own.
 fn last_number(text: &str) -> Option<u64> {
     let n_digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    if n_digits == 0 {
+        return None;
+    }
     let (before, number) = text.split_at(text.len() - n_digits);
     let is_apart = before.is_empty() || before.ends_with([' ', '(', ',', '|', 'm', '\t']);
     if is_apart { number.parse().ok() } else { None }

@@ -1,5 +1,7 @@
 //! Tells what users paste, such as code, logs and tables, from what they write.
 
+use crate::bytes::begins_with;
+
 /// Returns whether a text holds the closing tag of a name.
 pub(crate) fn closes(text: &str, name: &str) -> bool {
     let is_end = |rest: &str| rest.strip_prefix(name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n']));
@@ -88,7 +90,7 @@ pub(crate) fn is_data(line: &str) -> bool {
     ];
     let words = line.trim();
     words.is_empty()
-        || STARTS.iter().any(|start| words.starts_with(start))
+        || begins_with(words, &STARTS)
         || words.ends_with(['{', '}', ';'])
         || words.contains('"') && words.contains("\":")
         || is_frame(line)
@@ -99,7 +101,7 @@ pub(crate) fn is_data(line: &str) -> bool {
 
 /// Returns whether a line begins like an error that a program printed.
 pub(crate) fn is_error(line: &str) -> bool {
-    ["Error", "ERROR", "error", "fatal:", "Traceback"].iter().any(|start| line.starts_with(start))
+    begins_with(line, &["Error", "ERROR", "error", "fatal:", "Traceback"])
 }
 
 /// Returns whether a line names a place on a stack.
@@ -123,7 +125,7 @@ fn is_code(line: &str) -> bool {
         "export ",
         "pub ",
     ];
-    STARTS.iter().any(|start| line.starts_with(start)) && line.contains(['=', '(', '{', '"', ':'])
+    begins_with(line, &STARTS) && line.contains(['=', '(', '{', '"', ':'])
 }
 
 /// Returns whether a line begins with a time or a progress count.

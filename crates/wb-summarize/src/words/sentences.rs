@@ -121,8 +121,14 @@ fn marker_bytes(line: &str) -> usize {
     let after_number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let n_digits = rest.len() - after_number.len();
     let is_number = (1..4).contains(&n_digits);
-    let after =
-        ["- [ ] ", "- [x] ", "- ", "* ", "• ", "– ", "+ "].iter().find_map(|mark| rest.strip_prefix(mark));
+    let marks: &[&str] = match rest.as_bytes().first() {
+        Some(b'-') => &["- [ ] ", "- [x] ", "- "],
+        Some(b'*') => &["* "],
+        Some(b'+') => &["+ "],
+        Some(0x80..) => &["• ", "– "],
+        _ => &[],
+    };
+    let after = marks.iter().find_map(|mark| rest.strip_prefix(mark));
     let numbered = || [". ", ") ", ".\t"].iter().find_map(|mark| after_number.strip_prefix(mark));
     let words = after.or_else(|| if is_number { numbered() } else { None }).unwrap_or(rest);
     line.len() - words.trim_start().len()
