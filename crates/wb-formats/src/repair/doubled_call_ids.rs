@@ -190,11 +190,12 @@ pub(super) fn records_of(view: &View, call: CallAt) -> Vec<&Span> {
     places.filter(|it| it.blocks.contains(&(call.block as usize))).map(|place| &place.record).collect()
 }
 
-/// Makes an id that no other call has.
+/// Makes an id that no other call has; of one with a bar both sides, that of the call and that of its item, are new.
 fn own_id(id: &str, n: &mut usize, taken: &mut HashSet<String>) -> String {
     loop {
         *n += 1;
-        let new = format!("{id}_{}", *n + 1);
+        let new: Vec<String> = id.split('|').map(|side| format!("{side}_{}", *n + 1)).collect();
+        let new = new.join("|");
         if taken.insert(new.clone()) {
             return new;
         }
@@ -263,6 +264,13 @@ fn is_text(value: &[u8], text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_id_is_new_on_both_sides_of_its_bar() {
+        let mut taken = HashSet::from(["c_2".to_owned()]);
+        assert_eq!(own_id("c", &mut 0, &mut taken), "c_3");
+        assert_eq!(own_id("c|fc_1", &mut 0, &mut taken), "c_2|fc_1_2");
+    }
 
     #[test]
     fn an_id_is_found_where_ids_stand_and_nowhere_else() {
