@@ -1,6 +1,7 @@
 //! The bodies of requests to providers.
 
 use serde_json::Value;
+use wb_budget::Family;
 use wb_dialect::Dialect;
 
 /// Returns the dialects that a request body can be in; none for what is no request.
@@ -33,10 +34,15 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
     match () {
         () if is_ours => Vec::new(),
         () if is_anthropic && !is_chat => vec![Dialect::Anthropic],
-        () if is_chat => vec![Dialect::OpenaiChat],
+        () if is_chat || is_of_openai(body) => vec![Dialect::OpenaiChat],
         () if asks || is_part(&["text"]) => vec![Dialect::Anthropic, Dialect::OpenaiChat],
         () => Vec::new(),
     }
+}
+
+/// Returns whether a body asks a model of OpenAI, which no other provider has.
+fn is_of_openai(body: &Value) -> bool {
+    body["model"].as_str().is_some_and(|model| Family::of_model(model) == Some(Family::OpenAi))
 }
 
 /// Roles that only our own messages have.
@@ -65,6 +71,7 @@ mod tests {
             ),
             (r#"{"tools":[{"input_schema":{}}],"messages":[{"role":"system","content":"y"}]}"#, &[Anthropic]),
             (r#"{"model":"m","messages":[{"role":"user","content":"y"}]}"#, &[Anthropic, OpenaiChat]),
+            (r#"{"model":"gpt-4.1","messages":[{"role":"user","content":"y"}]}"#, &[OpenaiChat]),
             (r#"{"messages":[{"role":"user","content":"y"}]}"#, &[]),
             (r#"{"model":"m","messages":[{"role":"toolResult","content":"y"}]}"#, &[]),
             (r#"{"input":"text"}"#, &[]),
