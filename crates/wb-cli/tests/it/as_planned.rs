@@ -138,9 +138,36 @@ fn calls_that_only_their_order_tells_apart_are_compacted_by_each_strategy() {
                 let options = ["--window", "8k", "--force", "--strategy", strategy];
                 let [told, in_place, elsewhere] = compacted(body.to_string().as_bytes(), &options);
                 assert_eq!(told["changed"], true, "{strategy}");
-                assert_eq!(in_place["messages"], told["messages_after"], "{strategy} {tools:?}");
+                // What the user says in a row is one content, but for digests.
+                let n = |it: &Value, key: &str| it[key].as_u64().unwrap();
+                let (n_read, n_planned) = (n(&in_place, "messages"), n(&told, "messages_after"));
+                let is_read = n_read == n_planned || strategy == "three-level" && n_read < n_planned;
+                assert!(is_read, "{strategy} {tools:?}: {n_read} of {n_planned}");
                 assert_eq!(in_place["tokens"], elsewhere["tokens"], "{strategy} {tools:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_digest_and_what_the_user_says_behind_it_are_one_content_of_gemini() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, out] = ["body.json", "out.json"].map(|name| folder.path().join(name).display().to_string());
+    let mut contents = contents_without_ids(&["shell"], 1);
+    contents.as_array_mut().unwrap().push(json!({"role": "user", "parts": [{"text": "What is left?"}]}));
+    fs::write(&file, json!({ "contents": contents }).to_string()).unwrap();
+    for strategy in ["window-budget", "three-level", "policy", "ladder"] {
+        let options = ["--window", "8k", "--strategy", strategy, "-o", &out, "--overwrite", "--json"];
+        let told = json_of(&[&["compact", &file], &options[..]].concat());
+        let (body, weighed) = (json_of(&["validate", &out, "--json"]), json_of(&["weigh", &out, "--json"]));
+        assert_eq!(
+            (&told["changed"], &body["n_violations"]),
+            (&json!(true), &json!(0)),
+            "{strategy}: {body}"
+        );
+        assert!(weighed["messages"].as_u64() <= told["messages_after"].as_u64(), "{strategy}");
+        let again = json_of(&["compact", &out, "--force", "-o", &file, "--overwrite", "--json"]);
+        assert_eq!(json_of(&["validate", &file, "--json"])["n_violations"], 0, "{strategy}: {again}");
+        fs::write(&file, json!({ "contents": contents }).to_string()).unwrap();
     }
 }

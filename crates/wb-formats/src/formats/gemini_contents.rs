@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use wb_message::block::joined_text;
+use wb_message::markers::is_synthetic;
 use wb_message::{Block, Content, Message};
-use wb_record::json::{elements, find, set, text};
+use wb_record::json::{elements, find, get, set, text};
 use wb_record::{Abilities, Confidence, Document, Format, FormatError, Parts, Probe, Seen, Stamp, View};
 
 use super::content_value::{in_users_place, list};
@@ -66,6 +67,18 @@ impl Layout for GeminiContents {
 
     fn shape(&self) -> &dyn Shape {
         &ContentShape
+    }
+
+    fn joined(&self, one: &[u8], next: &[u8]) -> Option<Vec<u8>> {
+        let side = |content| text(content, &["role"]).filter(|role| role == "user" || role == "model");
+        if side(one)? != side(next)? {
+            return None;
+        }
+        let of = |content| {
+            let parts = get(content, "parts")?;
+            Some(elements(parts)?.into_iter().map(|place| parts[place].to_vec()))
+        };
+        Some(set(next, "parts", &list(&of(one)?.chain(of(next)?).collect::<Vec<_>>())))
     }
 
     fn complete(&self, parts: &dyn Parts, _: &List, view: &mut View) {
@@ -159,12 +172,20 @@ impl Shape for ContentShape {
         let parts = &record[list_at.clone()];
         let pairs = || messages.iter().zip(fates);
         let mut results = pairs().filter(|(message, _)| matches!(message, Message::ToolResult { .. }));
-        let said = pairs().find(|(message, _)| !matches!(message, Message::ToolResult { .. }));
+        let mut others =
+            pairs().filter(|(message, _)| !matches!(message, Message::ToolResult { .. })).peekable();
         let mut kept = Vec::new();
         for place in elements(parts).ok_or("parts that are no list")? {
             let part = &parts[place];
             let is_result = find(part, &["functionResponse"]).is_some();
-            match if is_result { results.next() } else { said } {
+            let is_ours =
+                || text(part, &["text"]).is_some_and(|text| is_synthetic(&Message::user(text.as_ref())));
+            let of = match is_result {
+                true => results.next(),
+                false if is_ours() => others.next(),
+                false => others.peek().copied(),
+            };
+            match of {
                 Some((_, Fate::Goes)) => {}
                 Some((Message::ToolResult { is_error, .. }, Fate::Body(body))) => {
                     if body.iter().any(|block| block.as_text().is_none()) {
@@ -180,24 +201,34 @@ impl Shape for ContentShape {
     }
 }
 
-/// Takes results and what the user says apart: results first.
+/// Takes results, what a compaction made and what the user says apart: results first.
 fn of_user(parts: Vec<Part>) -> Vec<Message> {
-    let (mut messages, mut said) = (Vec::new(), Vec::new());
+    let (mut messages, mut made, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Said(blocks) => said.extend(blocks),
+            Part::Said(blocks) => match user(blocks) {
+                ours if is_synthetic(&ours) => made.push(ours),
+                Message::User { content: Content::Text(text), .. } => said.push(Block::Text { text }),
+                Message::User { content: Content::Blocks(blocks), .. } => said.extend(blocks),
+                _ => {}
+            },
             Part::Result { id, name: tool_name, content, is_error } => {
                 let tool_call_id = id.unwrap_or_default();
                 messages.push(Message::ToolResult { tool_call_id, tool_name, content, is_error });
             }
         }
     }
+    messages.extend(made);
     if !said.is_empty() || messages.is_empty() {
-        let said = match said.as_mut_slice() {
-            [Block::Text { text }] => Content::Text(std::mem::take(text)),
-            _ => Content::Blocks(said),
-        };
-        messages.push(Message::user(said));
+        messages.push(user(said));
     }
     messages
+}
+
+/// Returns what the user says, as plain text where it is nothing else.
+fn user(mut blocks: Vec<Block>) -> Message {
+    match blocks.as_mut_slice() {
+        [Block::Text { text }] => Message::user(std::mem::take(text)),
+        _ => Message::user(blocks),
+    }
 }

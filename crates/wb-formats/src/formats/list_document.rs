@@ -358,11 +358,7 @@ impl Render<'_> {
     fn changes(&self) -> Result<Vec<Change>, NotExpressible> {
         let pieces = self.pieces()?;
         if let Some(snapshot) = self.layout.snapshot() {
-            let bytes = |piece| match piece {
-                &Piece::Stays(at) => self.record(at),
-                Piece::New(bytes) => Ok(Cow::Borrowed(bytes.as_slice())),
-            };
-            let records = pieces.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+            let records = pieces.iter().map(|piece| self.bytes(piece)).collect::<Result<Vec<_>, _>>()?;
             let line = snapshot(self.parts, &records, self.wanted.stamp);
             return Ok(vec![appended(self.parts, &line.map_err(NotExpressible::unreadable)?)?]);
         }
@@ -409,7 +405,30 @@ impl Render<'_> {
             Some(_) if last != Some(self.list.records.len()) => {
                 Err(self.refused("the answer to the request is outside of the list, where it stays"))
             }
-            _ => Ok(pieces),
+            _ => self.in_turns(pieces),
+        }
+    }
+
+    /// Puts each new record and the one next to it into one, where the format wants that.
+    fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
+        let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let one = match (turns.last(), &piece) {
+                (None, _) | (Some(Piece::Stays(_)), Piece::Stays(_)) => None,
+                (Some(last), piece) => self.layout.joined(&self.bytes(last)?, &self.bytes(piece)?),
+            };
+            match one {
+                Some(one) => *turns.last_mut().expect("there is a piece before") = Piece::New(one),
+                None => turns.push(piece),
+            }
+        }
+        Ok(turns)
+    }
+
+    fn bytes<'b>(&'b self, piece: &'b Piece) -> Result<Cow<'b, [u8]>, NotExpressible> {
+        match piece {
+            Piece::Stays(at) => self.record(*at),
+            Piece::New(bytes) => Ok(Cow::Borrowed(bytes)),
         }
     }
 

@@ -54,6 +54,11 @@ pub(super) trait Layout: Send + Sync + Debug {
         None
     }
 
+    /// Returns one record for two next to each other, where a provider refuses two of one side in a row.
+    fn joined(&self, _one: &[u8], _next: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Returns a line that is added behind all others after every change.
     fn last_line(&self, _stamp: &Stamp) -> Option<String> {
         None
