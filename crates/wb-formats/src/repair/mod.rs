@@ -2,6 +2,7 @@
 
 mod doubled_call_ids;
 mod empty_texts;
+mod late_results;
 mod lone_surrogates;
 mod missing_parents;
 mod nothing_lost;
@@ -19,12 +20,13 @@ use wb_record::{ChangeSet, ChangedPart, Document, MissingRole, NotExpressible, N
 
 use self::doubled_call_ids::with_own_ids;
 use self::empty_texts::without_empty_texts;
+use self::late_results::with_results_at_home;
 pub use self::lone_surrogates::lone_surrogates;
 use self::lone_surrogates::replaced;
 use self::missing_call_ids::with_call_ids;
 use self::missing_parents::linked_to_the_line_before;
 use self::nothing_lost::loses_nothing;
-use self::refused_names::{with_taken_names, without_refused_names};
+use self::refused_names::with_names;
 use self::torn_line::without_torn_line;
 use self::unpaired_calls::{pairs_made_whole, with_own_results};
 use crate::dialects::SentAs;
@@ -58,7 +60,7 @@ pub struct SessionRepair {
 /// refused get one that is taken, and a line that follows one which is not in the file is
 /// linked to the line before it, so that what stands there is seen again, unless more is refused then. Messages get back the role that they lost, where it is known: what a call or result that is not read
 /// belongs to would be taken for alone. As long as one is lost nothing else is mended. Empty texts that would be sent go
-/// out of their lists. Of calls that have one id the later
+/// out of their lists. A result that stands behind what was said since its call moves to it. Of calls that have one id the later
 /// ones get another, with their results, and a call without an id gets that of the result next to it. Then calls without a
 /// result are answered, by the result next to them that answers no call, or by the one that stands before them, where there
 /// is one, but for those that the agent answers itself and those of which another call of their message still
@@ -125,24 +127,6 @@ fn in_taken_names(
             Ok(SessionRepair { not_held: mended.not_held.or(Some(why)), ..mended })
         }
     }
-}
-
-/// Returns the changes after which calls have names that are taken, where nothing else is read of it then.
-fn with_names(
-    document: &dyn Document,
-    conversation: &str,
-    view: &View,
-    sent: &SentAs<'_>,
-) -> Result<ChangeSet, NotExpressible> {
-    if let Some(why) = document.abilities().call_ids.why_not() {
-        return Err(refused(document, why));
-    }
-    let names = without_refused_names(document, view, sent).map_err(NotExpressible::unreadable)?;
-    let read = copy(document, &names)?.view(conversation).map_err(NotExpressible::unreadable)?;
-    if read.messages == with_taken_names(&view.messages, sent) {
-        return Ok(names);
-    }
-    Err(refused(document, "the name of a call does not stand in its record as it is sent"))
 }
 
 /// Repairs what is known of a session, and then what comes to light by it.
@@ -359,6 +343,12 @@ fn repaired(
         let ids = with_call_ids(document, view).map_err(NotExpressible::unreadable)?;
         if !ids.is_empty() {
             return repaired_after(document, conversation, ids, stamp, in_whole_lines);
+        }
+    }
+    if is_refused(&violations, "result-misplaced") {
+        let home = with_results_at_home(document, conversation, view, &sent, stamp)?;
+        if !home.is_empty() {
+            return repaired_after(document, conversation, home, stamp, in_whole_lines);
         }
     }
     let plain = patched(document, conversation, view, &sent, stamp);

@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use wb_message::{Block, CallAt, Message, Pairing};
 use wb_record::json::{elements, members};
-use wb_record::{Bytes, Change, ChangeSet, Document, Span, View};
+use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::doubled_call_ids::FREE;
+use super::{copy, refused};
 use crate::dialects::SentAs;
 
 /// The keys under which formats name the tool of a call or of a result.
@@ -17,8 +18,26 @@ const NAMES: [&str; 5] = ["name", "toolName", "tool_name", "tool", "function"];
 /// The keys under which a result of Gemini stands, also inside what a tool says.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
 
+/// Returns the changes after which calls have names that are taken, where nothing else is read of it then.
+pub(super) fn with_names(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    sent: &SentAs<'_>,
+) -> Result<ChangeSet, NotExpressible> {
+    if let Some(why) = document.abilities().call_ids.why_not() {
+        return Err(refused(document, why));
+    }
+    let names = without_refused_names(document, view, sent).map_err(NotExpressible::unreadable)?;
+    let read = copy(document, &names)?.view(conversation).map_err(NotExpressible::unreadable)?;
+    if read.messages == with_taken_names(&view.messages, sent) {
+        return Ok(names);
+    }
+    Err(refused(document, "the name of a call does not stand in its record as it is sent"))
+}
+
 /// Returns messages as they are when all calls have names that are taken.
-pub(super) fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
+fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
         match message {
@@ -36,11 +55,7 @@ pub(super) fn with_taken_names(messages: &[Message], sent: &SentAs<'_>) -> Vec<M
 
 /// Returns the changes that give each call a name that is taken where its own is refused; nothing else changes. A name
 /// that does not stand in its record as it is sent stays.
-pub(super) fn without_refused_names(
-    document: &dyn Document,
-    view: &View,
-    sent: &SentAs<'_>,
-) -> io::Result<ChangeSet> {
+fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>) -> io::Result<ChangeSet> {
     let mut names: HashMap<&str, String> = HashMap::new();
     let mut records: BTreeSet<&Span> = BTreeSet::new();
     let mut take = |at: usize| records.extend(view.provenance.of(at).iter().map(|place| &place.record));
