@@ -69,9 +69,12 @@ fn gemini(name: &str) -> Value {
 #[test]
 fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
     let folder = tempfile::tempdir().unwrap();
+    let mut spaced = codex("read file");
+    spaced[2]["payload"]["namespace"] = json!("my docs");
     for case in [
         ("claude.jsonl", claude("fs.read"), "tool-name", r#""name":"fs_read","input":{"name":"fs.read"}"#),
         ("codex.jsonl", codex("container.exec"), "tool-name", r#""name":"container_exec""#),
+        ("spaced.jsonl", spaced, "tool-name", r#""namespace":"my_docs""#),
         ("gemini.json", vec![gemini("read file")], "tool-name", r#"{"functionResponse":{"name":"read_file""#),
     ] {
         is_found_mended_and_taken_back(folder.path(), &case);
