@@ -345,8 +345,9 @@ fn repaired(
             return repaired_after(document, conversation, ids, stamp, in_whole_lines);
         }
     }
-    if is_refused(&violations, "result-misplaced") {
-        let home = with_results_at_home(document, conversation, view, &sent, stamp)?;
+    // Of calls that have one id, which of them a result answers is known when each has its own.
+    if is_refused(&violations, "result-misplaced") && !is_refused(&violations, "call-repeated") {
+        let home = with_results_at_home(document, conversation, view, &sent, stamp).unwrap_or_default();
         if !home.is_empty() {
             return repaired_after(document, conversation, home, stamp, in_whole_lines);
         }
