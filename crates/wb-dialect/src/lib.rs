@@ -42,7 +42,7 @@ mod validate;
 mod repair;
 
 pub use dialect::{Dialect, UnknownDialectError};
-pub use encode::{Encoded, encode};
+pub use encode::{AsItStands, Encoded, encode};
 pub use repair::repair;
 pub use rules::{RULES, Rule};
 pub use tool_names::call_name;

@@ -1,7 +1,7 @@
 //! In which dialects of providers the messages of a session are sent.
 
 use wb_budget::Family;
-use wb_dialect::{Dialect, Encoded, Violation, call_name};
+use wb_dialect::{AsItStands, Dialect, Encoded, Violation, call_name};
 use wb_message::{Message, Pairing};
 use wb_record::{Format, View};
 
@@ -51,6 +51,8 @@ pub struct SentAs<'a> {
     pub has_empty_texts: bool,
     /// Whether names of calls are sent as they stand, as far as it is known.
     pub has_own_names: bool,
+    /// Whether a message of the user between a call and its result is sent there, as far as it is known.
+    pub has_own_order: bool,
     /// The calls without a result that the agent answers itself.
     answered_calls: AnsweredCalls,
 }
@@ -71,7 +73,10 @@ impl SentAs<'static> {
         let has_empty_texts = of_format(format) == [Dialect::Anthropic];
         // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
         let has_own_names = format != "goose";
-        Self { dialects, has_empty_texts, has_own_names, answered_calls: AnsweredCalls::of(format) }
+        // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
+        let has_own_order = matches!(format, "openai-chat" | "kimi-cli");
+        let answered_calls = AnsweredCalls::of(format);
+        Self { dialects, has_empty_texts, has_own_names, has_own_order, answered_calls }
     }
 }
 
@@ -100,13 +105,12 @@ impl SentAs<'_> {
 
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
-        let request = |dialect| {
-            if !self.has_own_names {
-                return Encoded::next_request(messages, dialect);
-            }
-            let has_empty = self.has_empty_texts && dialect == Dialect::Anthropic;
-            Encoded::next_request_as_it_stands(messages, dialect, has_empty)
+        let stands = AsItStands {
+            names: self.has_own_names,
+            empty_texts: self.has_empty_texts,
+            order: self.has_own_order,
         };
+        let request = |dialect| Encoded::next_request_with(messages, dialect, stands);
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()

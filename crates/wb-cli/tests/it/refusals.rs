@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::support::wb;
 
 /// A file: its name, what is in it, the rule that it breaks, and what is read of it when it is mended.
-type Case = (&'static str, Vec<Value>, &'static str, &'static str);
+type Case<'a> = (&'a str, Vec<Value>, &'a str, &'a str);
 
 /// Lays a file of lines, or of one document, and follows it through every command that tells or mends.
-fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &Case) {
+fn is_found_mended_and_taken_back(folder: &Path, (name, lines, rule, mended): &Case<'_>) {
     let file = folder.join(name);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let text = lines.join("\n") + "\n";
@@ -69,9 +69,12 @@ fn gemini(name: &str) -> Value {
 #[test]
 fn a_call_of_a_tool_by_a_name_that_is_refused_gets_one_that_is_taken() {
     let folder = tempfile::tempdir().unwrap();
+    let mut spaced = codex("read file");
+    spaced[2]["payload"]["namespace"] = json!("my docs");
     for case in [
         ("claude.jsonl", claude("fs.read"), "tool-name", r#""name":"fs_read","input":{"name":"fs.read"}"#),
         ("codex.jsonl", codex("container.exec"), "tool-name", r#""name":"container_exec""#),
+        ("spaced.jsonl", spaced, "tool-name", r#""namespace":"my_docs""#),
         ("gemini.json", vec![gemini("read file")], "tool-name", r#"{"functionResponse":{"name":"read_file""#),
     ] {
         is_found_mended_and_taken_back(folder.path(), &case);
@@ -133,6 +136,30 @@ fn roles_types_and_ids_of_requests_are_put_right_where_they_stand() {
     ] {
         is_found_mended_and_taken_back(folder.path(), &case);
     }
+}
+
+#[test]
+fn a_result_behind_what_the_user_said_meanwhile_moves_to_its_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
+    let messages = [
+        json!({"role": "user", "content": "Look."}),
+        json!({"role": "assistant", "content": "I look.", "tool_calls": [call]}),
+        json!({"role": "user", "content": "Quick!"}),
+        json!({"role": "tool", "tool_call_id": "c1", "content": "a.rs"}),
+        json!({"role": "assistant", "content": "There is one file."}),
+    ];
+    let marks =
+        [json!({"role": "_system_prompt", "content": "Be short."}), json!({"role": "_checkpoint", "id": 0})];
+    let kimi = [&marks, messages.as_slice()].concat();
+    let result = r#""tool_call_id":"c1","content":"a.rs"}"#;
+    let (line, item) = (
+        format!("{result}\n{}", r#"{"role":"user","content":"Quick!"}"#),
+        format!("{result},{}", r#"{"role":"user","content":"Quick!"}"#),
+    );
+    is_found_mended_and_taken_back(folder.path(), &("context.jsonl", kimi, "result-misplaced", &line));
+    let list = ("list.json", vec![messages.to_vec().into()], "result-misplaced", item.as_str());
+    is_found_mended_and_taken_back(folder.path(), &list);
 }
 
 #[test]

@@ -18,12 +18,17 @@ pub(super) fn head(tools: &[ToolDescriptor]) -> Body {
     with_tools(tools, |tools| tools.iter().map(tool).collect())
 }
 
-pub(super) fn entries(system: Option<&str>, rounds: &[Round<'_>]) -> Vec<Entry> {
+/// Messages of rounds; results stand first in what the user says unless its order stays.
+pub(super) fn entries(system: Option<&str>, rounds: &[Round<'_>], has_own_order: bool) -> Vec<Entry> {
     let system =
         system.map(|text| Entry { value: json!({ "role": "system", "content": text }), from: vec![] });
     let mut entries: Vec<Entry> = system.into_iter().collect();
     for round in rounds {
-        if round.is_model { entries.extend(answer(round)) } else { user(round, &mut entries) }
+        match round.is_model {
+            true => entries.extend(answer(round)),
+            false if has_own_order => in_order(round).iter().for_each(|part| user(part, &mut entries)),
+            false => user(round, &mut entries),
+        }
     }
     entries
 }
@@ -51,6 +56,12 @@ fn answer(round: &Round<'_>) -> Option<Entry> {
         value["tool_calls"] = calls.into();
     }
     (!texts.is_empty() || value.get("tool_calls").is_some()).then_some(Entry { value, from })
+}
+
+/// Takes a round apart where a result stands behind what the user says.
+fn in_order<'a>(round: &Round<'a>) -> Vec<Round<'a>> {
+    let parts = round.pieces.chunk_by(|piece, next| piece.is_result() || !next.is_result());
+    parts.map(|pieces| Round { is_model: false, pieces: pieces.to_vec() }).collect()
 }
 
 /// The results of a round, then what the user says; pictures of results can stand only there.

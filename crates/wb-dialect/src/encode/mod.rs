@@ -16,6 +16,17 @@ use common::Entry;
 /// What the user says next in a session that waits for it.
 const NEXT_PROMPT: &str = "Go on.";
 
+/// What an agent sends as it stands in its session, where others put it right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AsItStands {
+    /// The names of calls.
+    pub names: bool,
+    /// Empty texts, to Anthropic.
+    pub empty_texts: bool,
+    /// The order of results and of what the user says, in chat.
+    pub order: bool,
+}
+
 /// A request, with the turn or message that each of its parts comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoded {
@@ -33,7 +44,7 @@ impl Encoded {
         let mut rounds = rounds_of_turns(&conversation.turns);
         let tools = conversation.tools.as_deref().unwrap_or_default();
         with_names_of(&mut rounds, dialect, tools);
-        Self::of(conversation.system.as_deref(), tools, &rounds, dialect, false)
+        Self::of(conversation.system.as_deref(), tools, &rounds, dialect, AsItStands::default())
     }
 
     /// Encodes a transcript; its parts come from messages. System and developer texts at its start become the system
@@ -41,35 +52,27 @@ impl Encoded {
     pub fn of_messages(messages: &[Message], dialect: Dialect) -> Self {
         let (system, mut rounds) = rounds_of_messages(messages, false);
         with_names_of(&mut rounds, dialect, &[]);
-        Self::of(system.as_deref(), &[], &rounds, dialect, false)
+        Self::of(system.as_deref(), &[], &rounds, dialect, AsItStands::default())
     }
 
     /// Encodes the next request of a session, whose user says something where the model has spoken last.
     pub fn next_request(messages: &[Message], dialect: Dialect) -> Self {
-        let (system, mut rounds) = rounds_of_messages(messages, false);
-        with_names_of(&mut rounds, dialect, &[]);
-        Self::next(system.as_deref(), rounds, messages.len(), dialect, false)
+        Self::next_request_with(messages, dialect, AsItStands::default())
     }
 
-    /// Encodes the next request of a session whose agent sends the names of calls as they stand, and Anthropic also empty
-    /// texts if it is so.
-    pub fn next_request_as_it_stands(messages: &[Message], dialect: Dialect, has_empty: bool) -> Self {
-        let (system, rounds) = rounds_of_messages(messages, has_empty);
-        Self::next(system.as_deref(), rounds, messages.len(), dialect, has_empty)
-    }
-
-    fn next(
-        system: Option<&str>,
-        mut rounds: Vec<Round<'_>>,
-        n_messages: usize,
-        dialect: Dialect,
-        has_empty: bool,
-    ) -> Self {
+    /// Encodes the next request of a session whose agent sends some of it as it stands.
+    pub fn next_request_with(messages: &[Message], dialect: Dialect, stands: AsItStands) -> Self {
+        let stands =
+            AsItStands { empty_texts: stands.empty_texts && dialect == Dialect::Anthropic, ..stands };
+        let (system, mut rounds) = rounds_of_messages(messages, stands.empty_texts);
+        if !stands.names {
+            with_names_of(&mut rounds, dialect, &[]);
+        }
         if rounds.last().is_some_and(|round| round.is_model) {
-            let said = Piece { from: n_messages, said: Said::Text(NEXT_PROMPT.into()) };
+            let said = Piece { from: messages.len(), said: Said::Text(NEXT_PROMPT.into()) };
             rounds.push(Round { is_model: false, pieces: vec![said] });
         }
-        Self::of(system, &[], &rounds, dialect, has_empty)
+        Self::of(system.as_deref(), &[], &rounds, dialect, stands)
     }
 
     fn of(
@@ -77,12 +80,14 @@ impl Encoded {
         tools: &[ToolDescriptor],
         rounds: &[Round<'_>],
         dialect: Dialect,
-        has_empty: bool,
+        stands: AsItStands,
     ) -> Self {
         let system = system.filter(|text| !text.trim().is_empty());
         let (mut body, entries) = match dialect {
-            Dialect::Anthropic => (anthropic::head(system, tools), anthropic::entries(rounds, has_empty)),
-            Dialect::OpenaiChat => (chat::head(tools), chat::entries(system, rounds)),
+            Dialect::Anthropic => {
+                (anthropic::head(system, tools), anthropic::entries(rounds, stands.empty_texts))
+            }
+            Dialect::OpenaiChat => (chat::head(tools), chat::entries(system, rounds, stands.order)),
             Dialect::OpenaiResponses => (responses::head(system, tools), responses::entries(rounds)),
             Dialect::Gemini => (gemini::head(system, tools), gemini::entries(rounds)),
         };

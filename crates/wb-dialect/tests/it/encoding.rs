@@ -1,7 +1,7 @@
 //! What each dialect makes of a conversation.
 
 use serde_json::{Value, json};
-use wb_dialect::{Dialect, Encoded, encode};
+use wb_dialect::{AsItStands, Dialect, Encoded, encode};
 use wb_message::{Block, Conversation, Message, ToolDescriptor, Turn};
 
 fn result(id: &str, output: Value) -> Block {
@@ -237,8 +237,12 @@ fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
         let n_named = encoded.body.to_string().matches(&format!("\"name\":\"{name}\"")).count();
         assert_eq!(n_named, if dialect == Dialect::Gemini { 2 } else { 1 }, "{}", encoded.body);
         assert_eq!(encoded.validate(), []);
-        let stands = Encoded::next_request_as_it_stands(&messages, dialect, false).validate();
-        assert_eq!(stands.iter().map(|it| it.rule.as_ref()).collect::<Vec<_>>(), ["tool-name"]);
+        let stands = Encoded::next_request_with(
+            &messages,
+            dialect,
+            AsItStands { names: true, ..AsItStands::default() },
+        );
+        assert_eq!(stands.validate().iter().map(|it| it.rule.as_ref()).collect::<Vec<_>>(), ["tool-name"]);
     }
     let tool =
         ToolDescriptor { name: "fs.read file".into(), description: "Reads.".into(), parameters: json!({}) };
@@ -249,4 +253,32 @@ fn a_call_has_a_name_that_its_provider_takes_unless_the_tool_is_on_offer() {
     };
     let body = encode(&offered, Dialect::Anthropic);
     assert_eq!(body["messages"][0]["content"][0]["name"], body["tools"][0]["name"]);
+}
+
+#[test]
+fn the_order_of_a_session_stays_where_its_agent_sends_it_so() {
+    let messages = [
+        Message::user("Go."),
+        Message::assistant_blocks(vec![
+            Block::call("c1", "ls", json!({})),
+            Block::call("c2", "ls", json!({})),
+        ]),
+        Message::tool_result("c1", "ls", "x"),
+        Message::user("Wait."),
+        Message::tool_result("c2", "ls", "y"),
+    ];
+    let roles = |order| {
+        let stands = AsItStands { order, ..AsItStands::default() };
+        let encoded = Encoded::next_request_with(&messages, Dialect::OpenaiChat, stands);
+        let all = encoded.body["messages"].as_array().into_iter().flatten();
+        let roles =
+            all.map(|it| it["role"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" ");
+        (
+            roles,
+            encoded.validate().into_iter().map(|it| (it.rule.into_owned(), it.message)).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(roles(false), ("user assistant tool tool user".to_owned(), vec![]));
+    let late = vec![("result-misplaced".to_owned(), Some(4))];
+    assert_eq!(roles(true), ("user assistant tool user tool".to_owned(), late));
 }

@@ -172,8 +172,8 @@ impl Shape for ContentShape {
         let parts = &record[list_at.clone()];
         let pairs = || messages.iter().zip(fates);
         let mut results = pairs().filter(|(message, _)| matches!(message, Message::ToolResult { .. }));
-        let mut others =
-            pairs().filter(|(message, _)| !matches!(message, Message::ToolResult { .. })).peekable();
+        let mut others = pairs().filter(|(message, _)| !matches!(message, Message::ToolResult { .. }));
+        let mut said = None;
         let mut kept = Vec::new();
         for place in elements(parts).ok_or("parts that are no list")? {
             let part = &parts[place];
@@ -182,8 +182,14 @@ impl Shape for ContentShape {
                 || text(part, &["text"]).is_some_and(|text| is_synthetic(&Message::user(text.as_ref())));
             let of = match is_result {
                 true => results.next(),
-                false if is_ours() => others.next(),
-                false => others.peek().copied(),
+                false if is_ours() => {
+                    said = None;
+                    others.next()
+                }
+                false => {
+                    said = said.or_else(|| others.next());
+                    said
+                }
             };
             match of {
                 Some((_, Fate::Goes)) => {}
@@ -203,11 +209,14 @@ impl Shape for ContentShape {
 
 /// Takes results, what a compaction made and what the user says apart: results first.
 fn of_user(parts: Vec<Part>) -> Vec<Message> {
-    let (mut messages, mut made, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut messages, mut others, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
             Part::Said(blocks) => match user(blocks) {
-                ours if is_synthetic(&ours) => made.push(ours),
+                ours if is_synthetic(&ours) => {
+                    others.extend((!said.is_empty()).then(|| user(std::mem::take(&mut said))));
+                    others.push(ours);
+                }
                 Message::User { content: Content::Text(text), .. } => said.push(Block::Text { text }),
                 Message::User { content: Content::Blocks(blocks), .. } => said.extend(blocks),
                 _ => {}
@@ -218,7 +227,7 @@ fn of_user(parts: Vec<Part>) -> Vec<Message> {
             }
         }
     }
-    messages.extend(made);
+    messages.extend(others);
     if !said.is_empty() || messages.is_empty() {
         messages.push(user(said));
     }

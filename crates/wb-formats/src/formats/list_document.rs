@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -184,6 +185,7 @@ impl ListDocument {
             first_bad: None,
             truncated: None,
             lost: Vec::new(),
+            of_nobody: Vec::new(),
             counts: Vec::new(),
         };
         reading.view.messages.reserve(list.records.len());
@@ -196,14 +198,19 @@ impl ListDocument {
                 Ok(()) if read.messages.is_empty() && has_lost_role(self.layout.shape(), &record) => {
                     reading.lost.push(place.start);
                 }
+                Ok(()) if read.is_of_nobody => reading.of_nobody.push(place.start),
                 Ok(()) => reading.take(&span, &mut read),
                 Err(error) => reading.refuse(parts, list, place, &error)?,
             }
         }
-        let n = reading.lost.len();
-        let first = reading.lost.first().map(|first| line_of(parts, *first as u64)).transpose()?;
+        let first_line =
+            |starts: &[usize]| starts.first().map(|first| line_of(parts, *first as u64)).transpose();
+        let (n, n_passed) = (reading.lost.len(), reading.of_nobody.len());
+        let (bare, passed) = (first_line(&reading.lost)?, first_line(&reading.of_nobody)?);
         let mut view = reading.finish()?;
-        view.notes.extend(first.map(|line| Note::MissingRoles { n, line }));
+        view.notes.extend(bare.map(|line| Note::MissingRoles { n, line }));
+        let passed = passed.map(|line| Note::IgnoredLines { n: n_passed, line: NonZeroUsize::new(line) });
+        view.notes.extend(passed);
         self.layout.complete(parts, list, &mut view);
         forget_stale_usage(&view.messages, &mut view.usage);
         Ok(view)
@@ -220,6 +227,8 @@ struct Reading {
     truncated: Option<Note>,
     /// Where the messages begin that have no role.
     lost: Vec<usize>,
+    /// Where the messages begin whose role is not known.
+    of_nobody: Vec<usize>,
     /// What was counted by records of their own, each with how many messages stand before.
     counts: Vec<(usize, u64)>,
 }

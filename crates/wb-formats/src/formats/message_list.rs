@@ -98,6 +98,8 @@ pub(super) struct Record {
     pub(super) counted: Option<u64>,
     /// Whether a model sees nothing of what stands before.
     pub(super) hides_all_before: bool,
+    /// Whether it is a message of somebody who is not known.
+    pub(super) is_of_nobody: bool,
 }
 
 impl Record {

@@ -11,6 +11,7 @@ mod unpaired_calls;
 mod doubled_call_ids;
 mod missing_call_ids;
 mod refused_names;
+mod late_results;
 
 use wb_message::Message;
 use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
@@ -62,7 +63,7 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// A line that follows one which is not in the file is linked to the line before it, so that what stands there is seen again.
 /// What a call or result that is not read, for want of a role, belongs to would be taken for alone: as long as one is lost
 /// nothing behind is mended. Only calls that have ids of their own can each be answered.
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     torn_line::stage,
     lone_surrogates::stage,
     missing_parents::stage,
@@ -70,6 +71,7 @@ const STAGES: [Stage; 9] = [
     refused_names::stage,
     empty_texts::stage,
     missing_call_ids::stage,
+    late_results::stage,
     doubled_call_ids::stage,
     unpaired_calls::stage,
 ];
@@ -84,7 +86,7 @@ const SEEDS: u64 = 1 << 20;
 ///
 /// A last line that was cut off goes, halves of characters become U+FFFD, lines that follow none are linked, messages get back
 /// the role that they lost where it is known, names that are refused become such that are taken, empty texts go out of their lists, calls without an id get that of the result
-/// next to them, and of calls that have one id the later ones get another, with their results. Then calls without a result
+/// next to them, results behind what was said since their calls move to them, and of calls that have one id the later ones get another, with their results. Then calls without a result
 /// are answered, by the result next to them that answers no call, or by the one that stands before them, where there is
 /// one, but for those that the agent answers itself and those of which another call of their message still has the id;
 /// results without a call and second results go, and a model that speaks first gets a message of the user in front. What a

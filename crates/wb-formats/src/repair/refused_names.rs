@@ -14,7 +14,7 @@ use super::doubled_call_ids::FREE;
 use crate::dialects::SentAs;
 
 /// The keys under which formats name the tool of a call or of a result.
-const NAMES: [&str; 5] = ["name", "toolName", "tool_name", "tool", "function"];
+const NAMES: [&str; 6] = ["name", "namespace", "toolName", "tool_name", "tool", "function"];
 
 /// The keys under which a result of Gemini stands, also inside what a tool says.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
@@ -64,7 +64,9 @@ fn without_refused_names(document: &dyn Document, view: &View, sent: &SentAs<'_>
     let mut take = |at: usize| records.extend(view.provenance.of(at).iter().map(|place| &place.record));
     for (at, message) in view.messages.iter().enumerate() {
         for (_, name, _) in message.calls().filter(|(_, name, _)| sent.taken_name(name) != **name) {
-            names.insert(name, sent.taken_name(name));
+            // Codex keeps the parts of a name apart.
+            let parts = name.split("__").filter(|part| sent.taken_name(part) != **part);
+            names.extend([name].into_iter().chain(parts).map(|part| (part, sent.taken_name(part))));
             take(at);
         }
     }

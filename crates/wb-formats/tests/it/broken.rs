@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wb_formats::View;
+use wb_formats::{SentAs, View};
 use wb_message::{Message, Pairing};
 
 /// The ways in which a session is broken.
@@ -28,6 +28,8 @@ pub(crate) enum Way {
     BlankText,
     /// A call of a tool that nobody offers, by a name that no provider takes.
     NameRefused,
+    /// What the user says between a call and its result, in a format whose order is sent as it stands.
+    UserBetween,
 }
 
 /// The id of a call that is gone.
@@ -264,6 +266,13 @@ fn with_refused_name(bytes: &[u8], id: &str, name: &str) -> Option<Vec<u8>> {
     Some(edited(&called, &|it| is_result(it, id), renamed).unwrap_or(called))
 }
 
+/// Puts what the user says first between a call and its result.
+fn with_user_between(bytes: &[u8], view: &View, id: &str) -> Option<Vec<u8>> {
+    let user = view.messages.iter().position(|it| matches!(it, Message::User { .. }))?;
+    let said = record_of(bytes, view, user).filter(|_| SentAs::of(view).has_own_order)?;
+    edited(bytes, &|it| is_result(it, id), &|list, at| list.insert(at, said.clone()))
+}
+
 /// Returns a session that is broken in each way, once for each pair of a call and its result.
 pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
     let mut all = Vec::new();
@@ -288,6 +297,7 @@ pub(crate) fn broken(bytes: &[u8], view: &View) -> Vec<(Way, String, Vec<u8>)> {
         };
         push(Way::OrphanResult, edited(bytes, &is_result, orphan));
         push(Way::NameRefused, with_refused_name(bytes, id, name));
+        push(Way::UserBetween, with_user_between(bytes, view, id));
         push(Way::StaleCompaction, with_compaction(bytes, view, pair.call.message as usize));
         for message in [pair.call.message, pair.result] {
             push(Way::RoleLost, without_role(bytes, view, message as usize));

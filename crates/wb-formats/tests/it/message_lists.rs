@@ -1,13 +1,15 @@
 //! Documents that hold lists of messages: requests, and the trajectories and logs of agents.
 
+use std::num::NonZeroUsize;
+
 use insta::assert_snapshot;
 use serde_json::json;
 use wb_message::{Block, Message};
-use wb_record::{Item, MemoryParts, Stamp};
+use wb_record::{Item, MemoryParts, Note, Stamp};
 
 use crate::composed::shown;
 use crate::laws::holds;
-use crate::support::{bytes_of, detect, files_of, fixture, of_parts, shared};
+use crate::support::{bytes_of, detect, files_of, fixture, of_parts, open, shared};
 
 #[test]
 fn requests_of_chat_completions_keep_what_is_not_known_and_arguments_that_are_no_json() {
@@ -181,4 +183,14 @@ fn what_tells_a_request_apart_may_stand_behind_two_megabytes() {
     let contents = json!([{ "role": "user", "parts": [{ "text": "look" }] }]);
     let body = json!({ "tools": [{ "functionDeclarations": [tool] }], "contents": contents }).to_string();
     assert_eq!(detect(body.as_bytes()).unwrap().name(), "gemini-contents");
+}
+
+#[test]
+fn a_message_of_a_role_that_is_not_known_is_passed_over_with_its_line() {
+    let list = br#"[{"role":"system","content":"Be short."},
+        {"role":"human","content":"Look."},
+        {"role":"assistant","content":"Yes."}]"#;
+    let view = open(list).unwrap();
+    assert_eq!((view.format, view.messages.len()), ("openai-chat", 2));
+    assert_eq!(view.notes, [Note::IgnoredLines { n: 1, line: NonZeroUsize::new(2) }]);
 }
