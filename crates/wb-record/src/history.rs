@@ -144,6 +144,11 @@ impl History {
         self.operations.iter().filter(|it| self.done.iter().any(|(id, _)| *id == it.id))
     }
 
+    /// Returns the name of the format that the session had when it was changed last, if the list tells it.
+    pub fn format(&self) -> Option<&str> {
+        self.operations.last()?.format.as_deref()
+    }
+
     /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
     pub fn after(&self, id: u64) -> &[Kept] {
         self.done.iter().find(|(done, _)| *done == id).map_or(&[], |(_, after)| after)
@@ -262,6 +267,7 @@ impl History {
             id: self.operations.last().map_or(0, |last| last.id) + 1,
             what,
             at_ms: stamp.now_ms,
+            format: Some(document.format().name().to_owned()),
             conversation: conversation.to_owned(),
             tokens_before: stamp.tokens_before,
             tokens_after: stamp.tokens_after,
