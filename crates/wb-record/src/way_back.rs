@@ -123,7 +123,8 @@ impl History {
         let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
             // What was replaced is not in the session, so it comes back in its place or not at all.
             HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
-                HistoryError::NotFound { id }
+                let is_there = matches!(without_lines(document, changes), Ok(Some(_)));
+                if is_there { HistoryError::GoneOn { id } } else { HistoryError::NotFound { id } }
             }
             error => error,
         })?;
@@ -200,9 +201,7 @@ impl History {
         let now = kept(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
-        let set = below_later_lines(document.parts(), &operation.changes).map_err(FormatError::from)?;
-        let Some(set) = set else { return Ok(None) };
-        let Some(copy) = changed(document, &set)? else { return Ok(None) };
+        let Some((set, copy)) = without_lines(document, &operation.changes)? else { return Ok(None) };
         let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
             return Ok(None);
         };
@@ -301,6 +300,18 @@ fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Do
     let again = document.parts().again().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
     Ok(document.format().open(Box::new(part)).ok())
+}
+
+/// Returns what takes changes back of which some were at the end, where more lines stand behind these, and the session as
+/// it is then; none where they are not found.
+fn without_lines(
+    document: &dyn Document,
+    set: &ChangeSet,
+) -> Result<Option<(ChangeSet, Box<dyn Document>)>, HistoryError> {
+    let set = below_later_lines(document.parts(), set).map_err(FormatError::from)?;
+    let Some(set) = set else { return Ok(None) };
+    let copy = changed(document, &set)?;
+    Ok(copy.map(|copy| (set, copy)))
 }
 
 fn is_splice(change: &Change) -> bool {

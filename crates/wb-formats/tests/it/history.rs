@@ -7,6 +7,7 @@ use wb_record::{
 };
 
 use crate::laws::{fold_all_but, said};
+use crate::rounds::{AGENTS, longer};
 use crate::support::{fixture, of_parts};
 
 fn stamp(now_ms: i64) -> Stamp {
@@ -89,6 +90,24 @@ fn what_the_host_wrote_since_stays_behind_what_an_undo_brings_back() {
         assert_eq!((of, now.len()), (id, before.len() + 1), "{name}");
         assert_eq!(said(&now[..before.len()]), said(&before), "{name}");
     }
+}
+
+#[test]
+fn results_that_claude_code_had_cleared_stay_cleared_when_their_records_come_back() {
+    let (mut document, mut history) = (document("claude-code/microcompact.jsonl"), empty());
+    let before = messages(document.as_ref());
+    let n_cleared = before.iter().filter(|it| markers::is_cleared(it.blocks())).count();
+    assert!(n_cleared > 0);
+    compact(document.as_mut(), &mut history, 1);
+    let (_, _, lines) = AGENTS.into_iter().find(|(name, ..)| *name == "claude-code").unwrap();
+    let new = longer(&text(document.as_ref()), 7, lines).split_off(text(document.as_ref()).len());
+    let end = document.parts().len("").unwrap().unwrap();
+    document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+    document.refresh().unwrap();
+    assert_eq!(history.undo(document.as_mut(), None, &stamp(2)).unwrap(), (1, Undone::ByAppending));
+    let now = messages(document.as_ref());
+    assert_eq!(said(&now[..before.len()]), said(&before));
+    assert_eq!(now.len(), before.len() + 2);
 }
 
 /// A session of pi that was compacted once, with a result among what came after that.
