@@ -45,7 +45,7 @@ struct Changed {
     file: String,
     operation: u64,
     undone: bool,
-    /// Whether the bytes are those of before; else the old messages were written after what came since.
+    /// Whether the bytes are those of before; else others had written since, which stays.
     exact: bool,
     written: bool,
 }
@@ -79,15 +79,14 @@ fn change(shell: &Shell, args: &Undo, undone: bool) -> Result<()> {
     history.look(document.as_ref()).map_err(failed)?;
     let operation = history.find(args.operation, !undone).map_err(failed)?;
     let stamp = stamp();
-    let exact = match (args.dry_run, undone) {
-        (true, _) => history.is_exact(document.as_ref(), operation).map_err(failed)?,
-        (_, true) => {
-            let (_, how) = history.undo(document.as_mut(), Some(operation), &stamp).map_err(failed)?;
-            how == Undone::Exactly
-        }
-        _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|_| true).map_err(failed)?,
+    let how = match (args.dry_run, undone) {
+        (true, _) => history.how(document.as_ref(), operation, &stamp),
+        (_, true) => history.undo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
+        _ => history.redo(document.as_mut(), Some(operation), &stamp).map(|(_, how)| how),
     };
-    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run })
+    let how = how.map_err(failed)?;
+    let exact = how == Undone::Exactly;
+    tell(shell, &Changed { file, operation, undone, exact, written: !args.dry_run }, how)
 }
 
 /// Refuses a session that another program is at work on; what this one wrote last does not count. `or` is another way for
@@ -102,7 +101,7 @@ pub(crate) fn refuse_while_in_use(
     refuse_in_use(path, SystemTime::now(), or, || history.is_last_write(document).unwrap_or(false))
 }
 
-fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
+fn tell(shell: &Shell, changed: &Changed, how: Undone) -> Result<()> {
     if shell.is_json {
         return shell.print_json(changed);
     }
@@ -112,12 +111,18 @@ fn tell(shell: &Shell, changed: &Changed) -> Result<()> {
         (false, true) => "is done again",
         (false, false) => "would be done again; this is a dry run",
     };
-    let how = match (changed.exact, changed.written) {
-        (true, _) => "the bytes are those of before",
-        (_, true) => {
+    let how = match (how, changed.undone, changed.written) {
+        (Undone::Exactly, ..) => "the bytes are those of before",
+        (Undone::InPlace, true, _) => {
+            "the old records stand where they stood, and what the agent wrote since stays"
+        }
+        (Undone::InPlace, false, _) => {
+            "what it wrote stands where it stood, and what the agent wrote since stays"
+        }
+        (Undone::ByAppending, _, true) => {
             "the agent wrote on, so the old messages were written again, with what came since behind them"
         }
-        _ => {
+        (Undone::ByAppending, _, false) => {
             "the agent wrote on, so the old messages would be written again, with what came since behind them"
         }
     };

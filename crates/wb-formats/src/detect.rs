@@ -6,7 +6,8 @@ use std::path::Path;
 use memchr::memchr;
 use wb_message::text;
 use wb_record::{
-    Access, Confidence, Document, FileParts, Format, FormatError, MemoryParts, Parts, Probe, Segment, View,
+    Access, Confidence, Document, FileParts, Format, FormatError, History, MemoryParts, ONLY_CONVERSATION,
+    Parts, Probe, Segment, View,
 };
 #[cfg(feature = "sqlite")]
 use wb_record::{Span, sqlite::MAGIC};
@@ -104,6 +105,9 @@ pub fn open(parts: Box<dyn Parts>) -> Result<Box<dyn Document>, FormatError> {
 }
 
 /// Opens the session at a path: a file of any known format, recognized by its content, or the database of opencode.
+///
+/// The few messages that a compaction leaves may tell no format. Where none is sure of them, it is the one that the list of
+/// operations next to the file names, if it reads no fewer of them.
 pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, FormatError> {
     let parts = match access {
         Access::Read => FileParts::open_for_reading(path),
@@ -113,7 +117,28 @@ pub fn open_path(path: &Path, access: Access) -> Result<Box<dyn Document>, Forma
     if *parts.bytes(&Span { len: MAGIC.len() as u64, ..Span::default() })? == *MAGIC {
         return opencode::open_database(path, access);
     }
-    open(Box::new(parts))
+    let probe = Probe::of(&parts)?;
+    let detected = known(&probe);
+    let is_sure = detected.as_ref().is_ok_and(|it| it.detect(&probe) == Confidence::Sure);
+    let changed_as = if is_sure { None } else { changed_as(path) };
+    let n_detected = || detected.as_ref().map_or(1, |it| n_messages(*it, &parts));
+    let is_seen = |it: &&dyn Format| detected.as_ref().is_ok_and(|detected| detected.name() == it.name());
+    let is_fit = |it: &&dyn Format| is_seen(it) || n_messages(*it, &parts) >= n_detected();
+    changed_as.filter(is_fit).map_or(detected, Ok)?.open(Box::new(parts))
+}
+
+/// Returns the format of a session as the list of operations next to it names it.
+fn changed_as(path: &Path) -> Option<&'static dyn Format> {
+    let path = path.canonicalize().ok()?;
+    let history = History::beside(&path, Access::Read).ok()?;
+    FORMATS.into_iter().find(|format| Some(format.name()) == history.format())
+}
+
+/// Returns how many messages a format reads.
+fn n_messages(format: &dyn Format, parts: &dyn Parts) -> usize {
+    let parts = parts.again().map_err(FormatError::from);
+    let view = parts.and_then(|parts| format.open(parts)?.view(ONLY_CONVERSATION));
+    view.map_or(0, |view| view.messages.len())
 }
 
 /// Reads the conversation of a session that was written last.

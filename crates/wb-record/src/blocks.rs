@@ -224,14 +224,21 @@ fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
         match change {
             Change::Append { .. } => Some(span),
             Change::Splice { at, .. } | Change::Cut { at, .. } if end <= *at => Some(span),
-            Change::Splice { at, old, new } if at + old.0.len() as u64 <= span.at => {
-                Some(Span { at: span.at - old.0.len() as u64 + new.0.len() as u64, ..span })
+            // What is written again as it was is not touched.
+            Change::Splice { at, old, new } if end <= at + same(old.0.iter().zip(&new.0)) => Some(span),
+            Change::Splice { at, old, new } => {
+                let n_same = same(old.0.iter().rev().zip(new.0.iter().rev()));
+                (at + old.0.len() as u64 <= span.at + n_same)
+                    .then(|| Span { at: span.at + new.0.len() as u64 - old.0.len() as u64, ..span })
             }
-            Change::Splice { .. } | Change::Cut { .. } | Change::Create { .. } | Change::Remove { .. } => {
-                None
-            }
+            Change::Cut { .. } | Change::Create { .. } | Change::Remove { .. } => None,
         }
     })
+}
+
+/// Returns how many pairs are of two equal bytes before the first other one.
+fn same<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> u64 {
+    pairs.take_while(|(a, b)| a == b).count() as u64
 }
 
 /// Returns the records, and their numbers, that are not among others.

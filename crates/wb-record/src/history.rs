@@ -4,30 +4,27 @@
 //! done after, so that one that was cut short is found and settled from the bytes. Nothing in the list is ever
 //! changed.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::by_agent::ByAgent;
-use crate::change::{Change, ChangeSet, CommitError};
+use crate::change::{Change, ChangeSet};
 use crate::error::FormatError;
 #[cfg(any(unix, windows))]
 use crate::file::FileParts;
-use crate::format::{Document, Stamp, WriteError};
+use crate::format::{Document, Stamp};
 use crate::history_error::HistoryError;
-use crate::item::Item;
-use crate::kept::{Kept, kept, kept_of, n_known};
+use crate::kept::{Kept, kept, kept_of};
 use crate::lines::Lines;
 use crate::operation::{Operation, What};
 #[cfg(any(unix, windows))]
 use crate::part::Access;
 use crate::part::{PartReader, Parts};
-use crate::reformatted::reformatted;
-use crate::settle::{Found, can_be_taken_back, found};
-use crate::span::Span;
+use crate::settle::{Found, found};
 use crate::view::View;
+use crate::whole_objects::in_whole_objects;
 
 /// What the name of a session's list of operations ends with. Hosts list files by `.jsonl`, so this is none.
 const LIST_SUFFIX: &str = ".wb-log";
@@ -44,10 +41,12 @@ pub fn list_of(session: &Path) -> PathBuf {
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Planned(Box<Operation>),
-    /// It stands in the session, and these are the records of the view after.
+    /// It stands in the session, and these are the records of the view after, and the bytes of the part without a name.
     Done {
         id: u64,
         after: Vec<Kept>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_bytes: Option<u64>,
     },
     /// It was not carried out.
     Dropped {
@@ -70,22 +69,14 @@ fn entries(list: &dyn Parts) -> Result<(Vec<Entry>, bool), HistoryError> {
     Ok((entries, false))
 }
 
-/// How an undo was carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undone {
-    /// The bytes are those of before.
-    Exactly,
-    /// Others had written since: the old view was written after it, with what came since at its end.
-    ByAppending,
-}
-
 /// The list of what was done to one session.
 #[derive(Debug)]
 pub struct History {
     list: Box<dyn Parts>,
     operations: Vec<Operation>,
-    /// For each operation that stands in the session, its number and the records of the view after it.
-    done: Vec<(u64, Vec<Kept>)>,
+    /// For each operation that stands in the session, its number, the records of the view after it, and the bytes of the
+    /// part without a name where they are known.
+    done: Vec<(u64, Vec<Kept>, Option<u64>)>,
     /// The last operation that is neither done nor dropped.
     pending: Option<u64>,
     /// Whether the last line was cut off.
@@ -131,9 +122,9 @@ impl History {
                 self.pending = Some(operation.id);
                 self.operations.push(*operation);
             }
-            Entry::Done { id, after } => {
+            Entry::Done { id, after, n_bytes } => {
                 self.pending = None;
-                self.done.push((id, after));
+                self.done.push((id, after, n_bytes));
             }
             Entry::Dropped { .. } => self.pending = None,
         }
@@ -141,12 +132,22 @@ impl History {
 
     /// Returns the operations that stand in the session, in their order.
     pub fn operations(&self) -> impl DoubleEndedIterator<Item = &Operation> {
-        self.operations.iter().filter(|it| self.done.iter().any(|(id, _)| *id == it.id))
+        self.operations.iter().filter(|it| self.done.iter().any(|(id, ..)| *id == it.id))
+    }
+
+    /// Returns the name of the format that the session had when it was changed last, if the list tells it.
+    pub fn format(&self) -> Option<&str> {
+        self.operations.last()?.format.as_deref()
     }
 
     /// Returns the records of the view after an operation, in its order; none if it does not stand in the session.
     pub fn after(&self, id: u64) -> &[Kept] {
-        self.done.iter().find(|(done, _)| *done == id).map_or(&[], |(_, after)| after)
+        self.done.iter().find(|(done, ..)| *done == id).map_or(&[], |(_, after, _)| after)
+    }
+
+    /// Returns how many bytes the part without a name had after an operation, if that is known.
+    pub(crate) fn n_bytes_after(&self, id: u64) -> Option<u64> {
+        self.done.iter().find(|(done, ..)| *done == id)?.2
     }
 
     /// Returns an operation that was cut short, of which it is not known yet whether it stands in the session.
@@ -189,7 +190,8 @@ impl History {
             // What others wrote since does not take it back.
             Found::Finished => {
                 let after = kept(document, &document.view(&conversation)?)?;
-                return self.write(Entry::Done { id, after });
+                // What others wrote since stands there too.
+                return self.write(Entry::Done { id, after, n_bytes: None });
             }
             Found::Torn(cut) => document.commit(&cut)?,
             Found::NotBegun | Found::Foreign => {}
@@ -210,7 +212,7 @@ impl History {
         };
         let view = document.view(&operation.conversation)?;
         let Some(messages) = by_agent.messages(&view) else { return Ok(None) };
-        Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)? }))
+        Ok(Some(Entry::Done { id: operation.id, after: kept_of(document, &view, messages)?, n_bytes: None }))
     }
 
     /// Writes a change into a session, as an operation of the list; returns its number and what the model sees now.
@@ -227,7 +229,8 @@ impl History {
         stamp: &Stamp,
     ) -> Result<(u64, View), HistoryError> {
         self.settle(document)?;
-        self.run(document, what, conversation, before, changes, stamp)
+        let changes = in_whole_objects(document.parts(), changes).map_err(FormatError::from)?;
+        self.run(document, what, conversation, before, &changes, stamp)
     }
 
     /// Notes a compaction that the agent is about to write into its session itself; the next change of the session finds
@@ -262,6 +265,7 @@ impl History {
             id: self.operations.last().map_or(0, |last| last.id) + 1,
             what,
             at_ms: stamp.now_ms,
+            format: Some(document.format().name().to_owned()),
             conversation: conversation.to_owned(),
             tokens_before: stamp.tokens_before,
             tokens_after: stamp.tokens_after,
@@ -271,7 +275,7 @@ impl History {
         })
     }
 
-    fn run(
+    pub(crate) fn run(
         &mut self,
         document: &mut dyn Document,
         what: What,
@@ -296,82 +300,9 @@ impl History {
                 return Err(error.into());
             }
         };
-        self.write(Entry::Done { id, after })?;
+        let n_bytes = document.parts().len("").map_err(FormatError::from)?;
+        self.write(Entry::Done { id, after, n_bytes })?;
         Ok((id, view))
-    }
-
-    /// Takes an operation back, the last one that stands if none is named.
-    ///
-    /// Where nobody wrote since, the bytes are those of before. Where a JSON document was written anew, the old records
-    /// take the place of the new ones in it. Else the old view is written after it in the way native to the format, with
-    /// what came since at its end, unless the agent has changed the beginning itself.
-    pub fn undo(
-        &mut self,
-        document: &mut dyn Document,
-        id: Option<u64>,
-        stamp: &Stamp,
-    ) -> Result<(u64, Undone), HistoryError> {
-        self.settle(document)?;
-        let of = self.find(id, false)?;
-        let operation = self.last_run(of)?.clone();
-        let figures = swapped(stamp, &operation);
-        let (conversation, set) = (&operation.conversation, operation.changes.inverse());
-        let (what, before) = (What::Undo { of }, document.view(conversation)?);
-        if operation.by_agent.is_none() {
-            match self.run(document, what, conversation, &before, &set, &figures) {
-                Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {}
-                outcome => return outcome.map(|_| (of, Undone::Exactly)),
-            }
-        }
-        document.refresh()?;
-        let is_later = |it: &&Operation| it.id > of && it.conversation == *conversation;
-        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
-        if self.operations().filter(is_later).any(stands) {
-            return Err(HistoryError::NotAlone { id: of, doing: "undone" });
-        }
-        let before = document.view(conversation)?;
-        let set = if let Some(set) = reformatted(document.parts(), &set).map_err(FormatError::from)? {
-            set
-        } else {
-            let items = self.before_and_since(document, of, &before)?;
-            document.render(conversation, &before, &items, &figures)?
-        };
-        self.run(document, what, conversation, &before, &set, &figures)?;
-        Ok((of, Undone::ByAppending))
-    }
-
-    /// Does an operation again that was taken back, the one taken back last if none is named.
-    pub fn redo(
-        &mut self,
-        document: &mut dyn Document,
-        id: Option<u64>,
-        stamp: &Stamp,
-    ) -> Result<u64, HistoryError> {
-        self.settle(document)?;
-        let of = self.find(id, true)?;
-        let undo = self.operations().rev().find(|it| it.what == What::Undo { of }).cloned();
-        let undo = undo.ok_or(HistoryError::NothingToRedo)?;
-        let (conversation, set, stamp) = (&undo.conversation, undo.changes.inverse(), swapped(stamp, &undo));
-        let before = document.view(conversation)?;
-        match self.run(document, What::Redo { of }, conversation, &before, &set, &stamp) {
-            Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) => {
-                Err(HistoryError::NotAlone { id: of, doing: "redone" })
-            }
-            outcome => outcome.map(|_| of),
-        }
-    }
-
-    /// Returns whether nobody has written to the session since its last operation.
-    pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
-        let last = self.operations().next_back();
-        last.map_or(Ok(false), |last| is_exact(document, last))
-    }
-
-    /// Returns whether undoing or redoing an operation would give the very bytes of before.
-    pub fn is_exact(&self, document: &dyn Document, of: u64) -> Result<bool, HistoryError> {
-        let undone = self.operations().rev().find(|it| it.what == What::Undo { of } && self.is_undone(of));
-        let last = undone.map_or_else(|| self.last_run(of), Ok)?;
-        is_exact(document, last)
     }
 
     /// Returns the number of the operation to undo or to redo, the last one if none is named.
@@ -396,62 +327,9 @@ impl History {
     }
 
     /// Returns the operation that put another one in force: itself, or what did it again last.
-    fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
+    pub(crate) fn last_run(&self, of: u64) -> Result<&Operation, HistoryError> {
         let is_run = |it: &&Operation| it.id == of || it.what == What::Redo { of };
         self.operations().rev().find(is_run).ok_or(HistoryError::Unknown { id: of })
-    }
-
-    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
-    /// operation and the next, and the messages behind the last. What stands in the view as it came stays.
-    fn before_and_since(
-        &self,
-        document: &dyn Document,
-        id: u64,
-        view: &View,
-    ) -> Result<Vec<Item<'static>>, HistoryError> {
-        let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
-        let is_there = |it: &Kept| document.parts().fingerprint(&it.span).is_ok_and(|hash| hash == it.hash);
-        if !operation.before.iter().all(is_there) {
-            return Err(HistoryError::Lost { id });
-        }
-        let mut items: Vec<Item<'static>> =
-            operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
-        let (since, last) = self.since(operation)?;
-        let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
-        let records = |at: usize| view.provenance.of(at).iter().map(|place| &place.record);
-        let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
-        for at in 0..n_known {
-            records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
-        }
-        let mut said: HashSet<&Span> = HashSet::new();
-        for record in since {
-            match shown.remove(&record.span) {
-                Some(messages) => {
-                    said.extend(messages.iter().flat_map(|at| records(*at)));
-                    items.extend(messages.into_iter().map(Item::Same));
-                }
-                None if said.contains(&record.span) => {}
-                None if is_there(record) => items.push(Item::Old(record.span.clone())),
-                None => return Err(HistoryError::Lost { id }),
-            }
-        }
-        items.extend((n_known..view.messages.len()).map(Item::Same));
-        Ok(items)
-    }
-
-    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
-    /// the one before it, and the records after the last one.
-    fn since(&self, operation: &Operation) -> Result<(Vec<&Kept>, &[Kept]), HistoryError> {
-        let Operation { id, conversation, .. } = operation;
-        let (mut since, mut after) = (Vec::new(), self.after(*id));
-        for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
-            let is_same = |(a, b): (&Kept, &Kept)| a.span == b.span;
-            let new = later.before.get(after.len()..);
-            let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
-            since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
-            after = self.after(later.id);
-        }
-        Ok((since, after))
     }
 
     /// Adds a line to the list and takes it in.
@@ -482,18 +360,4 @@ impl History {
         }
         Ok(line)
     }
-}
-
-/// Returns whether an operation can be taken back byte by byte.
-fn is_exact(document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
-    if operation.by_agent.is_some() {
-        return Ok(false);
-    }
-    can_be_taken_back(document.parts(), &operation.changes)
-        .map_err(|error| HistoryError::List(error.to_string()))
-}
-
-/// Returns the stamp with the figures of an operation the other way round.
-fn swapped(stamp: &Stamp, of: &Operation) -> Stamp {
-    Stamp { tokens_before: of.tokens_after, tokens_after: of.tokens_before, ..stamp.clone() }
 }

@@ -50,6 +50,22 @@ pub enum HistoryError {
         /// Its number.
         id: u64,
     },
+    /// The agent's lines hang on those that it added.
+    #[error(
+        "the agent has gone on from lines that operation {id} added, and what it replaced beside them cannot come back alone"
+    )]
+    GoneOn {
+        /// Its number.
+        id: u64,
+    },
+    /// What it wrote is not found where the session was written anew since.
+    #[error(
+        "what operation {id} wrote does not stand in the session as it was written, or more than once: it was changed since"
+    )]
+    NotFound {
+        /// Its number.
+        id: u64,
+    },
     /// The list cannot be read.
     #[error("the list of operations cannot be read: {0}")]
     List(String),
@@ -80,6 +96,9 @@ impl HistoryError {
             Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
             Self::NotAlone { .. } => "take back what came after it first",
             Self::Lost { .. } => "look for a copy of the session from before",
+            Self::NotFound { .. } | Self::GoneOn { .. } => {
+                "what it replaced is kept in the file that ends in .wb-log next to the session"
+            }
             Self::List(_) => "check the file that ends in .wb-log next to the session",
             Self::ListNotWritten(_) => {
                 "the list stands next to the session, in a file that ends in .wb-log: allow writing there"

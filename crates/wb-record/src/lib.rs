@@ -34,6 +34,7 @@ mod changed_part;
 pub mod splice;
 pub mod settle;
 mod reformatted;
+mod whole_objects;
 #[cfg(any(unix, windows))]
 mod disk;
 #[cfg(any(unix, windows))]
@@ -58,6 +59,8 @@ mod kept;
 mod history_error;
 mod operation;
 mod history;
+mod later_lines;
+mod way_back;
 mod blocks;
 
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
@@ -71,7 +74,7 @@ pub use format::{
     Abilities, Ability, Confidence, Document, Format, NotExpressible, ONLY_CONVERSATION, Stamp, Wanted,
     WriteError,
 };
-pub use history::{History, Undone, list_of};
+pub use history::{History, list_of};
 pub use history_error::HistoryError;
 pub use item::{Item, items};
 pub use json_scan::JsonScan;
@@ -85,5 +88,6 @@ pub use part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
+pub use way_back::Undone;
 #[cfg(any(unix, windows))]
 pub use write::{check_new, write_new};

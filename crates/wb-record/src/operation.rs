@@ -43,6 +43,9 @@ pub struct Operation {
     pub what: What,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: i64,
+    /// The name of the session's format; none in lists that do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
     /// The conversation.
     pub conversation: String,
     /// The tokens of the context before.

@@ -21,8 +21,17 @@ pub(crate) struct PieceTable {
     all: VecDeque<Piece>,
     /// The bytes of all of them; nothing if there is no such part.
     len: Option<u64>,
+    /// The bytes of the part before.
+    n_old: u64,
     /// Where each begins, once nothing is changed any more.
     starts: Vec<u64>,
+}
+
+/// A stretch of a part that is replaced by so many bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) old: Range<usize>,
+    pub(crate) n_new: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +65,7 @@ impl PieceTable {
     /// A part as it is, of so many bytes; nothing if there is no such part.
     pub(crate) fn of(part: &str, len: Option<u64>) -> Self {
         let all = len.filter(|len| *len > 0).map(|len| Piece::Old(0..len)).into_iter().collect();
-        Self { part: part.to_owned(), all, len, starts: Vec::new() }
+        Self { part: part.to_owned(), all, len, n_old: len.unwrap_or(0), starts: Vec::new() }
     }
 
     /// Makes any place quick to find, when nothing is changed any more.
@@ -71,6 +80,25 @@ impl PieceTable {
     /// Returns how many bytes these are; nothing if there is no such part.
     pub(crate) fn len(&self) -> Option<u64> {
         self.len
+    }
+
+    /// Returns what was changed, in its order.
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        let (mut all, mut last) = (Vec::new(), 0);
+        let mut n_new = 0;
+        let end = Piece::Old(self.n_old..self.n_old);
+        for piece in self.all.iter().chain([&end]) {
+            match piece {
+                Piece::New(bytes) => n_new += bytes.len(),
+                Piece::Old(range) => {
+                    if n_new > 0 || last < range.start {
+                        all.push(Region { old: place(last)..place(range.start), n_new });
+                    }
+                    (n_new, last) = (0, range.end);
+                }
+            }
+        }
+        all
     }
 
     /// Carries out a change, after looking whether it finds what it expects.

@@ -5,29 +5,30 @@ use std::io;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
+use serde_json::Deserializer;
 
 use crate::change::{Bytes, Change, ChangeSet};
 use crate::json_scan::{JsonScan, Token};
-use crate::part::Parts;
+use crate::part::{PartReader, Parts};
 
 /// Returns changes that do what others say, each in the one place where what it replaces stands as it is written now.
 ///
 /// There are none where the part without a name is no JSON document, or where something else is changed than whole
 /// objects that stand in it once.
 pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Option<ChangeSet>> {
-    if !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some()) {
+    if set.is_empty()
+        || !set.changes.iter().all(|(part, change)| part.is_empty() && replaced(change).is_some())
+    {
         return Ok(None);
     }
-    let text = parts.whole("")?;
-    let is_document = serde_json::from_slice::<IgnoredAny>(&text).is_ok();
-    let Some(text) = std::str::from_utf8(&text).ok().filter(|_| is_document) else { return Ok(None) };
-    let all = tokens(text);
+    let Some(text) = document_text(parts)? else { return Ok(None) };
+    let all = Tokens::of(&text);
     let place = |change: &Change| {
         let (old, new) = replaced(change)?;
-        Some((place_of(&tokens(old), &all)?, new.clone()))
+        Some((all.place_of(&Tokens::of(old))?, new.clone()))
     };
     let places: Option<Vec<_>> = set.changes.iter().map(|(_, change)| place(change)).collect();
-    let Some(mut places) = places.filter(|places| !places.is_empty()) else { return Ok(None) };
+    let Some(mut places) = places else { return Ok(None) };
     places.sort_by_key(|(place, _)| place.start);
     if places.windows(2).any(|pair| pair[0].0.end > pair[1].0.start) {
         return Ok(None);
@@ -40,27 +41,47 @@ pub(crate) fn reformatted(parts: &dyn Parts, set: &ChangeSet) -> io::Result<Opti
     Ok(Some(ChangeSet { changes: places.into_iter().rev().map(change).collect() }))
 }
 
+/// Returns the text of the part without a name, if that is one JSON value. A long log is not read for it.
+pub(crate) fn document_text(parts: &dyn Parts) -> io::Result<Option<String>> {
+    let mut values = Deserializer::from_reader(PartReader::new(parts, "", 0)?).into_iter::<IgnoredAny>();
+    let is_document = matches!(values.next(), Some(Ok(_))) && values.next().is_none();
+    Ok(if is_document { String::from_utf8(parts.whole("")?).ok() } else { None })
+}
+
 /// Returns what a change puts in the place of what, if that is whole objects with the commas next to them.
 fn replaced(change: &Change) -> Option<(&str, &Bytes)> {
     let Change::Splice { old, new, .. } = change else { return None };
     let text = std::str::from_utf8(&old.0).ok()?;
+    are_objects(text).then_some((text, new))
+}
+
+/// Returns whether a text is whole objects with the commas next to them.
+pub(crate) fn are_objects(text: &str) -> bool {
     let objects = text.trim_matches(|c: char| c == ',' || c.is_ascii_whitespace());
-    (objects.starts_with('{') && objects.ends_with('}')).then_some((text, new))
+    objects.starts_with('{') && objects.ends_with('}')
 }
 
-/// Returns where some tokens stand among others, if that is one place.
-fn place_of(some: &[Token<'_>], all: &[Token<'_>]) -> Option<Range<usize>> {
-    let is_same = |run: &&[Token<'_>]| run.iter().zip(some).all(|(a, b)| a.is_like(b));
-    let mut found = all.windows(some.len().max(1)).filter(is_same);
-    let (run, other) = (found.next()?, found.next());
-    let end = run.last()?.place.end;
-    other.is_none().then(|| run[0].place.start..end)
-}
+/// The tokens of a text, or of a piece of one.
+pub(crate) struct Tokens<'a>(Vec<Token<'a>>);
 
-/// Returns the tokens of a text, or of a piece of one.
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut scan = JsonScan::new(text);
-    std::iter::from_fn(|| scan.token()).collect()
+impl<'a> Tokens<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut scan = JsonScan::new(text);
+        Self(std::iter::from_fn(|| scan.token()).collect())
+    }
+
+    /// Returns where some tokens stand among these, if that is one place.
+    pub(crate) fn place_of(&self, some: &Self) -> Option<Range<usize>> {
+        // The longest of them stands in the fewest places.
+        let longest = (0..some.0.len()).max_by_key(|at| some.0[*at].place.len())?;
+        let is_same = |run: &&[Token<'_>]| {
+            run[longest].is_like(&some.0[longest]) && run.iter().zip(&some.0).all(|(a, b)| a.is_like(b))
+        };
+        let mut found = self.0.windows(some.0.len()).filter(is_same);
+        let (run, other) = (found.next()?, found.next());
+        let end = run.last()?.place.end;
+        other.is_none().then(|| run[0].place.start..end)
+    }
 }
 
 #[cfg(test)]

@@ -142,6 +142,83 @@ fn what_the_agent_wrote_since_stays_behind_what_comes_back() {
     assert_eq!(now["messages"].as_u64(), before["messages"].as_u64().map(|n| n + 1));
 }
 
+/// Returns so many turns with a tool's result each, as a request has them: the last message is the user's.
+fn turns(n: usize, call: impl Fn(usize) -> Value, result: impl Fn(usize) -> Value) -> Vec<Value> {
+    let said = |role: &str, text: String| serde_json::json!({"role": role, "content": text});
+    let turn = |nth| {
+        let task = format!("task {nth}: {}", "please look at all of it ".repeat(40));
+        [said("user", task), call(nth), result(nth), said("assistant", format!("done {nth}"))]
+    };
+    (0..n).flat_map(turn).chain([said("user", "go on".to_owned())]).collect()
+}
+
+#[test]
+fn messages_that_tell_no_format_any_more_are_of_the_one_that_was_compacted() {
+    let chat = |n| {
+        let call = |nth| {
+            serde_json::json!({"role": "assistant", "content": null, "tool_calls":
+                [{"id": format!("c{nth}"), "type": "function", "function": {"name": "ls", "arguments": "{}"}}]})
+        };
+        turns(
+            n,
+            call,
+            |nth| serde_json::json!({"role": "tool", "tool_call_id": format!("c{nth}"), "content": "a.rs"}),
+        )
+    };
+    let anthropic = |n| {
+        let call = |nth| {
+            serde_json::json!({"role": "assistant", "content":
+                [{"type": "tool_use", "id": format!("c{nth}"), "name": "ls", "input": {}}]})
+        };
+        turns(n, call, |nth| {
+            serde_json::json!({"role": "user", "content":
+                [{"type": "tool_result", "tool_use_id": format!("c{nth}"), "content": "a.rs"}]})
+        })
+    };
+    for (format, list, is_object) in [
+        ("openai-chat", chat(6), false),
+        ("openai-chat", chat(6), true),
+        ("anthropic-messages", anthropic(6), false),
+        ("anthropic-messages", anthropic(6), true),
+    ] {
+        let place = Place::new();
+        let write = |list: &[Value]| {
+            let document = if is_object { serde_json::json!({ "messages": list }) } else { list.into() };
+            fs::write(place.path(), serde_json::to_string_pretty(&document).unwrap()).unwrap();
+            place.age(60);
+        };
+        let list_now = || {
+            let now: Value = serde_json::from_slice(&place.bytes()).unwrap();
+            let list = if is_object { &now["messages"] } else { &now };
+            list.as_array().unwrap().clone()
+        };
+        write(&list);
+        let before = place.bytes();
+        json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+        let compacted = list_now();
+        assert!(compacted.iter().all(|it| it["role"] == "user"), "they tell no format: {compacted:?}");
+        assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], format);
+        let undone = json_of(&place.run(&["undo", "--json"]));
+        assert_eq!((&undone["exact"], place.bytes() == before), (&Value::Bool(true), true), "{format}");
+
+        // A second compaction writes as the first one did.
+        place.run(&["redo"]);
+        write(&[compacted, turns(2, |_| list[3].clone(), |_| list[4].clone())].concat());
+        json_of(&place.run(&["compact", "--in-place", "--force", "--json"]));
+        assert!(list_now().iter().all(|it| it.get("timestamp").is_none()), "{format}");
+        assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], format);
+
+        // What is put there since and is plainly something else is read as that.
+        fs::copy(root().join(SESSION), place.path()).unwrap();
+        assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], "claude-code");
+        let ours = [("user", "a"), ("toolResult", "b"), ("user", "c")].map(|(role, text)| {
+            serde_json::json!({"role": role, "content": text, "toolCallId": "c", "toolName": "ls"})
+        });
+        write(&ours);
+        assert_eq!(json_of(&place.run(&["weigh", "--json"]))["format"], "native", "{format}");
+    }
+}
+
 #[test]
 fn nothing_is_written_over_unless_it_is_asked_for() {
     let place = Place::new();

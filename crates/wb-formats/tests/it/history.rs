@@ -7,6 +7,7 @@ use wb_record::{
 };
 
 use crate::laws::{fold_all_but, said};
+use crate::rounds::{AGENTS, longer};
 use crate::support::{fixture, of_parts};
 
 fn stamp(now_ms: i64) -> Stamp {
@@ -60,7 +61,11 @@ fn an_operation_is_undone_and_redone_to_the_same_bytes() {
                 history.undo(document.as_mut(), None, &stamp(3)),
                 Err(HistoryError::NothingToUndo)
             ));
-            assert_eq!(history.redo(document.as_mut(), None, &stamp(4)).unwrap(), id, "{name}");
+            assert_eq!(
+                history.redo(document.as_mut(), None, &stamp(4)).unwrap(),
+                (id, Undone::Exactly),
+                "{name}"
+            );
             assert_eq!(text(document.as_ref()), after, "{name}");
             assert!(matches!(
                 history.redo(document.as_mut(), None, &stamp(5)),
@@ -85,6 +90,24 @@ fn what_the_host_wrote_since_stays_behind_what_an_undo_brings_back() {
         assert_eq!((of, now.len()), (id, before.len() + 1), "{name}");
         assert_eq!(said(&now[..before.len()]), said(&before), "{name}");
     }
+}
+
+#[test]
+fn results_that_claude_code_had_cleared_stay_cleared_when_their_records_come_back() {
+    let (mut document, mut history) = (document("claude-code/microcompact.jsonl"), empty());
+    let before = messages(document.as_ref());
+    let n_cleared = before.iter().filter(|it| markers::is_cleared(it.blocks())).count();
+    assert!(n_cleared > 0);
+    compact(document.as_mut(), &mut history, 1);
+    let (_, _, lines) = AGENTS.into_iter().find(|(name, ..)| *name == "claude-code").unwrap();
+    let new = longer(&text(document.as_ref()), 7, lines).split_off(text(document.as_ref()).len());
+    let end = document.parts().len("").unwrap().unwrap();
+    document.parts_mut().commit(&ChangeSet::append("", end, new.into_bytes())).unwrap();
+    document.refresh().unwrap();
+    assert_eq!(history.undo(document.as_mut(), None, &stamp(2)).unwrap(), (1, Undone::ByAppending));
+    let now = messages(document.as_ref());
+    assert_eq!(said(&now[..before.len()]), said(&before));
+    assert_eq!(now.len(), before.len() + 2);
 }
 
 /// A session of pi that was compacted once, with a result among what came after that.
@@ -258,7 +281,7 @@ fn a_compaction_that_the_agent_wrote_as_it_was_told_is_taken_back_and_what_came_
         let mut expected = view.messages;
         expected.push(since);
         assert_eq!(messages(document.as_ref()), expected, "{name}");
-        assert_eq!(history.redo(document.as_mut(), None, &stamp(4)).unwrap(), 1, "{name}");
+        assert_eq!(history.redo(document.as_mut(), None, &stamp(4)).unwrap().0, 1, "{name}");
     }
 }
 

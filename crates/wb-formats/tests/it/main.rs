@@ -18,6 +18,7 @@ mod promises;
 mod gemini_cli;
 mod history;
 mod rounds;
+mod repaired_and_undone;
 mod blocks;
 mod claude_code;
 mod claude_sessions;

@@ -12,11 +12,11 @@ use crate::laws::said;
 use crate::support::of_parts;
 
 /// What an agent writes of a prompt and of its answer, given their ids and what the first of them hangs on.
-type Lines = fn(n: usize, before: &Value) -> [Value; 2];
+pub(crate) type Lines = fn(n: usize, before: &Value) -> [Value; 2];
 
 /// Formats with the beginning of a session: a header, where it grows by lines, or a document that is written anew each
 /// time.
-const AGENTS: [(&str, &str, Lines); 11] = [
+pub(crate) const AGENTS: [(&str, &str, Lines); 11] = [
     ("native", r#"{"type":"window-budget","version":1}"#, native),
     ("goose", r#"{"working_dir":"/src","description":"notes","message_count":2}"#, goose),
     ("kimi-cli", r#"{"role":"_checkpoint","id":0}"#, kimi),
@@ -144,7 +144,7 @@ fn opencode(n: usize, _: &Value) -> [Value; 2] {
 }
 
 /// Returns a document as another program writes it: with blanks, and in ASCII alone.
-fn anew(document: &Value) -> String {
+pub(crate) fn anew(document: &Value) -> String {
     let text = serde_json::to_string_pretty(document).unwrap();
     let unit = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
@@ -154,7 +154,7 @@ fn anew(document: &Value) -> String {
 }
 
 /// Returns a session with a prompt and an answer more.
-fn longer(text: &str, n: usize, lines: Lines) -> String {
+pub(crate) fn longer(text: &str, n: usize, lines: Lines) -> String {
     if let Ok(mut document) = serde_json::from_str::<Value>(text)
         && let Some(messages) = document["messages"].as_array_mut()
     {

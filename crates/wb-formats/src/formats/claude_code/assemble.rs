@@ -227,8 +227,8 @@ impl<'a> Draft<'a> {
         let repeated: HashSet<u64> = self.repeated.drain(..).collect();
         for slot in std::mem::take(&mut self.slots) {
             match slot {
-                Slot::Single(message, place) => {
-                    if repeated.contains(&place.record.at) {
+                Slot::Single(mut message, place) => {
+                    if self.clear(&mut message) || repeated.contains(&place.record.at) {
                         provenance.alter(messages.len());
                     }
                     messages.push(message);

@@ -17,8 +17,8 @@ use std::io;
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Segments, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, Item, NotExpressible, Note, Parts,
+    Probe, Seen, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
@@ -130,7 +130,10 @@ impl Document for ClaudeCodeDocument {
             return Err(refused(READ_ONLY));
         }
         let (live, _) = self.live(&self.last()).map_err(NotExpressible::unreadable)?;
-        let renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, wanted.view)?;
+        let mut renderer = Renderer::new(self.parts.as_ref(), &self.rows, &live.order, wanted.view)?;
+        if wanted.items.iter().any(|item| matches!(item, Item::Old(_))) {
+            renderer = renderer.with_cleared()?;
+        }
         renderer.render(wanted.items, live.tip, wanted.stamp)
     }
 

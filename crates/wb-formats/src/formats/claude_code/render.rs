@@ -10,6 +10,7 @@ use wb_record::{ChangeSet, Item, NotExpressible, Parts, Span, Stamp, View};
 use wb_session::parse_iso_ms;
 
 use super::super::records::bytes_of;
+use super::body::{Bodies, Body};
 use super::head::Kind;
 use super::record::{Changed, Writer, block, digest_text, refused, said};
 use super::rows::{Row, Rows};
@@ -26,6 +27,8 @@ pub(super) struct Renderer<'a> {
     /// The lines of each message, and the messages of each line.
     lines: Vec<Vec<usize>>,
     messages: HashMap<usize, Vec<usize>>,
+    /// The calls whose results the host has cleared, where records of before come back.
+    cleared: HashSet<String>,
 }
 
 impl<'a> Renderer<'a> {
@@ -48,7 +51,21 @@ impl<'a> Renderer<'a> {
         if !messages.keys().all(|line| places.contains_key(line)) {
             return Err(refused("a view that is not the session's as it stands"));
         }
-        Ok(Self { parts, rows, view, order, places, lines, messages })
+        Ok(Self { parts, rows, view, order, places, lines, messages, cleared: HashSet::new() })
+    }
+
+    /// Lets results stay cleared that the host has cleared, also where their records come back.
+    pub(super) fn with_cleared(mut self) -> Result<Self, NotExpressible> {
+        let mut bodies = Bodies::new(self.parts, self.rows);
+        for at in 0..self.rows.all.len() {
+            if matches!(self.rows.all[at].kind, Kind::Clearing) && self.rows.is_main(at) {
+                bodies.load(at).map_err(NotExpressible::unreadable)?;
+                if let Body::Clearing { ids } = bodies.take(at) {
+                    self.cleared.extend(ids);
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// Writes the items; those behind the last that needs a record of ours are kept by reference.
@@ -165,7 +182,11 @@ impl<'a> Renderer<'a> {
                 let is_known = |line: &usize| self.is_addressable(*line) && is_whole(line);
                 is_behind && !self.view.provenance.is_altered(*at) && self.lines[*at].iter().all(is_known)
             }
-            Item::Old(span) => self.rows.at(span).is_some_and(|line| self.is_addressable(line)),
+            Item::Old(span) => self.rows.at(span).is_some_and(|line| {
+                let is_cleared =
+                    || self.bytes(&self.rows.all[line]).is_ok_and(|it| self.cleared_in(line, &it).is_some());
+                self.is_addressable(line) && (self.cleared.is_empty() || !is_cleared())
+            }),
             Item::Body(..) | Item::New(_) => false,
         }
     }
@@ -250,13 +271,29 @@ impl<'a> Renderer<'a> {
                 }
                 Item::New(message) => writer.message(message)?,
                 Item::Old(span) => {
-                    let record = self.bytes(&self.rows.all[line(self.rows, span)?])?;
-                    writer.copy(&record, Changed(None));
+                    let line = line(self.rows, span)?;
+                    let record = self.bytes(&self.rows.all[line])?;
+                    writer.copy(&record, Changed(self.cleared_in(line, &record)));
                 }
                 Item::Same(_) | Item::Body(..) => self.copy(run, writer)?,
             }
         }
         Ok(())
+    }
+
+    /// Returns the content of a line in which the results stay cleared that the host has cleared; none if there are none.
+    fn cleared_in(&self, line: usize, record: &[u8]) -> Option<Vec<u8>> {
+        let content = &record[self.rows.all[line].content.clone()];
+        let is_cleared =
+            |part: &&[u8]| text(part, &["tool_use_id"]).is_some_and(|id| self.cleared.contains(&id));
+        let parts: Vec<&[u8]> = elements(content)?.into_iter().map(|place| &content[place]).collect();
+        parts.iter().any(is_cleared).then(|| {
+            let each = |part: &&[u8]| match is_cleared(part) {
+                true => set(part, "content", &super::record::quoted(markers::CLEARED_TOOL_RESULT)),
+                false => part.to_vec(),
+            };
+            list(&parts.iter().map(each).collect::<Vec<_>>())
+        })
     }
 
     /// Copies the lines of messages, without what of a line does not stay and with the bodies that are new.

@@ -1,0 +1,347 @@
+//! How an operation is taken back, and done again: in place where what it wrote stands as it was written or in other
+//! words of JSON, else by writing the old view after it.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::change::{Change, ChangeSet, CommitError};
+use crate::changed_part::ChangedPart;
+use crate::error::FormatError;
+use crate::format::{Document, Stamp, WriteError};
+use crate::history::History;
+use crate::history_error::HistoryError;
+use crate::item::Item;
+use crate::kept::{Kept, kept, n_known};
+use crate::later_lines::below_later_lines;
+use crate::operation::{Operation, What};
+use crate::reformatted::{are_objects, reformatted};
+use crate::settle::can_be_taken_back;
+use crate::span::Span;
+use crate::view::View;
+
+/// How an undo is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The bytes are those of before.
+    Exactly,
+    /// Others had written since: what the operation wrote went where it stood, and what came since stays.
+    InPlace,
+    /// Others had written since: the old view was written after it, with what came since at its end.
+    ByAppending,
+}
+
+/// What takes an operation back.
+struct WayBack {
+    how: Undone,
+    conversation: String,
+    /// The view as it is.
+    before: View,
+    set: ChangeSet,
+}
+
+impl History {
+    /// Takes an operation back, the last one that stands if none is named.
+    ///
+    /// Where nobody wrote since, the bytes are those of before. Where what it wrote stands as it was written, or in a JSON
+    /// document that was written anew, the old records take its place, and a repair that added lines to a log goes from
+    /// among those that came since. Else the old view is written after it in the way native to the format, with what came
+    /// since at its end, unless the agent has changed the beginning itself.
+    pub fn undo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, false)?;
+        let stamp = swapped(stamp, self.last_run(of)?);
+        self.go(document, What::Undo { of }, &stamp, |history, document| history.back(document, of, &stamp))
+            .map(|how| (of, how))
+    }
+
+    /// Does an operation again that was taken back, the one taken back last if none is named.
+    pub fn redo(
+        &mut self,
+        document: &mut dyn Document,
+        id: Option<u64>,
+        stamp: &Stamp,
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, true)?;
+        let stamp = swapped(stamp, self.undo_of(of)?);
+        self.go(document, What::Redo { of }, &stamp, |history, document| history.again(document, of))
+            .map(|how| (of, how))
+    }
+
+    /// Returns how an operation would be undone, or done again; nothing is written.
+    pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
+        let way = if self.is_undone(of) {
+            self.again(document, of)?
+        } else {
+            self.back(document, of, &swapped(stamp, self.last_run(of)?))?
+        };
+        Ok(way.how)
+    }
+
+    /// Returns whether nobody has written to the session since its last operation.
+    pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
+        let last = self.operations().next_back();
+        last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
+    }
+
+    /// Carries out a way back; where others wrote since the session was read, once more.
+    fn go(
+        &mut self,
+        document: &mut dyn Document,
+        what: What,
+        stamp: &Stamp,
+        way: impl Fn(&Self, &dyn Document) -> Result<WayBack, HistoryError>,
+    ) -> Result<Undone, HistoryError> {
+        let mut is_first = true;
+        loop {
+            let WayBack { how, conversation, before, set } = way(self, document)?;
+            match self.run(document, what, &conversation, &before, &set, stamp) {
+                Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) if is_first => {
+                    is_first = false;
+                    document.refresh()?;
+                }
+                outcome => return outcome.map(|_| how),
+            }
+        }
+    }
+
+    /// Returns what takes an operation back.
+    fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
+        let operation = self.last_run(of)?;
+        if let Some(way) = self.in_place(document, operation, "undone")? {
+            return Ok(way);
+        }
+        let Operation { conversation, changes, .. } = operation;
+        let before = document.view(conversation)?;
+        if let Some(set) = self.out_of_lines(document, of, &before)? {
+            return Ok(WayBack { how: Undone::InPlace, conversation: conversation.clone(), before, set });
+        }
+        let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
+            // What was replaced is not in the session, so it comes back in its place or not at all.
+            HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
+                let is_there = matches!(without_lines(document, changes), Ok(Some(_)));
+                if is_there { HistoryError::GoneOn { id } } else { HistoryError::NotFound { id } }
+            }
+            error => error,
+        })?;
+        Ok(WayBack { how: Undone::ByAppending, conversation: conversation.clone(), before, set })
+    }
+
+    /// Returns what writes the old view after the present one, with what came since behind it.
+    fn by_appending(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        before: &View,
+        stamp: &Stamp,
+    ) -> Result<ChangeSet, HistoryError> {
+        let Operation { conversation, changes, .. } = self.last_run(of)?;
+        // What was replaced beside it comes back where it stood.
+        let mut set = spliced(changes);
+        let copy = if set.is_empty() { None } else { changed(document, &set)? };
+        let document = copy.as_deref().unwrap_or(document);
+        let items = self.before_and_since(document, of, before)?;
+        set.changes.extend(document.render(conversation, before, &items, stamp)?.changes);
+        Ok(set)
+    }
+
+    /// Returns what does an operation again that was taken back.
+    fn again(&self, document: &dyn Document, of: u64) -> Result<WayBack, HistoryError> {
+        let way = self.in_place(document, self.undo_of(of)?, "redone")?;
+        way.ok_or(HistoryError::NotAlone { id: of, doing: "redone" })
+    }
+
+    /// Returns what takes an operation back where what it wrote stands: as it was written, or in a JSON document that was
+    /// written anew. Nothing that was done after it may stand then, and there is none if it is not found.
+    fn in_place(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+        doing: &'static str,
+    ) -> Result<Option<WayBack>, HistoryError> {
+        let conversation = &operation.conversation;
+        let back = operation.changes.inverse();
+        let way = |how, set| {
+            let before = document.view(conversation)?;
+            Ok(Some(WayBack { how, conversation: conversation.clone(), before, set }))
+        };
+        if self.stands(document, operation)? {
+            let view = document.view(conversation)?;
+            let is_last =
+                self.is_as_long(document, operation)? && kept(document, &view)? == self.after(operation.id);
+            return way(if is_last { Undone::Exactly } else { Undone::InPlace }, back);
+        }
+        let id = match operation.what {
+            What::Undo { of } | What::Redo { of } => of,
+            What::Compact | What::Repair => operation.id,
+        };
+        let is_later = |it: &&Operation| it.id > id && it.conversation == *conversation;
+        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
+        if self.operations().filter(is_later).any(stands) {
+            return Err(HistoryError::NotAlone { id, doing });
+        }
+        let found = reformatted(document.parts(), &back).map_err(FormatError::from)?;
+        found.map_or(Ok(None), |set| way(Undone::InPlace, set))
+    }
+
+    /// Returns what takes lines that a repair added at the end of a log out from among those that came since, and brings
+    /// back what it cut off there; none if the conversation would not be what it was, with what came since behind it.
+    fn out_of_lines(
+        &self,
+        document: &dyn Document,
+        of: u64,
+        view: &View,
+    ) -> Result<Option<ChangeSet>, HistoryError> {
+        let operation = self.last_run(of)?;
+        let is_repair = self.operations().any(|it| it.id == of && it.what == What::Repair);
+        let now = kept(document, view)?;
+        let after = self.after(operation.id);
+        let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
+        let Some((set, copy)) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
+            return Ok(None);
+        };
+        let is_same =
+            then.iter().map(|it| it.hash).eq(operation.before.iter().chain(since).map(|it| it.hash));
+        Ok(is_same.then_some(set))
+    }
+
+    /// Returns whether what an operation wrote stands where it was written, so that its changes can be taken back: where
+    /// that is no whole records, none of those around it has moved.
+    fn stands(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+        if operation.by_agent.is_some() {
+            return Ok(false);
+        }
+        // Other bytes than whole records may stand anywhere.
+        let is_unsure =
+            |part: &str| operation.changes.changes.iter().any(|(of, it)| of == part && writes_pieces(it));
+        let mut known = self.after(operation.id).iter().filter(|it| is_unsure(&it.span.part));
+        let is_fit = can_be_taken_back(document.parts(), &operation.changes).map_err(FormatError::from)?;
+        Ok(is_fit && known.all(|it| is_there(document, it)))
+    }
+
+    /// Returns whether the part without a name is as long as an operation left it, as far as that is known.
+    fn is_as_long(&self, document: &dyn Document, operation: &Operation) -> Result<bool, HistoryError> {
+        let n_bytes = document.parts().len("").map_err(FormatError::from)?;
+        Ok(self.n_bytes_after(operation.id).is_none_or(|known| Some(known) == n_bytes))
+    }
+
+    /// Returns the last undo of an operation.
+    fn undo_of(&self, of: u64) -> Result<&Operation, HistoryError> {
+        let undo = self.operations().rev().find(|it| it.what == What::Undo { of });
+        undo.ok_or(HistoryError::NothingToRedo)
+    }
+
+    /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
+    /// operation and the next, and the messages behind the last. What stands in the view as it came stays.
+    fn before_and_since(
+        &self,
+        document: &dyn Document,
+        id: u64,
+        view: &View,
+    ) -> Result<Vec<Item<'static>>, HistoryError> {
+        let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
+        let is_there = |it: &Kept| is_there(document, it);
+        if !operation.before.iter().all(is_there) {
+            return Err(HistoryError::Lost { id });
+        }
+        let mut items: Vec<Item<'static>> =
+            operation.before.iter().map(|it| Item::Old(it.span.clone())).collect();
+        let (since, last) = self.since(operation)?;
+        let n_known = n_known(last, view).ok_or(HistoryError::Overtaken { id })?;
+        let records = |at: usize| view.provenance.of(at).iter().map(|place| &place.record);
+        let mut shown: HashMap<&Span, Vec<usize>> = HashMap::new();
+        for at in 0..n_known {
+            records(at).take(1).for_each(|first| shown.entry(first).or_default().push(at));
+        }
+        let mut said: HashSet<&Span> = HashSet::new();
+        for record in since {
+            match shown.remove(&record.span) {
+                Some(messages) => {
+                    said.extend(messages.iter().flat_map(|at| records(*at)));
+                    items.extend(messages.into_iter().map(Item::Same));
+                }
+                None if said.contains(&record.span) => {}
+                None if is_there(record) => items.push(Item::Old(record.span.clone())),
+                None => return Err(HistoryError::Lost { id }),
+            }
+        }
+        items.extend((n_known..view.messages.len()).map(Item::Same));
+        Ok(items)
+    }
+
+    /// Returns the records that others wrote between an operation and the last one, each behind what stood there after
+    /// the one before it, and the records after the last one.
+    fn since(&self, operation: &Operation) -> Result<(Vec<&Kept>, &[Kept]), HistoryError> {
+        let Operation { id, conversation, .. } = operation;
+        let (mut since, mut after) = (Vec::new(), self.after(*id));
+        for later in self.operations().filter(|it| it.id > *id && it.conversation == *conversation) {
+            let is_same = |(a, b): (&Kept, &Kept)| a.span == b.span;
+            let new = later.before.get(after.len()..);
+            let new = new.filter(|_| after.iter().zip(&later.before).all(is_same));
+            since.extend(new.ok_or(HistoryError::Overtaken { id: *id })?);
+            after = self.after(later.id);
+        }
+        Ok((since, after))
+    }
+}
+
+/// Returns whether a record stands where it stood, as it was.
+fn is_there(document: &dyn Document, record: &Kept) -> bool {
+    document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
+}
+
+/// Returns a session as it will be after changes of its one part; none where they do not find what they expect.
+fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Document>>, HistoryError> {
+    let again = document.parts().again().map_err(FormatError::from)?;
+    let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
+    Ok(document.format().open(Box::new(part)).ok())
+}
+
+/// Returns what takes changes back of which some were at the end, where more lines stand behind these, and the session as
+/// it is then; none where they are not found.
+fn without_lines(
+    document: &dyn Document,
+    set: &ChangeSet,
+) -> Result<Option<(ChangeSet, Box<dyn Document>)>, HistoryError> {
+    let set = below_later_lines(document.parts(), set).map_err(FormatError::from)?;
+    let Some(set) = set else { return Ok(None) };
+    let copy = changed(document, &set)?;
+    Ok(copy.map(|copy| (set, copy)))
+}
+
+fn is_splice(change: &Change) -> bool {
+    matches!(change, Change::Splice { .. })
+}
+
+/// Returns whether a change writes other bytes than whole records in the middle of a part.
+fn writes_pieces(change: &Change) -> bool {
+    let Change::Splice { new, .. } = change else { return false };
+    !std::str::from_utf8(&new.0).is_ok_and(are_objects)
+}
+
+fn has_splices(set: &ChangeSet) -> bool {
+    set.changes.iter().any(|(_, change)| is_splice(change))
+}
+
+/// Returns what takes back the bytes that changes replaced beside what they added at the end, where that moves nothing.
+fn spliced(set: &ChangeSet) -> ChangeSet {
+    let is_added = |(_, change): &(_, Change)| matches!(change, Change::Append { .. });
+    let moves = |(_, change): &(_, Change)| match change {
+        Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
+        _ => false,
+    };
+    let mut back = set.inverse();
+    let is_beside = set.changes.iter().any(is_added) && !set.changes.iter().any(moves);
+    back.changes.retain(|(_, change)| is_beside && is_splice(change));
+    back
+}
+
+/// Returns the stamp with the figures of an operation the other way round.
+fn swapped(stamp: &Stamp, of: &Operation) -> Stamp {
+    Stamp { tokens_before: of.tokens_after, tokens_after: of.tokens_before, ..stamp.clone() }
+}
