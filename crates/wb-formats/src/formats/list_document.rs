@@ -1,4 +1,4 @@
-//! A document of [`List`]s: how they are read to a view, and what is replaced where a view becomes another.
+//! A document of [`List`]s, and how they are read to a view.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,17 +12,17 @@ use wb_budget::Usage;
 use wb_message::inferred_role::{Side, role_of};
 use wb_message::{Message, Pairing};
 use wb_record::lines::mended;
-use wb_record::splice::{Joint, Piece, splices};
+use wb_record::splice::Joint;
 use wb_record::{
-    Bytes, Change, ChangeSet, Document, Format, FormatError, Item, MemoryParts, MissingRole, NotExpressible,
-    Note, PartReader, Parts, Place, Provenance, Span, Stamp, UsageAt, View, Wanted, forget_stale_usage,
+    ChangeSet, Document, Format, FormatError, MemoryParts, MissingRole, NotExpressible, Note, PartReader,
+    Parts, Place, Provenance, Span, UsageAt, View, Wanted, forget_stale_usage,
 };
 
-use super::appended::{message_of, refused};
+use super::appended::refused;
+use super::list_render::Render;
 use super::log::{line_of, span_in};
-use super::message_list::{Fate, Layout, List, Record, held};
+use super::message_list::{Layout, List, Record, held};
 use super::missing_roles::{has_lost_role, side_of};
-use super::records::bytes_of;
 
 /// Opens a document of lists.
 pub(super) fn open(
@@ -91,11 +91,7 @@ impl Document for ListDocument {
         let list = self.list(wanted.conversation);
         let list = list.map_err(NotExpressible::unreadable)?;
         let parts = self.source();
-        let spliced = Render { layout: self.layout, parts, list, wanted }.changes()?;
-        let added = self.layout.last_line(wanted.stamp).map(|line| inserted(parts, &line)).transpose()?;
-        // What is added at the end is said first: it moves no place of what is replaced.
-        let changes = added.into_iter().chain(spliced);
-        Ok(ChangeSet { changes: changes.map(|change| (String::new(), change)).collect() })
+        Render { layout: self.layout, parts, list, wanted }.changes()
     }
 
     fn parts(&self) -> &dyn Parts {
@@ -129,22 +125,6 @@ fn named_apart(mut lists: Vec<List>) -> Vec<List> {
         }
     }
     lists
-}
-
-/// Returns the change that puts a line behind all others, which can be taken back when more lines stand behind it.
-fn inserted(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
-    Ok(match appended(parts, line)? {
-        Change::Append { at, new } => Change::Splice { at, old: Bytes::default(), new },
-        change => change,
-    })
-}
-
-/// Returns the change that adds a line behind all others.
-fn appended(parts: &dyn Parts, line: &str) -> Result<Change, NotExpressible> {
-    let at = parts.len("").map_err(NotExpressible::unreadable)?.unwrap_or(0);
-    let last = bytes_of(parts, &Span { at: at.saturating_sub(1), len: 1, ..Span::default() })?;
-    let start = if matches!(*last, [] | [b'\n']) { "" } else { "\n" };
-    Ok(Change::Append { at, new: Bytes(format!("{start}{line}\n").into_bytes()) })
 }
 
 impl ListDocument {
@@ -352,156 +332,5 @@ fn name_results(messages: &mut [Message]) {
         {
             *tool_name = name;
         }
-    }
-}
-
-/// A list that becomes another.
-struct Render<'a> {
-    layout: &'static dyn Layout,
-    parts: &'a dyn Parts,
-    list: &'a List,
-    wanted: &'a Wanted<'a>,
-}
-
-impl Render<'_> {
-    fn changes(&self) -> Result<Vec<Change>, NotExpressible> {
-        let pieces = self.pieces()?;
-        if let Some(snapshot) = self.layout.snapshot() {
-            let records = pieces.iter().map(|piece| self.bytes(piece)).collect::<Result<Vec<_>, _>>()?;
-            let line = snapshot(self.parts, &records, self.wanted.stamp);
-            return Ok(vec![appended(self.parts, &line.map_err(NotExpressible::unreadable)?)?]);
-        }
-        let seen: HashSet<usize> =
-            (0..self.wanted.view.messages.len()).filter_map(|at| self.record_of(at)).collect();
-        let first = self.record_of(0).filter(|first| !pieces.contains(&Piece::Stays(*first)));
-        // What a summary hides goes with it.
-        let first = first.filter(|_| self.wanted.view.is_compacted()).unwrap_or(0);
-        let is_foreign = |at: usize| !seen.contains(&at) && at >= first;
-        let ranges = self.list.ranges(self.parts);
-        let changes = ranges.and_then(|it| splices(self.parts, &it, &pieces, self.list.joint, is_foreign));
-        changes.map_err(NotExpressible::unreadable)
-    }
-
-    /// Returns the bytes of a record.
-    fn record(&self, number: usize) -> Result<Cow<'_, [u8]>, NotExpressible> {
-        bytes_of(self.parts, &span_in(0, &self.list.records[number]))
-    }
-
-    /// Returns what the list shall be made of.
-    fn pieces(&self) -> Result<Vec<Piece>, NotExpressible> {
-        let mut rest = self.wanted.items;
-        let (mut pieces, mut last) = (Vec::new(), None);
-        while let Some((item, others)) = rest.split_first() {
-            if last == Some(self.list.records.len()) {
-                return Err(self.refused("a message behind the answer, which is outside of the list"));
-            }
-            let Some(at) = message_of(item) else {
-                pieces.push(self.new_piece(item, pieces.len())?);
-                rest = others;
-                continue;
-            };
-            let record = self.record_of(at);
-            if last.is_some() && record <= last {
-                return Err(NotExpressible::SplitsRecord { format: self.layout.format().name(), at });
-            }
-            let is_of_record =
-                |item: &&Item<'_>| message_of(item).and_then(|at| self.record_of(at)) == record;
-            let n = rest.iter().take_while(is_of_record).count().max(1);
-            pieces.extend(self.piece(record, at, &rest[..n])?);
-            (rest, last) = (&rest[n..], record);
-        }
-        match &self.list.behind {
-            Some(_) if last != Some(self.list.records.len()) => {
-                Err(self.refused("the answer to the request is outside of the list, where it stays"))
-            }
-            _ => self.in_turns(pieces),
-        }
-    }
-
-    /// Puts each new record and the one next to it into one, where the format wants that.
-    fn in_turns(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, NotExpressible> {
-        let mut turns: Vec<Piece> = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let one = match (turns.last(), &piece) {
-                (None, _) | (Some(Piece::Stays(_)), Piece::Stays(_)) => None,
-                (Some(last), piece) => self.layout.joined(&self.bytes(last)?, &self.bytes(piece)?),
-            };
-            match one {
-                Some(one) => *turns.last_mut().expect("there is a piece before") = Piece::New(one),
-                None => turns.push(piece),
-            }
-        }
-        Ok(turns)
-    }
-
-    fn bytes<'b>(&'b self, piece: &'b Piece) -> Result<Cow<'b, [u8]>, NotExpressible> {
-        match piece {
-            Piece::Stays(at) => self.record(*at),
-            Piece::New(bytes) => Ok(Cow::Borrowed(bytes)),
-        }
-    }
-
-    fn new_piece(&self, item: &Item<'_>, nth: usize) -> Result<Piece, NotExpressible> {
-        let Item::New(message) = item else {
-            return Err(self.refused("what was folded is not in the file any more"));
-        };
-        let stamp = self.wanted.stamp;
-        // Each new record has ids of its own.
-        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth as u64), ..stamp.clone() };
-        let written = self.layout.shape().write(message, &stamp);
-        written.map(Piece::New).map_err(|why| self.refused(why))
-    }
-
-    /// Returns what a record becomes that holds message `at` and keeps these items.
-    fn piece(
-        &self,
-        record: Option<usize>,
-        at: usize,
-        items: &[Item<'_>],
-    ) -> Result<Option<Piece>, NotExpressible> {
-        let Some(number) = record else {
-            return Err(NotExpressible::Unreadable(format!("message {at} has no record")));
-        };
-        let messages = self.messages_of(record, at);
-        let fate = |at: usize| {
-            let kept = items.iter().find(|item| message_of(item) == Some(at));
-            kept.map_or(Fate::Goes, |item| match item {
-                Item::Body(_, body) => Fate::Body(body),
-                _ => Fate::Stays,
-            })
-        };
-        let fates: Vec<Fate<'_>> = messages.clone().map(fate).collect();
-        let stays = fates.iter().all(|fate| *fate == Fate::Stays);
-        if number == self.list.records.len() {
-            return if stays { Ok(None) } else { Err(self.refused("another body for the answer")) };
-        }
-        if stays {
-            return Ok(Some(Piece::Stays(number)));
-        }
-        let before = &self.wanted.view.messages[messages];
-        let rewritten = self.layout.shape().rewrite(&self.record(number)?, before, &fates);
-        rewritten.map(|record| Some(Piece::New(record))).map_err(|why| self.refused(why))
-    }
-
-    /// Returns the messages of a record, of which `at` is one.
-    fn messages_of(&self, record: Option<usize>, at: usize) -> Range<usize> {
-        let is_of_record = |at: &usize| self.record_of(*at) == record;
-        let start = (0..at).rev().take_while(is_of_record).last().unwrap_or(at);
-        let n_after = (at..self.wanted.view.messages.len()).take_while(is_of_record).count();
-        start..at + n_after
-    }
-
-    /// Returns which record a message stands in.
-    fn record_of(&self, message: usize) -> Option<usize> {
-        let place = self.wanted.view.provenance.of(message).first()?;
-        let start = usize::try_from(place.record.at).ok()?;
-        if self.list.behind.as_ref().is_some_and(|behind| behind.start == start) {
-            return Some(self.list.records.len());
-        }
-        self.list.records.binary_search_by_key(&start, |record| record.start).ok()
-    }
-
-    fn refused(&self, why: impl Into<String>) -> NotExpressible {
-        NotExpressible::Refused { format: self.layout.format().name(), why: why.into() }
     }
 }

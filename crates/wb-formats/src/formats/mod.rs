@@ -16,6 +16,7 @@ mod responses_body;
 mod appended;
 mod message_list;
 mod missing_roles;
+mod list_render;
 mod list_document;
 mod parted_record;
 mod anthropic_block;
