@@ -82,6 +82,24 @@ impl History {
         Ok(way.how)
     }
 
+    /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
+    /// now, the last of all among them.
+    pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
+        let mut records = kept(document, &document.view(conversation)?)?;
+        let is_own = |it: &&Operation| {
+            it.what == What::Compact && it.by_agent.is_none() && it.conversation == *conversation
+        };
+        let mut n = 0;
+        for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
+            let run = self.last_run(operation.id)?;
+            if !records.starts_with(self.after(run.id)) {
+                break;
+            }
+            (n, records) = (n + 1, run.before.clone());
+        }
+        Ok(n)
+    }
+
     /// Returns whether nobody has written to the session since its last operation.
     pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
         let last = self.operations().next_back();
