@@ -219,7 +219,8 @@ impl History {
         let now = kept(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
-        let Some((set, copy)) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let Some(set) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let Some(copy) = changed(document, &set)? else { return Ok(None) };
         let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
             return Ok(None);
         };
@@ -320,16 +321,12 @@ fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Do
     Ok(document.format().open(Box::new(part)).ok())
 }
 
-/// Returns what takes changes back of which some were at the end, where more lines stand behind these, and the session as
-/// it is then; none where they are not found.
-fn without_lines(
-    document: &dyn Document,
-    set: &ChangeSet,
-) -> Result<Option<(ChangeSet, Box<dyn Document>)>, HistoryError> {
+/// Returns what takes changes back of which some were at the end, where more lines stand behind these; nothing where they
+/// are not found.
+fn without_lines(document: &dyn Document, set: &ChangeSet) -> Result<Option<ChangeSet>, HistoryError> {
     let set = below_later_lines(document.parts(), set).map_err(FormatError::from)?;
-    let Some(set) = set else { return Ok(None) };
-    let copy = changed(document, &set)?;
-    Ok(copy.map(|copy| (set, copy)))
+    let again = document.parts().again().map_err(FormatError::from)?;
+    Ok(set.filter(|set| ChangedPart::of(again, set).is_ok()))
 }
 
 fn is_splice(change: &Change) -> bool {
