@@ -82,6 +82,24 @@ impl History {
         Ok(way.how)
     }
 
+    /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
+    /// now, the last of all among them.
+    pub fn n_own_in_force(&self, document: &dyn Document, conversation: &str) -> Result<usize, HistoryError> {
+        let mut records = kept(document, &document.view(conversation)?)?;
+        let is_own = |it: &&Operation| {
+            it.what == What::Compact && it.by_agent.is_none() && it.conversation == *conversation
+        };
+        let mut n = 0;
+        for operation in self.operations().rev().filter(is_own).filter(|it| !self.is_undone(it.id)) {
+            let run = self.last_run(operation.id)?;
+            if !records.starts_with(self.after(run.id)) {
+                break;
+            }
+            (n, records) = (n + 1, run.before.clone());
+        }
+        Ok(n)
+    }
+
     /// Returns whether nobody has written to the session since its last operation.
     pub fn is_last_write(&self, document: &dyn Document) -> Result<bool, HistoryError> {
         let last = self.operations().next_back();
@@ -201,7 +219,8 @@ impl History {
         let now = kept(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
-        let Some((set, copy)) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let Some(set) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let Some(copy) = changed(document, &set)? else { return Ok(None) };
         let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
             return Ok(None);
         };
@@ -302,16 +321,12 @@ fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Do
     Ok(document.format().open(Box::new(part)).ok())
 }
 
-/// Returns what takes changes back of which some were at the end, where more lines stand behind these, and the session as
-/// it is then; none where they are not found.
-fn without_lines(
-    document: &dyn Document,
-    set: &ChangeSet,
-) -> Result<Option<(ChangeSet, Box<dyn Document>)>, HistoryError> {
+/// Returns what takes changes back of which some were at the end, where more lines stand behind these; nothing where they
+/// are not found.
+fn without_lines(document: &dyn Document, set: &ChangeSet) -> Result<Option<ChangeSet>, HistoryError> {
     let set = below_later_lines(document.parts(), set).map_err(FormatError::from)?;
-    let Some(set) = set else { return Ok(None) };
-    let copy = changed(document, &set)?;
-    Ok(copy.map(|copy| (set, copy)))
+    let again = document.parts().again().map_err(FormatError::from)?;
+    Ok(set.filter(|set| ChangedPart::of(again, set).is_ok()))
 }
 
 fn is_splice(change: &Change) -> bool {

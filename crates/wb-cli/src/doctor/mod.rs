@@ -15,7 +15,7 @@ use wb_dialect::Violation;
 use wb_formats::{FormatError, Note, SentAs};
 use wb_message::Message;
 use wb_message::markers::digest_body;
-use wb_record::Span;
+use wb_record::{Access, History, Span};
 use wb_replay::Stretch;
 use wb_summarize::{Finding, FindingKind};
 
@@ -110,7 +110,7 @@ fn newest(shell: &Shell) -> Result<PathBuf, UserError> {
 
 /// Returns what would keep a session from going on, and what is only worth a look.
 fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String>) {
-    let Past { n_looped, summary } = Past::of(session).unwrap_or_default();
+    let Past { n_looped, summary } = Past::of(session, path).unwrap_or_default();
     let ways = Ways::of(session, n_looped >= LOOP);
     let file = file_word(path);
     let notes = &session.opened.notes;
@@ -207,16 +207,47 @@ struct Past {
 }
 
 impl Past {
-    fn of(session: &Session) -> Result<Self, FormatError> {
-        let (mut n_looped, mut is_first) = (0, true);
-        let see = |stretch: &Stretch| {
-            let is_own = !std::mem::take(&mut is_first);
-            let is_close = is_own && stretch.new_messages().len() < FEW_MESSAGES;
-            n_looped = if is_close { n_looped + 1 } else { 0 };
-        };
+    fn of(session: &Session, path: &Path) -> Result<Self, FormatError> {
+        let mut compactions = Compactions::default();
         let Session { document, conversation, opened, .. } = session;
+        let see = |stretch: &Stretch| compactions.see(stretch);
         let (_, summary) = newest_summary(document.as_ref(), conversation, opened.vocabulary, see)?;
-        Ok(Self { n_looped, summary: summary.unwrap_or_default() })
+        let n_by_hand = History::beside(path, Access::Read)
+            .and_then(|history| history.n_own_in_force(document.as_ref(), conversation));
+        (0..n_by_hand.unwrap_or(0)).for_each(|_| compactions.forget_last(0));
+        Ok(Self { n_looped: compactions.n_close(), summary: summary.unwrap_or_default() })
+    }
+}
+
+/// The compactions of a session that were not taken back.
+#[derive(Debug, Default)]
+struct Compactions {
+    /// For each how many messages came after it.
+    n_after: Vec<usize>,
+    /// How many messages were shown last that no compaction made; nothing at the start.
+    n_shown: Option<usize>,
+}
+
+impl Compactions {
+    fn see(&mut self, stretch: &Stretch) {
+        let (n, n_new) = (stretch.messages.len() - stretch.n_synthetic(), stretch.new_messages().len());
+        match self.n_shown.replace(n) {
+            None => {}
+            // What had been folded is seen again.
+            Some(n_before) if n.saturating_sub(n_new) > n_before => self.forget_last(n_new),
+            Some(_) => self.n_after.push(n_new),
+        }
+    }
+
+    /// Forgets the last one: what came after it came after the one before it, with so many messages more.
+    fn forget_last(&mut self, n_more: usize) {
+        let n = self.n_after.pop().unwrap_or(0) + n_more;
+        self.n_after.last_mut().into_iter().for_each(|last| *last += n);
+    }
+
+    /// Returns how many of the last ones have few messages after them.
+    fn n_close(&self) -> usize {
+        self.n_after.iter().rev().take_while(|n| **n < FEW_MESSAGES).count()
     }
 }
 
@@ -367,6 +398,30 @@ mod tests {
     use wb_dialect::Dialect;
 
     use super::*;
+
+    /// Returns how many compactions are close, given how many messages each stretch shows of those before and says anew.
+    fn n_close(stretches: &[(usize, usize)]) -> usize {
+        let mut compactions = Compactions::default();
+        for (n_seen, n_new) in stretches.iter().copied() {
+            let digest = Message::CompactionSummary { summary: "Done.".to_owned(), tokens_before: 9 };
+            let said = vec![Message::user("more"); n_seen + n_new];
+            compactions.see(&Stretch { messages: [vec![digest], said].concat(), n_seen: n_seen + 1 });
+        }
+        compactions.n_close()
+    }
+
+    #[test]
+    fn a_compaction_that_was_taken_back_is_none() {
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (2, 1)]), 3);
+        // Three compactions with much between them, and then what had been folded is seen again, step by step.
+        let three = [(0, 20), (2, 28), (2, 28), (2, 8)];
+        assert_eq!(n_close(&three), 0);
+        let undone = [three.as_slice(), &[(38, 0), (66, 0), (84, 0)]].concat();
+        assert_eq!(n_close(&undone), 0);
+        // The messages that came after it came after the one before it.
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 4), (9, 2)]), 0);
+        assert_eq!(n_close(&[(0, 20), (2, 3), (2, 1), (6, 2)]), 1);
+    }
 
     #[test]
     fn what_is_refused_of_the_whole_request_names_no_message() {

@@ -131,6 +131,25 @@ fn a_loop_of_compactions_in_which_nothing_is_left_to_fold_has_no_command() {
 }
 
 #[test]
+fn a_compaction_that_the_user_asked_for_makes_no_loop() {
+    let said = |at: usize| agent(&format!("m{at}"), &"I looked at all of it and go on. ".repeat(200));
+    for (n_rounds, is_loop) in [(2, false), (3, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let round = |at: usize| {
+            let [boundary, summary] = compaction(&format!("Summary {at}."));
+            [boundary, summary, user("Go on."), said(2 * at), user("And on."), said(2 * at + 1)]
+        };
+        let lines: Vec<Value> = [user("Start.")].into_iter().chain((0..n_rounds).flat_map(round)).collect();
+        let file = claude_code(folder.path(), &lines);
+        let is_told = || run(&["doctor", "--json"], &file).stdout.contains("in a loop");
+        assert_eq!(is_told(), is_loop);
+        let compacted = run(&["compact", "--in-place", "--force", "--even-if-open"], &file);
+        assert!(compacted.stderr.contains("take it back"), "{}{}", compacted.stdout, compacted.stderr);
+        assert_eq!(is_told(), is_loop, "{n_rounds} of the agent's own");
+    }
+}
+
+#[test]
 fn a_command_is_named_for_what_a_provider_refuses_only_if_it_writes_something() {
     let folder = tempfile::tempdir().unwrap();
     let lines = [agent("m1", "I speak first."), user("Well?"), agent("m2", "Hm.")];

@@ -220,6 +220,50 @@ fn messages_that_tell_no_format_any_more_are_of_the_one_that_was_compacted() {
 }
 
 #[test]
+fn an_undo_says_what_is_true_of_the_bytes_and_no_number_is_left_out() {
+    let place = Place::new();
+    let mut list: Vec<Value> = (0..6)
+        .flat_map(|nth| [("user", nth), ("assistant", nth)])
+        .map(|(role, nth)| serde_json::json!({"role": role, "content": format!("{nth}: {}", "all of it ".repeat(80))}))
+        .collect();
+    list.push(serde_json::json!({"role": "user", "content": "go on"}));
+    let write = |list: &[Value], indent: bool| {
+        let document = serde_json::json!({"model": "gpt-4o", "messages": list});
+        let text =
+            if indent { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) };
+        fs::write(place.path(), text.unwrap()).unwrap();
+        place.age(60);
+    };
+    let list_now = || {
+        let now: Value = serde_json::from_slice(&place.bytes()).unwrap();
+        now["messages"].as_array().unwrap().clone()
+    };
+    for indent in [false, true] {
+        write(&list, false);
+        place.run(&["compact", "--in-place", "--force"]);
+        let compacted = place.bytes();
+        let more = serde_json::json!({"role": "assistant", "content": "done"});
+        write(&[list_now(), vec![more.clone()]].concat(), indent);
+        let stays = "what the agent wrote since stays";
+        for words in [&["undo", "--dry-run"][..], &["undo"]] {
+            let told = place.run(words).stdout;
+            assert!(told.contains(stays) && !told.contains("bytes"), "{told}");
+        }
+        assert_eq!(list_now(), [list.clone(), vec![more]].concat());
+        let told = place.run(&["redo"]).stdout;
+        assert!(told.contains("the bytes are those of before"), "nobody wrote since the undo: {told}");
+        fs::write(place.path(), compacted).unwrap();
+        place.age(60);
+        let told = place.run(&["undo"]).stdout;
+        assert!(told.contains(stays), "another program wrote it: {told}");
+    }
+    let log = json_of(&place.run(&["log", "--json"]));
+    let numbers: Vec<u64> =
+        log["operations"].as_array().unwrap().iter().map(|it| it["operation"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
 fn nothing_is_written_over_unless_it_is_asked_for() {
     let place = Place::new();
     let out = place.folder.path().join("out.jsonl");

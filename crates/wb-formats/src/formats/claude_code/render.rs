@@ -288,9 +288,9 @@ impl<'a> Renderer<'a> {
             |part: &&[u8]| text(part, &["tool_use_id"]).is_some_and(|id| self.cleared.contains(&id));
         let parts: Vec<&[u8]> = elements(content)?.into_iter().map(|place| &content[place]).collect();
         parts.iter().any(is_cleared).then(|| {
-            let each = |part: &&[u8]| match is_cleared(part) {
-                true => set(part, "content", &super::record::quoted(markers::CLEARED_TOOL_RESULT)),
-                false => part.to_vec(),
+            let mark = super::record::quoted(markers::CLEARED_TOOL_RESULT);
+            let each = |part: &&[u8]| {
+                if is_cleared(part) { set(part, "content", &mark) } else { part.to_vec() }
             };
             list(&parts.iter().map(each).collect::<Vec<_>>())
         })
