@@ -132,13 +132,13 @@ fn repair_session(mut document: Box<dyn Document>, name: &str, view: &View, byte
     assert_eq!(document.parts().whole("").expect("memory"), bytes);
 }
 
-/// Checks that all that the two sides said is there still in its order, but for empty texts and the ids of calls.
+/// Checks that all that the two sides said is there still in its order, but for empty texts and the ids and names of calls.
 fn keeps_what_is_said(before: &[Message], after: &[Message]) {
     let all = |messages: &[Message]| {
         let is_result = |(role, _): &(String, Vec<Block>)| role.starts_with("result ");
         let others = said(messages).into_iter().filter(|it| !is_result(it));
         let each = |(role, blocks): (String, Vec<Block>)| {
-            blocks.into_iter().map(move |it| (role.clone(), without_id(it)))
+            blocks.into_iter().map(move |it| (role.clone(), without_id_and_name(it)))
         };
         others.flat_map(each).filter(|(_, it)| it.as_text() != Some("")).collect::<Vec<_>>()
     };
@@ -148,9 +148,9 @@ fn keeps_what_is_said(before: &[Message], after: &[Message]) {
     assert!(lost.is_none(), "{lost:?} was lost");
 }
 
-fn without_id(block: Block) -> Block {
+fn without_id_and_name(block: Block) -> Block {
     match block {
-        Block::ToolCall { name, input, .. } => Block::call("", name, input),
+        Block::ToolCall { input, .. } => Block::call("", "", input),
         block => block,
     }
 }
