@@ -32,5 +32,6 @@ mod round_trips;
 mod broken;
 mod corrupted;
 mod lost_lines;
+mod lost_roles;
 mod unanswered;
 mod one_id;
