@@ -35,3 +35,4 @@ mod lost_lines;
 mod lost_roles;
 mod unanswered;
 mod one_id;
+mod openhands_events;
