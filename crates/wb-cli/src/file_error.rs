@@ -8,6 +8,7 @@ use wb_formats::FormatError;
 use wb_record::FileError;
 
 use crate::escape::{file_word, shell_word};
+use crate::json_layout::{CUT, GLUED, JsonLayout, SPREAD};
 use crate::user_error::{UserError, in_words};
 
 /// How alike a name must be to the one that was typed, from 0 to 1.
@@ -102,7 +103,23 @@ pub(crate) fn not_read(path: &Path, error: &FormatError) -> UserError {
             let hint = "`wb formats` lists what is read: sessions, logs and requests";
             UserError::of_file(file, what, hint).foreign()
         }
-        error => UserError::of_file(file, error.to_string(), error.hint()).at_line(error.line()),
+        error => UserError::of_file(file, error.to_string(), hint(path, error)).at_line(error.line()),
+    }
+}
+
+/// Returns what helps where a file is not read, by how its lines lie.
+fn hint(path: &Path, error: &FormatError) -> String {
+    let layout = match error {
+        FormatError::NotJson { line, .. } | FormatError::Log { line: Some(line), .. } => {
+            JsonLayout::at(path, *line)
+        }
+        _ => JsonLayout::Line,
+    };
+    match (layout, error) {
+        (JsonLayout::Spread, _) => SPREAD.replace("FILE", &file_word(path)),
+        (JsonLayout::Glued, _) => GLUED.to_owned(),
+        (JsonLayout::Cut, FormatError::NotJson { .. }) => CUT.to_owned(),
+        _ => error.hint().to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ mod exit_code;
 mod clock;
 mod user_error;
 mod wrap;
+mod json_layout;
 mod provider_request;
 mod file_error;
 mod output_file;

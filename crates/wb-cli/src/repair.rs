@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use wb_dialect::{Dialect, Violation, repair as repair_request, validate};
-use wb_formats::{SentAs, newest};
+use wb_formats::{SentAs, SessionRepair, newest};
 use wb_record::splice::{Joint, Piece, splices};
 use wb_record::{
     Access, BorrowedPart, ChangeSet, Document, History, MissingRole, NotExpressible, ONLY_CONVERSATION, View,
@@ -78,6 +78,17 @@ struct Repaired {
     /// The other place that it was written to.
     #[serde(skip)]
     out: Option<PathBuf>,
+}
+
+impl Repaired {
+    /// Returns what is mended, without how where a message that came to light may have done it.
+    fn told_as_mended(&self) -> Vec<Violation> {
+        let mut mended = self.mended.clone();
+        if !self.relinked.is_empty() || !self.roles.is_empty() {
+            mended.iter_mut().for_each(|it| it.fix = "".into());
+        }
+        mended
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -208,12 +219,17 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
     let view = document.view(&conversation).map_err(failed)?;
     let sent = SentAs::of(&view);
     let before = Validity::of(&view.messages, &sent);
-    let done = wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
-        let file = path.display().to_string();
-        let hint = hint(document.as_ref(), Some(&error), path);
-        UserError::of_file(file, error.to_string(), hint)
-    })?;
-    let after = Validity::of(&done.messages, &sent);
+    let mut done =
+        wb_formats::repair(document.as_ref(), &conversation, &view, &stamp()).map_err(|error| {
+            let file = path.display().to_string();
+            let hint = hint(document.as_ref(), Some(&error), path);
+            UserError::of_file(file, error.to_string(), hint)
+        })?;
+    let mut after = Validity::of(&done.messages, &sent);
+    let mended: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
+    if !is_of_use(&done, &mended) {
+        (done.changes, after) = (ChangeSet::default(), before);
+    }
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
@@ -221,7 +237,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         n_lone_surrogates: done.n_lone_surrogates,
         relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
-        mended: before.new_since(&after).into_iter().cloned().collect(),
+        mended,
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
         not_held: done.not_held.map(|why| why.to_string()),
@@ -230,6 +246,13 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         view,
         document,
     })
+}
+
+/// Returns whether anything can be told of what would change; if not, there is no use in the change.
+fn is_of_use(done: &SessionRepair, mended: &[Violation]) -> bool {
+    let is_uncovered = !done.relinked.is_empty() || !done.roles.is_empty();
+    let is_damage = done.torn_line.is_some() || done.n_lone_surrogates > 0;
+    is_uncovered || is_damage || !mended.is_empty()
 }
 
 /// Returns who knows what helps where a mend is not held.
@@ -391,7 +414,7 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         let verb = if repaired.written { "mended" } else { "would be mended" };
         let found = count(repaired.mended.len(), "finding", "findings");
         page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
-        lines(page, &repaired.mended)?;
+        lines(page, &repaired.told_as_mended())?;
     }
     if !repaired.left.is_empty() {
         let left = count(repaired.left.len(), "finding stays", "findings stay");
@@ -416,6 +439,17 @@ mod tests {
     use wb_record::{MemoryParts, Parts};
 
     use super::*;
+
+    #[test]
+    fn a_change_after_which_all_is_refused_as_before_is_of_no_use() {
+        let mut done = SessionRepair::default();
+        assert!(!is_of_use(&done, &[]));
+        done.relinked.push(3);
+        assert!(is_of_use(&done, &[]));
+        let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
+        let mended = validate(&body, Dialect::Anthropic);
+        assert!(!mended.is_empty() && is_of_use(&SessionRepair::default(), &mended));
+    }
 
     #[test]
     fn only_what_is_mended_of_a_request_changes_its_bytes() {

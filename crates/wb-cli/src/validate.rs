@@ -117,6 +117,7 @@ fn line(page: &mut Page<'_>, group: &[&Violation]) -> io::Result<()> {
     let [first, ..] = group else { return Ok(()) };
     let place = first.message.map_or_else(|| "request".to_owned(), |at| format!("message {at}"));
     let names: Vec<&str> = group.iter().map(|violation| violation.dialect.name()).collect();
-    let (rule, what, fix) = (&first.rule, escaped(&first.what), &first.fix);
-    writeln!(page, "{place}: {rule}: {what}; {fix} {DIM}[{}]{DIM:#}", names.join(", "))
+    let (rule, what) = (&first.rule, escaped(&first.what));
+    let fix = if first.fix.is_empty() { String::new() } else { format!("; {}", first.fix) };
+    writeln!(page, "{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", "))
 }

@@ -70,7 +70,9 @@ impl Validity {
         let hint = match before.violations.first() {
             Some(_) => {
                 let file = file_word(Path::new(file));
-                format!("nothing was written; first mend what is refused already: wb repair {file}")
+                format!(
+                    "nothing was written; something is refused already, and this says what mends it: wb doctor {file}"
+                )
             }
             None => format!("nothing was written; please report this{hint}"),
         };
@@ -147,7 +149,7 @@ mod tests {
             let refused = of(&with_call("c1"), "copilot-cli").refuse_new("s.jsonl", || Ok(before), "");
             format!("{:?}", refused.unwrap_err())
         };
-        assert!(told(&with_call("c2")).contains("wb repair s.jsonl"));
+        assert!(told(&with_call("c2")).contains("wb doctor s.jsonl"));
         assert!(told(&[]).contains("please report this"));
     }
 

@@ -29,6 +29,7 @@ use crate::audit::newest_summary;
 use crate::escape::{escaped, file_word};
 use crate::exit_code::Exit;
 use crate::json::words_of;
+use crate::json_layout::{GLUED, JsonLayout, SPREAD};
 use crate::number::{count, grouped};
 use crate::session::Session;
 use crate::shell::Shell;
@@ -121,7 +122,7 @@ fn complaints(session: &mut Session, path: &Path) -> (Vec<Complaint>, Vec<String
     found.extend(too_large(session, &ways));
     found.extend(looped(n_looped, &ways));
     found.extend(untrue(&summary, &file, session));
-    found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session, &ways)));
+    found.extend(session.opened.notes.iter().filter_map(|note| of_note(note, session, path, &ways)));
     found.extend(path.metadata().ok().and_then(|it| heavy(it.len())));
     let answered = answered_by_agent(&session.opened, &SentAs::of(&session.opened));
     let aside = [answered, last_failure(session), lacking(&summary, &file)];
@@ -321,7 +322,7 @@ fn of_lost(note: &Note, ways: &Ways) -> Option<Complaint> {
     Some(complaint.at_line(Some(line)))
 }
 
-const NOBODY: &str = "give the line its \"role\" in an editor, after a copy of the file";
+const NOBODY: &str = "name the \"role\" of what begins at this line in an editor, after a copy of the file";
 
 /// Returns whether a note is a complaint.
 fn is_told(note: &Note) -> bool {
@@ -335,18 +336,32 @@ fn is_told(note: &Note) -> bool {
 }
 
 /// What keeps an agent from its session, or from a part of it.
-fn of_note(note: &Note, session: &Session, ways: &Ways) -> Option<Complaint> {
+fn of_note(note: &Note, session: &Session, path: &Path, ways: &Ways) -> Option<Complaint> {
     let (what, line, advice) = match note {
         Note::TruncatedLastLine { line } => {
             ("its last line was cut off while it was written".to_owned(), *line, CUT_OFF)
         }
         Note::UnreadableRecords { n, line } => {
+            let (names, advice) = unread(session, path, *line);
             let which = which_lines(*n, *line, session);
-            (format!("{} cannot be read{which}", count(*n, "line", "lines")), *line, UNREAD)
+            (format!("{} cannot be read{which}", count(*n, names[0], names[1])), *line, advice)
         }
         _ => return None,
     };
     Some(Complaint::new(what, ways.mend_record(note), advice).at_line(Some(line)))
+}
+
+/// Returns what the records of a session are called, one and several, and what helps where one cannot be read.
+fn unread(session: &Session, path: &Path, line: usize) -> ([&'static str; 2], &'static str) {
+    let is_one_file = session.document.parts().list("").is_ok_and(|parts| parts.len() == 1);
+    let (lines, elements) = (["line", "lines"], ["element", "elements"]);
+    match JsonLayout::at(path, line) {
+        _ if !is_one_file => (["row", "rows"], UNREAD_ROW),
+        JsonLayout::Document | JsonLayout::Cut => (elements, UNREAD_ELEMENT),
+        JsonLayout::Glued => (lines, GLUED),
+        JsonLayout::Spread => (lines, SPREAD),
+        JsonLayout::Line => (lines, UNREAD),
+    }
 }
 
 /// Names the first few of several lines that cannot be read; nothing where the session is none of lines.
@@ -363,6 +378,10 @@ const CUT_OFF: &str = "what it said is lost; if the agent does not open the sess
      take the line out in an editor";
 const UNREAD: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the line \
      out in an editor, after a copy of the file, and ask `wb doctor` again";
+const UNREAD_ELEMENT: &str = "wb reads the others and leaves it as it stands; if the agent does not open the session, take the whole \
+     element out in an editor, from the `{` at this line to its `}` with one comma beside it, after a copy of the file, and ask \
+     `wb doctor` again";
+const UNREAD_ROW: &str = "wb reads the others and leaves it as it stands";
 
 const LOST: &str = "nothing that wb writes brings the line back: take it from a copy of the file, or tell the agent what it has to know";
 

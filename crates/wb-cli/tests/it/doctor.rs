@@ -282,6 +282,43 @@ fn of_many_lines_that_cannot_be_read_the_first_few_are_named() {
 }
 
 #[test]
+fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |bytes: &str| {
+        let file = claude_code(folder.path(), &[user("Look."), agent("m1", "One file."), user("Well?")]);
+        let [one, two, three] =
+            [0, 1, 2].map(|at| fs::read_to_string(&file).unwrap().lines().nth(at).unwrap().to_owned());
+        let spread = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&two).unwrap()).unwrap();
+        let bytes = bytes.replace("ONE", &one).replace("SPREAD", &spread);
+        fs::write(&file, bytes.replace("TWO", &two).replace("THREE", &three)).unwrap();
+        complaints(&file, &[])
+    };
+    for (bytes, what, advice) in [
+        ("ONE\nno json\nTWO\nTHREE\n", "1 line cannot be read", "take the line out"),
+        (
+            "ONE\nTWOTHREE\n",
+            "1 line cannot be read",
+            "break it between the `}` of one and the `{` of the next",
+        ),
+        ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "`jq -c . FILE > OUT`"),
+    ] {
+        let told = lines(bytes).pop().unwrap();
+        assert!(told["what"].as_str().unwrap().contains(what), "{told}");
+        assert!(told["advice"].as_str().unwrap().contains(advice), "{told}");
+        assert_eq!(told["line"], 2, "{told}");
+    }
+    let file = folder.path().join("session.json");
+    let message = |kind: Value, text: &str| json!({"id": text, "timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "content": text});
+    let messages =
+        [message(json!("user"), "Look."), message(json!(7), "One."), message(json!("gemini"), "Two.")];
+    let session = json!({"sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00.000Z", "messages": messages});
+    fs::write(&file, serde_json::to_string_pretty(&session).unwrap()).unwrap();
+    let told = only(&file, &[]);
+    assert_eq!(told["what"], "1 element cannot be read", "{told}");
+    assert!(told["advice"].as_str().unwrap().contains("from the `{` at this line to its `}`"), "{told}");
+}
+
+#[test]
 fn a_summary_that_plans_again_what_the_user_took_back_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let [boundary, summary] =

@@ -92,6 +92,28 @@ fn requests_of_messages_are_read_as_sessions_are() {
 }
 
 #[test]
+fn what_helps_where_json_is_torn_depends_on_how_it_lies_in_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let header =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#;
+    let spread = header.replace(',', ",\n");
+    for (name, text, expected) in [
+        (
+            "cut.json",
+            "{\"messages\": [\n{\"role\": \"user\", \"content\": \"a".to_owned(),
+            "cut off within its only value",
+        ),
+        ("spread.jsonl", format!("{spread}\n{spread}\n"), "`jq -c . "),
+        ("line.jsonl", format!("{{\"type\":\n{header}\n"), "remove or repair this line"),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        let (_, hint) = refused(&["weigh", file.to_str().unwrap()]);
+        assert!(hint.contains(expected), "{name}: {hint}");
+    }
+}
+
+#[test]
 fn what_holds_no_session_is_told_with_its_beginning() {
     let (error, hint) = told(&wb_with(&["weigh", "-"], b"hello\nthere\n"));
     assert_eq!(error, "-: holds nothing that is known; it begins with hello");

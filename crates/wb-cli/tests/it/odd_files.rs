@@ -301,3 +301,23 @@ fn what_a_request_says_outside_of_its_messages_counts_toward_its_window() {
     let shown = wb(&["weigh", file.to_str().unwrap()]).stdout;
     assert!(shown.contains("in it: the system prompt and tools, about"), "{shown}");
 }
+
+#[test]
+fn what_a_line_that_comes_to_light_mends_is_not_told_to_be_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let lines = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
+{"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"Look."}}
+{"type":"message","id":"a1","parentId":"u1","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a.rs"}}],"stopReason":"toolUse"}}
+{"type":"message","id":"r1","parentId":"gone","message":{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"fn a() {}"}],"isError":false}}
+{"type":"message","id":"u2","parentId":"r1","message":{"role":"user","content":"Well?"}}
+"#;
+    fs::write(&file, lines).unwrap();
+    let file = file.to_str().unwrap();
+    let mended = wb(&["repair", file, "--in-place", "--even-if-open"]);
+    assert!(mended.stdout.contains("answers no call"), "{}{}", mended.stdout, mended.stderr);
+    assert!(!mended.stdout.contains("drop the result"), "{}", mended.stdout);
+    let told = wb(&["doctor", file]);
+    assert_eq!(told.code, 0, "{}", told.stdout);
+    assert_eq!(fs::read_to_string(file).unwrap(), lines.replace("\"gone\"", "\"a1\""));
+}

@@ -43,6 +43,11 @@ impl Draft {
         Self { early, ..Self::default() }
     }
 
+    /// Returns whether there is a call with an id.
+    pub(crate) fn is_called(&self, id: &str) -> bool {
+        self.calls.0.contains_key(id)
+    }
+
     /// Adds a message of one record.
     pub(crate) fn add(&mut self, record: Span, message: Message) {
         for (id, name, _) in message.calls() {

@@ -3,10 +3,14 @@
 use std::io::Read as _;
 use std::ops::Range;
 
+use serde_json::Value;
+use wb_message::inferred_role::Side;
 use wb_message::{Block, Content, Message, ToolVocabulary, markers};
+use wb_record::json::find;
 use wb_record::{
-    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, NotExpressible,
-    Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt, View, Wanted,
+    Abilities, Ability, ChangeSet, Confidence, Document, Format, FormatError, Item, Lines, MissingRole,
+    NotExpressible, Note, PartReader, Parts, Place, Probe, Seen, Segment, Segments, Span, Stamp, UsageAt,
+    View, Wanted,
 };
 use wb_session::store::memory::MemoryStore;
 use wb_session::{
@@ -15,6 +19,7 @@ use wb_session::{
 };
 
 use super::appended::message_of;
+use super::missing_roles::{lost_role_of_pi, note_of, side_of_message};
 use crate::error::of_log;
 
 /// Session files of the pi coding agent and of agents that write like it.
@@ -117,7 +122,7 @@ impl Document for PiDocument {
         let session = &self.log.session;
         let mut view = View::new(Pi.name(), ToolVocabulary::BASIC);
         let (context, unread) = session.context_and_notes(session.leaf(), Unpaired::Sent).map_err(of_log)?;
-        view.notes = self.notes(&unread);
+        view.notes = self.notes(&unread, &self.lost(&context, &unread));
         if let Some(Message::CompactionSummary { tokens_before, .. }) = context.messages.first() {
             view.notes.push(Note::compaction(*tokens_before));
         }
@@ -131,6 +136,12 @@ impl Document for PiDocument {
         let Segment { messages, usage, .. } = segment(context);
         (view.messages, view.usage) = (messages, usage);
         Ok(view)
+    }
+
+    fn lost_roles(&self, _: &str) -> Result<Vec<MissingRole>, FormatError> {
+        let session = &self.log.session;
+        let (context, unread) = session.context_and_notes(session.leaf(), Unpaired::Sent).map_err(of_log)?;
+        Ok(self.lost(&context, &unread))
     }
 
     /// Gives what was sent before each compaction on the path to the leaf, and at last what is sent now.
@@ -195,13 +206,11 @@ impl PiDocument {
 
     /// Returns what there is to say of what was passed over: of lines that are no entry, of those that the model would see,
     /// and of what no provider takes.
-    fn notes(&self, unread: &[LogNote]) -> Vec<Note> {
-        let of_line = |note: &LogNote| match note {
-            LogNote::BadLine { line, .. } => Some(*line),
-            _ => None,
-        };
-        let bad = self.log.session.notes().iter().chain(unread).filter_map(of_line);
-        let bad: Vec<usize> = bad.filter(|line| Some(*line) != self.log.truncated).collect();
+    fn notes(&self, unread: &[LogNote], lost: &[MissingRole]) -> Vec<Note> {
+        let bad = self.log.session.notes().iter().chain(unread).filter_map(bad_line);
+        let is_told =
+            |line: &usize| Some(*line) == self.log.truncated || lost.iter().any(|it| it.line == *line);
+        let bad: Vec<usize> = bad.filter(|line| !is_told(line)).collect();
         let unreadable = bad.iter().min().map(|line| Note::UnreadableRecords { n: bad.len(), line: *line });
         let truncated = self.log.truncated.map(|line| Note::TruncatedLastLine { line });
         let newer = self.log.session.notes().iter().find_map(|note| match note {
@@ -215,7 +224,41 @@ impl PiDocument {
             LogNote::LostParent { line } => Some(Note::LostParent { line }),
             _ => None,
         });
-        unreadable.into_iter().chain(newer).chain(truncated).chain(left_out).collect()
+        let lost = note_of(lost);
+        unreadable.into_iter().chain(lost).chain(newer).chain(truncated).chain(left_out).collect()
+    }
+
+    /// Returns the messages that lost their role, of lines that are not read.
+    fn lost(&self, context: &Context, unread: &[LogNote]) -> Vec<MissingRole> {
+        let said = |line: usize| -> Option<(Span, Value)> {
+            let entry = self.record(line)?;
+            let bytes = self.parts.bytes(&entry).ok()?;
+            let place = find(&bytes, &["message"])?;
+            let said = serde_json::from_slice(&bytes[place.clone()]).ok()?;
+            lost_role_of_pi(&said, None, None)?;
+            Some((
+                Span { at: entry.at + place.start as u64, len: place.len() as u64, ..Span::default() },
+                said,
+            ))
+        };
+        let bad = unread.iter().filter_map(bad_line);
+        let lost: Vec<_> = bad.filter_map(|line| Some((line, said(line)?))).collect();
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let line = |entry: &EntryId| Some(self.log.session.tree().node(entry)?.line);
+        let read = context.entries.iter().zip(&context.messages);
+        let mut sides: Vec<(usize, Side)> =
+            read.filter_map(|(entry, message)| Some((line(entry)?, side_of_message(message)?))).collect();
+        sides.extend(lost.iter().map(|(line, _)| (*line, Side::Lost)));
+        sides.sort_by_key(|(line, _)| *line);
+        let role = |line: usize, said: &Value| {
+            let at = sides.partition_point(|(other, _)| *other < line);
+            let side = |at: Option<usize>| Some(sides.get(at?)?.1);
+            lost_role_of_pi(said, side(at.checked_sub(1)), side(Some(at + 1))).flatten()
+        };
+        let missing = |(line, (record, said))| MissingRole { role: role(line, &said), record, line };
+        lost.into_iter().map(missing).collect()
     }
 
     /// Returns the first and the last entry that one step wrote after the old records of the items and before the
@@ -287,6 +330,14 @@ impl PiDocument {
         }
         entries.extend(answers.map(|answer| EntryKind::from(answer.clone())));
         Ok(entries)
+    }
+}
+
+/// Returns the line that a note calls no entry.
+fn bad_line(note: &LogNote) -> Option<usize> {
+    match note {
+        LogNote::BadLine { line, .. } => Some(*line),
+        _ => None,
     }
 }
 

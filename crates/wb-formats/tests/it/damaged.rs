@@ -154,10 +154,12 @@ fn a_message_of_a_log_that_does_not_say_who_speaks_is_named_by_its_line() {
 {"id":"u1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":[{"text":"Look."}]}
 {"id":"m1","timestamp":"2026-01-01T00:00:02.000Z","content":"I look."}
 "#;
-    for log in [codex, gemini] {
+    let (lost, unreadable) =
+        (Note::MissingRoles { n: 1, line: 3 }, Note::UnreadableRecords { n: 1, line: 3 });
+    for (log, note) in [(codex, lost), (gemini, unreadable)] {
         let view = open(log.as_bytes()).unwrap();
         assert_eq!(view.messages.len(), 1, "{log}");
-        assert!(view.notes.contains(&Note::UnreadableRecords { n: 1, line: 3 }), "{:?}", view.notes);
+        assert_eq!(view.notes, [note], "{log}");
     }
 }
 

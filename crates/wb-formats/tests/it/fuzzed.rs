@@ -458,36 +458,6 @@ fn an_answer_at_the_end_of_lines_that_name_none_before_them_parts_none() {
 }
 
 #[test]
-fn an_event_that_goes_does_not_take_another_of_its_number_along() {
-    let event = |id: u64, key: &str, value: &str, more: Value| {
-        let mut event = json!({ "id": id, "timestamp": "2026-01-02T03:04:00", "source": "agent", "message": "", key: value });
-        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        event
-    };
-    let call =
-        json!({ "id": "c1", "type": "function", "function": { "name": "execute_bash", "arguments": "{}" } });
-    let answer = json!({ "message": { "role": "assistant", "content": "", "tool_calls": [call] } });
-    let response = json!({ "id": "r1", "model": "m", "choices": [answer] });
-    let metadata = json!({ "function_name": "execute_bash", "tool_call_id": "c1", "model_response": response, "total_calls_in_response": 1 });
-    let run = json!({ "args": { "command": "ls" }, "tool_call_metadata": metadata });
-    let ran = event(
-        2,
-        "observation",
-        "run",
-        json!({ "content": "a.rs", "extras": {}, "tool_call_metadata": metadata }),
-    );
-    let said = json!({ "args": { "content": "Seen." } });
-    let events = json!([
-        event(0, "action", "message", json!({ "source": "user", "args": { "content": "Look." } })),
-        event(1, "action", "run", run),
-        ran,
-        ran,
-        event(4, "action", "message", said),
-    ]);
-    is_left(events.to_string(), "openhands-events", "another event has the number of one that goes");
-}
-
-#[test]
 fn a_message_that_stands_behind_a_later_one_is_left_there_by_name() {
     let answer = |id: &str, text: &str| json!({ "id": id, "timestamp": "2026-01-01T00:00:02.000Z", "type": "gemini", "content": text });
     let mut call = answer("g2", "Two.");

@@ -33,5 +33,7 @@ mod round_trips;
 mod broken;
 mod corrupted;
 mod lost_lines;
+mod lost_roles;
 mod unanswered;
 mod one_id;
+mod openhands_events;

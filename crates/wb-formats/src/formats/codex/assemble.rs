@@ -6,9 +6,10 @@ use std::ops::Range;
 use wb_budget::Usage;
 use wb_message::{Block, markers};
 use wb_record::json::{self, elements, find};
-use wb_record::{Parts, Provenance, Segment, Span};
+use wb_record::{MissingRole, Parts, Provenance, Segment, Span};
 
 use super::super::draft::Draft;
+use super::super::missing_roles::lost_role_of_item;
 use super::super::passed::Passed;
 use super::super::responses_item::{Said, digest_of};
 use super::super::responses_item_scan::said;
@@ -23,6 +24,8 @@ pub(super) struct Assembled {
     pub(super) passed: Passed,
     /// The tokens before the compaction that it follows.
     pub(super) tokens_before: Option<u64>,
+    /// The messages that lost their role.
+    pub(super) lost: Vec<MissingRole>,
 }
 
 /// Puts the conversation together that a segment ends with; usage is that of the segment.
@@ -61,12 +64,14 @@ struct Live<'a> {
     answered: Option<usize>,
     tokens_before: Option<u64>,
     passed: Passed,
+    lost: Vec<MissingRole>,
 }
 
 impl<'a> Live<'a> {
     fn new(parts: &'a dyn Parts) -> Self {
         let entries = Vec::new();
-        Self { parts, entries, answered: None, tokens_before: None, passed: Passed::default() }
+        let (passed, lost) = (Passed::default(), Vec::new());
+        Self { parts, entries, answered: None, tokens_before: None, passed, lost }
     }
 
     fn push(&mut self, item: Span, timestamp: i64, line: usize) {
@@ -76,7 +81,11 @@ impl<'a> Live<'a> {
 
     fn push_read(&mut self, item: Span, bytes: &[u8], timestamp: i64, line: usize) {
         let Some(said) = wb_record::lines::utf8(bytes).and_then(said) else {
-            return self.passed.unreadable(line);
+            match lost_role_of_item(bytes) {
+                Some(role) => self.lost.push(MissingRole { record: item, line, role }),
+                None => self.passed.unreadable(line),
+            }
+            return;
         };
         if matches!(said, Said::Answer(_)) {
             self.answered = Some(self.entries.len());
@@ -97,6 +106,7 @@ impl<'a> Live<'a> {
         let summary = json::text(&bytes, &["message"]).unwrap_or_default();
         if is_whole {
             self.entries.clear();
+            self.lost.clear();
             let list = find(&bytes, &["replacement_history"]).unwrap_or_default();
             for place in elements(&bytes[list.clone()]).unwrap_or_default() {
                 let place = list.start + place.start..list.start + place.end;
@@ -168,7 +178,7 @@ impl<'a> Live<'a> {
         let mut passed = self.passed;
         passed.n_orphans = draft.n_orphans();
         let (segment, provenance) = draft.finish();
-        Assembled { segment, provenance, passed, tokens_before: self.tokens_before }
+        Assembled { segment, provenance, passed, tokens_before: self.tokens_before, lost: self.lost }
     }
 }
 

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 
 use wb_message::ToolVocabulary;
 use wb_record::{
-    Abilities, ChangeSet, Confidence, Document, Format, FormatError, NotExpressible, Note, Parts, Probe,
-    Seen, Segments, View, Wanted,
+    Abilities, ChangeSet, Confidence, Document, Format, FormatError, MissingRole, NotExpressible, Note,
+    Parts, Probe, Seen, Segments, View, Wanted,
 };
 
 use self::assemble::{Assembled, assemble};
 use self::rows::Rows;
+use super::missing_roles::note_of;
 
 const NAME: &str = "codex";
 
@@ -103,7 +104,7 @@ impl Document for CodexDocument {
     fn view(&self, _: &str) -> Result<View, FormatError> {
         let rows = &self.rows;
         let last = rows.segments().pop().unwrap_or_default();
-        let Assembled { segment, provenance, passed, tokens_before } =
+        let Assembled { segment, provenance, passed, tokens_before, lost } =
             assemble(rows, self.parts.as_ref(), last);
         let mut view = View::new(NAME, ToolVocabulary::CODEX);
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
@@ -111,8 +112,14 @@ impl Document for CodexDocument {
         view.context_window = rows.context_window;
         let truncated = rows.truncated.map(|line| Note::TruncatedLastLine { line });
         let compacted = tokens_before.map(Note::compaction);
-        view.notes = truncated.into_iter().chain(rows.passed.notes(passed)).chain(compacted).collect();
+        let passed = rows.passed.notes(passed).into_iter().chain(note_of(&lost));
+        view.notes = truncated.into_iter().chain(passed).chain(compacted).collect();
         Ok(view)
+    }
+
+    fn lost_roles(&self, _: &str) -> Result<Vec<MissingRole>, FormatError> {
+        let last = self.rows.segments().pop().unwrap_or_default();
+        Ok(assemble(&self.rows, self.parts.as_ref(), last).lost)
     }
 
     fn segments(&self, _: &str) -> Result<Segments<'_>, FormatError> {

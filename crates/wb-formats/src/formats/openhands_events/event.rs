@@ -61,6 +61,17 @@ impl<'a> Event<'a> {
         self.is_action && metadata.is_some_and(|it| it.text("tool_call_id").as_deref() == Some(call))
     }
 
+    /// Returns whether it is the same event, written twice.
+    pub(super) fn is_same(&self, other: &Event<'_>) -> bool {
+        self.json == other.json
+    }
+
+    /// Returns the id of the call that it is the action or the result of, where that is what is asked for.
+    pub(super) fn call_id(&self, of_action: bool) -> Option<String> {
+        let metadata = self.fields.inner("tool_call_metadata").filter(|_| self.is_action == of_action)?;
+        metadata.text("tool_call_id").map(Cow::into_owned)
+    }
+
     /// Returns what it notes of the call that it belongs to.
     pub(super) fn metadata(&self) -> Option<Value> {
         self.fields.value("tool_call_metadata").filter(Value::is_object)
@@ -77,12 +88,17 @@ impl<'a> Event<'a> {
     }
 
     /// Adds the event to the messages before it; `answers` are the answers of the model that were read already, and
-    /// usage counts `if_counted`.
-    pub(super) fn add(self, draft: &mut Draft, answers: &mut HashSet<String>, if_counted: bool) {
+    /// usage counts `if_counted`. Returns the ids of the calls that it makes.
+    pub(super) fn add(
+        self,
+        draft: &mut Draft,
+        answers: &mut HashSet<String>,
+        if_counted: bool,
+    ) -> Vec<String> {
         let metadata = self.fields.inner("tool_call_metadata");
         match metadata {
             _ if SILENT.contains(&self.name.as_str()) => draft.hide(self.record),
-            Some(metadata) if self.is_action => self.answer(&metadata, draft, answers, if_counted),
+            Some(metadata) if self.is_action => return self.answer(&metadata, draft, answers, if_counted),
             Some(metadata) => {
                 let call_id = metadata.text("tool_call_id").unwrap_or_default().into_owned();
                 let (content, is_error) = (self.observed(), self.is_failed());
@@ -94,6 +110,7 @@ impl<'a> Event<'a> {
                 None => draft.hide(self.record),
             },
         }
+        Vec::new()
     }
 
     /// Adds the answer that an action was made of; one answer has all its calls at once.
@@ -103,20 +120,24 @@ impl<'a> Event<'a> {
         draft: &mut Draft,
         answers: &mut HashSet<String>,
         if_counted: bool,
-    ) {
+    ) -> Vec<String> {
         let response = metadata.inner("model_response");
         let text = |key: &str| response.as_ref().and_then(|it| it.text(key)).map(Cow::into_owned);
         if text("id").is_some_and(|id| !answers.insert(id)) {
-            return draft.hide(self.record);
+            draft.hide(self.record);
+            return Vec::new();
         }
         let choices = response.as_ref().and_then(|it| it.get("choices"));
         let sent = choices.and_then(message_in).unwrap_or_else(|| vec![self.call(metadata)]);
         let answer = if self.name == "finish" { self.said() } else { None };
-        draft.add(self.record, answer.unwrap_or_else(|| Message::assistant_blocks(sent)));
+        let answer = answer.unwrap_or_else(|| Message::assistant_blocks(sent));
+        let made = answer.calls().map(|(id, ..)| id.to_owned()).collect();
+        draft.add(self.record, answer);
         let counted = response.as_ref().and_then(|it| it.get("usage")).and_then(usage);
         if let (Some(usage), true) = (counted, if_counted) {
             draft.count(usage, text("model"));
         }
+        made
     }
 
     /// Returns the call of an action whose answer is not in the file.

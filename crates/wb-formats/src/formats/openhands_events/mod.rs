@@ -5,7 +5,7 @@
 mod event;
 mod render;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use wb_message::Message;
@@ -31,6 +31,7 @@ const UNNUMBERED: &str = "events of this old version have no numbers, by which o
 ///
 /// * Calls are those of the answer that an action was made of; several actions can be of one answer. A result failed by its
 ///   kind or its flag. Before actions named their calls, what was said and observed were texts, and are here.
+/// * A result that stands before its call is sent behind it, and shown there; a second result of a call is not sent.
 /// * Events that a condensation forgot are left out, and its summary stands where it says. Newer versions send the first
 ///   prompt again where it was forgotten; it is not shown. What the agent recalls from its files is not in the events.
 /// * A digest is a condensation at the end of the list. Events stay, but for another body of an observation, which then
@@ -102,7 +103,7 @@ impl Document for EventsDocument {
         let n_ignored = run.records.len() - events.len();
         let model = events.iter().rev().find_map(Event::model);
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
-        let draft = assemble(events);
+        let Assembled { draft, n_repeated, .. } = assemble(events);
         let mut passed = Passed::default();
         passed.ignored_more(n_ignored);
         passed.n_orphans = draft.n_orphans();
@@ -115,7 +116,8 @@ impl Document for EventsDocument {
         view.model = model;
         (view.messages, view.usage, view.provenance) = (segment.messages, segment.usage, provenance);
         let condensed = is_condensed.then_some(Note::CompactionApplied { tokens_before: None });
-        view.notes = self.end.notes(passed).into_iter().chain(condensed).collect();
+        let repeated = (n_repeated > 0).then_some(Note::RepeatedResults { n: n_repeated });
+        view.notes = self.end.notes(passed).into_iter().chain(repeated).chain(condensed).collect();
         Ok(view)
     }
 
@@ -126,7 +128,7 @@ impl Document for EventsDocument {
         let until = move |end: usize| self.events(run).into_iter().take(end).collect();
         let is_condensed = events.iter().any(|event| event.condensation().is_some());
         let segment = move |end: usize| {
-            let (mut segment, _) = assemble(until(end)).finish();
+            let (mut segment, _) = assemble(until(end)).draft.finish();
             if !is_condensed {
                 forget_stale_usage(&segment.messages, &mut segment.usage);
             }
@@ -201,27 +203,74 @@ fn flat(whole: &[u8], place: &Range<usize>) -> Vec<Range<usize>> {
     pair.map_or_else(|| vec![place.clone()], |pair| pair.into_iter().map(at).collect())
 }
 
+/// A conversation that grows event by event.
+#[derive(Default)]
+struct Assembled<'a> {
+    draft: Draft,
+    n_repeated: usize,
+    /// The answers of the model that were read, and which of their calls wait for a result.
+    answers: HashSet<String>,
+    open: HashSet<String>,
+    /// Results whose call comes later, by its id.
+    early: BTreeMap<String, Event<'a>>,
+}
+
+impl<'a> Assembled<'a> {
+    /// Adds an event; a result answers its call where that waits or `comes` later, and else answers it twice, or none.
+    fn add(&mut self, event: Event<'a>, comes: impl Fn(&str) -> bool, if_counted: bool) {
+        if let Some(id) = event.call_id(false)
+            && !self.open.remove(&id)
+        {
+            if comes(&id) {
+                if let Some(first) = self.early.insert(id, event) {
+                    self.n_repeated += 1;
+                    self.draft.hide(first.record);
+                }
+                return;
+            }
+            if self.draft.is_called(&id) {
+                self.n_repeated += 1;
+                return self.draft.hide(event.record);
+            }
+        }
+        for id in event.add(&mut self.draft, &mut self.answers, if_counted) {
+            match self.early.remove(&id) {
+                Some(result) => _ = result.add(&mut self.draft, &mut self.answers, if_counted),
+                None => _ = self.open.insert(id),
+            }
+        }
+    }
+}
+
 /// Puts a conversation together as condensations leave it.
-fn assemble(events: Vec<Event<'_>>) -> Draft {
-    let (mut draft, mut answers, mut n_kept) = (Draft::default(), HashSet::new(), 0);
+fn assemble(events: Vec<Event<'_>>) -> Assembled<'_> {
+    let (mut all, mut n_kept) = (Assembled::default(), 0);
     let condensations: Vec<Condensation> = events.iter().filter_map(Event::condensation).collect();
     let last = events.iter().rposition(|event| event.condensation().is_some());
     let mut summary = summary(&events);
-    for (at, event) in events.into_iter().enumerate() {
-        let is_forgotten = event.id().is_some_and(|id| condensations.iter().any(|it| it.forgets(id)));
-        if is_forgotten || !event.is_counted() {
-            continue;
-        }
+    let is_forgotten =
+        |event: &Event<'_>| event.id().is_some_and(|id| condensations.iter().any(|it| it.forgets(id)));
+    let is_kept = |event: &Event<'_>| event.is_counted() && !is_forgotten(event);
+    let kept: Vec<(usize, Event<'_>)> =
+        events.into_iter().enumerate().filter(|(_, event)| is_kept(event)).collect();
+    let actions = kept.iter().filter_map(|(at, event)| Some((event.call_id(true)?, *at)));
+    let last_action: HashMap<String, usize> = actions.collect();
+    for (at, event) in kept {
         if let Some((message, _, record)) = summary.take_if(|(_, offset, _)| *offset <= n_kept) {
-            draft.add(record, message);
+            all.draft.add(record, message);
         }
         n_kept += 1;
-        event.add(&mut draft, &mut answers, last.is_none_or(|last| last < at));
+        let comes = |id: &str| last_action.get(id).is_some_and(|action| *action > at);
+        all.add(event, comes, last.is_none_or(|last| last < at));
     }
     if let Some((message, _, record)) = summary {
-        draft.add(record, message);
+        all.draft.add(record, message);
     }
-    draft
+    // Their answer has other calls than its actions say.
+    for result in std::mem::take(&mut all.early).into_values() {
+        result.add(&mut all.draft, &mut all.answers, false);
+    }
+    all
 }
 
 /// Returns the summary that is in force, how many events stand before it, and where it stands.

@@ -163,9 +163,11 @@ fn forgotten(events: &[Event<'_>], wanted: &Wanted<'_>, kept: &[usize]) -> Resul
     let records = (0..messages.len()).filter(goes).flat_map(|at| wanted.view.provenance.of(at));
     let records: HashSet<u64> = records.map(|place| place.record.at).collect();
     let (gone, left): (Vec<_>, Vec<_>) = events.iter().partition(|event| records.contains(&event.record.at));
-    let left: HashSet<u64> = left.into_iter().filter_map(Event::id).collect();
+    let left: HashMap<u64, &Event<'_>> = left.into_iter().filter_map(|it| Some((it.id()?, it))).collect();
+    // One that is written twice is forgotten twice.
+    let is_other = |event: &Event<'_>, id| left.get(&id).is_some_and(|other| !event.is_same(other));
     let number = |event: &Event<'_>| match event.id() {
-        Some(id) if left.contains(&id) => {
+        Some(id) if is_other(event, id) => {
             Err(refused(wanted, "another event has the number of one that goes"))
         }
         id => id.ok_or_else(|| refused(wanted, UNNUMBERED)),

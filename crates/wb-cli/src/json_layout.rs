@@ -1,0 +1,101 @@
+//! How JSON lies in the lines of a file, where one of them cannot be read: what helps then.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use wb_record::Lines;
+
+/// What stands at a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonLayout {
+    /// A line like others.
+    Line,
+    /// Several values.
+    Glued,
+    /// A piece of a value that takes several lines, in a file of several values.
+    Spread,
+    /// A piece of the only value of the file, or this value.
+    Document,
+    /// A piece of the only value of the file, which ends within it.
+    Cut,
+}
+
+impl JsonLayout {
+    /// Looks at a line of a file; what cannot be seen is taken for lines.
+    pub(crate) fn at(path: &Path, line: usize) -> Self {
+        let (n_of_line, ended) = line_of(path, line).map_or((0, None), |bytes| n_values(bytes.as_slice()));
+        if n_of_line > 1 && ended.is_none() {
+            return Self::Glued;
+        }
+        let Ok(file) = File::open(path) else { return Self::Line };
+        match n_values(BufReader::new(file)) {
+            (1, None) => Self::Document,
+            (0, Some(Category::Eof)) => Self::Cut,
+            (_, None) if n_of_line == 0 => Self::Spread,
+            _ => Self::Line,
+        }
+    }
+}
+
+/// What helps where records are spread over several lines.
+pub(crate) const SPREAD: &str = "its records stand over several lines each, as an editor lays them out, and an agent wants one line each: \
+     `jq -c . FILE > OUT` writes them so";
+
+/// What helps where several records stand on one line.
+pub(crate) const GLUED: &str = "several records stand on this line: break it between the `}` of one and the `{` of the next in an editor, \
+     after a copy of the file";
+
+/// What helps where a document ends too soon.
+pub(crate) const CUT: &str = "the file was cut off within its only value, which no command brings back: put back a copy of it, or \
+     take out what is not whole at its end in an editor and close what is open";
+
+/// Returns a line of a file, if it has so many.
+fn line_of(path: &Path, number: usize) -> Option<Vec<u8>> {
+    let mut lines = Lines::new(BufReader::new(File::open(path).ok()?));
+    while let Some(line) = lines.next_line().ok()? {
+        if line.number >= number {
+            return (line.number == number).then(|| line.bytes.to_vec());
+        }
+    }
+    None
+}
+
+/// Counts the whole values of a text up to its end, or up to what is none; and what is wrong there.
+fn n_values(text: impl Read) -> (usize, Option<Category>) {
+    let mut n = 0;
+    for value in serde_json::Deserializer::from_reader(text).into_iter::<IgnoredAny>() {
+        match value {
+            Ok(_) => n += 1,
+            Err(error) => return (n, Some(error.classify())),
+        }
+    }
+    (n, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_at_a_line_is_told() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, line, expected) in [
+            ("{\"a\":1}\nno json\n{\"a\":2}\n", 2, JsonLayout::Line),
+            ("{\"a\":1}\n{\"a\":2}\n{\"b\":[2]}\n", 2, JsonLayout::Line),
+            ("{\"a\":1}\n{\"a\":2}{\"a\":3}\n", 2, JsonLayout::Glued),
+            ("{\"a\":1}\n{\"a\":2}{\"a\":\n", 2, JsonLayout::Line),
+            ("{\n\"a\":1\n}\n{\"a\":2}\n", 1, JsonLayout::Spread),
+            ("[\n{\n\"a\":1\n},\n{\"a\":2}\n]\n", 2, JsonLayout::Document),
+            ("[{\"a\":1},{\"a\":2}]", 1, JsonLayout::Document),
+            ("[\n{\n\"a\":1\n},\n{\"a\":\"", 5, JsonLayout::Cut),
+            ("\u{1}\u{2}\n", 1, JsonLayout::Line),
+        ] {
+            std::fs::write(file.path(), text).unwrap();
+            assert_eq!(JsonLayout::at(file.path(), line), expected, "{text}");
+        }
+        assert_eq!(JsonLayout::at(Path::new("not there"), 1), JsonLayout::Line);
+    }
+}
