@@ -173,11 +173,17 @@ impl History {
             return Ok(document.render(conversation, before, &items, stamp)?);
         };
         let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
-        let view = copy.view(conversation)?;
+        // What was replaced may have held the view together, which stands as it did where nothing has moved.
+        let moves = |(_, change): &(_, Change)| match change {
+            Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
+            _ => false,
+        };
+        let moved = if set.changes.iter().any(moves) { Some(copy.view(conversation)?) } else { None };
+        let view = moved.as_ref().unwrap_or(before);
         if view.messages.len() != before.messages.len() {
             return Err(HistoryError::Lost { id: of });
         }
-        set.changes.extend(copy.render(conversation, &view, &items, stamp)?.changes);
+        set.changes.extend(copy.render(conversation, view, &items, stamp)?.changes);
         Ok(set)
     }
 
