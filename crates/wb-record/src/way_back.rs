@@ -178,8 +178,8 @@ impl History {
             Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
             _ => false,
         };
-        let moved = if set.changes.iter().any(moves) { Some(copy.view(conversation)?) } else { None };
-        let view = moved.as_ref().unwrap_or(before);
+        let after = if set.changes.iter().any(moves) { Some(copy.view(conversation)?) } else { None };
+        let view = after.as_ref().unwrap_or(before);
         if view.messages.len() != before.messages.len() {
             return Err(HistoryError::Lost { id: of });
         }
