@@ -215,7 +215,7 @@ impl Records {
 }
 
 /// Returns where changes leave a record that they do not touch.
-fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
+pub(crate) fn moved(span: Span, set: &ChangeSet) -> Option<Span> {
     set.changes.iter().try_fold(span, |span, (part, change)| {
         if *part != span.part {
             return Some(span);

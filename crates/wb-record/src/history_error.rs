@@ -50,17 +50,9 @@ pub enum HistoryError {
         /// Its number.
         id: u64,
     },
-    /// The agent's lines hang on those that it added.
-    #[error(
-        "the agent has gone on from lines that operation {id} added, and what it replaced beside them cannot come back alone"
-    )]
-    GoneOn {
-        /// Its number.
-        id: u64,
-    },
     /// What it wrote is not found where the session was written anew since.
     #[error(
-        "what operation {id} wrote does not stand in the session as it was written, or more than once: it was changed since"
+        "what operation {id} wrote does not stand in the session as it was written, or more than once, or the agent has gone on from it"
     )]
     NotFound {
         /// Its number.
@@ -96,7 +88,7 @@ impl HistoryError {
             Self::Overtaken { .. } => "what was folded is still in the session; let the agent go back to it",
             Self::NotAlone { .. } => "take back what came after it first",
             Self::Lost { .. } => "look for a copy of the session from before",
-            Self::NotFound { .. } | Self::GoneOn { .. } => {
+            Self::NotFound { .. } => {
                 "what it replaced is kept in the file that ends in .wb-log next to the session"
             }
             Self::List(_) => "check the file that ends in .wb-log next to the session",

@@ -60,8 +60,8 @@ mod history_error;
 mod operation;
 mod history;
 mod later_lines;
-mod way_back;
 mod blocks;
+mod way_back;
 
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use by_agent::ByAgent;

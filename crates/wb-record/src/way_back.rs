@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::blocks::moved;
 use crate::change::{Change, ChangeSet, CommitError};
 use crate::changed_part::ChangedPart;
 use crate::error::FormatError;
@@ -130,8 +131,15 @@ impl History {
     /// Returns what takes an operation back.
     fn back(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
         let operation = self.last_run(of)?;
-        if let Some(way) = self.in_place(document, operation, "undone")? {
-            return Ok(way);
+        let in_place = self.in_place(document, operation, "undone")?;
+        if let Some(way) = in_place {
+            // Where copies of what it wrote are seen and not what it wrote, the old view is written after them.
+            let is_seen = self.is_seen(document, operation, &way.before)?;
+            let set = if is_seen { None } else { self.by_appending(document, of, &way.before, stamp).ok() };
+            return Ok(match set {
+                Some(set) => WayBack { how: Undone::ByAppending, set, ..way },
+                None => way,
+            });
         }
         let Operation { conversation, changes, .. } = operation;
         let before = document.view(conversation)?;
@@ -141,8 +149,7 @@ impl History {
         let set = self.by_appending(document, of, &before, stamp).map_err(|error| match error {
             // What was replaced is not in the session, so it comes back in its place or not at all.
             HistoryError::Lost { id } | HistoryError::Overtaken { id } if has_splices(changes) => {
-                let is_there = matches!(without_lines(document, changes), Ok(Some(_)));
-                if is_there { HistoryError::GoneOn { id } } else { HistoryError::NotFound { id } }
+                HistoryError::NotFound { id }
             }
             error => error,
         })?;
@@ -158,13 +165,39 @@ impl History {
         stamp: &Stamp,
     ) -> Result<ChangeSet, HistoryError> {
         let Operation { conversation, changes, .. } = self.last_run(of)?;
-        // What was replaced beside it comes back where it stood.
+        // What was replaced comes back where it stood, which moves what stands behind.
         let mut set = spliced(changes);
         let copy = if set.is_empty() { None } else { changed(document, &set)? };
-        let document = copy.as_deref().unwrap_or(document);
-        let items = self.before_and_since(document, of, before)?;
-        set.changes.extend(document.render(conversation, before, &items, stamp)?.changes);
+        let Some(copy) = copy else {
+            let items = self.before_and_since(document, (document, &ChangeSet::default()), of, before)?;
+            return Ok(document.render(conversation, before, &items, stamp)?);
+        };
+        let items = self.before_and_since(document, (copy.as_ref(), &set), of, before)?;
+        // What was replaced may have held the view together, which stands as it did where nothing has moved.
+        let moves = |(_, change): &(_, Change)| match change {
+            Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
+            _ => false,
+        };
+        let after = if set.changes.iter().any(moves) { Some(copy.view(conversation)?) } else { None };
+        let view = after.as_ref().unwrap_or(before);
+        if view.messages.len() != before.messages.len() {
+            return Err(HistoryError::Lost { id: of });
+        }
+        set.changes.extend(copy.render(conversation, view, &items, stamp)?.changes);
         Ok(set)
+    }
+
+    /// Returns whether a conversation begins with what was seen after an operation, or others that were done after it may
+    /// show it. What is no log, or has no operation after that, always shows it.
+    fn is_seen(
+        &self,
+        document: &dyn Document,
+        operation: &Operation,
+        view: &View,
+    ) -> Result<bool, HistoryError> {
+        let is_last = self.operations().next_back().is_some_and(|last| last.id == operation.id);
+        let is_upon = self.is_upon(operation);
+        Ok(is_last || is_upon || kept(document, view)?.starts_with(self.after(operation.id)))
     }
 
     /// Returns what does an operation again that was taken back.
@@ -193,17 +226,20 @@ impl History {
                 self.is_as_long(document, operation)? && kept(document, &view)? == self.after(operation.id);
             return way(if is_last { Undone::Exactly } else { Undone::InPlace }, back);
         }
-        let id = match operation.what {
-            What::Undo { of } | What::Redo { of } => of,
-            What::Compact | What::Repair => operation.id,
-        };
-        let is_later = |it: &&Operation| it.id > id && it.conversation == *conversation;
-        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
-        if self.operations().filter(is_later).any(stands) {
+        let id = act_of(operation);
+        if self.is_upon(operation) {
             return Err(HistoryError::NotAlone { id, doing });
         }
         let found = reformatted(document.parts(), &back).map_err(FormatError::from)?;
         found.map_or(Ok(None), |set| way(Undone::InPlace, set))
+    }
+
+    /// Returns whether something that was done after an operation is in force.
+    fn is_upon(&self, operation: &Operation) -> bool {
+        let id = act_of(operation);
+        let is_later = |it: &&Operation| it.id > id && it.conversation == operation.conversation;
+        let stands = |it: &Operation| !it.what.is_way_back() && !self.is_undone(it.id);
+        self.operations().filter(is_later).any(stands)
     }
 
     /// Returns what takes lines that a repair added at the end of a log out from among those that came since, and brings
@@ -219,7 +255,8 @@ impl History {
         let now = kept(document, view)?;
         let after = self.after(operation.id);
         let Some(since) = now.strip_prefix(after).filter(|_| is_repair) else { return Ok(None) };
-        let Some(set) = without_lines(document, &operation.changes)? else { return Ok(None) };
+        let set = below_later_lines(document.parts(), &operation.changes).map_err(FormatError::from)?;
+        let Some(set) = set else { return Ok(None) };
         let Some(copy) = changed(document, &set)? else { return Ok(None) };
         let Ok(then) = copy.view(&operation.conversation).and_then(|view| kept(copy.as_ref(), &view)) else {
             return Ok(None);
@@ -256,16 +293,18 @@ impl History {
     }
 
     /// Returns the records of the view before an operation, and what came after it: those that others wrote between one
-    /// operation and the next, and the messages behind the last. What stands in the view as it came stays.
+    /// operation and the next, and the messages behind the last. What stands in the view as it came stays. They
+    /// are told as they stand in a copy after changes, in which the former are as they were.
     fn before_and_since(
         &self,
         document: &dyn Document,
+        (copy, back): (&dyn Document, &ChangeSet),
         id: u64,
         view: &View,
     ) -> Result<Vec<Item<'static>>, HistoryError> {
         let operation = self.operations().find(|it| it.id == id).ok_or(HistoryError::Unknown { id })?;
         let is_there = |it: &Kept| is_there(document, it);
-        if !operation.before.iter().all(is_there) {
+        if !operation.before.iter().all(|it| self::is_there(copy, it)) {
             return Err(HistoryError::Lost { id });
         }
         let mut items: Vec<Item<'static>> =
@@ -285,8 +324,11 @@ impl History {
                     items.extend(messages.into_iter().map(Item::Same));
                 }
                 None if said.contains(&record.span) => {}
-                None if is_there(record) => items.push(Item::Old(record.span.clone())),
-                None => return Err(HistoryError::Lost { id }),
+                None => {
+                    let there = Some(record).filter(|it| is_there(it)).map(|it| it.span.clone());
+                    let moved = there.and_then(|span| moved(span, back));
+                    items.push(Item::Old(moved.ok_or(HistoryError::Lost { id })?));
+                }
             }
         }
         items.extend((n_known..view.messages.len()).map(Item::Same));
@@ -309,6 +351,14 @@ impl History {
     }
 }
 
+/// Returns the number of what was done first, of an operation that may do it again or take it back.
+fn act_of(operation: &Operation) -> u64 {
+    match operation.what {
+        What::Undo { of } | What::Redo { of } => of,
+        What::Compact | What::Repair => operation.id,
+    }
+}
+
 /// Returns whether a record stands where it stood, as it was.
 fn is_there(document: &dyn Document, record: &Kept) -> bool {
     document.parts().fingerprint(&record.span).is_ok_and(|hash| hash == record.hash)
@@ -319,14 +369,6 @@ fn changed(document: &dyn Document, set: &ChangeSet) -> Result<Option<Box<dyn Do
     let again = document.parts().again().map_err(FormatError::from)?;
     let Ok(part) = ChangedPart::of(again, set) else { return Ok(None) };
     Ok(document.format().open(Box::new(part)).ok())
-}
-
-/// Returns what takes changes back of which some were at the end, where more lines stand behind these; nothing where they
-/// are not found.
-fn without_lines(document: &dyn Document, set: &ChangeSet) -> Result<Option<ChangeSet>, HistoryError> {
-    let set = below_later_lines(document.parts(), set).map_err(FormatError::from)?;
-    let again = document.parts().again().map_err(FormatError::from)?;
-    Ok(set.filter(|set| ChangedPart::of(again, set).is_ok()))
 }
 
 fn is_splice(change: &Change) -> bool {
@@ -343,16 +385,10 @@ fn has_splices(set: &ChangeSet) -> bool {
     set.changes.iter().any(|(_, change)| is_splice(change))
 }
 
-/// Returns what takes back the bytes that changes replaced beside what they added at the end, where that moves nothing.
+/// Returns what takes back the bytes that changes replaced, without what they did at the end.
 fn spliced(set: &ChangeSet) -> ChangeSet {
-    let is_added = |(_, change): &(_, Change)| matches!(change, Change::Append { .. });
-    let moves = |(_, change): &(_, Change)| match change {
-        Change::Splice { old, new, .. } => old.0.len() != new.0.len(),
-        _ => false,
-    };
     let mut back = set.inverse();
-    let is_beside = set.changes.iter().any(is_added) && !set.changes.iter().any(moves);
-    back.changes.retain(|(_, change)| is_beside && is_splice(change));
+    back.changes.retain(|(_, change)| is_splice(change));
     back
 }
 
