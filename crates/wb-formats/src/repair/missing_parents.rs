@@ -3,7 +3,9 @@
 use std::io;
 
 use wb_record::json::{find, get};
-use wb_record::{Bytes, Change, ChangeSet, Line, Lines, NotExpressible, Note, PartReader, Parts, View};
+use wb_record::{
+    Bytes, Change, ChangeSet, Document, Line, Lines, NotExpressible, Note, PartReader, Parts, View,
+};
 
 use super::SessionRepair;
 use super::current::{After, Current, Next};
@@ -13,20 +15,31 @@ use super::nothing_lost::loses_nothing;
 const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
-    let is_there = current.uncovers.lines && current.document().abilities().fold_head.is_there();
-    let Some(line) = lost_parent(&current.view).filter(|_| is_there) else { return Ok(Next::Nothing) };
-    let changes = linked_to_the_line_before(current.document().parts(), line);
-    let changes = changes.map_err(NotExpressible::unreadable)?;
-    if changes.is_empty() {
+    if !current.uncovers.lines || !current.document().abilities().fold_head.is_there() {
         return Ok(Next::Nothing);
     }
-    let (document, view) = current.read_after(&changes)?;
-    // Where two lines have one id, it can lead in a circle, or elsewhere.
-    if !loses_nothing(current.messages(), &view.messages) {
-        return Ok(Next::Nothing);
+    let mut done = SessionRepair::default();
+    let mut last: Option<(Box<dyn Document>, Box<View>)> = None;
+    loop {
+        let (document, view) = match &last {
+            Some((document, view)) => (document.as_ref(), view.as_ref()),
+            None => (current.document(), &*current.view),
+        };
+        let Some(line) = lost_parent(view).filter(|line| !done.relinked.contains(line)) else { break };
+        let changes = linked_to_the_line_before(document.parts(), line);
+        let more = changes.map_err(NotExpressible::unreadable)?.changes;
+        let n_before = done.changes.changes.len();
+        done.changes.changes.extend(more);
+        let next = current.read_after(&done.changes)?;
+        // Where two lines have one id, it can lead in a circle, or elsewhere.
+        if done.changes.changes.len() == n_before || !loses_nothing(&view.messages, &next.1.messages) {
+            done.changes.changes.truncate(n_before);
+            break;
+        }
+        done.relinked.push(line);
+        last = Some(next);
     }
-    let done = SessionRepair { relinked: vec![line], ..SessionRepair::by(changes) };
-    Ok(Next::step_to(done, After::Read(document, view)))
+    Ok(last.map_or(Next::Nothing, |(document, view)| Next::step_to(done, After::Read(document, view))))
 }
 
 /// Returns the line that follows one which is not in the file.
