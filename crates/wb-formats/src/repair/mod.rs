@@ -100,50 +100,20 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
-    let (mut mended, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
-    // What is mended meanwhile may bring to light what would have been worse before.
-    for nth in 1..MOST_TIMES as u64 {
-        let start = Current::of(document, conversation, view, stamp, Uncovers::ALL);
-        if !stays_hidden || mended.changes.is_empty() || !start.is_one_file()? {
-            break;
-        }
-        let (then, view) = start.read_after(&mended.changes)?;
-        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS * SEEDS), ..stamp.clone() };
-        match uncovered(then.as_ref(), conversation, &view, &stamp) {
-            Ok((more, stays)) if !more.changes.is_empty() => {
-                stays_hidden = stays;
-                mended.messages.clone_from(&more.messages);
-                mended.take_in(more);
-            }
-            _ => break,
-        }
-    }
-    Ok(mended)
-}
-
-/// Repairs a session, and brings to light what is hidden where no more is refused then; tells whether something stays
-/// hidden.
-fn uncovered(
-    document: &dyn Document,
-    conversation: &str,
-    view: &View,
-    stamp: &Stamp,
-) -> Result<(SessionRepair, bool), NotExpressible> {
     let n_refused = |messages: &[Message]| SentAs::of(view).violations(messages).len();
-    let mut uncovers = Uncovers::ALL;
-    let mut stays_hidden = false;
+    let mut uncovers = Uncovers { lines: true, roles: true };
     loop {
         let mended = in_stages(Current::of(document, conversation, view, stamp, uncovers))?;
         let is_whole = loses_nothing(&view.messages, &mended.messages);
         let has_uncovered = !mended.relinked.is_empty() || !mended.roles.is_empty();
         if is_whole && (!has_uncovered || n_refused(&mended.messages) <= n_refused(&view.messages)) {
-            return Ok((mended, stays_hidden));
+            return Ok(mended);
         }
         if !has_uncovered {
             // Where lines are there twice, a changed one can lead elsewhere.
             return Err(refused(document, "what would be written hides a message"));
         }
-        (uncovers, stays_hidden) = (uncovers.less(), true);
+        uncovers = uncovers.less();
     }
 }
 
