@@ -86,10 +86,9 @@ struct Repaired {
 impl Repaired {
     /// Returns what is mended, without how where a message that came to light may have done it.
     fn told_as_mended(&self) -> Vec<Violation> {
+        let is_clear = self.parted.is_empty() && self.relinked.is_empty() && self.roles.is_empty();
         let mut mended = self.mended.clone();
-        if !self.parted.is_empty() || !self.relinked.is_empty() || !self.roles.is_empty() {
-            mended.iter_mut().for_each(|it| it.fix = "".into());
-        }
+        mended.iter_mut().filter(|_| !is_clear).for_each(|it| it.fix = "".into());
         mended
     }
 }
