@@ -40,7 +40,7 @@ pub(crate) fn dialects_of_request(body: &Value) -> Vec<Dialect> {
     }
 }
 
-/// Returns whether a body asks a model of OpenAI, which no other provider has.
+/// Returns whether a body asks a model of `OpenAI`, which no other provider has.
 fn is_of_openai(body: &Value) -> bool {
     body["model"].as_str().is_some_and(|model| Family::of_model(model) == Some(Family::OpenAi))
 }

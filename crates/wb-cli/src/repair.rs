@@ -54,6 +54,9 @@ struct Repaired {
     /// How many halves of characters are replaced.
     #[serde(skip_serializing_if = "is_zero")]
     n_lone_surrogates: usize,
+    /// The lines on which several records stand, each of which gets a line of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parted: Vec<usize>,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relinked: Vec<usize>,
@@ -83,10 +86,9 @@ struct Repaired {
 impl Repaired {
     /// Returns what is mended, without how where a message that came to light may have done it.
     fn told_as_mended(&self) -> Vec<Violation> {
+        let is_clear = self.parted.is_empty() && self.relinked.is_empty() && self.roles.is_empty();
         let mut mended = self.mended.clone();
-        if !self.relinked.is_empty() || !self.roles.is_empty() {
-            mended.iter_mut().for_each(|it| it.fix = "".into());
-        }
+        mended.iter_mut().filter(|_| !is_clear).for_each(|it| it.fix = "".into());
         mended
     }
 }
@@ -115,6 +117,7 @@ struct Planned {
     set: ChangeSet,
     torn_line: Option<usize>,
     n_lone_surrogates: usize,
+    parted: Vec<usize>,
     relinked: Vec<usize>,
     roles: Vec<Role>,
     mended: Vec<Violation>,
@@ -171,7 +174,17 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
     }
     let is_written = out.is_some() || operation.is_some();
     let Planned {
-        format, torn_line, n_lone_surrogates, relinked, roles, mended, left, not_held, hint, ..
+        format,
+        torn_line,
+        n_lone_surrogates,
+        parted,
+        relinked,
+        roles,
+        mended,
+        left,
+        not_held,
+        hint,
+        ..
     } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
@@ -180,6 +193,7 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         format,
         torn_line,
         n_lone_surrogates,
+        parted,
         relinked,
         roles,
         mended,
@@ -235,6 +249,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         set: done.changes,
         torn_line: done.torn_line,
         n_lone_surrogates: done.n_lone_surrogates,
+        parted: done.parted,
         relinked: done.relinked,
         roles: done.roles.iter().filter_map(Role::of).collect(),
         mended,
@@ -250,7 +265,7 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 
 /// Returns whether anything can be told of what would change; if not, there is no use in the change.
 fn is_of_use(done: &SessionRepair, mended: &[Violation]) -> bool {
-    let is_uncovered = !done.relinked.is_empty() || !done.roles.is_empty();
+    let is_uncovered = !done.parted.is_empty() || !done.relinked.is_empty() || !done.roles.is_empty();
     let is_damage = done.torn_line.is_some() || done.n_lone_surrogates > 0;
     is_uncovered || is_damage || !mended.is_empty()
 }
@@ -290,6 +305,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
         set,
         torn_line: None,
         n_lone_surrogates: 0,
+        parted: Vec::new(),
         relinked: Vec::new(),
         roles: Vec::new(),
         mended,
@@ -384,6 +400,15 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         let verb = if repaired.written { "replaced" } else { "would be replaced" };
         let halves = count(repaired.n_lone_surrogates, "half of a character", "halves of characters");
         page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
+    }
+    if !repaired.parted.is_empty() {
+        let verb = if repaired.written { "broken" } else { "would be broken" };
+        let lines = count(repaired.parted.len(), "line", "lines");
+        let what = format!("{lines} {verb} between records that stand on it");
+        page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
+        for line in &repaired.parted {
+            writeln!(page, "line {line}")?;
+        }
     }
     if !repaired.relinked.is_empty() {
         let verbs = if repaired.relinked.len() == 1 {

@@ -92,8 +92,11 @@ impl Ways {
     pub(super) fn mend_record(&self, note: &Note) -> Option<String> {
         let is_mended = match note {
             Note::MissingRoles { .. } => !self.mended.done.roles.is_empty(),
-            Note::LostParent { .. } => !self.mended.done.relinked.is_empty(),
+            Note::LostParent { .. } => {
+                !self.mended.done.relinked.is_empty() || !self.mended.done.parted.is_empty()
+            }
             Note::TruncatedLastLine { .. } => self.mended.done.torn_line.is_some(),
+            Note::UnreadableRecords { n, .. } => self.mended.done.parted.len() == *n,
             _ => false,
         };
         is_mended.then(|| self.commands.repair())
@@ -131,7 +134,13 @@ impl Ways {
 
 /// Returns whether a note tells of a record that `wb repair` may mend.
 fn is_of_a_damage(note: &Note) -> bool {
-    matches!(note, Note::MissingRoles { .. } | Note::LostParent { .. } | Note::TruncatedLastLine { .. })
+    matches!(
+        note,
+        Note::MissingRoles { .. }
+            | Note::LostParent { .. }
+            | Note::TruncatedLastLine { .. }
+            | Note::UnreadableRecords { .. }
+    )
 }
 
 /// What a mend makes of a session.

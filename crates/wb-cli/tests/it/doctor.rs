@@ -296,8 +296,8 @@ fn what_helps_where_something_cannot_be_read_depends_on_how_it_lies_in_its_lines
     for (bytes, what, advice) in [
         ("ONE\nno json\nTWO\nTHREE\n", "1 line cannot be read", "take the line out"),
         (
-            "ONE\nTWOTHREE\n",
-            "1 line cannot be read",
+            "ONE\nTWOTHREE\nno json\n",
+            "2 lines cannot be read",
             "break it between the `}` of one and the `{` of the next",
         ),
         ("ONE\nSPREAD\nTHREE\n", "lines cannot be read", "`jq -c . FILE > OUT`"),

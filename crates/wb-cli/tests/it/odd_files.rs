@@ -321,3 +321,31 @@ fn what_a_line_that_comes_to_light_mends_is_not_told_to_be_dropped() {
     assert_eq!(told.code, 0, "{}", told.stdout);
     assert_eq!(fs::read_to_string(file).unwrap(), lines.replace("\"gone\"", "\"a1\""));
 }
+
+#[test]
+fn records_that_stand_on_one_line_get_lines_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let lines = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
+{"type":"message","id":"u1","parentId":null,"message":{"role":"user","content":"Look."}}
+{"type":"message","id":"a1","parentId":"u1","message":{"role":"assistant","content":[{"type":"text","text":"One file."}],"stopReason":"stop"}}
+{"type":"message","id":"u2","parentId":"a1","message":{"role":"user","content":"Well?"}}
+"#;
+    let glued =
+        lines.replace("}\n{\"type\":\"message\",\"id\":\"a1\"", "}{\"type\":\"message\",\"id\":\"a1\"");
+    fs::write(&file, &glued).unwrap();
+    let file = file.to_str().unwrap();
+    let told = wb(&["doctor", "--json", file]).stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let complaints = told["complaints"].as_array().unwrap();
+    assert!(
+        complaints.iter().all(|it| it["mend"].as_str().is_some_and(|it| it.contains("wb repair"))),
+        "{told}"
+    );
+    let mended = wb(&["repair", file, "--in-place", "--even-if-open"]);
+    assert!(mended.stdout.contains("1 line broken between records that stand on it"), "{}", mended.stdout);
+    assert_eq!(fs::read_to_string(file).unwrap(), lines);
+    assert_eq!(wb(&["doctor", file]).code, 0);
+    assert_eq!(wb(&["undo", file, "--even-if-open"]).code, 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), glued);
+}

@@ -50,6 +50,10 @@ pub(super) fn side_of_message(message: &Message) -> Option<Side> {
     }
 }
 
+/// The role that a message lost, where it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LostRole(pub(super) Option<&'static str>);
+
 /// Returns the note of messages that lost their role.
 pub(super) fn note_of(lost: &[MissingRole]) -> Option<Note> {
     let line = lost.iter().map(|lost| lost.line).min()?;
@@ -58,7 +62,7 @@ pub(super) fn note_of(lost: &[MissingRole]) -> Option<Note> {
 
 /// Returns the role that a message in a log of Codex had, where its texts tell: those of the model have a name of their own, and
 /// what the host says in the user's place begins with a tag or a heading. Nothing where a role is there, or it is no message.
-pub(super) fn lost_role_of_item(item: &[u8]) -> Option<Option<&'static str>> {
+pub(super) fn lost_role_of_item(item: &[u8]) -> Option<LostRole> {
     let fields = Fields::of(item)?;
     let is_lost = fields.text("type").as_deref() == Some("message") && fields.place("role").is_none();
     let content = fields.value("content").filter(|_| is_lost)?;
@@ -70,7 +74,7 @@ pub(super) fn lost_role_of_item(item: &[u8]) -> Option<Option<&'static str>> {
         blocks if blocks.iter().all(|it| it["type"] == "input_text" && is_told(it)) => Some("user"),
         _ => None,
     };
-    Some(role)
+    Some(LostRole(role))
 }
 
 /// Returns the role that a message of pi had, given who speaks before it and behind it; nothing where a role is there, or it is
@@ -79,18 +83,18 @@ pub(super) fn lost_role_of_pi(
     message: &Value,
     before: Option<Side>,
     behind: Option<Side>,
-) -> Option<Option<&'static str>> {
+) -> Option<LostRole> {
     let has = |key: &str| message.get(key).is_some();
     if has("role") || !has("content") {
         return None;
     }
     let is_call = |block: &Value| matches!(block["type"].as_str(), Some("toolCall" | "thinking"));
     let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_call));
-    Some(match () {
+    Some(LostRole(match () {
         () if has("toolCallId") => Some("toolResult"),
         () if calls || ["usage", "stopReason", "model"].into_iter().any(has) => Some("assistant"),
         () => role_of(message, before, behind),
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -99,26 +103,30 @@ mod tests {
 
     use super::*;
 
+    fn told(role: &'static str) -> LostRole {
+        LostRole(Some(role))
+    }
+
     #[test]
     fn the_role_of_an_item_is_told_by_its_texts() {
         for (item, expected) in [
             (
                 json!({"type": "message", "content": [{"type": "output_text", "text": "a"}]}),
-                Some(Some("assistant")),
+                Some(told("assistant")),
             ),
             (
                 json!({"type": "message", "content": [{"type": "input_text", "text": "a"}]}),
-                Some(Some("user")),
+                Some(told("user")),
             ),
             (
                 json!({"type": "message", "content": [{"type": "input_text", "text": "<permissions>"}]}),
-                Some(None),
+                Some(LostRole(None)),
             ),
             (
                 json!({"type": "message", "content": [{"type": "input_text", "text": "# AGENTS.md"}]}),
-                Some(None),
+                Some(LostRole(None)),
             ),
-            (json!({"type": "message", "content": []}), Some(None)),
+            (json!({"type": "message", "content": []}), Some(LostRole(None))),
             (json!({"type": "message", "role": "user", "content": []}), None),
             (json!({"type": "reasoning", "content": []}), None),
         ] {
@@ -130,11 +138,11 @@ mod tests {
     fn the_role_of_a_message_of_pi_is_told_by_its_shape_or_by_who_speaks_beside_it() {
         let (model, user) = (Some(Side::Model), Some(Side::User));
         for (message, before, expected) in [
-            (json!({"content": [], "toolCallId": "c"}), model, Some(Some("toolResult"))),
-            (json!({"content": [], "usage": {}}), user, Some(Some("assistant"))),
-            (json!({"content": [{"type": "toolCall", "id": "c"}]}), user, Some(Some("assistant"))),
-            (json!({"content": [{"type": "text", "text": "a"}]}), model, Some(Some("user"))),
-            (json!({"content": [{"type": "text", "text": "a"}]}), None, Some(None)),
+            (json!({"content": [], "toolCallId": "c"}), model, Some(told("toolResult"))),
+            (json!({"content": [], "usage": {}}), user, Some(told("assistant"))),
+            (json!({"content": [{"type": "toolCall", "id": "c"}]}), user, Some(told("assistant"))),
+            (json!({"content": [{"type": "text", "text": "a"}]}), model, Some(told("user"))),
+            (json!({"content": [{"type": "text", "text": "a"}]}), None, Some(LostRole(None))),
             (json!({"command": "ls", "output": ""}), model, None),
             (json!({"role": "user", "content": "a"}), model, None),
         ] {

@@ -255,7 +255,7 @@ impl PiDocument {
         let role = |line: usize, said: &Value| {
             let at = sides.partition_point(|(other, _)| *other < line);
             let side = |at: Option<usize>| Some(sides.get(at?)?.1);
-            lost_role_of_pi(said, side(at.checked_sub(1)), side(Some(at + 1))).flatten()
+            lost_role_of_pi(said, side(at.checked_sub(1)), side(Some(at + 1)))?.0
         };
         let missing = |(line, (record, said))| MissingRole { role: role(line, &said), record, line };
         lost.into_iter().map(missing).collect()

@@ -16,7 +16,7 @@ const ONLY_PART: &str = "";
 /// What may be brought to light that was hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uncovers {
-    /// Lines that follow one which is not in the file.
+    /// Lines that follow one which is not in the file, and records of which several stand on one line.
     pub(super) lines: bool,
     /// Messages that lost their role.
     pub(super) roles: bool,

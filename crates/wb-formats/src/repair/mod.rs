@@ -4,6 +4,7 @@ mod nothing_lost;
 mod current;
 mod torn_line;
 mod lone_surrogates;
+mod glued_lines;
 mod missing_parents;
 mod missing_roles;
 mod empty_texts;
@@ -33,6 +34,8 @@ pub struct SessionRepair {
     pub torn_line: Option<usize>,
     /// How many halves of characters are replaced.
     pub n_lone_surrogates: usize,
+    /// The lines on which several records stand, each of which gets a line of its own.
+    pub parted: Vec<usize>,
     /// The lines that follow the line before them, since the one that they followed is not in the file.
     pub relinked: Vec<usize>,
     /// The messages that get back the role that they lost.
@@ -50,6 +53,7 @@ impl SessionRepair {
         self.changes.changes.extend(more.changes.changes);
         self.torn_line = self.torn_line.or(more.torn_line);
         self.n_lone_surrogates += more.n_lone_surrogates;
+        self.parted.extend(more.parted);
         self.relinked.extend(more.relinked);
         self.roles.extend(more.roles);
     }
@@ -63,9 +67,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 /// A line that follows one which is not in the file is linked to the line before it, so that what stands there is seen again.
 /// What a call or result that is not read, for want of a role, belongs to would be taken for alone: as long as one is lost
 /// nothing behind is mended. Only calls that have ids of their own can each be answered.
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
+    glued_lines::stage,
     missing_parents::stage,
     missing_roles::stage,
     refused_names::stage,
@@ -84,7 +89,7 @@ const SEEDS: u64 = 1 << 20;
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// A last line that was cut off goes, halves of characters become U+FFFD, lines that follow none are linked, messages get back
+/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get lines of their own, lines that follow none are linked, messages get back
 /// the role that they lost where it is known, names that are refused become such that are taken, empty texts go out of their lists, calls without an id get that of the result
 /// next to them, results behind what was said since their calls move to them, and of calls that have one id the later ones get another, with their results. Then calls without a result
 /// are answered, by the result next to them that answers no call, or by the one that stands before them, where there is
@@ -105,7 +110,8 @@ pub fn repair(
     loop {
         let mended = in_stages(Current::of(document, conversation, view, stamp, uncovers))?;
         let is_whole = loses_nothing(&view.messages, &mended.messages);
-        let has_uncovered = !mended.relinked.is_empty() || !mended.roles.is_empty();
+        let has_lines = !mended.parted.is_empty() || !mended.relinked.is_empty();
+        let has_uncovered = has_lines || !mended.roles.is_empty();
         if is_whole && (!has_uncovered || n_refused(&mended.messages) <= n_refused(&view.messages)) {
             return Ok(mended);
         }

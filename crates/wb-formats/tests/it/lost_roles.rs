@@ -26,7 +26,9 @@ fn without_role(log: &str, nth: usize) -> String {
         let place = line.find("\"role\":").filter(|_| at == nth);
         let place = place.map(|start| start..start + line[start..].find(',').unwrap() + 1);
         let mut line = line.to_owned();
-        place.into_iter().for_each(|place| line.replace_range(place, ""));
+        if let Some(place) = place {
+            line.replace_range(place, "");
+        }
         line + "\n"
     };
     log.lines().enumerate().map(without).collect()

@@ -9,7 +9,7 @@ use wb_record::json::{self, elements, find};
 use wb_record::{MissingRole, Parts, Provenance, Segment, Span};
 
 use super::super::draft::Draft;
-use super::super::missing_roles::lost_role_of_item;
+use super::super::missing_roles::{LostRole, lost_role_of_item};
 use super::super::passed::Passed;
 use super::super::responses_item::{Said, digest_of};
 use super::super::responses_item_scan::said;
@@ -82,7 +82,7 @@ impl<'a> Live<'a> {
     fn push_read(&mut self, item: Span, bytes: &[u8], timestamp: i64, line: usize) {
         let Some(said) = wb_record::lines::utf8(bytes).and_then(said) else {
             match lost_role_of_item(bytes) {
-                Some(role) => self.lost.push(MissingRole { record: item, line, role }),
+                Some(LostRole(role)) => self.lost.push(MissingRole { record: item, line, role }),
                 None => self.passed.unreadable(line),
             }
             return;
