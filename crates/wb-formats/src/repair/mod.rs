@@ -81,8 +81,8 @@ const STAGES: [Stage; 11] = [
     unpaired_calls::stage,
 ];
 
-/// How many times a stage mends something at most, each time what came to light by the time before.
-const MOST_TIMES: usize = 4;
+/// How many times a stage mends something at most, each time what came to light by the time before, as another copy of a line.
+const MOST_TIMES: usize = 256;
 
 /// How many seeds of ids each step has.
 const SEEDS: u64 = 1 << 20;
