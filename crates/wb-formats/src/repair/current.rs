@@ -23,6 +23,8 @@ pub(super) struct Uncovers {
 }
 
 impl Uncovers {
+    pub(super) const ALL: Self = Self { lines: true, roles: true };
+
     /// Returns what is tried next where more is refused than before: roles alone, lines alone, then neither.
     pub(super) fn less(self) -> Self {
         match self {

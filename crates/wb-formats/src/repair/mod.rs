@@ -84,6 +84,9 @@ const STAGES: [Stage; 11] = [
 /// How many times a stage mends something at most, each time what came to light by the time before, as another copy of a line.
 const MOST_TIMES: usize = 256;
 
+/// How many times at most it is tried again to bring to light what stays hidden.
+const MOST_ROUNDS: u64 = 4;
+
 /// How many seeds of ids each step has.
 const SEEDS: u64 = 1 << 20;
 
@@ -105,21 +108,51 @@ pub fn repair(
     view: &View,
     stamp: &Stamp,
 ) -> Result<SessionRepair, NotExpressible> {
+    let (mut mended, mut stays_hidden) = uncovered(document, conversation, view, stamp)?;
+    // What is mended meanwhile may bring to light what would have been worse before.
+    for nth in 1..MOST_ROUNDS {
+        let start = Current::of(document, conversation, view, stamp, Uncovers::ALL);
+        if !stays_hidden || mended.changes.is_empty() || !start.is_one_file()? {
+            break;
+        }
+        let (then, view) = start.read_after(&mended.changes)?;
+        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS * MOST_TIMES as u64), ..stamp.clone() };
+        match uncovered(then.as_ref(), conversation, &view, &stamp) {
+            Ok((more, stays)) if !more.changes.is_empty() => {
+                stays_hidden = stays;
+                mended.messages.clone_from(&more.messages);
+                mended.take_in(more);
+            }
+            _ => break,
+        }
+    }
+    Ok(mended)
+}
+
+/// Repairs a session, and brings to light what is hidden where no more is refused then; tells whether something stays
+/// hidden.
+fn uncovered(
+    document: &dyn Document,
+    conversation: &str,
+    view: &View,
+    stamp: &Stamp,
+) -> Result<(SessionRepair, bool), NotExpressible> {
     let n_refused = |messages: &[Message]| SentAs::of(view).violations(messages).len();
-    let mut uncovers = Uncovers { lines: true, roles: true };
+    let mut uncovers = Uncovers::ALL;
+    let mut stays_hidden = false;
     loop {
         let mended = in_stages(Current::of(document, conversation, view, stamp, uncovers))?;
         let is_whole = loses_nothing(&view.messages, &mended.messages);
         let has_lines = !mended.parted.is_empty() || !mended.relinked.is_empty();
         let has_uncovered = has_lines || !mended.roles.is_empty();
         if is_whole && (!has_uncovered || n_refused(&mended.messages) <= n_refused(&view.messages)) {
-            return Ok(mended);
+            return Ok((mended, stays_hidden));
         }
         if !has_uncovered {
             // Where lines are there twice, a changed one can lead elsewhere.
             return Err(refused(document, "what would be written hides a message"));
         }
-        uncovers = uncovers.less();
+        (uncovers, stays_hidden) = (uncovers.less(), true);
     }
 }
 
