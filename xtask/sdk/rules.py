@@ -1,6 +1,7 @@
 """What providers refuse although each message has its shape: pairs, order, numbers. A finding is a place, a word, a reason."""
 
 import json
+import re
 
 from shapes import SHAPES
 
@@ -81,6 +82,7 @@ def responses(body, model):
         for call, at in calls:
             if call not in answered:
                 yield at, "unanswered", f"no tool output found for {call}"
+    yield from distinct([(item["id"], f"/input/{nth}") for nth, item in enumerate(items) if item.get("id")])
     for nth, item in enumerate(items):
         if item.get("type") == "reasoning" and item.get("id"):
             behind = items[nth + 1] if nth + 1 < len(items) else {}
@@ -116,12 +118,18 @@ def anthropic(body, model):
     yield from distinct(all_calls)
     if messages[0][0] != "user":
         yield "/messages/0", "first", "the user speaks first"
-    if messages[-1][0] != "user":
+    if messages[-1][0] != "user" and not goes_on_with_an_answer(model):
         yield "/messages", "last", "the conversation must end with a message of the user"
     yield from thinking(body, messages)
     breakpoints = json.dumps(body).count('"cache_control": {')
     if breakpoints > 4:
         yield "", "cache", f"{breakpoints} blocks with cache_control, and 4 are the most"
+
+
+def goes_on_with_an_answer(model):
+    """Models before Claude Opus 4.6 do; a date has more digits than a version."""
+    version = re.search(r"claude-(?:[a-z]+-)*(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?", model)
+    return version is not None and (int(version[1]), int(version[2] or 0)) < (4, 6)
 
 
 def thinking(body, messages):
