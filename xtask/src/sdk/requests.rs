@@ -130,7 +130,7 @@ fn asks(body: &Value, dialect: Dialect) -> bool {
 
 fn line(name: &str, dialect: Dialect, kind: &str, body: &Value, is_refused: bool) -> Value {
     let model = match dialect {
-        Dialect::Anthropic => "claude-haiku-4-5",
+        Dialect::Anthropic => "claude-sonnet-4-6",
         Dialect::OpenaiChat | Dialect::OpenaiResponses => "gpt-5-mini",
         Dialect::Gemini => "gemini-2.5-flash",
     };
