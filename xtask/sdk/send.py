@@ -63,14 +63,6 @@ PATHS = {
 }
 PACKAGES = ["openai", "anthropic", "google-genai"]
 
-# What is refused and our own rules do not know yet: the name of a request, and what its refusal says.
-KNOWN = []
-
-
-def is_known(name, why):
-    return any(name == known and words in (why or "") for known, words in KNOWN)
-
-
 def by_sdk(request):
     """Returns why a request was refused, or nothing, and whether it got to the provider."""
     n_before = len(PROVIDER.asked)
@@ -122,9 +114,7 @@ def main(path):
         counts[f"{dialect}/{kind}"] += 1
         if request["is_refused"]:
             counts[f"{dialect}/refused by {'the server' if is_there else 'the SDK'}"] += why is not None
-        if is_known(name, why):
-            counts[f"{dialect}/known"] += 1
-        elif bool(why) != request["is_refused"]:
+        if bool(why) != request["is_refused"]:
             finding(name, dialect, why or "taken, although it breaks a rule")
         elif why is None and is_changed(request):
             finding(name, dialect, "what came differs from what was encoded")

@@ -24,8 +24,8 @@ strictly against its own types. No provider was asked: that ours is as strict as
 ";
 
 const COLUMNS: &str = "\
-| dialect | untouched | converted | compacted | made | examples taken | taken after a repair | refused by the server | refused by the SDK | wrong on purpose | refused, and not known to our rules |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| dialect | untouched | converted | compacted | made | examples taken | taken after a repair | refused by the server | refused by the SDK | wrong on purpose |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 const NOTES: &str = "
@@ -34,8 +34,6 @@ const NOTES: &str = "
 - *made*: requests with a system text, tools, reasoning, pictures and a result that failed.
 - *examples*: each rule of `wb-dialect` by what passes, what fails and what that is mended to; the second is refused, the others are taken.
 - *wrong on purpose*: the made request with one thing broken (`xtask/sdk/spoiled.py`), sent without an SDK; the check names each.
-- *refused, and not known to our rules*: a fixture of Codex has a call whose name is not of `[a-zA-Z0-9_-]`; `wb-dialect` has no rule
-  about names yet. Those requests are listed in `send.py` (`KNOWN`).
 
 ";
 
@@ -51,9 +49,7 @@ pub(crate) struct Sent {
 impl Sent {
     /// Returns how many were sent by an SDK.
     pub(crate) fn n_sent(&self) -> usize {
-        let is_by_sdk = |key: &str| {
-            !key.contains("/refused by") && !key.ends_with("/spoiled") && !key.ends_with("/known")
-        };
+        let is_by_sdk = |key: &str| !key.contains("/refused by") && !key.ends_with("/spoiled");
         self.counts.iter().filter(|(key, _)| is_by_sdk(key)).map(|(_, n)| n).sum()
     }
 
@@ -71,7 +67,7 @@ impl Sent {
     fn row(&self, dialect: &str) -> String {
         let of = |kind: &str| self.counts.get(&format!("{dialect}/{kind}")).copied().unwrap_or(0);
         let taken = of("example, passing") + of("example, repaired");
-        let kinds = ["repaired", "refused by the server", "refused by the SDK", "spoiled", "known"].map(of);
+        let kinds = ["repaired", "refused by the server", "refused by the SDK", "spoiled"].map(of);
         let cells =
             [of("untouched"), of("converted"), of("compacted"), of("made"), taken].into_iter().chain(kinds);
         let cells: Vec<String> = cells.map(|n| n.to_string()).collect();
@@ -103,7 +99,7 @@ mod tests {
         let sent = Sent { versions: [("openai".to_owned(), "1".to_owned())].into(), counts };
         let old = format!("# Old\n\n{BY_HAND}\nIt ran.\n");
         let page = page(&old, &sent, &Requests::default(), ("2026-01-02", "0a1b2c3"));
-        assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2 | 0 |\n"), "{page}");
+        assert!(page.contains("| gemini | 3 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2 |\n"), "{page}");
         assert!(page.contains("2026-01-02, commit 0a1b2c3: openai 1"), "{page}");
         assert!(page.ends_with(&format!("{BY_HAND}\nIt ran.\n")), "{page}");
         assert_eq!((sent.n_sent(), sent.n_refused()), (3, 3));
