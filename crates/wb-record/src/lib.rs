@@ -59,9 +59,9 @@ mod kept;
 mod history_error;
 mod operation;
 mod history;
-mod later_lines;
+mod undo_in_log;
 mod blocks;
-mod way_back;
+mod undo;
 
 pub use blocks::{Blocks, CompactionBlock, Explanation, Section};
 pub use by_agent::ByAgent;
@@ -87,7 +87,7 @@ pub use operation::{Operation, What};
 pub use part::{Access, BorrowedPart, MemoryParts, PartReader, Parts};
 pub use probe::{Probe, Seen};
 pub use span::{PartId, Span};
+pub use undo::Undone;
 pub use view::{Place, Provenance, Segment, Segments, UsageAt, View, forget_stale_usage};
-pub use way_back::Undone;
 #[cfg(any(unix, windows))]
 pub use write::{check_new, write_new};

@@ -6,7 +6,7 @@ mod calls;
 mod order;
 mod content;
 mod thinking;
-mod items;
+mod item_ids;
 mod sizes;
 mod tools;
 mod table;

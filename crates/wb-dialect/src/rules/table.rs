@@ -1,6 +1,6 @@
 //! The table of the rules, in the order in which they are mended.
 
-use super::{Rule, calls, content, items, order, results, roles, sizes, thinking, tools};
+use super::{Rule, calls, content, item_ids, order, results, roles, sizes, thinking, tools};
 use crate::dialect::Dialect::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
 
 /// Tests of a gateway that quote a refusal.
@@ -221,8 +221,8 @@ pub const RULES: [Rule; 30] = [
         says: "no two items have one id",
         fix: "take the id off the later item; one that is nothing without it, such as reasoning, goes",
         sources: &[(OpenaiResponses, "https://github.com/earendil-works/pi/issues/5151")],
-        check: items::repeated,
-        mend: items::take_id,
+        check: item_ids::repeated,
+        mend: item_ids::take_id,
     },
     Rule {
         id: "reasoning-alone",

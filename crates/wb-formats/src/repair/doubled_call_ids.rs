@@ -11,7 +11,7 @@ use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::current::{Current, Next, is_refused};
+use super::stage::{Current, Next, is_refused};
 use super::unpaired_calls::with_whole_pairs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {

@@ -8,7 +8,7 @@ use wb_record::json::{elements, get, set, text};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
+use super::stage::{Current, Next};
 
 /// The text of a block that stands alone in its list: no message may be empty.
 const EMPTY: &str = "(empty)";

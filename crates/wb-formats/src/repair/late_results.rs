@@ -6,7 +6,7 @@ use wb_message::{Edit, Message, Pairing, Patch};
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
-use super::current::{After, Current, Next};
+use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {

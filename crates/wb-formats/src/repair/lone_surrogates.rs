@@ -9,7 +9,7 @@ use wb_record::lines::mended;
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
+use super::stage::{Current, Next};
 use crate::dialects::SentAs;
 
 /// The bytes of an escape.

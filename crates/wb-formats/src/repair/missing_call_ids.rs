@@ -10,8 +10,8 @@ use wb_record::json::{elements, get, members, set, text};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
 use super::doubled_call_ids::{FREE, calls, ids, records_of};
+use super::stage::{Current, Next};
 use super::unpaired_calls::near_results;
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {

@@ -8,8 +8,8 @@ use wb_record::{
 };
 
 use super::SessionRepair;
-use super::current::{After, Current, Next};
 use super::nothing_lost::loses_nothing;
+use super::stage::{After, Current, Next};
 
 /// Under which keys a line of a tree has its id and that of the line it follows.
 const KEYS: [[&str; 2]; 2] = [["uuid", "parentUuid"], ["id", "parentId"]];

@@ -3,7 +3,7 @@
 use wb_record::{ChangeSet, MissingRole, NotExpressible, Note};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
+use super::stage::{Current, Next};
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let lost = lost_roles(current)?;

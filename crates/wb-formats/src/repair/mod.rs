@@ -1,25 +1,25 @@
 //! The repair of a session that a provider refuses: stage by stage, each in a file of its own.
 
 mod nothing_lost;
-mod current;
+mod stage;
 mod torn_line;
 mod lone_surrogates;
-mod glued_lines;
+mod concatenated_records;
 mod missing_parents;
 mod missing_roles;
 mod empty_texts;
 mod unpaired_calls;
 mod doubled_call_ids;
 mod missing_call_ids;
-mod refused_names;
+mod tool_names;
 mod late_results;
 
 use wb_message::Message;
 use wb_record::{ChangeSet, Document, MissingRole, NotExpressible, Stamp, View};
 
-use self::current::{After, Current, Next, Step, Uncovers, refused};
 pub use self::lone_surrogates::lone_surrogates;
 use self::nothing_lost::loses_nothing;
+use self::stage::{After, Current, Next, Step, Uncovers, refused};
 use crate::dialects::SentAs;
 
 /// The repair of a conversation.
@@ -70,10 +70,10 @@ type Stage = fn(&Current<'_>) -> Result<Next, NotExpressible>;
 const STAGES: [Stage; 11] = [
     torn_line::stage,
     lone_surrogates::stage,
-    glued_lines::stage,
+    concatenated_records::stage,
     missing_parents::stage,
     missing_roles::stage,
-    refused_names::stage,
+    tool_names::stage,
     empty_texts::stage,
     missing_call_ids::stage,
     late_results::stage,

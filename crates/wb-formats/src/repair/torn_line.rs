@@ -6,7 +6,7 @@ use std::io;
 use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts, Span};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
+use super::stage::{Current, Next};
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let Some(line) = current.view.notes.iter().find_map(torn_line) else { return Ok(Next::Nothing) };

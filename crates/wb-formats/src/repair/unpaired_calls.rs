@@ -8,7 +8,7 @@ use wb_passes::Repair;
 use wb_record::{NotExpressible, items};
 
 use super::SessionRepair;
-use super::current::{After, Current, Next, is_refused};
+use super::stage::{After, Current, Next, is_refused};
 use crate::dialects::SentAs;
 
 /// Repairs by a patch, in which calls are answered by what was said, and by marks where the format cannot hold that.

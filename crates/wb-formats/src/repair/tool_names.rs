@@ -9,8 +9,8 @@ use wb_record::json::{elements, members};
 use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 
 use super::SessionRepair;
-use super::current::{After, Current, Next};
 use super::doubled_call_ids::FREE;
+use super::stage::{After, Current, Next};
 use crate::dialects::SentAs;
 
 /// The keys under which formats name the tool of a call or of a result.

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use wb_record::{Bytes, Change, ChangeSet, Lines, NotExpressible, Note, PartReader, Parts};
 
 use super::SessionRepair;
-use super::current::{Current, Next};
+use super::stage::{Current, Next};
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let is_unread = |note: &Note| matches!(note, Note::UnreadableRecords { .. });

@@ -12,11 +12,11 @@ use crate::history::History;
 use crate::history_error::HistoryError;
 use crate::item::Item;
 use crate::kept::{Kept, kept, n_known};
-use crate::later_lines::below_later_lines;
 use crate::operation::{Operation, What};
 use crate::reformatted::{are_objects, reformatted};
 use crate::settle::can_be_taken_back;
 use crate::span::Span;
+use crate::undo_in_log::below_later_lines;
 use crate::view::View;
 
 /// How an undo is carried out.
