@@ -48,21 +48,8 @@ const REQUEST: &str = "request";
 struct Repaired {
     file: String,
     format: String,
-    /// The last line, which was cut off while it was written, and goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    torn_line: Option<usize>,
-    /// How many halves of characters are replaced.
-    #[serde(skip_serializing_if = "is_zero")]
-    n_lone_surrogates: usize,
-    /// The lines on which several records stand, each of which gets a line of its own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parted: Vec<usize>,
-    /// The lines that follow the line before them, since the one that they followed is not in the file.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    relinked: Vec<usize>,
-    /// The messages that have their role again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    roles: Vec<Role>,
+    #[serde(flatten)]
+    damage: Damage,
     /// What was refused, and is no more.
     mended: Vec<Violation>,
     /// What is refused still.
@@ -83,13 +70,44 @@ struct Repaired {
     out: Option<PathBuf>,
 }
 
-impl Repaired {
-    /// Returns what is mended, without how where a message that came to light may have done it.
-    fn told_as_mended(&self) -> Vec<Violation> {
-        let is_clear = self.parted.is_empty() && self.relinked.is_empty() && self.roles.is_empty();
-        let mut mended = self.mended.clone();
-        mended.iter_mut().filter(|_| !is_clear).for_each(|it| it.fix = "".into());
-        mended
+/// What is mended of the file itself.
+#[derive(Debug, Default, Serialize)]
+struct Damage {
+    /// The last line, which was cut off while it was written, and goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torn_line: Option<usize>,
+    /// How many halves of characters are replaced.
+    #[serde(skip_serializing_if = "is_zero")]
+    n_lone_surrogates: usize,
+    /// The lines that are broken between the records that stand on them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parted: Vec<usize>,
+    /// The lines that follow the line before them, since the one that they followed is not in the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relinked: Vec<usize>,
+    /// The messages that have their role again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<Role>,
+}
+
+impl Damage {
+    fn of(done: &SessionRepair) -> Self {
+        Self {
+            torn_line: done.torn_line,
+            n_lone_surrogates: done.n_lone_surrogates,
+            parted: done.parted.clone(),
+            relinked: done.relinked.clone(),
+            roles: done.roles.iter().filter_map(Role::of).collect(),
+        }
+    }
+
+    /// Returns whether messages come to light by its mend.
+    fn uncovers(&self) -> bool {
+        !self.parted.is_empty() || !self.relinked.is_empty() || !self.roles.is_empty()
+    }
+
+    fn is_none(&self) -> bool {
+        self.torn_line.is_none() && self.n_lone_surrogates == 0 && !self.uncovers()
     }
 }
 
@@ -115,11 +133,7 @@ impl Role {
 struct Planned {
     format: String,
     set: ChangeSet,
-    torn_line: Option<usize>,
-    n_lone_surrogates: usize,
-    parted: Vec<usize>,
-    relinked: Vec<usize>,
-    roles: Vec<Role>,
+    damage: Damage,
     mended: Vec<Violation>,
     left: Vec<Violation>,
     not_held: Option<String>,
@@ -173,29 +187,13 @@ pub(crate) fn repair(shell: &Shell, args: &args::Repair) -> Result<Exit> {
         None => {}
     }
     let is_written = out.is_some() || operation.is_some();
-    let Planned {
-        format,
-        torn_line,
-        n_lone_surrogates,
-        parted,
-        relinked,
-        roles,
-        mended,
-        left,
-        not_held,
-        hint,
-        ..
-    } = planned;
     let is_raw = out.is_some_and(|out| out == Path::new("-"));
     let out = out.cloned();
+    let Planned { format, damage, mended, left, not_held, hint, .. } = planned;
     let repaired = Repaired {
         file,
         format,
-        torn_line,
-        n_lone_surrogates,
-        parted,
-        relinked,
-        roles,
+        damage,
         mended,
         left,
         not_held,
@@ -241,17 +239,14 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
         })?;
     let mut after = Validity::of(&done.messages, &sent);
     let mended: Vec<Violation> = before.new_since(&after).into_iter().cloned().collect();
-    if !is_of_use(&done, &mended) {
+    let damage = Damage::of(&done);
+    if !is_of_use(&damage, &mended) {
         (done.changes, after) = (ChangeSet::default(), before);
     }
     Ok(Planned {
         format: view.format.to_owned(),
         set: done.changes,
-        torn_line: done.torn_line,
-        n_lone_surrogates: done.n_lone_surrogates,
-        parted: done.parted,
-        relinked: done.relinked,
-        roles: done.roles.iter().filter_map(Role::of).collect(),
+        damage,
         mended,
         left: after.violations().to_vec(),
         hint: hint(document.as_ref(), done.not_held.as_ref(), path),
@@ -264,10 +259,8 @@ fn of_session(path: &Path, document: Box<dyn Document>) -> Result<Planned, UserE
 }
 
 /// Returns whether anything can be told of what would change; if not, there is no use in the change.
-fn is_of_use(done: &SessionRepair, mended: &[Violation]) -> bool {
-    let is_uncovered = !done.parted.is_empty() || !done.relinked.is_empty() || !done.roles.is_empty();
-    let is_damage = done.torn_line.is_some() || done.n_lone_surrogates > 0;
-    is_uncovered || is_damage || !mended.is_empty()
+fn is_of_use(damage: &Damage, mended: &[Violation]) -> bool {
+    !damage.is_none() || !mended.is_empty()
 }
 
 /// Returns who knows what helps where a mend is not held.
@@ -303,11 +296,7 @@ fn of_request(path: &Path, access: Access, request: Request) -> Result<Planned, 
     Ok(Planned {
         format: REQUEST.into(),
         set,
-        torn_line: None,
-        n_lone_surrogates: 0,
-        parted: Vec::new(),
-        relinked: Vec::new(),
-        roles: Vec::new(),
+        damage: Damage::default(),
         mended,
         left,
         not_held: None,
@@ -390,45 +379,45 @@ fn not_mended(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
 
 fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
     page.heading(&escaped(&repaired.file), &repaired.format)?;
-    if let Some(line) = repaired.torn_line {
+    if let Some(line) = repaired.damage.torn_line {
         let verb = if repaired.written { "taken out" } else { "would be taken out" };
         let what = format!("1 line that was cut off while it was written {verb}");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
         writeln!(page, "line {line}")?;
     }
-    if repaired.n_lone_surrogates > 0 {
+    if repaired.damage.n_lone_surrogates > 0 {
         let verb = if repaired.written { "replaced" } else { "would be replaced" };
-        let halves = count(repaired.n_lone_surrogates, "half of a character", "halves of characters");
+        let halves = count(repaired.damage.n_lone_surrogates, "half of a character", "halves of characters");
         page.prose("", 2, &format!("{GOOD}{halves} {verb} by U+FFFD{GOOD:#}"))?;
     }
-    if !repaired.parted.is_empty() {
+    if !repaired.damage.parted.is_empty() {
         let verb = if repaired.written { "broken" } else { "would be broken" };
-        let lines = count(repaired.parted.len(), "line", "lines");
+        let lines = count(repaired.damage.parted.len(), "line", "lines");
         let what = format!("{lines} {verb} between records that stand on it");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.parted {
+        for line in &repaired.damage.parted {
             writeln!(page, "line {line}")?;
         }
     }
-    if !repaired.relinked.is_empty() {
-        let verbs = if repaired.relinked.len() == 1 {
+    if !repaired.damage.relinked.is_empty() {
+        let verbs = if repaired.damage.relinked.len() == 1 {
             ["follows", "would follow"]
         } else {
             ["follow", "would follow"]
         };
         let (lines, verb) =
-            (count(repaired.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
+            (count(repaired.damage.relinked.len(), "line", "lines"), verbs[usize::from(!repaired.written)]);
         let what = format!("{lines} {verb} the line before, in place of one that is not in the file");
         page.prose("", 2, &format!("{GOOD}{what}{GOOD:#}"))?;
-        for line in &repaired.relinked {
+        for line in &repaired.damage.relinked {
             writeln!(page, "line {line}")?;
         }
     }
-    if !repaired.roles.is_empty() {
+    if !repaired.damage.roles.is_empty() {
         let verb = if repaired.written { "given back" } else { "would be given back" };
-        let roles = count(repaired.roles.len(), "role", "roles");
+        let roles = count(repaired.damage.roles.len(), "role", "roles");
         page.prose("", 2, &format!("{GOOD}{roles} {verb}{GOOD:#}"))?;
-        for Role { line, role } in &repaired.roles {
+        for Role { line, role } in &repaired.damage.roles {
             writeln!(page, "line {line}: {role}")?;
         }
     }
@@ -439,12 +428,12 @@ fn people(page: &mut Page<'_>, repaired: &Repaired) -> io::Result<()> {
         let verb = if repaired.written { "mended" } else { "would be mended" };
         let found = count(repaired.mended.len(), "finding", "findings");
         page.prose("", 2, &format!("{GOOD}{found} {verb}{GOOD:#}"))?;
-        lines(page, &repaired.told_as_mended())?;
+        lines(page, &repaired.mended, !repaired.damage.uncovers())?;
     }
     if !repaired.left.is_empty() {
         let left = count(repaired.left.len(), "finding stays", "findings stay");
         page.prose("", 2, &format!("{BAD}{left}{BAD:#}"))?;
-        lines(page, &repaired.left)?;
+        lines(page, &repaired.left, true)?;
         not_mended(page, repaired)?;
     }
     if repaired.written {
@@ -467,13 +456,17 @@ mod tests {
 
     #[test]
     fn a_change_after_which_all_is_refused_as_before_is_of_no_use() {
-        let mut done = SessionRepair::default();
-        assert!(!is_of_use(&done, &[]));
-        done.relinked.push(3);
-        assert!(is_of_use(&done, &[]));
+        assert!(!is_of_use(&Damage::default(), &[]));
+        for damage in [
+            Damage { relinked: vec![3], ..Damage::default() },
+            Damage { torn_line: Some(3), ..Damage::default() },
+            Damage { n_lone_surrogates: 1, ..Damage::default() },
+        ] {
+            assert!(is_of_use(&damage, &[]), "{damage:?}");
+        }
         let body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": "I speak first."}]});
         let mended = validate(&body, Dialect::Anthropic);
-        assert!(!mended.is_empty() && is_of_use(&SessionRepair::default(), &mended));
+        assert!(!mended.is_empty() && is_of_use(&Damage::default(), &mended));
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn people(page: &mut Page<'_>, found: &Validated) -> io::Result<()> {
     } else {
         let n = found.n_violations;
         page.prose("", 2, &format!("{BAD}{}{BAD:#}", count(n, "finding", "findings")))?;
-        lines(page, &found.violations)?;
+        lines(page, &found.violations, true)?;
     }
     meter::notes(page, &found.notes)
 }
@@ -108,16 +108,16 @@ fn grouped(violations: &[Violation]) -> Vec<Vec<&Violation>> {
     groups
 }
 
-/// Writes violations, those that are the same in several dialects on one line.
-pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation]) -> io::Result<()> {
-    grouped(violations).into_iter().try_for_each(|group| line(page, &group))
+/// Writes violations, those that are the same in several dialects on one line; `has_fix` with what is done about them.
+pub(crate) fn lines(page: &mut Page<'_>, violations: &[Violation], has_fix: bool) -> io::Result<()> {
+    grouped(violations).into_iter().try_for_each(|group| line(page, &group, has_fix))
 }
 
-fn line(page: &mut Page<'_>, group: &[&Violation]) -> io::Result<()> {
+fn line(page: &mut Page<'_>, group: &[&Violation], has_fix: bool) -> io::Result<()> {
     let [first, ..] = group else { return Ok(()) };
     let place = first.message.map_or_else(|| "request".to_owned(), |at| format!("message {at}"));
     let names: Vec<&str> = group.iter().map(|violation| violation.dialect.name()).collect();
     let (rule, what) = (&first.rule, escaped(&first.what));
-    let fix = if first.fix.is_empty() { String::new() } else { format!("; {}", first.fix) };
+    let fix = if has_fix { format!("; {}", first.fix) } else { String::new() };
     writeln!(page, "{place}: {rule}: {what}{fix} {DIM}[{}]{DIM:#}", names.join(", "))
 }

@@ -47,12 +47,8 @@ impl AnsweredCalls {
 pub struct SentAs<'a> {
     /// The dialects.
     pub dialects: &'a [Dialect],
-    /// Whether blocks with an empty text are sent as they stand, as far as it is known.
-    pub has_empty_texts: bool,
-    /// Whether names of calls are sent as they stand, as far as it is known.
-    pub has_own_names: bool,
-    /// Whether a message of the user between a call and its result is sent there, as far as it is known.
-    pub has_own_order: bool,
+    /// What the agent sends as it stands, as far as it is known.
+    pub stands: AsItStands,
     /// The calls without a result that the agent answers itself.
     answered_calls: AnsweredCalls,
 }
@@ -70,13 +66,14 @@ impl SentAs<'static> {
             [] => model.map_or(&Dialect::ALL[..], of_model),
             dialects => dialects,
         };
-        let has_empty_texts = of_format(format) == [Dialect::Anthropic];
-        // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
-        let has_own_names = format != "goose";
-        // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
-        let has_own_order = matches!(format, "openai-chat" | "kimi-cli");
-        let answered_calls = AnsweredCalls::of(format);
-        Self { dialects, has_empty_texts, has_own_names, has_own_order, answered_calls }
+        let stands = AsItStands {
+            empty_texts: of_format(format) == [Dialect::Anthropic],
+            // Goose writes a name in the shape that is taken, as seen of its version of July 2026.
+            names: format != "goose",
+            // Lists are sent as they stand, and so are the lines of kimi-cli: `chat_provider/kimi.py` turns each into a message.
+            order: matches!(format, "openai-chat" | "kimi-cli"),
+        };
+        Self { dialects, stands, answered_calls: AnsweredCalls::of(format) }
     }
 }
 
@@ -105,12 +102,7 @@ impl SentAs<'_> {
 
     /// Returns what providers would refuse of the next request of a session; the violations name its messages.
     pub fn violations(&self, messages: &[Message]) -> Vec<Violation> {
-        let stands = AsItStands {
-            names: self.has_own_names,
-            empty_texts: self.has_empty_texts,
-            order: self.has_own_order,
-        };
-        let request = |dialect| Encoded::next_request_with(messages, dialect, stands);
+        let request = |dialect| Encoded::next_request_with(messages, dialect, self.stands);
         let is_answered = |at: usize| self.answers(at, messages);
         let is_left = |it: &Violation| it.rule != "call-unanswered" || !it.message.is_some_and(is_answered);
         self.dialects.iter().flat_map(|dialect| request(*dialect).validate()).filter(is_left).collect()

@@ -52,11 +52,7 @@ impl History {
         id: Option<u64>,
         stamp: &Stamp,
     ) -> Result<(u64, Undone), HistoryError> {
-        self.settle(document)?;
-        let of = self.find(id, false)?;
-        let stamp = swapped(stamp, self.last_run(of)?);
-        self.go(document, What::Undo { of }, &stamp, |history, document| history.back(document, of, &stamp))
-            .map(|how| (of, how))
+        self.act(document, id, false, stamp)
     }
 
     /// Does an operation again that was taken back, the one taken back last if none is named.
@@ -66,21 +62,12 @@ impl History {
         id: Option<u64>,
         stamp: &Stamp,
     ) -> Result<(u64, Undone), HistoryError> {
-        self.settle(document)?;
-        let of = self.find(id, true)?;
-        let stamp = swapped(stamp, self.undo_of(of)?);
-        self.go(document, What::Redo { of }, &stamp, |history, document| history.again(document, of))
-            .map(|how| (of, how))
+        self.act(document, id, true, stamp)
     }
 
     /// Returns how an operation would be undone, or done again; nothing is written.
     pub fn how(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<Undone, HistoryError> {
-        let way = if self.is_undone(of) {
-            self.again(document, of)?
-        } else {
-            self.back(document, of, &swapped(stamp, self.last_run(of)?))?
-        };
-        Ok(way.how)
+        Ok(self.way(document, of, &self.stamped(of, stamp)?)?.how)
     }
 
     /// Returns how many compactions that were written here stand one on another at the beginning of a conversation as it is
@@ -107,25 +94,41 @@ impl History {
         last.map_or(Ok(false), |last| Ok(self.stands(document, last)? && self.is_as_long(document, last)?))
     }
 
-    /// Carries out a way back; where others wrote since the session was read, once more.
-    fn go(
+    /// Takes an operation back, or does it again where it was taken back; where others wrote since the session was read, once
+    /// more.
+    fn act(
         &mut self,
         document: &mut dyn Document,
-        what: What,
+        id: Option<u64>,
+        is_undone: bool,
         stamp: &Stamp,
-        way: impl Fn(&Self, &dyn Document) -> Result<WayBack, HistoryError>,
-    ) -> Result<Undone, HistoryError> {
+    ) -> Result<(u64, Undone), HistoryError> {
+        self.settle(document)?;
+        let of = self.find(id, is_undone)?;
+        let what = if is_undone { What::Redo { of } } else { What::Undo { of } };
+        let stamp = self.stamped(of, stamp)?;
         let mut is_first = true;
         loop {
-            let WayBack { how, conversation, before, set } = way(self, document)?;
-            match self.run(document, what, &conversation, &before, &set, stamp) {
+            let WayBack { how, conversation, before, set } = self.way(document, of, &stamp)?;
+            match self.run(document, what, &conversation, &before, &set, &stamp) {
                 Err(HistoryError::Write(WriteError::Commit(CommitError::Stale { .. }))) if is_first => {
                     is_first = false;
                     document.refresh()?;
                 }
-                outcome => return outcome.map(|_| how),
+                outcome => return outcome.map(|_| (of, how)),
             }
         }
+    }
+
+    /// Returns what takes an operation back, or does it again where it was taken back.
+    fn way(&self, document: &dyn Document, of: u64, stamp: &Stamp) -> Result<WayBack, HistoryError> {
+        if self.is_undone(of) { self.again(document, of) } else { self.back(document, of, stamp) }
+    }
+
+    /// Returns the stamp with the figures of what is to be turned round.
+    fn stamped(&self, of: u64, stamp: &Stamp) -> Result<Stamp, HistoryError> {
+        let last = if self.is_undone(of) { self.undo_of(of) } else { self.last_run(of) }?;
+        Ok(Stamp { tokens_before: last.tokens_after, tokens_after: last.tokens_before, ..stamp.clone() })
     }
 
     /// Returns what takes an operation back.
@@ -390,9 +393,4 @@ fn spliced(set: &ChangeSet) -> ChangeSet {
     let mut back = set.inverse();
     back.changes.retain(|(_, change)| is_splice(change));
     back
-}
-
-/// Returns the stamp with the figures of an operation the other way round.
-fn swapped(stamp: &Stamp, of: &Operation) -> Stamp {
-    Stamp { tokens_before: of.tokens_after, tokens_after: of.tokens_before, ..stamp.clone() }
 }

@@ -93,10 +93,10 @@ impl Render<'_> {
                 (None, _) | (Some(Piece::Stays(_)), Piece::Stays(_)) => None,
                 (Some(last), piece) => self.layout.joined(&self.bytes(last)?, &self.bytes(piece)?),
             };
-            match one {
-                Some(one) => *turns.last_mut().expect("there is a piece before") = Piece::New(one),
-                None => turns.push(piece),
+            if one.is_some() {
+                turns.pop();
             }
+            turns.push(one.map_or(piece, Piece::New));
         }
         Ok(turns)
     }

@@ -12,8 +12,9 @@ use super::request_probe::{has_key, has_part, has_role, is_request, messages_of}
 
 /// Requests of Chat Completions: a body with `messages`, or the list of them alone.
 ///
-/// System and developer texts are pinned; messages of a role that is not known are passed over, with a note. Arguments that are no JSON stay as they stand. A compaction replaces the
-/// messages that it folds; they are kept in the list of operations alone.
+/// System and developer texts are pinned; messages of a role that is not known are passed over, with a note. Arguments that
+/// are no JSON stay as they stand. A compaction replaces the messages that it folds; they are kept in the list of operations
+/// alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenaiChat;
 

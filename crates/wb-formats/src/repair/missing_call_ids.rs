@@ -12,7 +12,7 @@ use wb_record::{Bytes, Change, ChangeSet, Document, NotExpressible, Span, View};
 use super::SessionRepair;
 use super::doubled_call_ids::{FREE, calls, ids, records_of};
 use super::stage::{Current, Next};
-use super::unpaired_calls::near_results;
+use super::unpaired_calls::{is_own_id, near_results};
 
 pub(super) fn stage(current: &Current<'_>) -> Result<Next, NotExpressible> {
     let document = current.document();
@@ -52,9 +52,9 @@ fn with_call_ids(document: &dyn Document, view: &View) -> io::Result<ChangeSet> 
     Ok(ChangeSet { changes: changes?.into_iter().flatten().collect() })
 }
 
-/// Returns whether a call has no id; chat takes the name of the tool for it then.
+/// Returns whether a call has no id of its own.
 fn is_nameless(call: CallAt, messages: &[Message]) -> bool {
-    call.find(messages).is_some_and(|(id, name, _)| id.is_empty() || id == name)
+    call.find(messages).is_some_and(|(id, name, _)| !is_own_id(id, name))
 }
 
 /// Returns the changes of one record, from its end on.

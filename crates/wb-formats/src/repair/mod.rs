@@ -92,13 +92,16 @@ const SEEDS: u64 = 1 << 20;
 
 /// Returns the smallest changes after which the providers of a format take a conversation; nothing is written.
 ///
-/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get lines of their own, lines that follow none are linked, messages get back
-/// the role that they lost where it is known, names that are refused become such that are taken, empty texts go out of their lists, calls without an id get that of the result
-/// next to them, results behind what was said since their calls move to them, and of calls that have one id the later ones get another, with their results. Then calls without a result
-/// are answered, by the result next to them that answers no call, or by the one that stands before them, where there is
-/// one, but for those that the agent answers itself and those of which another call of their message still has the id;
-/// results without a call and second results go, and a model that speaks first gets a message of the user in front. What a
-/// format cannot hold of ids, names and of the user's message stays, with the reason; of the others it is an error.
+/// A last line that was cut off goes, halves of characters become U+FFFD, records on one line get lines of their own, and
+/// lines that follow none are linked. Messages get back the role that they lost where it is known, and calls a name that is
+/// taken; empty texts go out of their lists. Calls without an id get that of the result next to them, results behind what
+/// was said since their calls move to them, and of calls that have one id the later ones get another, with their results.
+///
+/// Then calls without a result are answered, by the result next to them that answers no call, or by the one that stands
+/// before them, where there is one, but for those that the agent answers itself and those of which another call of their
+/// message still has the id; results without a call and second results go, and a model that speaks first gets a message of
+/// the user in front. What a format cannot hold of ids, names and of the user's message stays, with the reason; of the
+/// others it is an error.
 ///
 /// What comes to light by a change is repaired with it where the session is one file, and stays hidden where more would be
 /// refused then. A second run changes nothing.
@@ -116,7 +119,10 @@ pub fn repair(
             break;
         }
         let (then, view) = start.read_after(&mended.changes)?;
-        let stamp = Stamp { seed: stamp.seed.wrapping_add(nth * SEEDS * MOST_TIMES as u64), ..stamp.clone() };
+        let stamp = Stamp {
+            seed: stamp.seed.wrapping_add(nth * SEEDS * (MOST_TIMES * STAGES.len()) as u64),
+            ..stamp.clone()
+        };
         match uncovered(then.as_ref(), conversation, &view, &stamp) {
             Ok((more, stays)) if !more.changes.is_empty() => {
                 stays_hidden = stays;

@@ -112,7 +112,10 @@ impl<'a> Current<'a> {
     }
 
     pub(super) fn into_messages(self) -> Vec<Message> {
-        self.view.into_owned().messages
+        match self.view {
+            Cow::Borrowed(view) => view.messages.clone(),
+            Cow::Owned(view) => view.messages,
+        }
     }
 
     /// Returns what providers refuse of it.

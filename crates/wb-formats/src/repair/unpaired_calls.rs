@@ -1,5 +1,6 @@
 //! Calls without a result and results without a call: what answers the ones and takes the others out.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use wb_message::markers::{DIGEST_HEADER, DROPPED_MARK};
@@ -90,18 +91,18 @@ fn pairs_made_whole(messages: &[Message], sent: &SentAs) -> Option<Patch> {
 
 /// Returns messages without the calls that are not to be answered: those that wait although another one of their message has
 /// their id, since no provider could tell which of them a result answers, and those that the agent answers itself.
-fn without_left(messages: &[Message], sent: &SentAs) -> Vec<Message> {
+fn without_left<'m>(messages: &'m [Message], sent: &SentAs) -> Cow<'m, [Message]> {
     let pairing = Pairing::of(messages);
     let (early, near) = (early_results(messages, &pairing), near_results(messages, &pairing));
     let has_own = |call: CallAt, id: &str| early.contains_key(id) || near.iter().any(|(of, _)| *of == call);
     let key = |call: CallAt| Some((call.message, call.find(messages)?.0));
     let mut known: HashSet<(u32, &str)> = pairing.pairs().iter().filter_map(|pair| key(pair.call)).collect();
     let is_answered = |at: u32| sent.answers(at as usize, messages);
-    let mut without = messages.to_vec();
+    let mut without = Cow::Borrowed(messages);
     for call in pairing.dangling() {
         let is_left = key(*call)
             .is_some_and(|key| !known.insert(key) || is_answered(call.message) && !has_own(*call, key.1));
-        if let (true, Message::Assistant { content, .. }) = (is_left, &mut without[call.message as usize]) {
+        if is_left && let Message::Assistant { content, .. } = &mut without.to_mut()[call.message as usize] {
             content[call.block as usize] = Block::text("");
         }
     }
@@ -139,14 +140,16 @@ pub(super) fn near_results(messages: &[Message], pairing: &Pairing) -> Vec<(Call
     near
 }
 
-/// Returns whether a result that does not name a call can be its own: one of them has no id, for which some formats take the
-/// name of the tool, and no name speaks against it.
+/// Returns whether a result that does not name a call can be its own: one of them has no id, and no name speaks against it.
 fn may_answer(call: CallAt, result: usize, messages: &[Message]) -> bool {
     let Some((id, name, _)) = call.find(messages) else { return false };
     let Message::ToolResult { tool_call_id: of, tool_name: by, .. } = &messages[result] else { return false };
-    let is_named = |id: &str, name: &str| !id.is_empty() && id != name;
-    let is_other = is_named(id, name) && is_named(of, by);
-    !is_other && (name.is_empty() || by.is_empty() || name == by)
+    (!is_own_id(id, name) || !is_own_id(of, by)) && (name.is_empty() || by.is_empty() || name == by)
+}
+
+/// Returns whether an id is there and tells one call from others: chat takes the name of the tool for one that is missing.
+pub(super) fn is_own_id(id: &str, name: &str) -> bool {
+    !id.is_empty() && id != name
 }
 
 /// Answers calls by the result next to them that names no call, or by the one that stands before them, where there is one.
