@@ -22,7 +22,7 @@ use wb_summarize::{Finding, FindingKind};
 use self::last_failure::last_failure;
 use self::line_starts::{LineStarts, unreadable_lines};
 use self::request_body::refused_as_it_stands;
-use self::ways::Ways;
+use self::ways::{Ways, is_of_a_damage};
 use crate::agent_folders::newest_session;
 use crate::args::{Doctor, Policy};
 use crate::audit::newest_summary;
@@ -91,7 +91,7 @@ pub(crate) fn doctor(shell: &Shell, args: &Doctor) -> Result<Exit> {
     let policy = Policy { window: args.window, ..Policy::default() };
     let mut session = Session::open(shell, &path, policy, Strategy::default())?;
     let (complaints, aside) = shell.timed("looking", || complaints(&mut session, &path));
-    let rest = session.opened.notes.iter().filter(|note| !is_told(note)).copied();
+    let rest = session.opened.notes.iter().filter(|note| !is_of_a_damage(note)).copied();
     let notes = words_of(&rest.collect::<Vec<_>>()).into_iter().chain(aside).collect();
     let diagnosis =
         Diagnosis { file: session.file.clone(), format: session.opened.format, complaints, notes };
@@ -323,17 +323,6 @@ fn of_lost(note: &Note, ways: &Ways) -> Option<Complaint> {
 }
 
 const NOBODY: &str = "name the \"role\" of what begins at this line in an editor, after a copy of the file";
-
-/// Returns whether a note is a complaint.
-fn is_told(note: &Note) -> bool {
-    matches!(
-        note,
-        Note::MissingRoles { .. }
-            | Note::LostParent { .. }
-            | Note::TruncatedLastLine { .. }
-            | Note::UnreadableRecords { .. }
-    )
-}
 
 /// What keeps an agent from its session, or from a part of it.
 fn of_note(note: &Note, session: &Session, path: &Path, ways: &Ways) -> Option<Complaint> {

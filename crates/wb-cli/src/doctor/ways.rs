@@ -133,7 +133,7 @@ impl Ways {
 }
 
 /// Returns whether a note tells of a record that `wb repair` may mend.
-fn is_of_a_damage(note: &Note) -> bool {
+pub(super) fn is_of_a_damage(note: &Note) -> bool {
     matches!(
         note,
         Note::MissingRoles { .. }
